@@ -1,0 +1,227 @@
+"""The array of the shim: a torch tensor with NumPy's semantics.
+
+torch has no negative strides. An array is therefore a tensor `_t` and a tuple `_flip` of the axes
+that are read backwards: `x[::-1]` is a view with `_flip=(0,)`, and a write through it arrives.
+Functions that only read take `.tensor`, where the flips have been carried out.
+
+A NumPy scalar is a 0-D array with `_scalar` set: immutable, so `s += 1` makes a new one.
+
+Methods and operators are not written here: rows named "ndarray.<method>" of the table are attached
+to the class when the package is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, torch_dtype
+
+
+class ndarray:
+    """NumPy's array on a torch tensor, on any device, with gradients.
+
+    t: the tensor, shared and not copied. flip: axes that are read backwards.
+    scalar: the array stands for a NumPy scalar (0-D, immutable).
+    """
+
+    __slots__ = ("__weakref__", "_base", "_flip", "_readonly", "_scalar", "_t")
+    __array_priority__ = 1000.0
+
+    def __init__(self, t: torch.Tensor, flip: tuple[int, ...] = (), scalar: bool = False):
+        self._t = t
+        self._flip = flip
+        self._scalar = scalar
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """The array as a torch tensor: shared where no axis is reversed, else a copy."""
+        return torch.flip(self._t, self._flip) if self._flip else self._t
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._t.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return TO_NUMPY[self._t.dtype]
+
+    @property
+    def ndim(self) -> int:
+        return self._t.dim()
+
+    @property
+    def size(self) -> int:
+        return self._t.numel()
+
+    @property
+    def itemsize(self) -> int:
+        return self._t.element_size()
+
+    @property
+    def nbytes(self) -> int:
+        return self._t.numel() * self._t.element_size()
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps in bytes along each axis, negative for reversed ones."""
+        width = self._t.element_size()
+        return tuple(
+            -s * width if axis in self._flip else s * width
+            for axis, s in enumerate(self._t.stride())
+        )
+
+    @property
+    def base(self) -> ndarray | None:
+        """The array this one is a view of, None when it owns its data."""
+        return getattr(self, "_base", None)
+
+    @property
+    def device(self) -> torch.device:
+        return self._t.device
+
+    def __len__(self) -> int:
+        if self._t.dim() == 0:
+            raise TypeError("len() of unsized object")
+        return self._t.shape[0]
+
+
+def to_numpy(a: ndarray) -> Any:
+    """The NumPy array (shared where it lies in host memory) or NumPy scalar of a shim array."""
+    t = a._t.detach()
+    if t.device.type != "cpu":
+        t = t.cpu()
+    result = t.resolve_conj().resolve_neg().numpy()
+    if a._flip:
+        result = np.flip(result, a._flip)
+    return result[()] if a._scalar else result
+
+
+def from_numpy(a: np.ndarray) -> ndarray:
+    """A shim array on the memory of a NumPy array (negative strides included), not copied unless
+    its strides are no multiple of its item size, its byte order is foreign, it is read-only, or
+    the default device is not the host. NotSupported for dtypes that torch has not."""
+    dtype = torch_dtype(a.dtype.newbyteorder("="))
+    if not a.dtype.isnative:
+        a = a.astype(a.dtype.newbyteorder("="))
+    flip = tuple(i for i, s in enumerate(a.strides) if s < 0)
+    if flip:
+        a = np.flip(a, flip)
+    if a.dtype.char in "lLqQ" and np.dtype(a.dtype.str).char != a.dtype.char:
+        a = a.view(np.dtype(a.dtype.str))
+    try:
+        if not a.flags.writeable:  # torch warns about, and would write to, read-only memory
+            a = a.copy()
+        t = torch.from_numpy(a)
+    except (ValueError, TypeError):
+        t = torch.from_numpy(a.copy())
+    assert t.dtype == dtype
+    device = torch.get_default_device()
+    if device.type not in ("cpu", "meta"):
+        t = t.to(device)
+    return ndarray(t, flip)
+
+
+def as_array(value: Any) -> ndarray:
+    """Any array-like as a shim array; a shim array is returned as it is."""
+    if type(value) is ndarray:
+        return value
+    if isinstance(value, Weak):
+        return ndarray(value.tensor, (), True)
+    if isinstance(value, torch.Tensor):
+        raise TypeError(
+            "got a torch.Tensor where the shim expects arrays; use wrap_numpy, or "
+            "np_compile.shim.from_tensor(t)"
+        )
+    if isinstance(value, np.ndarray):
+        if type(value) is not np.ndarray:
+            raise NotSupported(f"subclass of ndarray: {type(value).__name__}")
+        return from_numpy(value)
+    if isinstance(value, np.generic):
+        return ndarray(from_numpy(np.array(value))._t, (), True)
+    if isinstance(value, (list, tuple)) and _holds_arrays(value):
+        return _stack(value)
+    return from_numpy(np.array(value))
+
+
+def _holds_arrays(values: Any) -> bool:
+    return any(
+        isinstance(v, (ndarray, Weak)) or (isinstance(v, (list, tuple)) and _holds_arrays(v))
+        for v in values
+    )
+
+
+def _stack(values: Any) -> ndarray:
+    """A nested list with shim arrays in it, stacked as np.array would."""
+    from ._dtypes import result_type
+
+    parts = [as_operand(_stack(v) if isinstance(v, (list, tuple)) else v) for v in values]
+    kinds = []
+    for p in parts:
+        if isinstance(p, torch.Tensor):
+            kinds.append(p.dtype)
+        elif isinstance(p, Weak):
+            kinds.append(torch_dtype(p.kind))
+        else:
+            kinds.append(torch_dtype(np.array(p).dtype))
+    dtype = result_type(*kinds)
+    tensors = [scalar_tensor(p, dtype) for p in parts]
+    if len({t.shape for t in tensors}) > 1:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous "
+            f"shape after 1 dimensions. The detected shape was ({len(tensors)},) + inhomogeneous "
+            "part."
+        )
+    return ndarray(torch.stack(tensors))
+
+
+def as_tensor(value: Any) -> torch.Tensor:
+    """Any array-like as a tensor to read from; Python numbers get NumPy's default dtype."""
+    a = value if type(value) is ndarray else as_array(value)
+    return torch.flip(a._t, a._flip) if a._flip else a._t
+
+
+def as_operand(value: Any) -> Any:
+    """As `as_tensor`, but Python numbers and Weak, which promote weakly, stay what they are."""
+    if type(value) is ndarray:
+        return torch.flip(value._t, value._flip) if value._flip else value._t
+    if isinstance(value, (bool, int, float, complex, Weak)) and not isinstance(value, np.generic):
+        return value
+    return as_tensor(value)
+
+
+def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    """An operand (tensor, Weak or Python number) as a tensor of `dtype`.
+
+    Errors: OverflowError, as in NumPy, for a Python int that does not fit an integer dtype.
+    """
+    if isinstance(value, torch.Tensor):
+        return value if value.dtype == dtype else value.to(dtype)
+    if isinstance(value, Weak):
+        return value.tensor.to(dtype)
+    if type(value) is int:
+        check_python_int(value, dtype)
+    return torch.tensor(value, dtype=dtype)
+
+
+def store(out: Any, result: Any) -> Any:
+    """Store a result into `out=` (cast same_kind, shapes equal) and return `out` itself."""
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if not isinstance(out, ndarray):
+        raise TypeError("return arrays must be of ArrayType")
+    if isinstance(result, ndarray):
+        result = result.tensor
+    if tuple(out._t.shape) != tuple(result.shape):
+        raise ValueError(
+            f"output array has wrong shape {tuple(out._t.shape)}, expected {tuple(result.shape)}"
+        )
+    if not np.can_cast(TO_NUMPY[result.dtype], TO_NUMPY[out._t.dtype], "same_kind"):
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[result.dtype]!r} to "
+            f"{TO_NUMPY[out._t.dtype]!r} according to the rule 'same_kind'"
+        )
+    out._t.copy_(torch.flip(result, out._flip) if out._flip else result)
+    return out

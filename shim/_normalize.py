@@ -1,0 +1,184 @@
+"""From a plain function on tensors to a NumPy function: the signature is compiled once, here.
+
+An implementation is annotated with what each parameter is; the annotation decides how an argument
+is converted, and an annotation that nothing handles is an error at definition:
+
+    Array         array-like -> torch.Tensor (Python numbers get NumPy's default dtype)
+    View          array-like -> shim ndarray, to return views of (flipped axes visible)
+    Arrays        sequence of array-likes -> list of torch.Tensor
+    Views         sequence of array-likes -> list of shim ndarray
+    Operand       array-like -> torch.Tensor, or a Python number / Weak as it is (weak promotion)
+    Operands      sequence of operands -> list
+    DType         dtype-like -> torch.dtype
+    Out           `out=`: the result is stored there, cast same_kind, and `out` itself returned
+    Static        any Python value, passed as it is; part of the call's identity
+    int, bool, str, float  likewise Static (int through operator.index)
+
+`X | None` passes None through. The default `_NoValue` of NumPy's signatures is `NoValue` here.
+Implementations return tensors, shim arrays, tuples/lists/namedtuples of them, or Python objects.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from ._dtypes import Weak, torch_dtype
+from ._ndarray import as_array, as_operand, as_tensor, ndarray, store
+from ._table import Kind, Row, add_row
+
+Array: TypeAlias = torch.Tensor
+View: TypeAlias = ndarray
+Arrays: TypeAlias = list[torch.Tensor]
+Views: TypeAlias = list[ndarray]
+Operand: TypeAlias = "torch.Tensor | Weak | bool | int | float | complex"
+Operands: TypeAlias = list
+DType: TypeAlias = "torch.dtype | None"
+Out: TypeAlias = "ndarray | None"
+Static: TypeAlias = Any
+NoValue = np._NoValue
+
+
+def _sequence(convert: Callable) -> Callable:
+    def convert_all(values: Any) -> list:
+        if isinstance(values, (ndarray, np.ndarray)) or not isinstance(values, Sequence):
+            values = list(as_array(values)) if not isinstance(values, Sequence) else values
+        return [convert(v) for v in values]
+
+    return convert_all
+
+
+# annotation -> (converter or None, takes data)
+_CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
+    "Array": (as_tensor, True),
+    "View": (as_array, True),
+    "Arrays": (_sequence(as_tensor), True),
+    "Views": (_sequence(as_array), True),
+    "Operand": (as_operand, True),
+    "Operands": (_sequence(as_operand), True),
+    "DType": (torch_dtype, False),
+    "Out": (None, True),
+    "Static": (None, False),
+    "int": (operator.index, False),
+    "bool": (None, False),
+    "str": (None, False),
+    "float": (None, False),
+}
+
+
+def finish(result: Any, scalar: bool) -> Any:
+    """Wrap what an implementation returned; 0-D tensors become NumPy scalars where `scalar`."""
+    if isinstance(result, torch.Tensor):
+        return ndarray(result, (), scalar and result.dim() == 0)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*(finish(r, scalar) for r in result))
+    if isinstance(result, (tuple, list)):
+        return type(result)(finish(r, scalar) for r in result)
+    return result
+
+
+def _compile(implementation: Callable, scalar: bool) -> tuple[Callable, frozenset[str], Any]:
+    """Build the public function of an implementation, with the same signature."""
+    signature = inspect.signature(implementation)
+    name = implementation.__name__
+    scope: dict[str, Any] = {
+        "_impl": implementation,
+        "_finish": finish,
+        "_store": store,
+        "_scalar": scalar,
+        "_Tensor": torch.Tensor,
+        "_ndarray": ndarray,
+        "_NoValue": NoValue,
+    }
+    head, body, call, data, out = [], [], [], set(), None
+    slash = star = False
+    for p in signature.parameters.values():
+        annotation = str(p.annotation)
+        optional = annotation.endswith(" | None") or annotation in ("DType", "Out")
+        core = annotation.removesuffix(" | None")
+        if core not in _CONVERTERS:
+            raise TypeError(f"{name}: nothing handles parameter {p.name!r}: {annotation}")
+        convert, takes_data = _CONVERTERS[core]
+        if takes_data:
+            data.add(p.name)
+        if slash and p.kind is not p.POSITIONAL_ONLY:
+            head.append("/")
+            slash = False
+        slash = slash or p.kind is p.POSITIONAL_ONLY
+        text = p.name
+        if p.kind is p.VAR_POSITIONAL:
+            text, star = "*" + text, True
+        elif p.kind is p.KEYWORD_ONLY and not star:
+            head.append("*")
+            star = True
+        if p.default is not p.empty:
+            scope[f"_d_{p.name}"] = p.default
+            text += f"=_d_{p.name}"
+        head.append(text)
+        if core == "Out":
+            out = p.name
+            continue
+        if convert is not None:
+            scope[f"_c_{p.name}"] = convert
+            if p.kind is p.VAR_POSITIONAL:
+                body.append(f"{p.name} = [_c_{p.name}(v) for v in {p.name}]")
+            elif optional or p.default is NoValue:
+                guard = f"{p.name} is not None"
+                guard += f" and {p.name} is not _NoValue" if p.default is NoValue else ""
+                body.append(f"if {guard}: {p.name} = _c_{p.name}({p.name})")
+            else:
+                body.append(f"{p.name} = _c_{p.name}({p.name})")
+        if p.kind is p.VAR_POSITIONAL:
+            call.append("*" + p.name)
+        elif p.kind is p.KEYWORD_ONLY:
+            call.append(f"{p.name}={p.name}")
+        else:
+            call.append(p.name)
+    if slash:
+        head.append("/")
+    body.append(f"r = _impl({', '.join(call)})")
+    if out is not None:
+        body.append(f"if {out} is not None: return _store({out}, r)")
+    if scalar:
+        body.append("if type(r) is _Tensor: return _ndarray(r, (), r.dim() == 0)")
+    body.append("return r if type(r) is _ndarray else _finish(r, _scalar)")
+    source = f"def {name}({', '.join(head)}):\n" + "".join(f"    {line}\n" for line in body)
+    exec(compile(source, f"<np_compile.shim {name}>", "exec"), scope)
+    public = scope[name]
+    public.__doc__ = implementation.__doc__
+    public.__module__ = implementation.__module__
+    public.__signature__ = signature
+    public.__wrapped__ = implementation
+    return public, frozenset(data), signature
+
+
+def function(
+    name: str | None = None,
+    *aliases: str,
+    kind: Kind = Kind.ARRAY,
+    scalar: bool = True,
+    method: bool = False,
+) -> Callable[[Callable], Callable]:
+    """Decorator: enter an implementation into the table as a NumPy function.
+
+    name: NumPy's dotted name, by default the implementation's. aliases: NumPy's other names.
+    scalar: whether a 0-D result is a NumPy scalar (most functions) or a 0-D array (`reshape`).
+    method: also a method of ndarray, under "ndarray.<name>".
+    Returns the public function.
+    """
+
+    def enter(implementation: Callable) -> Callable:
+        public, data, signature = _compile(implementation, scalar)
+        row_name = name or implementation.__name__
+        add_row(Row(row_name, public, kind, data, signature), *aliases)
+        if method:
+            method_name = row_name.rpartition(".")[2]
+            add_row(Row(f"ndarray.{method_name}", public, kind, data, signature))
+        return public
+
+    return enter
