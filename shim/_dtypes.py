@@ -15,6 +15,10 @@ class NotSupported(NotImplementedError):
     """
 
 
+class DataDependent(Exception):
+    """A result's shape or Python value depends on data that a meta tensor has not."""
+
+
 TO_NUMPY: dict[torch.dtype, np.dtype] = {
     torch.bool: np.dtype(np.bool_),
     torch.int8: np.dtype(np.int8),
@@ -35,6 +39,7 @@ TO_TORCH: dict[np.dtype, torch.dtype] = {n: t for t, n in TO_NUMPY.items()}
 # C's other names for the same widths (np.longlong beside np.int64) are equal but distinct dtypes.
 for _char in "lLqQ":
     TO_TORCH.setdefault(np.dtype(_char), TO_TORCH[np.dtype(np.dtype(_char).str)])
+NUMPY_DTYPES = frozenset(TO_TORCH)  # of arrays that torch can hold
 
 # Unsigned types that torch can store but hardly compute with, and a type that holds every value
 # (uint64: the same bits). `_unsigned.py` computes in these.

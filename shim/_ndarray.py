@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, torch_dtype
+from . import _unsigned
+from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, numpy_dtype, torch_dtype
 
 
 class ndarray:
@@ -38,7 +39,7 @@ class ndarray:
     @property
     def tensor(self) -> torch.Tensor:
         """The array as a torch tensor: shared where no axis is reversed, else a copy."""
-        return torch.flip(self._t, self._flip) if self._flip else self._t
+        return _unsigned.flip(self._t, self._flip) if self._flip else self._t
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,6 +89,15 @@ class ndarray:
         return self._t.shape[0]
 
 
+def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
+    """The array on `t`, a view of the memory of `a`: same base, writeable when `a` is."""
+    view = ndarray(t, flip)
+    view._base = getattr(a, "_base", None) or a
+    if a._scalar or getattr(a, "_readonly", False):
+        view._readonly = True
+    return view
+
+
 def to_numpy(a: ndarray) -> Any:
     """The NumPy array (shared where it lies in host memory) or NumPy scalar of a shim array."""
     t = a._t.detach()
@@ -96,32 +106,61 @@ def to_numpy(a: ndarray) -> Any:
     result = t.resolve_conj().resolve_neg().numpy()
     if a._flip:
         result = np.flip(result, a._flip)
+    if getattr(a, "_readonly", False):
+        result = result.view()
+        result.flags.writeable = False
     return result[()] if a._scalar else result
 
 
-def from_numpy(a: np.ndarray) -> ndarray:
-    """A shim array on the memory of a NumPy array (negative strides included), not copied unless
-    its strides are no multiple of its item size, its byte order is foreign, it is read-only, or
-    the default device is not the host. NotSupported for dtypes that torch has not."""
-    dtype = torch_dtype(a.dtype.newbyteorder("="))
-    if not a.dtype.isnative:
-        a = a.astype(a.dtype.newbyteorder("="))
+class _Writable:
+    """The memory of a read-only NumPy array, for torch, which knows no read-only tensors."""
+
+    def __init__(self, a: np.ndarray):
+        self.owner = a
+        interface = dict(a.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+def share_numpy(a: np.ndarray) -> ndarray:
+    """A shim array on the very memory of a NumPy array, negative strides included.
+
+    The result of a read-only array is marked read-only. ValueError, TypeError where torch cannot
+    share: foreign byte order, strides that are no multiple of the item size.
+    """
     flip = tuple(i for i, s in enumerate(a.strides) if s < 0)
+    readonly = not a.flags.writeable
+    if readonly:
+        a = np.asarray(_Writable(a))
     if flip:
         a = np.flip(a, flip)
     if a.dtype.char in "lLqQ" and np.dtype(a.dtype.str).char != a.dtype.char:
         a = a.view(np.dtype(a.dtype.str))
+    x = ndarray(torch.from_numpy(a), flip)
+    if readonly:
+        x._readonly = True
+    return x
+
+
+def from_numpy(a: np.ndarray) -> ndarray:
+    """A shim array of a NumPy array: on its memory if torch can share that, else a copy; on the
+    default device. NotSupported for dtypes that torch has not."""
+    dtype = torch_dtype(a.dtype.newbyteorder("="))
+    if not a.dtype.isnative:
+        a = a.astype(a.dtype.newbyteorder("="))
     try:
-        if not a.flags.writeable:  # torch warns about, and would write to, read-only memory
-            a = a.copy()
-        t = torch.from_numpy(a)
+        x = share_numpy(a)
     except (ValueError, TypeError):
-        t = torch.from_numpy(a.copy())
-    assert t.dtype == dtype
+        x = share_numpy(a.copy())
+    assert x._t.dtype == dtype
     device = torch.get_default_device()
-    if device.type not in ("cpu", "meta"):
-        t = t.to(device)
-    return ndarray(t, flip)
+    return x if device.type == "cpu" else ndarray(x._t.to(device), x._flip)
+
+
+def from_tensor(t: torch.Tensor) -> ndarray:
+    """A shim array on a torch tensor, shared. NotSupported for dtypes that NumPy has not."""
+    numpy_dtype(t.dtype)
+    return ndarray(t)
 
 
 def as_array(value: Any) -> ndarray:
@@ -180,13 +219,13 @@ def _stack(values: Any) -> ndarray:
 def as_tensor(value: Any) -> torch.Tensor:
     """Any array-like as a tensor to read from; Python numbers get NumPy's default dtype."""
     a = value if type(value) is ndarray else as_array(value)
-    return torch.flip(a._t, a._flip) if a._flip else a._t
+    return _unsigned.flip(a._t, a._flip) if a._flip else a._t
 
 
 def as_operand(value: Any) -> Any:
     """As `as_tensor`, but Python numbers and Weak, which promote weakly, stay what they are."""
     if type(value) is ndarray:
-        return torch.flip(value._t, value._flip) if value._flip else value._t
+        return _unsigned.flip(value._t, value._flip) if value._flip else value._t
     if isinstance(value, (bool, int, float, complex, Weak)) and not isinstance(value, np.generic):
         return value
     return as_tensor(value)
@@ -223,5 +262,5 @@ def store(out: Any, result: Any) -> Any:
             f"Cannot cast array data from {TO_NUMPY[result.dtype]!r} to "
             f"{TO_NUMPY[out._t.dtype]!r} according to the rule 'same_kind'"
         )
-    out._t.copy_(torch.flip(result, out._flip) if out._flip else result)
+    out._t.copy_(_unsigned.flip(result, out._flip) if out._flip else result)
     return out

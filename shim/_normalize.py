@@ -10,6 +10,7 @@ is converted, and an annotation that nothing handles is an error at definition:
     Operand       array-like -> torch.Tensor, or a Python number / Weak as it is (weak promotion)
     Operands      sequence of operands -> list
     DType         dtype-like -> torch.dtype
+    Raw           data in any form, passed as it is: the implementation converts it itself
     Out           `out=`: the result is stored there, cast same_kind, and `out` itself returned
     Static        any Python value, passed as it is; part of the call's identity
     int, bool, str, float  likewise Static (int through operator.index)
@@ -41,6 +42,7 @@ Operands: TypeAlias = list
 DType: TypeAlias = "torch.dtype | None"
 Out: TypeAlias = "ndarray | None"
 Static: TypeAlias = Any
+Raw: TypeAlias = Any
 NoValue = np._NoValue
 
 
@@ -62,6 +64,7 @@ _CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
     "Operand": (as_operand, True),
     "Operands": (_sequence(as_operand), True),
     "DType": (torch_dtype, False),
+    "Raw": (None, True),
     "Out": (None, True),
     "Static": (None, False),
     "int": (operator.index, False),
@@ -113,6 +116,8 @@ def _compile(implementation: Callable, scalar: bool) -> tuple[Callable, frozense
         text = p.name
         if p.kind is p.VAR_POSITIONAL:
             text, star = "*" + text, True
+        elif p.kind is p.VAR_KEYWORD:
+            text = "**" + text
         elif p.kind is p.KEYWORD_ONLY and not star:
             head.append("*")
             star = True
@@ -135,6 +140,8 @@ def _compile(implementation: Callable, scalar: bool) -> tuple[Callable, frozense
                 body.append(f"{p.name} = _c_{p.name}({p.name})")
         if p.kind is p.VAR_POSITIONAL:
             call.append("*" + p.name)
+        elif p.kind is p.VAR_KEYWORD:
+            call.append("**" + p.name)
         elif p.kind is p.KEYWORD_ONLY:
             call.append(f"{p.name}={p.name}")
         else:

@@ -1,0 +1,272 @@
+"""The public functions: compile, wrap_numpy, and the controls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _device as _torch_device
+
+from . import config
+from .backends import lookup
+from .capture import recorder
+from .capture.recorder import Options, current, user_line
+from .capture.recording import NAMES
+from .capture.run import run as run_captured
+from .capture.substitute import Substitution
+from .capture.tape import Break
+from .errors import NotCompilable, SettingError, TensorArgument
+
+
+class Compiled:
+    """A function that runs as compiled segments; made by `compile`.
+
+    `__wrapped__` is the original. Calling it gives what the original gives.
+    """
+
+    def __init__(self, function: Callable, options: Options, disable: bool, tensors: bool):
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.__np_compile_captured__ = function
+        self._options = options
+        self._disable = disable
+        self._tensors = tensors
+        self._local = threading.local()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self.__np_compile_captured__
+        capture = current()
+        if capture is not None and not capture.closed:
+            if self._disable:
+                return capture.foreign(
+                    function, args, kwargs, Break("asked", f"{self.__name__} is not compiled")
+                )
+            return capture.substitution.function(function)(*args, **kwargs)
+        if self._disable or config.disable:
+            return self.__wrapped__(*args, **kwargs)
+        return self._run(args, kwargs, None)
+
+    def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
+        substitution = getattr(self._local, "substitution", None)
+        if substitution is None:
+            substitution = self._local.substitution = Substitution(NAMES)
+        device = _device(args, kwargs, self._tensors)
+        return run_captured(
+            self.__np_compile_captured__, substitution, self._options, args, kwargs, device,
+            listener,
+        )  # fmt: skip
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.__wrapped__!r}>"
+
+
+def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
+    """Where a call's arrays live: the tensors' device, or that of a `torch.device` context."""
+    if tensors:
+        for x in (*args, *kwargs.values()):
+            if isinstance(x, torch.Tensor):
+                return x.device if x.device.type != "cpu" else None
+            if hasattr(x, "__cuda_array_interface__"):
+                return torch.device("cuda", x.device.id)
+    device = _torch_device.CURRENT_DEVICE
+    if device is None or device.type == "cpu":
+        return None
+    return torch.device(device.type, torch.cuda.current_device()) if (
+        device.type == "cuda" and device.index is None
+    ) else device
+
+
+def _check_function(fn: Any, what: str) -> None:
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        raise NotCompilable(
+            f"{what}: {fn.__qualname__} is a generator function, which gives values one by one "
+            f"while its caller runs\n  at {_where(fn)}\n  Remedy: compile the function that "
+            "computes one value, and call it from the generator."
+        )
+    if inspect.iscoroutinefunction(fn):
+        raise NotCompilable(
+            f"{what}: {fn.__qualname__} is a coroutine function\n  at {_where(fn)}\n"
+            "  Remedy: compile the function that computes, and await around it."
+        )
+    if isinstance(fn, type):
+        raise NotCompilable(
+            f"{what}: {fn.__qualname__} is a class\n  Remedy: compile its methods one by one."
+        )
+    if not callable(fn):
+        raise NotCompilable(f"{what}: {fn!r} is no function")
+
+
+def _where(fn: Any) -> str:
+    code = fn.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _plain_function(fn: Any, what: str) -> types.FunctionType:
+    """The Python function behind what a user handed in."""
+    _check_function(fn, what)
+    if isinstance(fn, functools.partial):
+        inner = fn
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return inner(*args, **kwargs)
+
+        call.__name__ = getattr(fn.func, "__name__", "partial")
+        return call  # type: ignore[return-value]
+    if isinstance(fn, types.MethodType):
+        method = fn.__func__
+        instance = fn.__self__
+        _plain_function(method, what)
+
+        def call_method(*args: Any, **kwargs: Any) -> Any:
+            return method(instance, *args, **kwargs)
+
+        call_method.__name__ = method.__name__
+        return call_method  # type: ignore[return-value]
+    if isinstance(fn, types.FunctionType):
+        return fn
+    call_dunder = getattr(type(fn), "__call__", None)
+    if isinstance(call_dunder, types.FunctionType):
+        return _plain_function(types.MethodType(call_dunder, fn), what)
+    raise NotCompilable(
+        f"{what}: {fn!r} is not written in Python, there is no code to capture\n"
+        "  Remedy: wrap it in a function: lambda x: f(x)."
+    )
+
+
+def compile(
+    fn: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    disable: bool = False,
+) -> Any:
+    """A function that gives exactly what `fn` gives, computed by compiled kernels.
+
+    Usable bare (`@compile`), with arguments (`@compile(backend="eager")`) and as a call. What `fn`
+    does in NumPy is recorded while it runs; recorded segments are compiled once and found again on
+    the next call. Where Python needs a value, or NumPy has to run itself, the segment ends and
+    another one begins: see `explain`.
+
+    fullgraph: raise GraphBreak, with the line of code, where more than one segment would be needed.
+    dynamic: True: integers (indices, factors) are data from the first call on, and sizes are
+        symbols; False: every new integer and size compiles anew; None: integers become data once
+        a second value is seen.
+    backend: "inductor" (the default; see the setting `backend`), "aot_eager", "eager", or a
+        callable backend(graph_module, example_inputs) -> callable.
+    disable: return a function that runs plainly.
+
+    Errors: UnknownBackend, NotCompilable (generator, coroutine, class), SettingError.
+
+    >>> import numpy as np, np_compile
+    >>> @np_compile.compile(backend="eager")
+    ... def scaled(x, s):
+    ...     return np.sqrt(x) * s
+    >>> scaled(np.array([1.0, 4.0]), 2.0)
+    array([2., 4.])
+    """
+    if dynamic not in (None, True, False):
+        raise SettingError(f"dynamic={dynamic!r}: expected True, False or None")
+    backend = config.backend if backend is None else backend
+    lookup(backend)
+    if fn is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
+        )
+    tensors = isinstance(fn, Wrapped)
+    function = _plain_function(fn.__wrapped__ if tensors else fn, "compile")
+    options = Options(backend, bool(fullgraph), dynamic, tensors)
+    options.name = getattr(fn, "__qualname__", function.__name__)
+    compiled = Compiled(fn if not tensors else fn, options, bool(disable), tensors)
+    compiled.__np_compile_captured__ = function
+    if tensors:
+        compiled.__wrapped__ = fn
+    return compiled
+
+
+class Wrapped:
+    """A NumPy function that takes and gives torch tensors; made by `wrap_numpy`."""
+
+    def __init__(self, function: Callable):
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self._local = threading.local()
+        _plain_function(function, "wrap_numpy")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from .eager import run_eagerly
+
+        capture = current()
+        if capture is not None and not capture.closed:
+            function = _plain_function(self.__wrapped__, "wrap_numpy")
+            return capture.substitution.function(function)(*args, **kwargs)
+        return run_eagerly(self, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<wrap_numpy {self.__wrapped__!r}>"
+
+
+def wrap_numpy(fn: Callable) -> Any:
+    """The NumPy function `fn` as a function of torch tensors.
+
+    Tensors (CuPy arrays and other DLPack producers too), also nested in lists, tuples, dicts, go in as
+    arrays, and arrays come out as tensors, on the same device, without copies and with gradients.
+    Alone it runs eagerly through the shim; `compile(wrap_numpy(fn))` compiles forward and backward.
+    `fn` may also be a compiled function: the result is then compiled with the same options.
+
+    Errors: NotCompilable for what is no Python function.
+
+    >>> import numpy as np, torch, np_compile
+    >>> norm = np_compile.wrap_numpy(lambda x: np.sqrt(np.sum(x * x)))
+    >>> norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if isinstance(fn, Compiled):
+        o = fn._options
+        return compile(
+            Wrapped(fn.__wrapped__), fullgraph=o.fullgraph, dynamic=o.dynamic, backend=o.backend,
+            disable=fn._disable,
+        )  # fmt: skip
+    return Wrapped(fn)
+
+
+def disable(fn: Callable) -> Callable:
+    """`fn` marked to run in plain NumPy, on real arrays, also when compiled code calls it."""
+
+    @functools.wraps(fn)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        capture = current()
+        if capture is None or capture.closed:
+            return fn(*args, **kwargs)
+        why = Break("asked", f"{getattr(fn, '__qualname__', fn)} is marked @disable")
+        return capture.foreign(fn, args, kwargs, why)
+
+    return plain
+
+
+def graph_break() -> None:
+    """End the segment here. Outside compiled code it does nothing."""
+    capture = current()
+    if capture is not None and not capture.closed:
+        capture.cut(Break("asked", "graph_break() asks for it"))
+
+
+def is_compiling() -> bool:
+    """Whether the code that asks runs inside a compiled function."""
+    capture = current()
+    return capture is not None and not capture.closed
+
+
+__all__ = ["Compiled", "TensorArgument", "compile", "disable", "graph_break", "is_compiling",
+           "recorder", "user_line", "wrap_numpy"]  # fmt: skip

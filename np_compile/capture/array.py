@@ -1,0 +1,404 @@
+"""The stand-in array: what user code holds while it is being captured.
+
+Its shape and dtype are known, its data are not. An operation on it adds a call to the tape; asking
+for its value (`float(x)`, `if x:`, `print(x)`) cuts the tape, and the compiled segment is run.
+
+Slots of a stand-in, all with class defaults so that making one costs little:
+
+    _c      the capture it belongs to
+    _s, _i  the segment in which it has the number _i
+    _v      its Value: shape, dtype, ... (None for an argument nobody has asked yet)
+    _base   the stand-in it is a view of, and _via the call that made it: (name, args, kwargs, pick)
+    _root   the stand-in that owns the memory (None: itself)
+    _t      roots: the torch tensor with the data, once there is one; _flip: axes to read backwards
+    _np     the NumPy array on the same memory, once there is one
+    _host   roots moved to a device: the caller's NumPy array; _dirty: it is behind the device
+    _w      roots: the segment with a write to it that has not run yet
+    _sig    roots: the key under which it enters a segment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from np_compile import shim
+from np_compile.shim._operators import OPERATORS
+
+from .tape import FLOAT, INT
+
+_new = object.__new__
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+class Array:
+    """A stand-in for a NumPy array or NumPy scalar inside a captured function."""
+
+    _base: Any = None
+    _via: Any = None
+    _root: Any = None
+    _t: Any = None
+    _flip: tuple[int, ...] = ()
+    _np: Any = None
+    _host: Any = None
+    _dirty = False
+    _w: Any = None
+    _s: Any = None
+    _i = -1
+    _v: Any = None
+    _sig: Any = None
+    _scalar = False
+    _readonly = False
+
+    __array_priority__ = 1e6
+
+    def __init__(self, capture: Any):
+        self._c = capture
+
+    # -- what is known without data ---------------------------------------------------------
+
+    @property
+    def __class__(self) -> type:  # isinstance(x, np.ndarray), isinstance(s, float) hold
+        return self.dtype.type if self._is_scalar() else np.ndarray
+
+    def _is_scalar(self) -> bool:
+        v = self._v
+        return v.scalar if v is not None else self._scalar
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        v = self._v
+        if v is not None:
+            return v.shape
+        return self._np.shape if self._np is not None else tuple(self._t.shape)
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        self._c.reshape_in_place(self, value)
+
+    @property
+    def dtype(self) -> np.dtype:
+        v = self._v
+        if v is not None:
+            return v.dtype
+        return self._np.dtype if self._np is not None else shim.ndarray(self._t).dtype
+
+    @property
+    def ndim(self) -> int:
+        v = self._v
+        return v.ndim if v is not None else len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for extent in self.shape:
+            n *= extent
+        return n
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        if self._v is None and self._np is not None:
+            return self._np.strides
+        return self._c.meta(self).strides
+
+    @property
+    def flags(self) -> Any:
+        if self._v is None and self._np is not None:
+            return self._np.flags
+        return self._c.meta(self).flags
+
+    @property
+    def T(self) -> Any:
+        return self._c.call("ndarray.transpose", (self,), {})
+
+    @property
+    def mT(self) -> Any:
+        return self._c.call("matrix_transpose", (self,), {})
+
+    @property
+    def real(self) -> Any:
+        return self._c.call("real", (self,), {})
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._c.call("real", (self,), {})[...] = value
+
+    @property
+    def imag(self) -> Any:
+        return self._c.call("imag", (self,), {})
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self._c.call("imag", (self,), {})[...] = value
+
+    @property
+    def base(self) -> Any:
+        if self._base is not None:
+            return self._root
+        return self._np.base if self._np is not None else None
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
+    # -- elements and slices ----------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        c = self._c
+        kind = type(key)
+        if c.immediate and (
+            kind is int
+            or (kind is tuple and key and type(key[0]) is int and type(key[-1]) is int)
+        ):
+            # One element of data that lies in host memory: NumPy reads it, nothing is recorded.
+            real = self._np
+            if real is None or (self if self._root is None else self._root)._w is c.seg:
+                real = c.settled(self)
+            if real is not None:
+                r = real[key]
+                if type(r) is not np.ndarray:
+                    return r
+        return c.getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        c = self._c
+        kind = type(key)
+        if (
+            c.immediate
+            and (
+                kind is int
+                or (kind is tuple and key and type(key[0]) is int and type(key[-1]) is int)
+            )
+            and type(value) is not Array
+        ):
+            real = self._np
+            root = self if self._root is None else self._root
+            if root._s is not c.seg and real is None:
+                real = c.settled(self)
+            if real is not None and root._s is not c.seg and (
+                kind is int and real.ndim == 1 or kind is tuple and len(key) == real.ndim
+            ):
+                real[key] = value
+                return
+        c.setitem(self, key, value)
+
+    def __iter__(self) -> Iterator:
+        shape = self.shape
+        if not shape:
+            raise TypeError("iteration over a 0-d array")
+        if len(shape) == 1 and self._c.immediate:
+            return iter(self._c.real(self, "iterates over the elements of an array"))
+        return self._c.rows(self)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    # -- where Python needs the value -------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self._c.real(self, "branches on an array's value"))
+
+    def __float__(self) -> float:
+        return float(self._c.real(self, "float() of an array"))
+
+    def __int__(self) -> int:
+        return int(self._c.real(self, "int() of an array"))
+
+    def __complex__(self) -> complex:
+        return complex(self._c.real(self, "complex() of an array"))
+
+    def __index__(self) -> int:
+        return self._c.real(self, "an array's value as an index or a size").__index__()
+
+    def __repr__(self) -> str:
+        return repr(self._c.real(self, "shows an array as text"))
+
+    def __str__(self) -> str:
+        return str(self._c.real(self, "shows an array as text"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._c.real(self, "shows an array as text"), spec)
+
+    def __hash__(self) -> int:
+        if self._is_scalar():
+            return hash(self._c.real(self, "hash() of a NumPy scalar"))
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if ndigits is None:
+            return round(self._c.real(self, "round() to a Python int"))
+        return self._c.call("round", (self, ndigits), {})
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._c.real(self, "pickles an array").__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return self._c.call("ndarray.copy", (self,), {})
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return self._c.call("ndarray.copy", (self,), {})
+
+    # -- protocols --------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        a = np.asarray(self._c.real(self, "code outside the function reads an array"))
+        if dtype is not None and a.dtype != dtype:
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return self._c.real_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self._c.real_function(function, args, kwargs)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        from .namespace import recording_numpy
+
+        return recording_numpy()
+
+    @property
+    def __array_interface__(self) -> dict:
+        return self._c.real(self, "another library reads an array").__array_interface__
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._c.tensor(self, "another library reads an array").__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._c.tensor(self, "another library reads an array").__dlpack_device__()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(
+            self.dtype.type if self._is_scalar() else np.ndarray, name
+        ):
+            kind = self.__class__
+            label = "numpy.ndarray" if kind is np.ndarray else f"numpy.{kind.__name__}"
+            raise AttributeError(f"'{label}' object has no attribute '{name}'")
+        return getattr(self._c.real(self, f"ndarray.{name} runs in NumPy"), name)
+
+
+def _binary(row: str, reverse: bool) -> Callable:
+    """An operator with one other operand: the hottest path of recording."""
+
+    def method(self: Array, other: Any) -> Any:
+        c = self._c
+        seg = c.seg
+        if self._s is not seg:
+            c.enter(self)
+        kind = type(other)
+        if kind is Array:
+            if other._s is not seg:
+                c.enter(other)
+            key = (row, other._i, self._i) if reverse else (row, self._i, other._i)
+            node = seg.node.next.get(key)
+        elif kind is float:
+            key = (row, FLOAT, self._i) if reverse else (row, self._i, FLOAT)
+            node = seg.node.next.get(key)
+            if node is not None:
+                seg.floats.append(other)
+        elif kind is int and _INT64_MIN <= other <= _INT64_MAX:
+            key = (row, INT, self._i) if reverse else (row, self._i, INT)
+            node = seg.node.next.get(key)
+            if node is not None:
+                seg.ints.append(other)
+        else:
+            node = None
+        if node is None or node.special:
+            if other is None or isinstance(other, (str, bytes, dict, set)):
+                return NotImplemented
+            return c.call(row, (other, self) if reverse else (self, other), {})
+        seg.node = node
+        value = node.value
+        r = _new(Array)
+        r._c = c
+        r._s = seg
+        r._i = value.index
+        r._v = value
+        seg.values.append(r)
+        return r
+
+    return method
+
+
+def _inplace(row: str, fallback: Callable) -> Callable:
+    def method(self: Array, other: Any) -> Any:
+        if self._is_scalar():
+            return fallback(self, other)
+        return self._c.call(row, (self, other), {"out": self})
+
+    return method
+
+
+def _power(reverse: bool) -> Callable:
+    """`**`: a Python exponent is part of the call, since kernels differ by it."""
+
+    def method(self: Array, other: Any, modulo: Any = None) -> Any:
+        if modulo is not None:
+            return NotImplemented
+        return self._c.call("power", (other, self) if reverse else (self, other), {})
+
+    return method
+
+
+def _unary(row: str) -> Callable:
+    def method(self: Array) -> Any:
+        return self._c.call(row, (self,), {})
+
+    return method
+
+
+def _method(row: str) -> Callable:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return self._c.call(row, (self, *args), kwargs)
+
+    return method
+
+
+def _plain_binary(row: str, reverse: bool) -> Callable:
+    def method(self: Array, other: Any) -> Any:
+        return self._c.call(row, (other, self) if reverse else (self, other), {})
+
+    return method
+
+
+def _attach() -> None:
+    """Operators and methods, from the shim's own tables."""
+    for name, (row, how) in OPERATORS.items():
+        if how is None:
+            made: Callable = _unary(row)
+        elif row == "power" and how != "inplace":
+            made = _power(how is True)
+        elif row in ("matmul", "divmod") and how != "inplace":
+            made = _plain_binary(row, how is True)
+        elif how == "inplace":
+            continue
+        else:
+            made = _binary(row, how is True)
+        made.__name__ = name
+        setattr(Array, name, made)
+    for name, (row, how) in OPERATORS.items():
+        if how == "inplace":
+            made = _inplace(row, Array.__dict__[name.replace("__i", "__", 1)])
+            made.__name__ = name
+            setattr(Array, name, made)
+    for name in shim.TABLE:
+        method = name.removeprefix("ndarray.")
+        if method != name and method not in Array.__dict__:
+            setattr(Array, method, _method(name))
+
+
+_attach()

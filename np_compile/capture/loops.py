@@ -1,0 +1,77 @@
+"""Marks of loop iterations: where a long loop is cut, so that one body is compiled, not all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from np_compile import config
+
+from .tape import Break
+
+_LOOP = Break("loop", "a loop iteration ends")
+
+
+class MarkedRange:
+    """A `range` whose iteration tells the capture where an iteration begins and ends."""
+
+    __slots__ = ("_range",)
+
+    def __init__(self, *args: Any):
+        self._range = range(*args)
+
+    @property
+    def __class__(self) -> type:
+        return range
+
+    def __iter__(self) -> Iterator[int]:
+        return marked(self._range)
+
+    def __reversed__(self) -> Iterator[int]:
+        return marked(self._range[::-1])
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._range[key]
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self._range
+
+    def __eq__(self, other: Any) -> bool:
+        return self._range == (other._range if type(other) is MarkedRange else other)
+
+    def __hash__(self) -> int:
+        return hash(self._range)
+
+    def __repr__(self) -> str:
+        return repr(self._range)
+
+    def __bool__(self) -> bool:
+        return bool(self._range)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._range, name)
+
+    def __reduce__(self) -> Any:
+        return self._range.__reduce__()
+
+
+def marked(numbers: range) -> Iterator[int]:
+    """The numbers, with a cut at each iteration that recorded calls if there are many of them."""
+    from .recorder import current
+
+    capture = current()
+    if capture is None:
+        yield from numbers
+        return
+    long = len(numbers) > config.unroll
+    limit = config.max_calls
+    if long and capture.seg.node.count:
+        capture.cut(_LOOP)
+    for i in numbers:
+        yield i
+        count = capture.seg.node.count
+        if count and (long or count > limit) and not capture.closed:
+            capture.cut(_LOOP)

@@ -1,0 +1,55 @@
+"""From a row's name to NumPy's own function, and back."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from np_compile import shim
+
+
+@cache
+def numpy_function(name: str) -> Callable:
+    """NumPy's function for a row's name; for "ndarray.<m>" one that calls the method."""
+    if name == "ndarray.__getitem__":
+        return operator.getitem
+    if name == "ndarray.__setitem__":
+        return operator.setitem
+    if name.startswith("ndarray."):
+        method = name.removeprefix("ndarray.")
+
+        def call(array: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(array, method)(*args, **kwargs)
+
+        return call
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@cache
+def _rows() -> dict[int, str]:
+    rows: dict[int, str] = {}
+    for name in shim.TABLE:
+        if not name.startswith("ndarray."):
+            try:
+                f = numpy_function(name)
+            except AttributeError:  # a name that this version of NumPy has not
+                continue
+            rows.setdefault(id(f), name)
+    return rows
+
+
+def row_of_function(function: Any) -> str | None:
+    """The row's name of a NumPy function or ufunc, None where the shim has none."""
+    name = _rows().get(id(function))
+    if name is None and isinstance(getattr(function, "__self__", None), np.ufunc):
+        owner = _rows().get(id(function.__self__))
+        method = f"{owner}.{function.__name__}"
+        return method if owner is not None and method in shim.TABLE else None
+    return name

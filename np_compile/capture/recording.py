@@ -1,0 +1,156 @@
+"""The names of captured code: recording NumPy, marked `range`, other libraries through a break."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .array import Array
+from .loops import MarkedRange
+from .namespace import _mentions, recording_numpy, replacement
+from .recorder import Break, current
+from .substitute import Substitution, importer
+
+def _label(function: Callable) -> str:
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", repr(function))
+    return f"{module}.{name}" if module else str(name)
+
+
+def foreign(function: Callable) -> Callable:
+    """A function that gets NumPy arrays, outside the tape."""
+    why = Break("foreign", f"calls {_label(function)}, which is not NumPy")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        capture = current()
+        if capture is None:
+            return function(*args, **kwargs)
+        if not _mentions(args) and not _mentions(kwargs):
+            return function(*args, **kwargs)
+        return capture.foreign(function, args, kwargs, why)
+
+    return call
+
+
+class _Type(type):
+    """`type` for captured code: `type(x)` of a stand-in is the type NumPy would give."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs:
+            return args[0].__class__ if builtins.type(args[0]) in (Array, MarkedRange) else (
+                builtins.type(args[0])
+            )
+        return builtins.type(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, type)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, type)
+
+
+class _type(type, metaclass=_Type):
+    pass
+
+
+def _extreme(name: str) -> Callable:
+    """`max` or `min`: over NumPy scalars of one type it is recorded, else Python's own."""
+    real = getattr(builtins, name)
+    compare = "greater" if name == "max" else "less"
+
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        if len(args) < 2 or kwargs or not all(type(a) is Array and a._is_scalar() for a in args):
+            return real(*args, **kwargs)
+        best = args[0]
+        capture = best._c
+        if capture.fullgraph is False and capture.plain or any(a.dtype != best.dtype for a in args):
+            return real(*args)
+        for a in args[1:]:
+            chosen = capture.call("where", (capture.call(compare, (a, best), {}), a, best), {})
+            best = capture.call("ndarray.__getitem__", (chosen, ()), {})
+        return best
+
+    extreme.__name__ = extreme.__qualname__ = name
+    return extreme
+
+
+class TorchNames:
+    """The module `torch` for captured code: its doors to NumPy know stand-ins."""
+
+    def __init__(self, real: Any):
+        self.__dict__["_real"] = real
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.__dict__["_real"], name)
+        if name in ("from_numpy", "as_tensor", "asarray", "tensor") and (
+            self.__dict__["_real"] is torch
+        ):
+            return _to_torch(value, copies=name == "tensor")
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_real"], name, value)
+
+
+@functools.cache
+def _torch_names(module: Any) -> TorchNames:
+    return TorchNames(module)
+
+
+def _to_torch(real: Callable, copies: bool) -> Callable:
+    @functools.wraps(real)
+    def convert(data: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(data) is not Array:
+            return real(data, *args, **kwargs)
+        why = Break("foreign", f"torch.{real.__name__} takes an array over to torch")
+        t = data._c.tensor(data, why)
+        if real.__name__ == "from_numpy":
+            return t
+        return real(t, *args, **kwargs) if not copies else real(t.detach(), *args, **kwargs)
+
+    return convert
+
+
+def _substitution() -> Substitution | None:
+    capture = current()
+    return None if capture is None else capture.substitution
+
+
+class RecordingNames:
+    """See `substitute.Names`."""
+
+    def __init__(self) -> None:
+        self.builtins = dict(vars(builtins))
+        self.builtins.update(
+            range=MarkedRange,
+            type=_type,
+            max=_extreme("max"),
+            min=_extreme("min"),
+            __import__=importer(_substitution),
+        )
+
+    def numpy(self, value: Any) -> Any:
+        return recording_numpy() if value is np else replacement(value)
+
+    def foreign(self, value: Any) -> Any:
+        return foreign(value)
+
+    def torch(self, value: Any) -> Any:
+        if value is torch:
+            return _torch_names(value)
+        if value in (torch.from_numpy, torch.as_tensor, torch.asarray, torch.tensor):
+            return _to_torch(value, copies=value is torch.tensor)
+        return value
+
+    def array(self, value: Any) -> Any:
+        capture = current()
+        return value if capture is None else capture.adopt(value)
+
+
+NAMES = RecordingNames()

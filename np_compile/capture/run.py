@@ -1,0 +1,69 @@
+"""One call of a compiled function: arguments in, the function on substituted names, results out."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+from . import recorder
+from .arguments import Exchange
+from .array import Array
+from .escape import replace_escaped
+from .recorder import Capture, Options
+from .tape import Break
+
+_END = Break("end", "the function ends")
+
+
+def run(
+    function: types.FunctionType, substitution: Any, options: Options, args: tuple, kwargs: dict,
+    device: torch.device | None, listener: Any = None,
+) -> Any:  # fmt: skip
+    """Call `function` captured; the result, and every effect, are the plain function's."""
+    capture = Capture(options, device, listener)
+    capture.substitution = substitution
+    exchange = Exchange(capture)
+    before = getattr(recorder._local, "capture", None)
+    recorder._local.capture = capture
+    try:
+        f = substitution.function(function)
+        substitution.enter()
+        try:
+            given_args = [exchange.take(a) for a in args]
+            given_kwargs = {k: exchange.take(v) for k, v in kwargs.items()}
+            result = f(*given_args, **given_kwargs)
+            capture.cut(_END)
+            result = exchange.give(result)
+        except BaseException as e:
+            _deliver(capture, e)
+            raise
+        finally:
+            capture.finish()
+            exchange.restore()
+            substitution.leave(exchange.give)
+        return result
+    finally:
+        recorder._local.capture = before
+        del f, given_args, given_kwargs
+        exchange.clear()
+        replace_escaped(capture)
+
+
+def _deliver(capture: Capture, error: BaseException) -> None:
+    """An exception leaves the function: what was recorded before it still happens."""
+    if not capture.fullgraph or capture.seg.node.count:
+        try:
+            capture.fullgraph, fullgraph = False, capture.fullgraph
+            capture.cut(_END)
+        except Exception:
+            if fullgraph:
+                return
+            raise
+        finally:
+            capture.fullgraph = fullgraph
+    if any(type(a) is Array for a in error.args):
+        error.args = tuple(
+            capture.real(a, _END) if type(a) is Array else a for a in error.args
+        )

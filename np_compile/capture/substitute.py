@@ -1,0 +1,316 @@
+"""Running user code on other names: the same code object, with a globals mapping of ours.
+
+In that mapping, names bound to NumPy and its functions lead to a replacement (the recording
+namespace, or the shim), helper functions to their own substituted copies, other libraries'
+functions to a call outside the tape; a few builtins know stand-ins. The user's module is not changed.
+Names are compared at every call, so a rebound global is seen; `global x; x = ...` is carried back.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import site
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+_MISSING = object()
+_LIBRARY_FOLDERS = tuple(
+    {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), sys.base_prefix + "/lib/python"}
+)
+_FOREIGN_FOLDERS = tuple(
+    {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
+)
+_OWN = __file__.rpartition("/capture/")[0] + "/"
+
+
+class Names(Protocol):
+    """What a substitution puts in the place of things (see capture.recording, api.shim names)."""
+
+    builtins: dict[str, Any]
+
+    def numpy(self, value: Any) -> Any:
+        """For a NumPy module or function."""
+
+    def foreign(self, value: Any) -> Any:
+        """For a function of another library."""
+
+    def array(self, value: Any) -> Any:
+        """For an array found in a global, a closure or a default."""
+
+
+def _origin(value: Any) -> str:
+    """ "numpy", "torch", "library" (standard), "foreign" (installed), "own" or "user"."""
+    if isinstance(value, types.ModuleType):
+        name = value.__name__
+        file = getattr(value, "__file__", None)
+    else:
+        name = getattr(value, "__module__", None) or ""
+        code = getattr(value, "__code__", None)
+        module = sys.modules.get(name)
+        file = code.co_filename if code is not None else getattr(module, "__file__", None)
+    top = name.partition(".")[0]
+    if top == "numpy":
+        return "numpy"
+    if top == "torch":
+        return "torch"
+    if top in sys.stdlib_module_names or top == "__builtin__":
+        return "library"
+    if file is None:
+        return "library" if top in ("builtins", "") else "user"
+    if file.startswith(_OWN):
+        return "own"
+    if file.startswith(_FOREIGN_FOLDERS) or "site-packages" in file:
+        return "foreign"
+    if file.startswith(_LIBRARY_FOLDERS) or file.startswith("<frozen"):
+        return "library"
+    return "user"
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+@functools.cache
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """The global names that a code object and those inside it mention."""
+    return tuple(sorted({name for c in _codes(code) for name in c.co_names}))
+
+
+class _Overlay:
+    """The substituted globals of one module, for the functions of one substitution."""
+
+    __slots__ = ("arrays", "given", "module", "names", "seen")
+
+    def __init__(self, module: dict, names: dict[str, Any]):
+        self.module = module  # the module's own globals
+        self.names: dict[str, Any] = names  # what the code sees
+        self.seen: dict[str, Any] = {}  # name -> what the module had when it was replaced
+        self.given: dict[str, Any] = {}  # name -> what was put in its place
+        self.arrays: list[str] = []
+
+
+class Substitution:
+    """Substituted copies of functions, for one thread. `names` says what replaces what."""
+
+    def __init__(self, names: Any):
+        self.names = names
+        self._overlays: dict[int, _Overlay] = {}
+        self._functions: dict[int, tuple[Any, Any]] = {}
+        self._cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
+        self._modules: dict[int, Any] = {}
+
+    # -- functions --------------------------------------------------------------------------
+
+    def function(self, f: types.FunctionType) -> types.FunctionType:
+        """The copy of a Python function that runs on the substituted names."""
+        found = self._functions.get(id(f))
+        if found is not None and found[1].__code__ is f.__code__:
+            return found[1]
+        overlay = self._overlay(f.__globals__)
+        closure = None
+        if f.__closure__ is not None:
+            closure = tuple(self._cell(c) for c in f.__closure__)
+        copy = types.FunctionType(f.__code__, overlay.names, f.__name__, f.__defaults__, closure)
+        copy.__kwdefaults__ = f.__kwdefaults__
+        copy.__dict__.update(f.__dict__)
+        copy.__qualname__ = f.__qualname__
+        copy.__module__ = f.__module__
+        copy.__doc__ = f.__doc__
+        self._functions[id(f)] = (f, copy)
+        for name in _names(f.__code__):
+            if name not in overlay.seen:
+                overlay.seen[name] = _MISSING
+                self._refresh(overlay, name)
+        return copy
+
+    def _overlay(self, module: dict) -> _Overlay:
+        found = self._overlays.get(id(module))
+        if found is None:
+            names = {"__builtins__": self.names.builtins}
+            for name in ("__name__", "__file__", "__package__", "__spec__", "__doc__"):
+                if name in module:
+                    names[name] = module[name]
+            found = self._overlays[id(module)] = _Overlay(module, names)
+        return found
+
+    def _refresh(self, overlay: _Overlay, name: str) -> None:
+        value = overlay.module.get(name, _MISSING)
+        overlay.seen[name] = value
+        if name in overlay.arrays:
+            overlay.arrays.remove(name)
+        if value is _MISSING:
+            overlay.names.pop(name, None)
+            overlay.given[name] = _MISSING
+            return
+        if type(value) is np.ndarray:
+            overlay.arrays.append(name)
+            given = value
+        else:
+            given = self.value(value)
+        overlay.names[name] = overlay.given[name] = given
+
+    def _cell(self, cell: types.CellType) -> types.CellType:
+        found = self._cells.get(id(cell))
+        if found is not None:
+            return found[1]
+        copy = types.CellType()
+        self._cells[id(cell)] = (cell, copy, _MISSING)
+        self._fill(cell, copy)
+        return copy
+
+    def _fill(self, cell: types.CellType, copy: types.CellType) -> None:
+        try:
+            value = cell.cell_contents
+        except ValueError:  # empty
+            return
+        given = self.names.array(value) if type(value) is np.ndarray else self.value(value)
+        copy.cell_contents = given
+        self._cells[id(cell)] = (cell, copy, given)
+
+    def value(self, value: Any) -> Any:
+        """What stands for a value that user code reaches by a name."""
+        if isinstance(value, types.ModuleType):
+            return self.module(value)
+        unwrapped = getattr(value, "__np_compile_captured__", None)
+        if unwrapped is not None:
+            return self.function(unwrapped)
+        if isinstance(value, types.FunctionType):
+            origin = _origin(value)
+            if origin == "user":
+                if getattr(value, "__np_compile_disabled__", False):
+                    return self.names.foreign(value)
+                return self.function(value)
+            if origin == "numpy":
+                return self.names.numpy(value)
+            if origin == "foreign":
+                return self.names.foreign(value)
+            return value
+        if isinstance(value, types.MethodType):
+            f = self.value(value.__func__)
+            return value if f is value.__func__ else types.MethodType(f, value.__self__)
+        if isinstance(value, functools.partial) and type(value) is functools.partial:
+            f = self.value(value.func)
+            if f is value.func:
+                return value
+            return functools.partial(f, *value.args, **value.keywords)
+        if isinstance(value, np.ufunc):
+            mapped = self.names.numpy(value)
+            return self.names.foreign(value) if mapped is value else mapped
+        if isinstance(value, type) or not callable(value):
+            return value
+        origin = _origin(value)
+        if origin == "numpy" and not inspect.isclass(value):
+            return self.names.numpy(value)
+        if origin == "foreign" and isinstance(
+            value, (types.BuiltinFunctionType, types.BuiltinMethodType)
+        ):
+            return self.names.foreign(value)
+        if origin == "torch":
+            return self.names.torch(value)
+        return value
+
+    def module(self, module: types.ModuleType) -> Any:
+        """What stands for a module: its functions are found through `value`."""
+        found = self._modules.get(id(module))
+        if found is None:
+            origin = _origin(module)
+            if origin == "numpy":
+                found = self.names.numpy(module)
+            elif origin == "torch":
+                found = self.names.torch(module)
+            elif origin in ("library", "own"):
+                found = module
+            else:
+                found = _ModuleProxy(module, self)
+            self._modules[id(module)] = found
+        return found
+
+    # -- at each call -----------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """Look at every name again: rebound globals and cells, arrays of this call."""
+        for overlay in list(self._overlays.values()):
+            module = overlay.module
+            for name, value in list(overlay.seen.items()):
+                if module.get(name, _MISSING) is not value:
+                    self._refresh(overlay, name)
+            for name in overlay.arrays:
+                array = self.names.array(overlay.seen[name])
+                overlay.names[name] = overlay.given[name] = array
+        for cell, copy, _given in list(self._cells.values()):
+            self._fill(cell, copy)
+
+    def leave(self, real: Callable[[Any], Any]) -> None:
+        """Carry writes to globals and closures back; `real` turns stand-ins into arrays."""
+        for overlay in list(self._overlays.values()):
+            names = overlay.names
+            for name, given in list(overlay.given.items()):
+                value = names.get(name, _MISSING)
+                if value is given:
+                    continue
+                if value is _MISSING:
+                    overlay.module.pop(name, None)
+                else:
+                    overlay.module[name] = real(value)
+                self._refresh(overlay, name)
+            for name in overlay.arrays:
+                overlay.names[name] = overlay.given[name] = overlay.seen[name]
+        for cell, copy, given in list(self._cells.values()):
+            try:
+                value = copy.cell_contents
+            except ValueError:
+                value = _MISSING
+            if value is not given:
+                if value is _MISSING:
+                    del cell.cell_contents
+                else:
+                    cell.cell_contents = real(value)
+            if copy.__class__ is types.CellType and value is not _MISSING:
+                copy.cell_contents = None
+        for key, (cell, copy, _given) in list(self._cells.items()):
+            self._cells[key] = (cell, copy, _MISSING)
+
+
+class _ModuleProxy(types.ModuleType):
+    """A module of the user's or of another library, with its functions substituted."""
+
+    def __init__(self, real: types.ModuleType, substitution: Substitution):
+        super().__init__(real.__name__, real.__doc__)
+        self.__dict__["_np_compile_parts"] = (real, substitution)
+
+    def __getattr__(self, name: str) -> Any:
+        real, substitution = self.__dict__["_np_compile_parts"]
+        value = getattr(real, name)
+        if type(value) is np.ndarray:
+            return substitution.names.array(value)
+        return substitution.value(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_np_compile_parts"][0], name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__dict__["_np_compile_parts"][0])
+
+
+def importer(substitution_of: Callable[[], Substitution | None]) -> Callable:
+    """An `__import__` whose modules are substituted (imports inside functions)."""
+    real_import = builtins.__import__
+
+    def import_substituted(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        module = real_import(name, globals, locals, fromlist, level)
+        substitution = substitution_of()
+        return module if substitution is None else substitution.module(module)
+
+    return import_substituted

@@ -1,0 +1,391 @@
+"""The tape: what a function has asked of NumPy since the last break, as a path in a tree.
+
+A `Segment` is one recording in progress. Each NumPy call takes one step down a tree of `Node`s that
+earlier recordings have built; the step's key says all about the call except the data (arrays,
+floats, changing integers). A call made before in the same place therefore costs one dictionary
+look-up, and the node reached at the end of a segment holds the programs compiled for it.
+
+A key is a tuple: the row's name, then one piece per argument. Pieces (see `encode`):
+
+    5               the segment's value number 5
+    FLOAT, INT      the next Python float or int of the segment's parameters
+    ("n", "d")      the next parameter, a NumPy scalar of that type code
+    ("t", ...)      a tuple; ("l", ...) a list; ("c", type, value) a constant
+    ("x", ...)      an index: INT, (length, step) of a slice with its start as parameter, ...
+    KW, names, ...  keyword arguments follow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from np_compile import shim
+
+FLOAT = "f"
+INT = "i"
+COMPLEX = "z"
+KW = "kw"
+INPUT = "input"
+_INT64 = (-(2**63), 2**63 - 1)
+
+
+class Unrecordable(Exception):
+    """An argument that no key can describe; the call runs in NumPy."""
+
+
+class Value:
+    """What is known of one array of a segment: all but its data.
+
+    meta: a shim array on torch's meta device; its storage tells what it is a view of.
+    root: number of the value that owns the memory; its own number where that is itself.
+    source: number of the argument that it is a view of, None where it is none.
+    """
+
+    __slots__ = ("dtype", "index", "meta", "ndim", "root", "scalar", "shape", "source")
+
+    def __init__(self, index: int, meta: shim.ndarray, root: int, source: int | None):
+        self.source = source
+        self.index = index
+        self.meta = meta
+        self.root = root
+        self.shape = meta.shape
+        self.ndim = len(self.shape)
+        self.dtype = meta.dtype
+        self.scalar = meta._scalar
+
+
+class Node:
+    """One call in its place: after the calls on the path from the root of the tree.
+
+    value: the new value, where the call gives exactly one array. result: otherwise a structure with
+        `Slot`s for new values and `Same` for arguments given back. mutates: numbers of the root
+        values written to. reason: why the call is not recorded but breaks, else None.
+    check: the range that integer parameters must fit (NEP 50), None for any. special: whether a
+        recording has to look at `reason` or `check` at all.
+    count, elements: calls from the root to here, and array elements that they touch.
+    """
+
+    __slots__ = (
+        "check", "count", "elements", "key", "mutates", "next", "parent", "programs", "reason",
+        "result", "special", "user_line", "value", "values",
+    )  # fmt: skip
+
+    def __init__(self, parent: Node | None, key: tuple):
+        self.parent = parent
+        self.key = key
+        self.next: dict[tuple, Node] = {}
+        self.value: Value | None = None
+        self.values: list[Value] = []
+        self.result: Any = None
+        self.mutates: tuple[int, ...] = ()
+        self.reason: Break | None = None
+        self.check: tuple[int, int] | None = None
+        self.special = False
+        self.user_line: str = ""
+        self.programs: dict[Any, Any] = {}
+        self.count: int = parent.count if parent is not None else 0
+        self.elements: int = parent.elements if parent is not None else 0
+
+    def path(self) -> list[Node]:
+        """The nodes from the first call of the segment to this one."""
+        nodes = []
+        node: Node | None = self
+        while node is not None and node.parent is not None:
+            nodes.append(node)
+            node = node.parent
+        return nodes[::-1]
+
+    def calls(self) -> list[Node]:
+        """As `path`, without the inputs."""
+        return [n for n in self.path() if n.key[0] is not INPUT]
+
+    def all_values(self) -> list[Value]:
+        """Every value of the segment, by number."""
+        return [v for n in self.path() for v in n.values]
+
+
+class Slot:
+    """In a node's result: the new value of this number; `pick` leads to it in the result."""
+
+    __slots__ = ("pick", "value")
+
+    def __init__(self, value: Value, pick: tuple):
+        self.value = value
+        self.pick = pick
+
+
+class Same:
+    """In a node's result: an argument handed back, by its number."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+class Break:
+    """Why a call is not recorded: data, not an exception, so that `explain` can print it.
+
+    kind: "static" (no break: the call's integers are part of its identity, as in `arange(n)`),
+    "value" (Python needs data), "data" (a result's shape depends on data), "library" (a
+    call that runs as a whole, between kernels), "numpy" (the shim lacks it), "foreign" (a function
+    that is not NumPy), "loop" (an iteration mark), "end", "asked" (graph_break()).
+    """
+
+    __slots__ = ("kind", "text")
+
+    def __init__(self, kind: str, text: str):
+        self.kind = kind
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Segment:
+    """A recording in progress: where it stands in the tree, and its data so far."""
+
+    __slots__ = ("floats", "inputs", "ints", "node", "values")
+
+    def __init__(self, root: Node):
+        self.node = root
+        self.values: list[Any] = []  # stand-in arrays, by number
+        self.inputs: list[Any] = []  # those of them that came from before
+        self.floats: list[float] = []
+        self.ints: list[int] = []
+
+
+def _constant(value: Any) -> tuple:
+    try:
+        hash(value)
+    except TypeError:
+        raise Unrecordable(f"a {type(value).__name__} as argument") from None
+    if value != value:  # NaN never equals itself and would never be found again
+        return ("c", type(value), repr(value))
+    return ("c", type(value), value)
+
+
+def encode(capture: Any, value: Any, data: bool) -> Any:
+    """The piece of a key for one argument; data goes to the segment's parameters.
+
+    data: whether the parameter takes array-likes. Unrecordable for what no key can describe.
+    """
+    kind = type(value)
+    if kind is capture.array_type:
+        if value._s is not capture.seg:
+            capture.enter(value)
+        return value._i
+    if value is None or kind is str:
+        return value
+    if kind is int:
+        if data and capture.ints_are_data and _INT64[0] <= value <= _INT64[1]:
+            capture.seg.ints.append(value)
+            return INT
+        return ("c", int, value)
+    if kind is float:
+        if data:
+            capture.seg.floats.append(value)
+            return FLOAT
+        return _constant(value)
+    if kind is bool:
+        return ("c", bool, value)
+    if kind is tuple or kind is list:
+        if len(value) > 64 and not any(isinstance(v, capture.array_type) for v in value):
+            if data:
+                return encode(capture, np.array(value), data)
+            return ("c", kind, tuple(value))
+        return ("t" if kind is tuple else "l", *[encode(capture, v, data) for v in value])
+    if kind is complex and data:
+        capture.seg.floats += (value.real, value.imag)
+        return COMPLEX
+    if isinstance(value, np.generic):
+        char = value.dtype.char
+        if data and char in "efd":
+            capture.seg.floats.append(float(value))
+            return ("n", char)
+        if data and char in "bhilqBHI":
+            capture.seg.ints.append(int(value))
+            return ("n", char)
+        return ("c", kind, value.item() if char not in "Mm" else value)
+    if isinstance(value, np.ndarray):
+        if not data:
+            raise Unrecordable("an array where none is expected")
+        return encode(capture, capture.snapshot(value), data)
+    if kind is slice:
+        return ("s", *[encode(capture, v, False) for v in (value.start, value.stop, value.step)])
+    if kind is dict:
+        return ("d", tuple(value), *[encode(capture, v, data) for v in value.values()])
+    if isinstance(value, range):
+        return encode(capture, np.arange(value.start, value.stop, value.step), data) if data else (
+            ("c", range, range(value.start, value.stop, value.step))
+        )
+    if isinstance(value, capture.foreign_array_types):
+        return encode(capture, capture.adopt_foreign(value), data)
+    return _constant(value)
+
+
+class Decoder:
+    """From a key back to the arguments of a call.
+
+    values: segment values by number. floats, ints: iterators over the segment's parameters.
+    scalar: (parameter, type code) -> what stands for a NumPy scalar. pair: (real, imaginary) -> what
+    stands for a complex number. number: what stands for an integer operand; indices are put in
+    place as they are.
+    """
+
+    def __init__(
+        self, values: Any, floats: Iterator, ints: Iterator, scalar: Any, pair: Any,
+        number: Any = None,
+    ):  # fmt: skip
+        self.values = values
+        self.floats = floats
+        self.ints = ints
+        self.scalar = scalar
+        self.pair = pair
+        self.number = number
+
+    def call(self, key: tuple) -> tuple[list, dict]:
+        """Arguments and keyword arguments of a key."""
+        if KW in key:
+            at = key.index(KW)
+            args = [self.piece(p) for p in key[1:at]]
+            names = key[at + 1]
+            return args, dict(zip(names, [self.piece(p) for p in key[at + 2 :]], strict=True))
+        return [self.piece(p) for p in key[1:]], {}
+
+    def piece(self, p: Any) -> Any:
+        kind = type(p)
+        if kind is int:
+            return self.values[p]
+        if p is FLOAT:
+            return next(self.floats)
+        if p is INT:
+            i = next(self.ints)
+            return i if self.number is None else self.number(i)
+        if p is COMPLEX:
+            return self.pair(next(self.floats), next(self.floats))
+        if kind is not tuple:
+            return p
+        tag = p[0]
+        if tag == "c":
+            if p[1] is float and type(p[2]) is str:
+                return float(p[2])
+            if p[1] in (int, bool, float):
+                return p[2]
+            if issubclass(p[1], np.generic) and not isinstance(p[2], np.generic):
+                return p[1](p[2])
+            return list(p[2]) if p[1] is list else p[2]
+        if tag == "t":
+            return tuple(self.piece(q) for q in p[1:])
+        if tag == "l":
+            return [self.piece(q) for q in p[1:]]
+        if tag == "n":
+            return self.scalar(next(self.floats if p[1] in "efd" else self.ints), p[1])
+        if tag == "s":
+            return slice(*(self.piece(q) for q in p[1:]))
+        if tag == "d":
+            return dict(zip(p[1], [self.piece(q) for q in p[2:]], strict=True))
+        assert tag == "x", p
+        return tuple(self._item(q) for q in p[1:])
+
+    def _item(self, q: Any) -> Any:
+        if type(q) is tuple and q[0] is INT:  # a slice: its start is a parameter
+            return make_slice(next(self.ints), q[1], q[2])
+        if q is INT:
+            return next(self.ints)
+        if q == ":":
+            return slice(None)
+        if q == ".":
+            return Ellipsis
+        return self.piece(q)
+
+
+class DynamicSlice:
+    """A slice whose start is only known when the program runs."""
+
+    __slots__ = ("length", "start", "step")
+
+    def __init__(self, start: Any, length: int, step: int):
+        self.start = start
+        self.length = length
+        self.step = step
+
+
+def make_slice(start: Any, length: int, step: int) -> Any:
+    if type(start) is not int:
+        return DynamicSlice(start, length, step)
+    stop = start + length * step
+    return slice(start, stop if stop >= 0 else None, step)
+
+
+def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None:
+    """The piece for an index into an array of `shape`; None where NumPy has to judge it.
+
+    Starts of slices and integers become parameters, made positive; lengths stay in the key.
+    """
+    items = key if type(key) is tuple else (key,)
+    if sum(1 for k in items if k is Ellipsis) > 1:
+        return None
+    array_type = capture.array_type
+    seg = capture.seg
+    pieces: list[Any] = ["x"]
+    axis = 0
+    rest = len(shape)
+    for item in items:
+        kind = type(item)
+        if kind is int or kind is slice:
+            rest -= 1
+        elif kind is array_type:
+            rest -= item.ndim if item.dtype == np.bool_ else 1
+        elif isinstance(item, (list, np.ndarray, np.generic)):
+            a = np.asarray(item) if not isinstance(item, list) else None
+            if a is None:
+                if any(type(v) is not int for v in item):
+                    return None
+                rest -= 1
+            elif a.dtype.kind not in "iu" or (a.ndim == 0 and not isinstance(item, np.integer)):
+                return None
+            else:
+                rest -= 1
+        elif item is not None and item is not Ellipsis:
+            return None
+    if rest < 0:
+        return None
+    for item in items:
+        kind = type(item)
+        if isinstance(item, np.integer):
+            item, kind = int(item), int
+        if kind is int:
+            n = shape[axis]
+            if item < 0:
+                item += n
+            if not 0 <= item < n:
+                return None
+            seg.ints.append(item)
+            pieces.append(INT)
+            axis += 1
+        elif kind is slice:
+            if item.start is None and item.stop is None and item.step is None:
+                pieces.append(":")
+            else:
+                try:
+                    start, stop, step = item.indices(shape[axis])
+                except (TypeError, ValueError):
+                    return None
+                length = len(range(start, stop, step))
+                seg.ints.append(start if length else 0)
+                pieces.append((INT, length, step))
+            axis += 1
+        elif item is None:
+            pieces.append(None)
+        elif item is Ellipsis:
+            pieces.append(".")
+            axis += rest
+            rest = 0
+        else:
+            pieces.append(encode(capture, item, True))
+            axis += item.ndim if kind is array_type and item.dtype == np.bool_ else 1
+    return tuple(pieces)

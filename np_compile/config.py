@@ -1,0 +1,118 @@
+"""Every setting, declared once: default, environment variable, meaning, effect on generated code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import SettingError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `codegen`: whether a change makes the back end generate other code."""
+
+    name: str
+    default: Any
+    parse: Callable[[str], Any]
+    doc: str
+    codegen: bool = False
+
+    @property
+    def variable(self) -> str:
+        return f"NP_COMPILE_{self.name.upper()}"
+
+
+def _flag(text: str) -> bool:
+    if text in ("1", "true", "on"):
+        return True
+    if text in ("", "0", "false", "off"):
+        return False
+    raise ValueError("expected 0 or 1")
+
+
+def _level(text: str) -> int:
+    level = int(text)
+    if not 0 <= level <= 5:
+        raise ValueError("expected a level from 0 to 5")
+    return level
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise ValueError("expected a number that is not negative")
+    return count
+
+
+SETTINGS = (
+    Setting("disable", False, _flag, "run every compiled function plainly"),
+    Setting(
+        "debug",
+        0,
+        _level,
+        "1 decisions and breaks, 2 timings, 3 NumPy calls, 4 tensor programs, 5 back-end output",
+    ),
+    Setting("backend", "inductor", str, "the back end when `backend=` is not given"),
+    Setting(
+        "unroll",
+        8,
+        _count,
+        "a `range` loop of more iterations is cut into one segment an iteration",
+    ),
+    Setting("max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"),
+    Setting(
+        "plain_runs",
+        16,
+        _count,
+        "runs of a tiny segment within one call after which its loop goes on in plain NumPy",
+    ),
+    Setting(
+        "plain_elements",
+        2048,
+        _count,
+        "a segment that touches fewer elements counts as tiny (0: never run plainly)",
+    ),
+)
+
+
+def _initial(setting: Setting) -> Any:
+    text = os.environ.get(setting.variable)
+    if text is None:
+        return setting.default
+    try:
+        return setting.parse(text)
+    except ValueError as e:
+        raise SettingError(
+            f"{setting.variable}={text!r}: {e}. It sets: {setting.doc}."
+        ) from None
+
+
+disable: bool
+debug: int
+backend: str
+unroll: int
+max_calls: int
+plain_runs: int
+plain_elements: int
+
+globals().update({s.name: _initial(s) for s in SETTINGS})
+
+
+@contextmanager
+def patch(**values: Any) -> Iterator[None]:
+    """Change settings for the length of a `with` block. SettingError for an unknown name."""
+    scope = globals()
+    known = {s.name for s in SETTINGS}
+    for name in values:
+        if name not in known:
+            raise SettingError(f"no setting named {name!r}; there are {sorted(known)}")
+    before = {name: scope[name] for name in values}
+    scope.update(values)
+    try:
+        yield
+    finally:
+        scope.update(before)

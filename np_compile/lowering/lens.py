@@ -1,0 +1,114 @@
+"""Views behind an index that is only known when the program runs.
+
+`x[i]` with a changing `i` cannot be a view in a graph of fixed views. A `Lens` stands for it: each
+read gathers from what the base holds at that time, each write scatters into the base, so later reads
+of either see it, just as with a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from np_compile import shim
+from np_compile.capture.tape import DynamicSlice
+
+
+class Lens:
+    """A part of a base array (or of another lens) that is found anew at each read and write.
+
+    get: base array -> part. put: (base array, new part) -> None, writes into the base; by default
+    the part is a view and is written through.
+    """
+
+    def __init__(
+        self, base: Any, get: Callable[[Any], Any], put: Callable[[Any, Any], None] | None = None
+    ):
+        self.base = base
+        self.get = get
+        self.put = put
+
+    def read(self) -> shim.ndarray:
+        base = self.base.read() if isinstance(self.base, Lens) else self.base
+        return self.get(base)
+
+    def write(self, value: Any) -> None:
+        base = self.base.read() if isinstance(self.base, Lens) else self.base
+        if self.put is not None:
+            self.put(base, value)
+        else:
+            self.get(base)[...] = value
+        if isinstance(self.base, Lens):
+            self.base.write(base)
+
+    @staticmethod
+    def getitem(base: Any, key: Any) -> Lens:
+        """The lens on `base[key]`."""
+
+        def get(x: shim.ndarray) -> shim.ndarray:
+            return x[_gather_key(x, key)]
+
+        def put(x: shim.ndarray, value: Any) -> None:
+            x[_gather_key(x, key)] = value
+
+        return Lens(base, get, put)
+
+
+def indexed(key: Any) -> bool:
+    """Whether an index holds a number that only the program's run knows."""
+    items = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(k, (DynamicSlice, shim.Weak)) for k in items)
+
+
+def settle(value: Any) -> Any:
+    """What a lens shows at this moment; other values as they are."""
+    return value.read() if isinstance(value, Lens) else value
+
+
+def _gather_key(x: shim.ndarray, key: Any) -> Any:
+    """An index with its changing parts as integer arrays, placed as the plain index would be.
+
+    All changing parts and all plain integers become index arrays that broadcast against each other
+    as an open mesh, followed by the plain slices; see `_mesh`.
+    """
+    items = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(k, DynamicSlice) for k in items):
+        return key
+    return _mesh(x, items)
+
+
+def _mesh(x: shim.ndarray, items: tuple) -> tuple:
+    """Every axis as an index array of an open mesh: shapes then come out as with slices."""
+    used = sum(1 for k in items if k is not None and k is not Ellipsis)
+    full: list[Any] = []
+    for k in items:
+        if k is Ellipsis:
+            full += [slice(None)] * (x.ndim - used)
+        else:
+            full.append(k)
+    full += [slice(None)] * (x.ndim - sum(1 for k in full if k is not None))
+    out_rank = sum(1 for k in full if isinstance(k, (slice, DynamicSlice)) or k is None)
+    parts: list[Any] = []
+    axis = position = 0
+    device = x._t.device
+    for k in full:
+        if k is None:
+            position += 1
+            continue
+        extent = x.shape[axis]
+        axis += 1
+        if isinstance(k, DynamicSlice):
+            index = k.start.tensor + torch.arange(k.length, device=device) * k.step
+        elif isinstance(k, slice):
+            index = torch.arange(*k.indices(extent), device=device)
+        else:
+            index = k.tensor if isinstance(k, shim.Weak) else torch.tensor(k, device=device)
+            parts.append(shim.ndarray(index))
+            continue
+        shape = [1] * out_rank
+        shape[position] = index.shape[0]
+        parts.append(shim.ndarray(index.reshape(shape)))
+        position += 1
+    return tuple(parts)

@@ -1,0 +1,110 @@
+"""A compiled segment: built once from its path in the tree, run with each call's data."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from np_compile import config
+from np_compile.backends import lookup
+from np_compile.errors import BackendError
+from np_compile.lowering.lower import lower
+from np_compile.runtime.progress import progress
+from np_compile.tools import log
+
+from np_compile.capture.tape import Node
+
+
+class Program:
+    """A tensor program made by a back end, with the calling convention of segments.
+
+    graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
+    mutates: numbers of the values whose memory it writes to.
+    """
+
+    __slots__ = (
+        "_dynamic", "_signatures", "_to_device", "backend_name", "compiled", "elements", "graph",
+        "live", "mutates", "node", "seconds",
+    )  # fmt: skip
+
+    def __init__(
+        self, node: Node, live: tuple, graph: Any, compiled: Callable, backend_name: str,
+        dynamic: frozenset[int], seconds: dict[str, float],
+    ):  # fmt: skip
+        self.node = node
+        self.live = live
+        self.graph = graph
+        self.compiled = compiled
+        self.backend_name = backend_name
+        self.seconds = seconds
+        self.mutates = sorted({r for n in node.calls() for r in n.mutates})
+        self.elements = node.elements
+        self._dynamic = tuple(sorted(dynamic))
+        self._signatures: list[tuple] | None = None
+
+    def run(self, inputs: list[Any], floats: list[float], ints: list[int]) -> Any:
+        """Run on the stand-ins' tensors and the segment's parameters; a list of tensors."""
+        args = [a._t for a in inputs]
+        if floats:
+            args.append(torch.from_numpy(np.array(floats)))
+        if self._dynamic:
+            args.append(torch.from_numpy(np.array([ints[k] for k in self._dynamic], np.int64)))
+        return self.compiled(*args)
+
+    def signatures(self, outputs: Any) -> list[tuple]:
+        """Keys under which the outputs enter the next segment; the same for every run."""
+        found = self._signatures
+        if found is None:
+            values = self.node.all_values()
+            found = self._signatures = [
+                (t.dtype, t.shape, t.stride(), (), t.device, t.requires_grad, values[i].scalar,
+                 False)
+                for i, t in zip(self.live, outputs, strict=True)
+            ]  # fmt: skip
+        return found
+
+
+def build(
+    node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
+    dynamic: frozenset[int], options: Any, device: torch.device | None, grad: bool,
+) -> Program:  # fmt: skip
+    """Lower a segment to a tensor graph and have the back end compile it.
+
+    Errors: BackendError, when the back end raises.
+    """
+    backend = lookup(options.backend)
+    args = [a._t for a in inputs]
+    if floats:
+        args.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
+    order = tuple(sorted(dynamic))
+    if order:
+        args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64, device="cpu"))
+    with progress(options.name, node), torch.set_grad_enabled(grad):
+        start = time.perf_counter()
+        graph = lower(node, live, args, len(inputs), bool(floats), ints, order, device)
+        lowered = time.perf_counter()
+        try:
+            compiled = backend(graph, args)
+        except Exception as e:
+            raise BackendError(
+                f"the back end {options.backend!r} failed on {options.name}: "
+                f"{type(e).__name__}: {e}\n  Remedy: backend='eager' runs the same tensor program "
+                "without it; NP_COMPILE_DISABLE=1 runs NumPy itself."
+            ) from e
+        if not callable(compiled):
+            raise BackendError(
+                f"the back end {options.backend!r} returned {type(compiled).__name__}, "
+                "which cannot be called"
+            )
+        done = time.perf_counter()
+    seconds = {"lower": lowered - start, "backend": done - lowered}
+    name = options.backend if isinstance(options.backend, str) else "custom"
+    program = Program(node, live, graph, compiled, name, dynamic, seconds)
+    if config.debug:
+        log.compiled(program, options.name, sys.stderr)
+    return program

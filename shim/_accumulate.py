@@ -1,0 +1,172 @@
+"""Engines of the ufunc methods accumulate, reduceat and at."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import TO_NUMPY
+from ._ndarray import as_array, as_operand, ndarray
+from ._reduce import reduce_dtype, reduce_engine
+from ._ufunc_table import loop
+from ._unsigned import bits, cast, from_order_key, from_signed, order_key, to_signed
+
+# Ufuncs whose `at` torch can scatter without looking at the indices.
+SCATTERED = frozenset(("add", "subtract", "multiply", "maximum", "minimum"))
+
+
+def _axis_of(axis: int, ndim: int) -> int:
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis % ndim
+
+
+def accumulate_engine(
+    name: str, tensor: torch.Tensor, axis: int = 0, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """Running results along `axis`: a fresh tensor of the same shape, dtype as of `reduce`.
+
+    Errors: TypeError for a 0-D array, AxisError.
+    """
+    if tensor.dim() == 0:
+        raise TypeError("cannot accumulate on a scalar")
+    axis = _axis_of(axis, tensor.dim())
+    work = reduce_dtype(name, tensor.dtype, dtype)
+    t = cast(tensor, work)
+    if name in ("add", "multiply") and work is not torch.bool:
+        run = torch.cumsum if name == "add" else torch.cumprod
+        signed = to_signed(t)
+        return from_signed(run(signed, axis, dtype=signed.dtype), work)
+    if name in ("maximum", "minimum") and not work.is_complex and t.numel():
+        run = torch.cummax if name == "maximum" else torch.cummin
+        if work is torch.bool:
+            return run(t.to(torch.uint8), axis)[0].to(torch.bool)
+        return from_order_key(run(order_key(t), axis)[0], work)
+    if t.shape[axis] == 0:
+        return t.clone()
+    step = loop(name, (work, work), (work,))
+    parts = list(t.unbind(axis))
+    done = [parts[0].clone()]
+    for part in parts[1:]:
+        done.append(step(done[-1], part))
+    return torch.stack(done, axis)
+
+
+def reduceat_engine(
+    name: str,
+    tensor: torch.Tensor,
+    indices: torch.Tensor,
+    axis: int = 0,
+    dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    """Reductions of the slices from each index to the next; a single element where they descend.
+
+    Looks at the indices. Errors: IndexError for an index outside, AxisError.
+    """
+    if tensor.dim() == 0:
+        raise TypeError("cannot reduceat on a scalar")
+    if indices.dtype.is_floating_point or indices.dtype.is_complex:
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[indices.dtype]!r} to dtype('int64') according "
+            "to the rule 'safe'"
+        )
+    axis = _axis_of(axis, tensor.dim())
+    length = tensor.shape[axis]
+    starts = indices.to(torch.int64).tolist()
+    for start in starts:
+        if not 0 <= start < length:
+            raise IndexError(f"index {start} out-of-bounds in {name}.reduceat [0, {length})")
+    work = reduce_dtype(name, tensor.dtype, dtype)
+    parts = []
+    for start, stop in zip(starts, [*starts[1:], length], strict=True):
+        piece = tensor.narrow(axis, start, max(stop - start, 1))
+        parts.append(reduce_engine(name, piece, axis, work, False))
+    if not parts:
+        shape = list(tensor.shape)
+        shape[axis] = 0
+        return torch.empty(shape, dtype=work, device=tensor.device)
+    return torch.stack([bits(p) for p in parts], axis).view(work) if parts else tensor
+
+
+def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
+    """ufunc.at: positions are found by indexing the numbers of the elements, then updated."""
+    from ._index import take_index  # the two modules need each other
+
+    device = a._t.device
+    places = torch.arange(a.size, device=device).reshape(a.shape)
+    if isinstance(indices, tuple):
+        indices = tuple(
+            i if not isinstance(i, (list, np.ndarray)) else as_array(i) for i in indices
+        )
+    where = take_index(ndarray(places), indices).tensor
+    flat = a.tensor.reshape(-1).clone()
+    if b is None:
+        result = ufunc(ndarray(flat[where.reshape(-1)]))._t if where.numel() else None
+        if result is not None:
+            _require_same_kind(ufunc, result.dtype, flat.dtype)
+            bits(flat)[where.reshape(-1)] = bits(cast(result, flat.dtype))
+    else:
+        operand = as_operand(b)
+        value = operand if isinstance(operand, torch.Tensor) else as_array(b).tensor
+        try:
+            value = value.to(device).expand(where.shape).reshape(-1)
+        except RuntimeError:
+            raise ValueError("array is not broadcastable to correct shape") from None
+        flat = _update(ufunc, flat, where.reshape(-1), value, operand)
+    result = flat.reshape(a.shape)
+    a._t.copy_(_flipped(result, a._flip) if a._flip else result)
+
+
+def _flipped(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    return bits(t).flip(axes).view(t.dtype)
+
+
+def _require_same_kind(ufunc: Any, source: torch.dtype, target: torch.dtype) -> None:
+    given, wanted = TO_NUMPY[source], TO_NUMPY[target]
+    if not np.can_cast(given, wanted, "same_kind"):
+        ufunc.resolve_dtypes((wanted, given, wanted))  # raises in NumPy's own words
+        raise TypeError(
+            f"Cannot cast ufunc '{ufunc.__name__}' output from {given!r} to {wanted!r} with "
+            "casting rule 'same_kind'"
+        )
+
+
+def _update(ufunc, flat, where, value, operand):
+    from ._ufuncs import _key
+
+    ins, outs = ufunc._resolve((flat.dtype, _key(operand)), (flat.dtype,), "same_kind", None, None)
+    name, work = ufunc._name, outs[0]
+    if name in SCATTERED and ins[0] is work and ins[1] is work and work is not torch.bool:
+        if name == "subtract":
+            name, value = "add", loop("negative", (work,), (work,))(cast(value, work))
+        value = cast(value, work)
+        total = cast(flat, work)
+        if name == "add":
+            result = to_signed(total).index_put((where,), to_signed(value), accumulate=True)
+            return cast(from_signed(result, work), flat.dtype)
+        if not work.is_complex:
+            how = {"multiply": "prod", "maximum": "amax", "minimum": "amin"}[name]
+            if name == "multiply":
+                result = to_signed(total).scatter_reduce(0, where, to_signed(value), how)
+                return cast(from_signed(result, work), flat.dtype)
+            result = order_key(total).scatter_reduce(0, where, order_key(value), how)
+            return cast(from_order_key(result, work), flat.dtype)
+    return _in_rounds(ufunc, flat, where, value, ins, outs)
+
+
+def _in_rounds(ufunc, flat, where, value, ins, outs):
+    """Each round updates every place once; as many rounds as the most frequent place needs."""
+    run = loop(ufunc._name, ins, outs)
+    places, order = torch.sort(where, stable=True)
+    first = torch.searchsorted(places, places)
+    turn = torch.arange(len(places), device=places.device) - first
+    for round_ in range(int(turn.max()) + 1 if len(places) else 0):
+        now = order[turn == round_]
+        spots = where[now]
+        fresh = run(cast(bits(flat)[spots].view(flat.dtype), ins[0]), cast(value[now], ins[1]))
+        bits(flat)[spots] = bits(cast(fresh, flat.dtype))
+    return flat

@@ -1,0 +1,294 @@
+"""x[index] and x[index] = value, every kind of index."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import TO_NUMPY, Weak
+from ._index_plan import Plan, plan, positions_of, readable
+from ._ndarray import as_array, ndarray, scalar_tensor, view_of
+from ._table import Kind, Row, add_row
+from ._unsigned import bits, cast, flip
+
+
+def getitem(self: ndarray, index: Any, /) -> ndarray:
+    """Basic indices give a view (a NumPy scalar when they name one element), others a copy.
+
+    Errors: IndexError in NumPy's words; DataDependent for a mask on a tensor without data.
+    """
+    if self._scalar and index not in ((), Ellipsis) and not _keeps_scalar(index):
+        raise IndexError("invalid index to scalar variable.")
+    p = plan(self, index)
+    if p.gathers:
+        return _gather(p)
+    if p.scalar or (self._scalar and type(index) is tuple and index == ()):
+        return ndarray(p.view.clone(), (), True)
+    return view_of(self, p.view, p.flip)
+
+
+def _keeps_scalar(index: Any) -> bool:
+    """Whether a NumPy scalar takes this index: new axes and ellipses."""
+    items = index if type(index) is tuple else (index,)
+    return all(i is None or i is Ellipsis or isinstance(i, (bool, np.bool_)) for i in items)
+
+
+take_index = getitem
+
+
+def _memory_order(p: Plan) -> tuple[torch.Tensor, list[int], tuple[int, ...]]:
+    """The view with the gathered axes in front; those axes; reversed axes among the rest."""
+    taken, rest = p.taken(), p.rest()
+    backwards = tuple(k for k, d in enumerate(rest) if d in p.flip)
+    return p.view.permute(taken + rest), taken, backwards
+
+
+def _gather(p: Plan) -> ndarray:
+    where = positions_of(p)
+    front, _, backwards = _memory_order(p)
+    found = torch.ops.aten.index(bits(front), where).view(front.dtype)
+    width = found.dim() - len(p.rest())
+    if backwards:
+        found = flip(found, tuple(width + k for k in backwards))
+    if p.place:
+        found = found.movedim(tuple(range(width)), tuple(range(p.place, p.place + width)))
+    return ndarray(found, (), found.dim() == 0)
+
+
+def setitem(self: ndarray, index: Any, value: Any, /) -> None:
+    """Assign through any index; the value is broadcast and cast as NumPy does.
+
+    Masks with a value that does not depend on their count need no look at data. Of repeated
+    indices the last wins. Errors: ValueError (read-only, shapes), IndexError, TypeError.
+    """
+    if self._scalar:
+        raise TypeError(
+            f"'numpy.{self.dtype.type.__name__}' object does not support item assignment"
+        )
+    if getattr(self, "_readonly", False):
+        raise ValueError("assignment destination is read-only")
+    p = plan(self, index)
+    t = self._t
+    v = _value(value, t)
+    if isinstance(v, torch.Tensor) and v.dim() and _share(v, t):
+        v = v.clone()
+    if p.gathers:
+        _scatter(p, v, index)
+        return
+    if p.scalar and v.dim():
+        if v.numel() != 1 or not isinstance(value, (ndarray, np.ndarray)):
+            raise ValueError("setting an array element with a sequence.")
+        v = v.reshape(())
+    p.view.copy_(_fitted(v, p.view.shape, p.flip))
+
+
+def _value(value: Any, target: torch.Tensor) -> torch.Tensor:
+    """What is assigned, as a tensor of the target's dtype on its device."""
+    dtype, device = target.dtype, target.device
+    if isinstance(value, ndarray):
+        v = value.tensor
+        if v.device != device:
+            v = v.to(device)
+        return cast(v, dtype)
+    if isinstance(value, Weak):
+        return cast(value.tensor.to(device), dtype)
+    if isinstance(value, (bool, int, float, complex)):
+        real = not (dtype.is_complex or dtype is torch.bool)
+        if isinstance(value, complex) and not isinstance(value, np.generic) and real:
+            name = "float" if dtype.is_floating_point else "int"
+            raise TypeError(
+                f"{name}() argument must be a string or a real number, not 'complex'"
+                if name == "float"
+                else "int() argument must be a string, a bytes-like object or a real number, not "
+                "'complex'"
+            )
+        if isinstance(value, float) and not isinstance(value, np.generic):
+            value = float(value)
+            if real and not dtype.is_floating_point:
+                if not math.isfinite(value):
+                    int(value)  # raises as NumPy does
+                value = int(value)
+        if not isinstance(value, np.generic):
+            return scalar_tensor(value if dtype is not torch.bool else bool(value), dtype).to(
+                device
+            )
+    if isinstance(value, (list, tuple)) and not _with_arrays(value):
+        value = np.array(value, dtype=TO_NUMPY[dtype])
+    v = as_array(value).tensor
+    return cast(v.to(device), dtype)
+
+
+def _with_arrays(values: Any) -> bool:
+    return any(
+        isinstance(v, (ndarray, Weak, np.ndarray))
+        or (isinstance(v, (list, tuple)) and _with_arrays(v))
+        for v in values
+    )
+
+
+def _share(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors may overlap in memory."""
+    try:
+        return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return True
+
+
+def _fitted(v: torch.Tensor, shape: Any, backwards: tuple[int, ...]) -> torch.Tensor:
+    """The value broadcast to the shape of the target and laid out as its memory runs."""
+    given = v
+    while v.dim() > len(shape) and v.shape[0] == 1:
+        v = v[0]
+    try:
+        full = v.expand(shape)
+    except RuntimeError:
+        raise ValueError(
+            f"could not broadcast input array from shape {_text(given.shape)} "
+            f"into shape {_text(shape)}"
+        ) from None
+    if backwards:
+        lead = len(shape) - v.dim()
+        own = tuple(d - lead for d in backwards if d >= lead and v.shape[d - lead] > 1)
+        full = flip(v, own).expand(shape) if own else full
+    return full
+
+
+def _text(shape: Any) -> str:
+    return str(tuple(shape)).replace(" ", "")
+
+
+# assignment through arrays and masks
+
+
+def _scatter(p: Plan, v: torch.Tensor, index: Any) -> None:
+    masks = [t for _, t in p.gathers if t.dtype is torch.bool]
+    if len(masks) == 1 and len(p.gathers) == 1 and _fill(p, masks[0], v, index):
+        return
+    where = positions_of(p)
+    front, taken, backwards = _memory_order(p)
+    lead = tuple(np.broadcast_shapes(*(tuple(i.shape) for i in where)))
+    rest = tuple(front.shape[len(taken) :])
+    shape = rest[: p.place] + lead + rest[p.place :]
+    given = v
+    while v.dim() > len(shape) and v.shape[0] == 1:
+        v = v[0]
+    if len(masks) == 1 and type(index) is not tuple and v.dim() == 1 and not rest:
+        if v.shape[0] not in (1, lead[0]):
+            raise ValueError(
+                f"NumPy boolean array indexing assignment cannot assign {v.shape[0]} input values "
+                f"to the {lead[0]} output values where the mask is true"
+            )
+    try:
+        v = v.expand(shape)
+    except RuntimeError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {_text(given.shape)} could not be broadcast to "
+            f"indexing result of shape {_text(shape)}"
+        ) from None
+    if p.place and lead:
+        v = v.movedim(tuple(range(p.place, p.place + len(lead))), tuple(range(len(lead))))
+    if backwards:
+        v = flip(v, tuple(len(lead) + k for k in backwards))
+    unique = bool(masks) and len(p.gathers) == 1
+    _put(front, where, v, lead, unique)
+
+
+def _put(front, where, v, lead, unique) -> None:
+    """front[where] = v; of repeated places the last wins."""
+    count = math.prod(lead)
+    sizes = front.shape[: len(where)]
+    if unique or count <= 1 or math.prod(sizes) == 0:
+        bits(front).index_put_(tuple(where), bits(v))
+        return
+    line = torch.zeros(lead, dtype=torch.int64, device=front.device)
+    for i, n in zip(where, sizes, strict=True):
+        line = line * n + torch.where(i < 0, i + n, i)
+    line = line.reshape(-1)
+    if readable(line) and _distinct(line):
+        bits(front).index_put_(tuple(where), bits(v))
+        return
+    total = math.prod(sizes)
+    order = torch.arange(count, device=front.device)
+    last = torch.full((total,), -1, dtype=torch.int64, device=front.device)
+    last = last.scatter_reduce(0, line, order, "amax")
+    rows = bits(v).reshape(count, -1) if v.numel() else None
+    if rows is None:
+        return
+    if not (v.requires_grad or front.requires_grad):
+        chosen = rows[last[line]].reshape(v.shape)
+        bits(front).index_put_(tuple(where), chosen)
+        return
+    written = (last >= 0).unsqueeze(-1)
+    kept = front.reshape(total, -1)
+    fresh = torch.where(written, rows[last.clamp(min=0)], kept)
+    front.copy_(fresh.reshape(front.shape))
+
+
+def _distinct(line: torch.Tensor) -> bool:
+    ordered = torch.sort(line).values
+    return not bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
+    """Assignment through one mask without its count. False when the value has one for each True."""
+    front, taken, backwards = _memory_order(p)
+    k = len(taken)
+    if k == 0:
+        return False
+    flipped = tuple(i for i, d in enumerate(taken) if d in p.flip)
+    if flipped:
+        mask = torch.flip(mask, flipped)
+    rest = tuple(front.shape[k:])
+    plain = type(index) is not tuple
+    if plain and v.dim() > 1 and not rest:
+        raise TypeError(
+            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "
+            f"has {v.dim()} dimensions"
+        )
+    width = 1 + len(rest)
+    given = v
+    while v.dim() > width and v.shape[0] == 1:
+        v = v[0]
+    if v.dim() > width:
+        return False
+    missing = width - v.dim()
+    v = v.reshape((1,) * missing + tuple(v.shape)).movedim(p.place, 0)
+    if v.shape[0] == 1:
+        if any(n not in (1, m) for n, m in zip(v.shape[1:], rest, strict=True)):
+            return _mismatch(given, mask, rest, p.place)
+        own = tuple(1 + b for b in backwards if v.shape[1 + b] > 1)
+        v = flip(v, own) if own else v
+        v = v.reshape((1,) * k + tuple(v.shape[1:]))
+        wide = mask.reshape(tuple(mask.shape) + (1,) * len(rest))
+        front.copy_(torch.where(wide, v, front))
+        return True
+    if readable(mask) or flipped or any(m != n for n, m in zip(v.shape[1:], rest, strict=True)):
+        return False
+    # the values in order, their number taken on trust: there is no data to count
+    if backwards:
+        v = flip(v, tuple(1 + b for b in backwards))
+    wide = mask.reshape(tuple(mask.shape) + (1,) * len(rest)).expand(front.shape)
+    front.copy_(torch.masked_scatter(bits(front), wide, bits(v)).view(front.dtype))
+    return True
+
+
+def _mismatch(v: torch.Tensor, mask: torch.Tensor, rest: tuple, place: int) -> bool:
+    if not readable(mask):
+        count = "?"
+    else:
+        count = int(mask.sum())
+    shape = (*rest[:place], count, *rest[place:])
+    raise ValueError(
+        f"shape mismatch: value array of shape {_text(v.shape)} could not be broadcast to "
+        f"indexing result of shape {_text(shape)}"
+    )
+
+
+for _name, _function, _data in (
+    ("__getitem__", getitem, ("self", "index")),
+    ("__setitem__", setitem, ("self", "index", "value")),
+):
+    add_row(Row(f"ndarray.{_name}", _function, Kind.ARRAY, frozenset(_data)))

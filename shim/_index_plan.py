@@ -1,0 +1,259 @@
+"""An index expression taken apart: what is a view, what is a gather, where its axes land."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import DataDependent, Weak
+from ._ndarray import as_array, ndarray
+
+_WHAT_IS_VALID = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+    "arrays are valid indices"
+)
+_FULL = slice(None)
+
+
+def readable(t: torch.Tensor) -> bool:
+    """Whether a look at the data is allowed and cheap: a plain tensor in host memory."""
+    return (
+        type(t) in (torch.Tensor, torch.nn.Parameter)
+        and t.device.type == "cpu"
+        and not torch._C._functorch.is_functorch_wrapped_tensor(t)
+    )
+
+
+class Plan:
+    """An index applied to an array as far as views go.
+
+    view, flip: the tensor after integers, slices and new axes, and its reversed axes.
+    gathers: (first axis of view, integer index or mask tensor) for what is left.
+    place: where the axes of the gathered part land among the others.
+    scalar: every axis was taken by an integer, and nothing else was there.
+    """
+
+    __slots__ = ("flip", "gathers", "place", "scalar", "view")
+
+    def __init__(self, view, flip, gathers, place, scalar):
+        self.view = view
+        self.flip = flip
+        self.gathers = gathers
+        self.place = place
+        self.scalar = scalar
+
+    def rest(self) -> list[int]:
+        """Axes of `view` that no gather takes."""
+        taken = self.taken()
+        return [d for d in range(self.view.dim()) if d not in taken]
+
+    def taken(self) -> list[int]:
+        """Axes of `view` that gathers take, in their order."""
+        return [
+            d
+            for first, t in self.gathers
+            for d in range(first, first + (t.dim() if t.dtype is torch.bool else 1))
+        ]
+
+
+def _array_item(value: Any) -> Any:
+    """An array-like in an index: a plain int or bool, or an integer or boolean tensor."""
+    if isinstance(value, (list, tuple)) and len(value) == 0:
+        return torch.empty(0, dtype=torch.int64)
+    a = as_array(value)
+    t = a.tensor
+    if t.dtype is torch.bool:
+        if t.dim() == 0 and (not isinstance(value, ndarray) or readable(t)):
+            return bool(t)
+        return t
+    if t.dtype.is_floating_point or t.dtype.is_complex:
+        raise IndexError(
+            "arrays used as indices must be of integer (or boolean) type"
+            if isinstance(value, (ndarray, np.ndarray)) and not a._scalar
+            else _WHAT_IS_VALID
+        )
+    if a._scalar and type(t) is torch.Tensor and t.device.type != "meta":
+        wrapped = torch._C._functorch.is_functorch_wrapped_tensor(t)
+        if not wrapped and not isinstance(value, Weak):
+            return int(t)
+    return t.to(torch.int64)
+
+
+def _item(value: Any) -> Any:
+    """One part of an index as int, bool, slice, None, Ellipsis or tensor. IndexError otherwise."""
+    kind = type(value)
+    if kind is int or kind is slice or kind is bool or value is None or value is Ellipsis:
+        return value
+    if isinstance(value, (np.bool_, bool)):
+        return bool(value)
+    if isinstance(value, (ndarray, np.ndarray, list, tuple, Weak)):
+        return _array_item(value)
+    if isinstance(value, torch.Tensor):
+        raise TypeError("got a torch.Tensor as an index; use from_tensor(t)")
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return _array_item(list(value))
+    raise IndexError(_WHAT_IS_VALID)
+
+
+def _whole(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, ndarray):
+        return int(value._t) if not value._t.dtype.is_floating_point else operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
+
+
+def _slice(s: slice, n: int, flipped: bool) -> tuple[slice, bool]:
+    """A slice of a logical axis of n elements as a slice of memory and whether it runs backwards."""
+    if s.start is None and s.stop is None and s.step is None:
+        return _FULL, flipped
+    start, stop, step = slice(_whole(s.start), _whole(s.stop), _whole(s.step)).indices(n)
+    length = len(range(start, stop, step))
+    if length == 0:
+        return slice(0, 0), False
+    last = start + (length - 1) * step
+    if flipped:
+        start, last, step = n - 1 - start, n - 1 - last, -step
+    if step > 0:
+        return slice(start, last + 1, step), False
+    return slice(last, start + 1, -step), True
+
+
+def _consumes(item: Any) -> int:
+    if isinstance(item, torch.Tensor):
+        return item.dim() if item.dtype is torch.bool else 1
+    return 0 if item is None or item is Ellipsis or isinstance(item, bool) else 1
+
+
+def plan(a: ndarray, index: Any) -> Plan:
+    """Take an index apart. IndexError and TypeError in NumPy's words."""
+    t, flipped = a._t, a._flip
+    items = [_item(i) for i in index] if type(index) is tuple else [_item(index)]
+    ndim = t.dim()
+    used = sum(map(_consumes, items))
+    dots = sum(i is Ellipsis for i in items)
+    if dots > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if used > ndim:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
+        )
+    if not dots:
+        items.append(Ellipsis)
+    gathering = any(isinstance(i, (bool, torch.Tensor)) for i in items)
+
+    key: list[Any] = []  # for torch: int, slice, None
+    flip: list[int] = []
+    gathers: list[tuple[int, torch.Tensor]] = []
+    positions: list[int] = []  # places in `items` of the parts that count as gathered
+    before = None  # view axes in front of the first gathered part
+    axis = out = rest = 0
+    for position, item in enumerate(items):
+        kind = type(item)
+        if gathering and (kind in (int, bool) or isinstance(item, torch.Tensor)):
+            positions.append(position)
+            before = rest if before is None else before
+        if kind is int:
+            n = t.shape[axis]
+            if not -n <= item < n:
+                raise IndexError(f"index {item} is out of bounds for axis {axis} with size {n}")
+            item += n if item < 0 else 0
+            key.append(n - 1 - item if axis in flipped else item)
+            axis += 1
+        elif kind is slice:
+            part, backwards = _slice(item, t.shape[axis], axis in flipped)
+            key.append(part)
+            if backwards:
+                flip.append(out)
+            axis, out, rest = axis + 1, out + 1, rest + 1
+        elif item is None:
+            key.append(None)
+            out, rest = out + 1, rest + 1
+        elif item is Ellipsis:
+            for _ in range(ndim - used):
+                key.append(_FULL)
+                if axis in flipped:
+                    flip.append(out)
+                axis, out, rest = axis + 1, out + 1, rest + 1
+        elif kind is bool:
+            key.append(None)
+            gathers.append((out, torch.zeros(int(item), dtype=torch.int64, device=t.device)))
+            out += 1
+        else:
+            width = _consumes(item)
+            _check_array(item, t.shape, axis)
+            gathers.append((out, item.to(t.device)))
+            for _ in range(width):
+                key.append(_FULL)
+                if axis in flipped:
+                    flip.append(out)
+                axis, out = axis + 1, out + 1
+    scalar = not gathering and not dots and out == 0 and len(items) > 1
+    scalar = scalar or (not gathering and ndim == 0 and not dots and out == 0)
+    together = not positions or positions[-1] - positions[0] + 1 == len(positions)
+    view = t[tuple(key)]
+    return Plan(view, tuple(flip), gathers, before if together and before else 0, scalar)
+
+
+def _check_array(item: torch.Tensor, shape: Any, axis: int) -> None:
+    if item.dtype is torch.bool:
+        for k, n in enumerate(item.shape):
+            if shape[axis + k] != n:
+                raise IndexError(
+                    f"boolean index did not match indexed array along axis {axis + k}; size of "
+                    f"axis is {shape[axis + k]} but size of corresponding boolean axis is {n}"
+                )
+    elif readable(item) and item.numel():
+        n = shape[axis]
+        low, high = (int(v) for v in torch.aminmax(item))
+        if low < -n or high >= n:
+            flat = item.reshape(-1)
+            wrong = int(flat[((flat < -n) | (flat >= n)).nonzero()[0, 0]])
+            raise IndexError(f"index {wrong} is out of bounds for axis {axis} with size {n}")
+
+
+def positions_of(p: Plan) -> list[torch.Tensor]:
+    """Integer tensors, one for each axis in `p.taken()`, in memory order, masks made positions.
+
+    Looks at the data of masks; DataDependent where there is none.
+    """
+    found = []
+    for first, t in p.gathers:
+        if t.dtype is torch.bool:
+            if t.device.type == "meta":
+                raise DataDependent("a boolean mask selects an unknown number of elements")
+            parts = torch.nonzero(t, as_tuple=True) if t.dim() else _nonzero_0d(t)
+        else:
+            parts = (t,)
+        for k, part in enumerate(parts):
+            axis = first + k
+            n = p.view.shape[axis]
+            if axis in p.flip:
+                part = torch.where(part < 0, -1 - part, n - 1 - part)
+            found.append(part)
+    shapes = [tuple(i.shape) for i in found]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        told = "".join(str(s).replace(" ", "") + " " for s in shapes)
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes " + told
+        ) from None
+    return found
+
+
+def _nonzero_0d(t: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.nonzero(t.reshape(1), as_tuple=True)

@@ -1,0 +1,507 @@
+"""Methods and attributes of ndarray that are no function of NumPy's namespace."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import _unsigned
+from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
+from ._flags import flagsobj, flatiter
+from ._index import _fitted, _value, setitem
+from ._ndarray import ndarray, to_numpy, view_of
+from ._operators import OPERATORS, make_operator
+from ._table import TABLE, Kind, Row, add_row
+from ._ufuncs import UFUNCS
+
+__all__ = ["OPERATORS"]
+
+
+def _method(name: str | None = None, kind: Kind = Kind.ARRAY, data: tuple[str, ...] = ("self",)):
+    """Enter a function as the row "ndarray.<name>"."""
+
+    def enter(f: Callable) -> Callable:
+        signature = inspect.signature(f)
+        row_name = f"ndarray.{name or f.__name__}"
+        add_row(Row(row_name, f, kind, frozenset(data), signature))
+        return f
+
+    return enter
+
+
+def laid_out(t: torch.Tensor, order: str | None) -> torch.Tensor:
+    """A copy with rows ("C") or columns ("F") adjacent; "K", "A" keep the layout."""
+    if order in ("C", None):
+        return t.clone(memory_format=torch.contiguous_format)
+    if order == "F":
+        axes = tuple(reversed(range(t.dim())))
+        return t.permute(axes).clone(memory_format=torch.contiguous_format).permute(axes)
+    if order in ("K", "A"):
+        return t.clone()
+    raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+
+
+def _is_laid_out(a: ndarray, order: str) -> bool:
+    flags = flagsobj(a)
+    return {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
+
+
+@_method()
+def astype(
+    self: ndarray,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> ndarray:
+    """A copy in another dtype; `self` where copy=False and nothing changes.
+
+    TypeError when `casting` forbids the cast; ComplexWarning when imaginary parts are dropped.
+    """
+    wanted = torch_dtype(dtype)
+    t = self._t
+    given, asked = TO_NUMPY[t.dtype], TO_NUMPY[wanted]
+    if casting != "unsafe" and not np.can_cast(given, asked, casting):
+        raise TypeError(
+            f"Cannot cast array data from {given!r} to {asked!r} according to the rule '{casting}'"
+        )
+    if not copy and wanted is t.dtype and _is_laid_out(self, order):
+        return self
+    if t.dtype.is_complex and not wanted.is_complex and wanted is not torch.bool:
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=2,
+        )
+    source = self.tensor
+    result = _unsigned.cast(source, wanted)
+    if result is source or result.dtype is source.dtype or order in ("C", "F"):
+        result = laid_out(result, order)
+    elif t.dtype.is_complex and not wanted.is_complex:
+        result = result.clone()
+    return ndarray(result, (), self._scalar)
+
+
+@_method()
+def copy(self: ndarray, order: str = "C") -> ndarray:
+    """A copy in fresh memory."""
+    return ndarray(laid_out(self.tensor, order), (), self._scalar)
+
+
+@_method()
+def flatten(self: ndarray, order: str = "C") -> ndarray:
+    """A one-dimensional copy, in C or Fortran order ("A", "K": as it lies in memory)."""
+    t = self.tensor
+    flags = flagsobj(self)
+    if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
+        t = t.permute(tuple(reversed(range(t.dim()))))
+    elif order == "K":
+        t = t.permute(sorted(range(t.dim()), key=lambda d: -t.stride(d)))
+    elif order not in ("C", "A"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return ndarray(t.clone(memory_format=torch.contiguous_format).reshape(-1))
+
+
+@_method(kind=Kind.DATA)
+def item(self: ndarray, *args: Any) -> Any:
+    """One element as a Python number. ValueError when there is not exactly one and none is named."""
+    return to_numpy(self).item(*args)
+
+
+@_method(kind=Kind.DATA)
+def tolist(self: ndarray) -> Any:
+    """Nested lists of Python numbers."""
+    return to_numpy(self).tolist()
+
+
+@_method(kind=Kind.DATA)
+def tobytes(self: ndarray, order: str = "C") -> bytes:
+    """The memory of a contiguous copy."""
+    return to_numpy(self).tobytes(order)
+
+
+@_method(kind=Kind.IMPURE)
+def tofile(self: ndarray, fid: Any, sep: str = "", format: str = "%s") -> None:
+    """Write the elements to a file."""
+    to_numpy(self).tofile(fid, sep=sep, format=format)
+
+
+@_method(data=("self", "value"))
+def fill(self: ndarray, value: Any) -> None:
+    """Set every element, in place."""
+    if self._scalar:
+        return
+    if getattr(self, "_readonly", False):
+        raise ValueError("assignment destination is read-only")
+    v = _value(value, self._t)
+    if v.dim() and v.numel() != 1:
+        raise ValueError("setting an array element with a sequence.")
+    self._t.copy_(_fitted(v.reshape(()), self._t.shape, ()))
+
+
+@_method()
+def view(self: ndarray, dtype: Any = None, type: Any = None) -> ndarray:
+    """The same memory as another dtype. ValueError when sizes do not fit."""
+    for given in (dtype, type):
+        if isinstance(given, _class) and issubclass(given, (np.ndarray, ndarray)):
+            if given not in (np.ndarray, ndarray):
+                raise NotSupported(f"view as a subclass of ndarray: {given.__name__}")
+            dtype = None if given is dtype else dtype
+            type = None if given is type else type
+    if type is not None:
+        raise TypeError("Type must be a sub-type of ndarray type")
+    if dtype is None:
+        return view_of(self, self._t.view(self._t.dtype), self._flip)
+    wanted = torch_dtype(dtype)
+    t = self._t
+    if wanted.itemsize != t.dtype.itemsize:
+        if t.dim() == 0:
+            raise ValueError(
+                "Changing the dtype of a 0d array is only supported if the itemsize is unchanged"
+            )
+        if t.stride(-1) != 1 or t.dim() - 1 in self._flip:
+            raise ValueError(
+                "To change to a dtype of a different size, the last axis must be contiguous"
+            )
+        if (t.shape[-1] * t.dtype.itemsize) % wanted.itemsize:
+            raise ValueError(
+                "When changing to a larger dtype, its size must be a divisor of the total size in "
+                "bytes of the last axis of the array."
+            )
+    if self._scalar:
+        return ndarray(t.view(wanted).clone(), (), True)
+    return view_of(self, t.view(wanted), self._flip)
+
+
+_class = type(ndarray)
+
+
+@_method()
+def byteswap(self: ndarray, inplace: bool = False) -> ndarray:
+    """Not supported: a compiled function runs it in NumPy."""
+    raise NotSupported(f"byteswap(inplace={inplace})")
+
+
+@_method(data=("self",))
+def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
+    """The array on a torch device: itself where it is there already."""
+    if stream is not None:
+        raise ValueError(f"to_device() takes no stream here, got {stream!r}")
+    t = self.tensor.to(device)
+    return self if t is self._t else ndarray(t, (), self._scalar)
+
+
+def _conjugate(self: ndarray) -> ndarray:
+    """Complex conjugate; a real array is returned as it is."""
+    return UFUNCS["conjugate"](self) if self._t.dtype.is_complex else self
+
+
+add_row(
+    Row(
+        "ndarray.conj", _conjugate, Kind.ARRAY, frozenset(("self",)), inspect.signature(_conjugate)
+    ),
+    "ndarray.conjugate",
+)
+
+
+@_method()
+def setflags(self: ndarray, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Set whether the array may be written to."""
+    if align is not None and not align:
+        raise NotSupported("setflags(align=False)")
+    if uic:
+        raise ValueError("cannot set WRITEBACKIFCOPY flag to True")
+    if write is not None:
+        flagsobj(self).writeable = write
+
+
+# Python's protocols
+
+
+@_method("__bool__", Kind.DATA)
+def _bool(self: ndarray) -> bool:
+    if self._t.numel() != 1:
+        return bool(to_numpy(self)) if self._t.device.type != "meta" else bool(np.empty(self.shape))
+    return bool(self._t != 0)
+
+
+def _delegate(name: str, convert: Callable, kind: Kind = Kind.DATA) -> None:
+    def method(self: ndarray, /) -> Any:
+        return convert(to_numpy(self))
+
+    method.__name__ = method.__qualname__ = name
+    _method(name, kind)(method)
+
+
+for _name, _convert in (
+    ("__int__", int),
+    ("__float__", float),
+    ("__complex__", complex),
+    ("__index__", operator.index),
+):
+    _delegate(_name, _convert)
+
+
+@_method("__hash__", Kind.DATA)
+def _hash(self: ndarray) -> int:
+    if not self._scalar:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    return hash(to_numpy(self))
+
+
+@_method("__iter__")
+def _iter(self: ndarray) -> Iterator[ndarray]:
+    if self._t.dim() == 0:
+        raise TypeError("iteration over a 0-d array")
+    return (self[i] for i in range(self._t.shape[0]))
+
+
+@_method("__contains__", Kind.DATA, ("self", "value"))
+def _contains(self: ndarray, value: Any) -> bool:
+    return bool((UFUNCS["equal"](self, value))._t.any())
+
+
+def _shown(self: ndarray, how: Callable) -> str:
+    if self._t.device.type == "meta":
+        return f"array(shape={self.shape}, dtype={self.dtype}, device='meta')"
+    return how(to_numpy(self))
+
+
+@_method("__repr__", Kind.DATA)
+def _repr(self: ndarray) -> str:
+    return _shown(self, repr)
+
+
+@_method("__str__", Kind.DATA)
+def _str(self: ndarray) -> str:
+    return _shown(self, str)
+
+
+@_method("__format__", Kind.DATA)
+def _format(self: ndarray, spec: str) -> str:
+    return format(to_numpy(self), spec)
+
+
+@_method("__round__", Kind.DATA)
+def _round(self: ndarray, ndigits: Any = None) -> Any:
+    if not self._scalar:
+        raise TypeError("type numpy.ndarray doesn't define __round__ method")
+    if ndigits is None:
+        return round(to_numpy(self))
+    return TABLE["round"].function(self, ndigits)
+
+
+@_method("__copy__")
+def _copy(self: ndarray) -> ndarray:
+    return copy(self, "K")
+
+
+@_method("__deepcopy__")
+def _deepcopy(self: ndarray, memo: Any) -> ndarray:
+    made = copy(self, "K")
+    memo[id(self)] = made
+    return made
+
+
+def _rebuild(values: Any, scalar: bool) -> ndarray:
+    from ._ndarray import from_numpy
+
+    made = from_numpy(np.array(values))
+    made._scalar = scalar
+    return made
+
+
+@_method("__reduce__", Kind.DATA)
+def _reduce(self: ndarray) -> tuple:
+    return _rebuild, (np.asarray(to_numpy(self)), self._scalar)
+
+
+# meeting NumPy, and others
+
+
+@_method("__array__", Kind.DATA)
+def _array(self: ndarray, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+    shared = np.asarray(to_numpy(self))
+    if copy is False and self._t.device.type != "cpu":
+        raise ValueError("Unable to avoid copy: the array is not in host memory")
+    if dtype is not None and np.dtype(dtype) != shared.dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return shared.astype(dtype)
+    return shared.copy() if copy else shared
+
+
+@_method("__dlpack__", Kind.DATA)
+def _dlpack(
+    self: ndarray,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    if getattr(self, "_readonly", False) and not copy:
+        raise BufferError("Cannot export readonly array since signalling readonly is unsupported")
+    if self._flip and copy is False:
+        raise BufferError("a reversed array cannot be exported without a copy")
+    t = self.tensor.detach()
+    return t.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+@_method("__dlpack_device__", Kind.QUERY)
+def _dlpack_device(self: ndarray) -> tuple:
+    return self._t.__dlpack_device__()
+
+
+@_method("__array_namespace__", Kind.QUERY)
+def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"Version {api_version!r} of the Array API Standard is not supported.")
+    import np_compile.shim
+
+    return np_compile.shim
+
+
+def _row_of(name: str) -> Callable:
+    row = TABLE.get(name)
+    if row is None:
+        raise TypeError(
+            f"numpy.{name} is not in the shim; a compiled function runs it in NumPy, "
+            "np_compile.shim.to_numpy(a) gives it arrays of its own"
+        )
+    return row.function
+
+
+@_method("__array_ufunc__", data=("self",))
+def _array_ufunc(self: ndarray, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    return _row_of(name)(*inputs, **options)
+
+
+@_method("__array_function__", data=("self",))
+def _array_function(self: ndarray, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if not all(issubclass(t, (ndarray, np.ndarray)) for t in types):
+        return NotImplemented
+    path = (func.__module__ or "numpy").removeprefix("numpy").lstrip(".")
+    name = f"{path}.{func.__name__}" if path in ("linalg", "fft", "random") else func.__name__
+    return _row_of(name)(*args, **kwargs)
+
+
+# attributes
+
+
+def real(self: ndarray) -> ndarray:
+    """The real part: a view of a complex array, a real array itself."""
+    if not self._t.dtype.is_complex:
+        return self
+    part = self._t.resolve_conj().real
+    return ndarray(part.clone(), (), True) if self._scalar else view_of(self, part, self._flip)
+
+
+def imag(self: ndarray) -> ndarray:
+    """The imaginary part: a view of a complex array, read-only zeros for a real one."""
+    if self._t.dtype.is_complex:
+        part = self._t.resolve_conj().imag
+        return ndarray(part.clone(), (), True) if self._scalar else view_of(self, part, self._flip)
+    zeros = ndarray(torch.zeros_like(self._t), (), self._scalar)
+    zeros._readonly = True
+    return zeros
+
+
+def _set_real(self: ndarray, value: Any) -> None:
+    setitem(real(self), Ellipsis, value)
+
+
+def _set_imag(self: ndarray, value: Any) -> None:
+    if not self._t.dtype.is_complex:
+        raise TypeError("array does not have imaginary part to set")
+    setitem(imag(self), Ellipsis, value)
+
+
+def transposed(self: ndarray) -> ndarray:
+    """The axes in reverse order: a view."""
+    if self._scalar:
+        return self
+    last = self._t.dim() - 1
+    turned = self._t.permute(tuple(range(last, -1, -1)))
+    return view_of(self, turned, tuple(sorted(last - f for f in self._flip)))
+
+
+def matrix_transposed(self: ndarray) -> ndarray:
+    """The last two axes swapped: a view. ValueError below two dimensions."""
+    n = self._t.dim()
+    if n < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
+    swap = {n - 1: n - 2, n - 2: n - 1}
+    return view_of(self, self._t.mT, tuple(sorted(swap.get(f, f) for f in self._flip)))
+
+
+def _set_shape(self: ndarray, shape: Any) -> None:
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    size = self._t.numel()
+    if wanted.count(-1) == 1:
+        known = math.prod(n for n in wanted if n != -1)
+        wanted = tuple(size // known if n == -1 and known else n for n in wanted)
+    if math.prod(wanted) != size or any(n < 0 for n in wanted):
+        raise ValueError(f"cannot reshape array of size {size} into shape {_shape(shape)}")
+    if self._flip and wanted != self.shape:
+        raise NotSupported("setting the shape of a reversed array")
+    try:
+        self._t = self._t.view(wanted)
+    except RuntimeError:
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with "
+            "the desired shape."
+        ) from None
+
+
+def _shape(shape: Any) -> str:
+    return str((shape,) if isinstance(shape, int) else tuple(shape)).replace(" ", "")
+
+
+def _set_flat(self: ndarray, value: Any) -> None:
+    flatiter(self).assign(value)
+
+
+def _array_interface(self: ndarray) -> dict:
+    if self._t.device.type != "cpu":
+        raise AttributeError("__array_interface__: the array is not in host memory")
+    return np.asarray(to_numpy(self)).__array_interface__
+
+
+def _cuda_array_interface(self: ndarray) -> dict:
+    if self._flip:
+        raise AttributeError("__cuda_array_interface__: a reversed array has none")
+    return self._t.detach().__cuda_array_interface__
+
+
+def _ctypes(self: ndarray) -> Any:
+    raise NotSupported("ndarray.ctypes")
+
+
+_PROPERTIES = {
+    "real": (real, _set_real, Kind.ARRAY),
+    "imag": (imag, _set_imag, Kind.ARRAY),
+    "T": (transposed, None, Kind.ARRAY),
+    "mT": (matrix_transposed, None, Kind.ARRAY),
+    "flat": (flatiter, _set_flat, Kind.ARRAY),
+    "flags": (flagsobj, None, Kind.QUERY),
+    "ctypes": (_ctypes, None, Kind.QUERY),
+    "__array_interface__": (_array_interface, None, Kind.DATA),
+    "__cuda_array_interface__": (_cuda_array_interface, None, Kind.DATA),
+}
+for _name, (_get, _set, _kind) in _PROPERTIES.items():
+    setattr(ndarray, _name, property(_get, _set, doc=_get.__doc__))
+    add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
+ndarray.shape = ndarray.shape.setter(_set_shape)
+
+for _name in OPERATORS:
+    setattr(ndarray, _name, make_operator(_name))

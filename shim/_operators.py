@@ -1,0 +1,139 @@
+"""Operators of ndarray: each is a ufunc; the table below is the only list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import Weak
+from ._ndarray import ndarray
+from ._table import TABLE
+from ._ufuncs import UFUNCS
+
+_BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divmod": "divmod",
+    "pow": "power",
+    "matmul": "matmul",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}
+_COMPARE = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+
+# Python's name of an operator -> (name of the row, how the operands come). The second part is
+# False: in order; True: swapped; "inplace": stored into the first; None: one operand.
+OPERATORS: dict[str, tuple[str, bool | str | None]] = {
+    **{f"__{op}__": (name, False) for op, name in (_BINARY | _COMPARE).items()},
+    **{f"__r{op}__": (name, True) for op, name in _BINARY.items()},
+    **{f"__i{op}__": (name, "inplace") for op, name in _BINARY.items() if op != "divmod"},
+    **{f"__{op}__": (name, None) for op, name in _UNARY.items()},
+}
+
+_KNOWN = frozenset((ndarray, int, float, complex, bool, np.ndarray, Weak, list, tuple))
+
+
+def defers(other: Any) -> bool:
+    """Whether an operator leaves the answer to the other operand, by NumPy's protocol."""
+    if type(other) in _KNOWN or isinstance(other, (np.generic, np.ndarray, torch.Tensor)):
+        return False
+    if hasattr(other, "__array_ufunc__"):
+        return other.__array_ufunc__ is None
+    return getattr(other, "__array_priority__", 0.0) > ndarray.__array_priority__
+
+
+def _function(name: str) -> Callable:
+    if name in UFUNCS:
+        return UFUNCS[name]
+    return lambda *operands, **options: TABLE[name].function(*operands, **options)
+
+
+def _forward(name: str) -> Callable:
+    run = _function(name)
+
+    def operator(self: ndarray, other: Any, /) -> Any:
+        if type(other) not in _KNOWN and defers(other):
+            return NotImplemented
+        return run(self, other)
+
+    return operator
+
+
+def _swapped(name: str) -> Callable:
+    run = _function(name)
+
+    def operator(self: ndarray, other: Any, /) -> Any:
+        if type(other) not in _KNOWN and defers(other):
+            return NotImplemented
+        return run(other, self)
+
+    return operator
+
+
+def _in_place(name: str) -> Callable:
+    run = _function(name)
+
+    def operator(self: ndarray, other: Any, /) -> Any:
+        if type(other) not in _KNOWN and defers(other):
+            return NotImplemented
+        if self._scalar:
+            return run(self, other)
+        return run(self, other, out=self)
+
+    return operator
+
+
+def _equality(name: str) -> Callable:
+    run = UFUNCS[name]
+
+    def operator(self: ndarray, other: Any, /) -> Any:
+        if other is None:
+            answer = name == "not_equal"
+            if self._scalar:
+                return answer
+            return ndarray(torch.full(self._t.shape, answer, device=self._t.device))
+        if type(other) not in _KNOWN and defers(other):
+            return NotImplemented
+        return run(self, other)
+
+    return operator
+
+
+def _alone(name: str) -> Callable:
+    run = UFUNCS[name]
+
+    def operator(self: ndarray, /) -> ndarray:
+        return run(self)
+
+    return operator
+
+
+def make_operator(python_name: str) -> Callable:
+    """The method for one key of OPERATORS."""
+    name, order = OPERATORS[python_name]
+    if order is None:
+        made = _alone(name)
+    elif name in ("equal", "not_equal"):
+        made = _equality(name)
+    else:
+        made = {False: _forward, True: _swapped, "inplace": _in_place}[order](name)
+    made.__name__ = made.__qualname__ = python_name
+    return made

@@ -1,0 +1,305 @@
+"""Reductions of ufuncs along axes: the engine under sum, prod, max, min, all, any and `reduce`."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import TO_NUMPY, WIDER, torch_dtype
+from ._ndarray import scalar_tensor
+from ._ufunc_table import BY_NAME, loop
+from ._unsigned import cast, from_order_key, from_signed, order_key, to_signed
+
+NoValue = np._NoValue
+_memo: dict[tuple, torch.dtype] = {}
+# Reductions that halve the axis again and again: any bracketing gives the same.
+_ASSOCIATIVE = frozenset(
+    ("maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm")
+    + ("logaddexp", "logaddexp2", "logical_xor", "add", "multiply")
+)
+
+
+def reduce_dtype(name: str, dtype: torch.dtype, asked: torch.dtype | None = None) -> torch.dtype:
+    """The dtype a reduction computes and answers in (sum of int8: int64), by NumPy's rule.
+
+    TypeError, NumPy's own, where the ufunc has no such reduction.
+    """
+    key = (name, dtype, asked)
+    found = _memo.get(key)
+    if found is None:
+        more = {} if asked is None else {"signature": (TO_NUMPY[asked], None, None)}
+        operands = (None, TO_NUMPY[dtype], None)
+        resolved = BY_NAME[name].numpy.resolve_dtypes(
+            operands, casting="unsafe", reduction=True, **more
+        )
+        found = torch_dtype(resolved[-1])
+        _memo[key] = found
+    return found
+
+
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front. None: all. AxisError, ValueError ("duplicate value in 'axis'").
+
+    A 0-D array accepts axis 0 and -1, as NumPy's reductions do.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    if ndim == 0:
+        for a in given:
+            if operator.index(a) not in (0, -1):
+                raise np.exceptions.AxisError(operator.index(a), 0)
+        return ()
+    axes = []
+    for a in given:
+        a = operator.index(a)
+        if not -ndim <= a < ndim:
+            raise np.exceptions.AxisError(a, ndim)
+        axes.append(a % ndim)
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(axes)
+
+
+def identity_of(name: str, dtype: torch.dtype) -> Any:
+    """What an empty reduction gives, as a Python number; None when the ufunc has no identity."""
+    identity = BY_NAME[name].numpy.identity
+    if name == "add" and dtype is torch.bool:
+        return False
+    return identity
+
+
+def reduce_engine(
+    name: str,
+    tensor: torch.Tensor,
+    axis: Any = None,
+    dtype: torch.dtype | None = None,
+    keepdims: bool = False,
+    initial: Any = NoValue,
+    where: Any = True,
+) -> torch.Tensor:
+    """Reduce `tensor` by the ufunc `name` along `axis` (int, tuple, None for all): a fresh tensor.
+
+    dtype: the dtype to compute in, None for NumPy's choice. initial: an operand to start from,
+    None for "no identity". where: bool tensor, broadcast; elements outside are left out.
+    Errors: ValueError for an empty reduction without identity; AxisError; TypeError.
+    """
+    axes = normalize_axes(axis, tensor.dim())
+    if len(axes) > 1 and not _reorderable(name):
+        raise ValueError(
+            f"reduction operation '{name}' is not reorderable, so at most one axis may be specified"
+        )
+    target = reduce_dtype(name, tensor.dtype, dtype)
+    work = torch.bool if name.startswith("logical") else target
+    mask = _mask(where, tensor)
+    identity = start = None
+    if initial is NoValue:
+        identity = _constant(identity_of(name, work), work, tensor)
+    elif initial is not None:
+        start = scalar_tensor(initial, work).to(tensor.device)
+        identity = _constant(identity_of(name, work), work, tensor)
+    if mask is not None and identity is None and start is None:
+        raise ValueError(
+            f"reduction operation '{name}' does not have an identity, so to use a where mask "
+            "one has to specify 'initial'"
+        )
+    if start is None and any(tensor.shape[a] == 0 for a in axes):
+        if identity is None and result_size(tensor, axes) > 0:
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+        start = _constant(0, work, tensor) if identity is None else identity
+    if mask is not None:
+        neutral = start if identity is None and name in _IDEMPOTENT else identity
+        if neutral is None:
+            return cast(_fold_masked(name, tensor, mask, axes, work, keepdims, start), target)
+        tensor = _where(mask, cast(tensor, work), neutral)
+    return cast(_reduce(name, tensor, axes, work, keepdims, start), target)
+
+
+_IDEMPOTENT = frozenset(
+    ("maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "logical_and")
+    + ("logical_or", "gcd", "lcm")
+)
+
+
+def result_size(t: torch.Tensor, axes: tuple[int, ...]) -> int:
+    """How many elements are left when `axes` are reduced."""
+    size = 1
+    for i, n in enumerate(t.shape):
+        size *= 1 if i in axes else n
+    return size
+
+
+def _constant(value: Any, dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor | None:
+    if value is None:
+        return None
+    if dtype is torch.uint64:
+        return torch.full((), value, dtype=torch.int64, device=like.device).view(torch.uint64)
+    wide = WIDER.get(dtype, dtype)
+    return from_signed(torch.full((), value, dtype=wide, device=like.device), dtype)
+
+
+def _reorderable(name: str) -> bool:
+    identity = BY_NAME[name].numpy.identity
+    return identity is not None or name in _ASSOCIATIVE
+
+
+def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:
+    if where is True or where is None or where is NoValue:
+        return None
+    if not isinstance(where, torch.Tensor):
+        where = torch.full((), bool(where), dtype=torch.bool, device=tensor.device)
+    if where.dtype is not torch.bool:
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[where.dtype]!r} to dtype('bool') according to "
+            "the rule 'safe'"
+        )
+    if where.dim() > tensor.dim():
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    try:
+        where.expand(tensor.shape)
+    except RuntimeError:
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"{shape_text(tensor.shape)} {shape_text(where.shape)} "
+        ) from None
+    return where
+
+
+def shape_text(shape: Any) -> str:
+    """A shape as NumPy writes it in broadcast errors: "(3,4)", "(3,)"."""
+    return str(tuple(shape)).replace(" ", "")
+
+
+def _where(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return from_signed(torch.where(mask, to_signed(a), to_signed(b)), a.dtype)
+
+
+def _reduce(name, t, axes, work, keepdims, start):
+    if not axes:
+        t = cast(t, work).clone()
+        return t if start is None else loop(name, (work, work), (work,))(start, t)
+    fast = _FAST.get(name)
+    empty = any(t.shape[a] == 0 for a in axes)
+    if fast is None or (empty and name in ("maximum", "minimum")):
+        return _fold(name, cast(t, work), axes, work, keepdims, start)
+    result = fast(t, axes, work, keepdims)
+    if result is None:
+        return _fold(name, cast(t, work), axes, work, keepdims, start)
+    return result if start is None else _combine(name, work, start, result)
+
+
+def _combine(name: str, work: torch.dtype, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return loop(name, (work, work), (work,))(a, b)
+
+
+def _reduced_shape(t: torch.Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    if keepdims:
+        return tuple(1 if i in axes else n for i, n in enumerate(t.shape))
+    return tuple(n for i, n in enumerate(t.shape) if i not in axes)
+
+
+# Reductions that torch has. Each: (tensor, axes, dtype to compute in, keepdims) -> tensor or None.
+
+
+def _sum(t, axes, work, keepdims):
+    if work is torch.bool:
+        return torch.any(cast(t, work), axes, keepdims)
+    if work in (torch.uint16, torch.uint32, torch.uint64):
+        total = torch.sum(to_signed(cast(t, work)), axes, keepdims, dtype=torch.int64)
+        return from_signed(total, work)
+    if t.dtype in WIDER or (t.is_complex() and not work.is_complex):
+        t = cast(t, work)
+    return torch.sum(t, axes, keepdims, dtype=work)
+
+
+def _prod(t, axes, work, keepdims):
+    if work is torch.bool:
+        return torch.all(cast(t, work), axes, keepdims)
+    t = to_signed(cast(t, work))
+    for a in sorted(axes, reverse=True):
+        t = torch.prod(t, a, keepdims, dtype=t.dtype)
+    return from_signed(t, work)
+
+
+def _amax(t, axes, work, keepdims):
+    if work.is_complex:
+        return None
+    return from_order_key(torch.amax(order_key(cast(t, work)), axes, keepdims), work)
+
+
+def _amin(t, axes, work, keepdims):
+    if work.is_complex:
+        return None
+    return from_order_key(torch.amin(order_key(cast(t, work)), axes, keepdims), work)
+
+
+def _all(t, axes, work, keepdims):
+    return torch.all(cast(t, torch.bool), axes, keepdims)
+
+
+def _any(t, axes, work, keepdims):
+    return torch.any(cast(t, torch.bool), axes, keepdims)
+
+
+def _parity(t, axes, work, keepdims):
+    return torch.sum(cast(t, torch.bool), axes, keepdims) % 2 != 0
+
+
+def _when_bool(of_bool):
+    return lambda t, axes, work, keepdims: (
+        of_bool(t, axes, work, keepdims) if work is torch.bool else None
+    )
+
+
+_FAST = {
+    "add": _sum,
+    "multiply": _prod,
+    "maximum": _amax,
+    "minimum": _amin,
+    "logical_and": _all,
+    "logical_or": _any,
+    "logical_xor": _parity,
+    "bitwise_and": _when_bool(_all),
+    "bitwise_or": _when_bool(_any),
+    "bitwise_xor": _when_bool(_parity),
+}
+
+
+def _fold(name, t, axes, work, keepdims, start):
+    """Any other ufunc: halves of the axis onto one another, or left to right."""
+    moved = torch.movedim(t, axes, tuple(range(len(axes))))
+    flat = moved.reshape(-1, *moved.shape[len(axes) :])
+    run = loop(name, (work, work), (work,))
+    if flat.shape[0] == 0:
+        result = start.expand(flat.shape[1:]).clone()
+    elif name in _ASSOCIATIVE:
+        while flat.shape[0] > 1:
+            even = flat.shape[0] // 2 * 2
+            paired = run(flat[0:even:2], flat[1:even:2])
+            flat = torch.cat([paired, flat[even:]]) if even < flat.shape[0] else paired
+        result = flat[0] if start is None else run(start, flat[0])
+    else:
+        steps = list(flat.unbind(0))
+        result = steps.pop(0) if start is None else start
+        for step in steps:
+            result = run(result, step)
+        result = result.clone() if not steps else result
+    if result.dim() < flat.dim() - 1:
+        result = result.expand(flat.shape[1:]).clone()
+    return result.reshape(_reduced_shape(t, axes, keepdims))
+
+
+def _fold_masked(name, t, mask, axes, work, keepdims, start):
+    """A left fold from `start` that leaves masked-out elements out, for ufuncs without identity."""
+    order = tuple(range(len(axes)))
+    mask = mask.expand(t.shape)
+    moved, kept = torch.movedim(t, axes, order), torch.movedim(mask, axes, order)
+    rest = moved.shape[len(axes) :]
+    run = loop(name, (work, work), (work,))
+    result = start.expand(rest)
+    for step, keep in zip(moved.reshape(-1, *rest), kept.reshape(-1, *rest), strict=True):
+        result = _where(keep, run(result, step), result)
+    return result.reshape(_reduced_shape(t, axes, keepdims)).clone()

@@ -1,0 +1,291 @@
+"""Elementwise formulas on tensors where torch and NumPy differ, used by the rows of `_ufunc_table`.
+
+Arguments are tensors of the loop's dtype (second arguments may be 0-D); results are fresh tensors.
+None of them looks at data.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ._unsigned import divide, less, remainder
+
+where = torch.where
+
+
+def clone(a: torch.Tensor) -> torch.Tensor:
+    """A physical copy."""
+    return a.clone()
+
+
+# integers: division by zero gives 0, INT_MIN // -1 wraps
+
+
+def _safe_divisor(b: torch.Tensor) -> torch.Tensor:
+    return where((b == 0) | (b == -1), 1, b) if b.dtype.is_signed else where(b == 0, 1, b)
+
+
+def int_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    q = torch.div(a, _safe_divisor(b), rounding_mode="floor")
+    if b.dtype.is_signed:
+        q = where(b == -1, -a, q)
+    return where(b == 0, 0, q)
+
+
+def int_remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.remainder(a, _safe_divisor(b)) * (b != 0)
+
+
+def int_fmod(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.fmod(a, _safe_divisor(b)) * (b != 0)
+
+
+def int_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return int_floor_divide(a, b), int_remainder(a, b)
+
+
+def int_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a ** b by repeated squaring, wrapping round as machine integers do."""
+    if b.dtype.is_signed:
+        b = b.clamp(min=0)
+    return torch.pow(a, b)
+
+
+def bits_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a ** b of uint64 on int64 bits: the exponent is unsigned, so it is folded in two halves."""
+    top = where(b < 0, 1, 0)
+    low = b & (2**63 - 1)
+    high = torch.pow(torch.pow(a, 2**62), 2)
+    return torch.pow(a, low) * where(top == 1, high, 1)
+
+
+def int_reciprocal(a: torch.Tensor) -> torch.Tensor:
+    """1 / a cut off at zero: only 1 and -1 stay; 1/0 is what the cast of inf gives."""
+    bits = 8 * a.dtype.itemsize
+    zero = torch.iinfo(a.dtype).min if bits >= 32 and a.dtype.is_signed else 0
+    one = a * where((a == 1) | (a == -1), 1, 0).to(a.dtype) if a.dtype.is_signed else (a == 1)
+    return where(a == 0, zero, one.to(a.dtype))
+
+
+def bits_reciprocal(a: torch.Tensor) -> torch.Tensor:
+    """1 / a of unsigned integers held in wider ones."""
+    return where(a == 1, 1, 0).to(a.dtype)
+
+
+def shift_left(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    """a << n, 0 from the width on."""
+    inside = (n >= 0) & (n < 8 * a.dtype.itemsize)
+    return where(inside, a << where(inside, n, 0), 0)
+
+
+def shift_right(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    """a >> n, the sign from the width on."""
+    width = 8 * a.dtype.itemsize
+    inside = (n >= 0) & (n < width)
+    return (
+        a >> where(inside, n, width - 1)
+        if a.dtype.is_signed
+        else where(inside, a >> where(inside, n, 0), 0)
+    )
+
+
+def bits_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return divide(a, b), remainder(a, b)
+
+
+def bits_less_equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return ~less(b, a)
+
+
+def bits_maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return where(less(a, b), b, a)
+
+
+def bits_minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return where(less(b, a), b, a)
+
+
+# floats
+
+
+def sign(a: torch.Tensor) -> torch.Tensor:
+    return where(torch.isnan(a), a, torch.sign(a))
+
+
+def float_remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Python's modulo: the sign of b, nan for b = 0, zeros signed like b."""
+    mod = torch.fmod(a, b)
+    other_sign = (mod != 0) & ((b < 0) != (mod < 0))
+    moved = where(other_sign, mod + b, mod)
+    return where((mod == 0) & (b != 0), torch.copysign(mod, b), moved)
+
+
+def float_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The largest integer whose product with b stays below a; a / b for b = 0."""
+    mod = torch.fmod(a, b)
+    div = (a - mod) / b
+    div = where((mod != 0) & ((b < 0) != (mod < 0)), div - 1, div)
+    floor = torch.floor(div)
+    floor = where(div - floor > 0.5, floor + 1, floor)
+    quotient = a / b
+    zero = torch.copysign(torch.zeros_like(floor), quotient)
+    return where(b == 0, quotient, where(div == 0, zero, floor))
+
+
+def float_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return float_floor_divide(a, b), float_remainder(a, b)
+
+
+def cbrt(a: torch.Tensor) -> torch.Tensor:
+    """The real cube root: a power in float64, then one Newton step."""
+    x = a.to(torch.float64)
+    special = (x == 0) | ~torch.isfinite(x)
+    safe = where(special, 1.0, x)
+    root = torch.copysign(torch.pow(torch.abs(safe), 1 / 3), safe)
+    root = root - (root - safe / (root * root)) / 3
+    return where(special, x, root).to(a.dtype)
+
+
+def heaviside(a: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
+    step = where(a > 0, torch.ones_like(a), torch.zeros_like(a))
+    return where(torch.isnan(a), a, where(a == 0, at_zero, step))
+
+
+def logaddexp(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """log(exp(a) + exp(b)); equal infinities stay."""
+    same = a == b
+    gap = torch.abs(where(same, torch.zeros_like(a), a - b))
+    return where(same, a + math.log(2), torch.maximum(a, b) + torch.log1p(torch.exp(-gap)))
+
+
+def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """log2(2**a + 2**b); equal infinities stay."""
+    same = a == b
+    gap = torch.abs(where(same, torch.zeros_like(a), a - b))
+    more = torch.log1p(torch.exp2(-gap)) * (1 / math.log(2))
+    return where(same, a + 1, torch.maximum(a, b) + more)
+
+
+def modf(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Fraction and integer part, both with the sign of a."""
+    whole = torch.trunc(a)
+    rest = where(torch.isinf(a), torch.zeros_like(a), a - whole)
+    return torch.copysign(rest, a), whole
+
+
+def frexp(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mantissa in [0.5, 1) and binary exponent; inf, nan and 0 have exponent 0."""
+    plain = torch.isfinite(a)
+    mantissa, exponent = torch.frexp(where(plain, a, torch.zeros_like(a)))
+    return where(plain, mantissa, a), exponent.to(torch.int32)
+
+
+def _exact_power_of_two(n: torch.Tensor) -> torch.Tensor:
+    """2.0**n as float64 for n in [-1022, 1023]."""
+    return ((n + 1023) << 52).view(torch.float64)
+
+
+def ldexp(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    """a * 2**n, rounded once."""
+    x = a.to(torch.float64)
+    n = n.to(torch.int64).clamp(-5000, 5000)
+    if a.dtype != torch.float64:  # the range of float64 leaves room: exact until the last cast
+        n = n.clamp(-1000, 1000)
+        return (x * _exact_power_of_two(n)).to(a.dtype)
+    exponent = frexp(x)[1].to(torch.int64)
+    half = exponent >> 1
+    unit = x * _exact_power_of_two(-half) * _exact_power_of_two(half - exponent)
+    total = n + exponent
+    first = total.clamp(-1021, 1023)
+    rest = (total - first).clamp(-1021, 1023)
+    return unit * _exact_power_of_two(first) * _exact_power_of_two(rest)
+
+
+def spacing(a: torch.Tensor) -> torch.Tensor:
+    """The distance to the next number away from zero, signed like a."""
+    gap = torch.nextafter(a, torch.copysign(torch.full_like(a, math.inf), a)) - a
+    return where(torch.isinf(a), torch.full_like(a, math.nan), gap)
+
+
+# complex numbers: order is lexicographic, real part first
+
+
+def complex_less(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    near = (a.real == b.real) & (a.imag < b.imag)
+    return near | ((a.real < b.real) & ~torch.isnan(a.imag) & ~torch.isnan(b.imag))
+
+
+def complex_less_equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    near = (a.real == b.real) & (a.imag <= b.imag)
+    return near | ((a.real < b.real) & ~torch.isnan(a.imag) & ~torch.isnan(b.imag))
+
+
+def complex_maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return where(torch.isnan(a) | complex_less_equal(b, a), a, b)
+
+
+def complex_minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return where(torch.isnan(a) | complex_less_equal(a, b), a, b)
+
+
+def complex_fmax(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return where(torch.isnan(b) | complex_less_equal(b, a), a, b)
+
+
+def complex_fmin(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return where(torch.isnan(b) | complex_less_equal(a, b), a, b)
+
+
+def complex_sign(a: torch.Tensor) -> torch.Tensor:
+    """a / |a|; an infinite part alone gives the axis, two of them nan."""
+    size = torch.abs(a)
+    re_inf, im_inf = torch.isinf(a.real), torch.isinf(a.imag)
+    zero = torch.zeros_like(size)
+    unit = where(size == 0, torch.ones_like(size), size)
+    re = where(im_inf & ~re_inf, zero, where(re_inf & ~im_inf, torch.sign(a.real), a.real / unit))
+    im = where(re_inf & ~im_inf, zero, where(im_inf & ~re_inf, torch.sign(a.imag), a.imag / unit))
+    bad = torch.isnan(a) & ~(re_inf | im_inf)
+    nan = torch.full_like(size, math.nan)
+    return torch.complex(where(bad, nan, re), where(bad, nan, im))
+
+
+def complex_rint(a: torch.Tensor) -> torch.Tensor:
+    return torch.complex(torch.round(a.real), torch.round(a.imag))
+
+
+def complex_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a ** b: 1 for b = 0; 0 for a = 0 and a positive real part of b, else nan."""
+    if not b.is_complex():
+        b = b.to(a.dtype)
+    zero_base, zero_exponent = a == 0, b == 0
+    safe = where(zero_base, torch.ones_like(a), a)
+    result = torch.pow(safe, b)
+    nan = torch.full_like(a, complex(math.nan, math.nan))
+    at_zero = where((b.real > 0) & (b.imag == 0), torch.zeros_like(a), nan)
+    at_zero = where((b.real > 0) & (b.imag != 0), torch.zeros_like(a), at_zero)
+    result = where(zero_base, at_zero, result)
+    return where(zero_exponent, torch.ones_like(a), result)
+
+
+def conjugate(a: torch.Tensor) -> torch.Tensor:
+    return torch.conj_physical(a)
+
+
+# dtypes that meet only here
+
+
+def mixed_less(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a < b of int64 against uint64, or the other way round."""
+    if a.dtype is torch.uint64:
+        a = a.view(torch.int64)
+        return (a >= 0) & (a < b)
+    b = b.view(torch.int64)
+    return (b < 0) | (a < b)
+
+
+def mixed_equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a == b of int64 against uint64."""
+    a, b = a.view(torch.int64), b.view(torch.int64)
+    return (a == b) & (a >= 0)
