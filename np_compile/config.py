@@ -71,10 +71,11 @@ SETTINGS = (
         "runs of a tiny segment within one call after which its loop goes on in plain NumPy",
     ),
     Setting(
-        "plain_elements",
-        2048,
+        "plain_work",
+        24,
         _count,
-        "a segment that touches fewer elements counts as tiny (0: never run plainly)",
+        "a segment counts as tiny if its NumPy calls, plus one for every 2000 array elements they "
+        "touch, are fewer than this (0: none is)",
     ),
 )
 
@@ -97,7 +98,7 @@ backend: str
 unroll: int
 max_calls: int
 plain_runs: int
-plain_elements: int
+plain_work: int
 
 globals().update({s.name: _initial(s) for s in SETTINGS})
 

@@ -21,16 +21,27 @@ _PARTS = (
     "_methods",
     "_promotion",
     "_reductions",
+    "_nan_reductions",
+    "_quantiles",
     "_cumulative",
     "_statistics",
+    "_histograms",
     "_sorting",
+    "_selection",
     "_sets",
     "_logic",
+    "_values",
     "_creation",
+    "_ranges",
     "_views",
     "_joining",
+    "_repeating",
+    "_padding",
+    "_triangles",
     "_products",
+    "_einsum",
     "_linalg",
+    "_norms",
     "_fft",
     "_random",
     "_functional",
@@ -43,23 +54,28 @@ from . import _namespace  # noqa: E402  (needs every row)
 
 _namespace.attach_methods(ndarray)
 globals().update(_namespace.top_level())
-from . import fft, linalg, random  # noqa: E402, F401
+from . import fft, linalg, random  # noqa: E402
 
-__all__ = sorted(
-    {"DataDependent", "Kind", "NUMPY_DTYPES", "NotSupported", "Row", "TABLE", "Weak", "torch_dtype"}
-    | {
-        "as_array",
-        "from_numpy",
-        "from_tensor",
-        "ndarray",
-        "share_numpy",
-        "to_numpy",
-        "fft",
-        "linalg",
-        "random",
-    }
-    | set(_namespace.top_level())
-)
+__all__ = [
+    "NUMPY_DTYPES",
+    "TABLE",
+    "DataDependent",
+    "Kind",
+    "NotSupported",
+    "Row",
+    "Weak",
+    "as_array",
+    "fft",
+    "from_numpy",
+    "from_tensor",
+    "linalg",
+    "ndarray",
+    "random",
+    "share_numpy",
+    "to_numpy",
+    "torch_dtype",
+]
+__all__ += _namespace.top_level()
 
 
 def __getattr__(name: str) -> Any:

@@ -82,14 +82,14 @@ def reduceat_engine(
             raise IndexError(f"index {start} out-of-bounds in {name}.reduceat [0, {length})")
     work = reduce_dtype(name, tensor.dtype, dtype)
     parts = []
-    for start, stop in zip(starts, [*starts[1:], length], strict=True):
+    for start, stop in zip(starts, [*starts[1:], length][: len(starts)], strict=True):
         piece = tensor.narrow(axis, start, max(stop - start, 1))
         parts.append(reduce_engine(name, piece, axis, work, False))
     if not parts:
         shape = list(tensor.shape)
         shape[axis] = 0
         return torch.empty(shape, dtype=work, device=tensor.device)
-    return torch.stack([bits(p) for p in parts], axis).view(work) if parts else tensor
+    return torch.stack([bits(p) for p in parts], axis).view(work)
 
 
 def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:

@@ -111,4 +111,5 @@ def check_python_int(value: int, dtype: torch.dtype) -> None:
     """OverflowError, with NumPy's text, when a Python int does not fit an integer dtype."""
     limits = _INT_RANGE.get(dtype)
     if limits is not None and not limits[0] <= value <= limits[1]:
+        TO_NUMPY[dtype].type(value)  # raises in NumPy's own words
         raise OverflowError(f"Python integer {value} out of bounds for {TO_NUMPY[dtype]}")

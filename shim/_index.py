@@ -175,12 +175,12 @@ def _scatter(p: Plan, v: torch.Tensor, index: Any) -> None:
     given = v
     while v.dim() > len(shape) and v.shape[0] == 1:
         v = v[0]
-    if len(masks) == 1 and type(index) is not tuple and v.dim() == 1 and not rest:
-        if v.shape[0] not in (1, lead[0]):
-            raise ValueError(
-                f"NumPy boolean array indexing assignment cannot assign {v.shape[0]} input values "
-                f"to the {lead[0]} output values where the mask is true"
-            )
+    whole = len(masks) == 1 and type(index) is not tuple and not rest
+    if whole and v.dim() == 1 and v.shape[0] not in (1, lead[0]):
+        raise ValueError(
+            f"NumPy boolean array indexing assignment cannot assign {v.shape[0]} input values "
+            f"to the {lead[0]} output values where the mask is true"
+        )
     try:
         v = v.expand(shape)
     except RuntimeError:
@@ -276,10 +276,7 @@ def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
 
 
 def _mismatch(v: torch.Tensor, mask: torch.Tensor, rest: tuple, place: int) -> bool:
-    if not readable(mask):
-        count = "?"
-    else:
-        count = int(mask.sum())
+    count = int(mask.sum()) if readable(mask) else "?"
     shape = (*rest[:place], count, *rest[place:])
     raise ValueError(
         f"shape mismatch: value array of shape {_text(v.shape)} could not be broadcast to "

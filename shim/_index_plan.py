@@ -117,7 +117,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _slice(s: slice, n: int, flipped: bool) -> tuple[slice, bool]:
-    """A slice of a logical axis of n elements as a slice of memory and whether it runs backwards."""
+    """A slice of a logical axis as a slice of memory, and whether it runs backwards."""
     if s.start is None and s.stop is None and s.step is None:
         return _FULL, flipped
     start, stop, step = slice(_whole(s.start), _whole(s.stop), _whole(s.step)).indices(n)

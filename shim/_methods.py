@@ -112,7 +112,7 @@ def flatten(self: ndarray, order: str = "C") -> ndarray:
 
 @_method(kind=Kind.DATA)
 def item(self: ndarray, *args: Any) -> Any:
-    """One element as a Python number. ValueError when there is not exactly one and none is named."""
+    """One element as a Python number. ValueError when none is named and there are several."""
     return to_numpy(self).item(*args)
 
 

@@ -92,7 +92,8 @@ class ndarray:
 def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     """The array on `t`, a view of the memory of `a`: same base, writeable when `a` is."""
     view = ndarray(t, flip)
-    view._base = getattr(a, "_base", None) or a
+    base = getattr(a, "_base", None)
+    view._base = a if base is None else base
     if a._scalar or getattr(a, "_readonly", False):
         view._readonly = True
     return view
@@ -242,7 +243,7 @@ def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
         return value.tensor.to(dtype)
     if type(value) is int:
         check_python_int(value, dtype)
-    return torch.tensor(value, dtype=dtype)
+    return torch.full((), value, dtype=dtype)
 
 
 def store(out: Any, result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -17,8 +18,24 @@ NoValue = np._NoValue
 _memo: dict[tuple, torch.dtype] = {}
 # Reductions that halve the axis again and again: any bracketing gives the same.
 _ASSOCIATIVE = frozenset(
-    ("maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm")
-    + ("logaddexp", "logaddexp2", "logical_xor", "add", "multiply")
+    (
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "gcd",
+        "lcm",
+        "logaddexp",
+        "logaddexp2",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "add",
+        "multiply",
+    )
 )
 
 
@@ -48,10 +65,7 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    if ndim == 0:
-        for a in given:
-            if operator.index(a) not in (0, -1):
-                raise np.exceptions.AxisError(operator.index(a), 0)
+    if ndim == 0 and not isinstance(axis, (tuple, list)) and operator.index(axis) in (0, -1):
         return ()
     axes = []
     for a in given:
@@ -87,20 +101,22 @@ def reduce_engine(
     None for "no identity". where: bool tensor, broadcast; elements outside are left out.
     Errors: ValueError for an empty reduction without identity; AxisError; TypeError.
     """
+    mask = _mask(where, tensor)
     axes = normalize_axes(axis, tensor.dim())
+    target = reduce_dtype(name, tensor.dtype, dtype)
+    work = torch.bool if name.startswith("logical") else target
     if len(axes) > 1 and not _reorderable(name):
         raise ValueError(
             f"reduction operation '{name}' is not reorderable, so at most one axis may be specified"
         )
-    target = reduce_dtype(name, tensor.dtype, dtype)
-    work = torch.bool if name.startswith("logical") else target
-    mask = _mask(where, tensor)
     identity = start = None
     if initial is NoValue:
         identity = _constant(identity_of(name, work), work, tensor)
     elif initial is not None:
         start = scalar_tensor(initial, work).to(tensor.device)
         identity = _constant(identity_of(name, work), work, tensor)
+    if mask is not None:
+        _check_mask(mask, tensor)
     if mask is not None and identity is None and start is None:
         raise ValueError(
             f"reduction operation '{name}' does not have an identity, so to use a where mask "
@@ -118,9 +134,20 @@ def reduce_engine(
     return cast(_reduce(name, tensor, axes, work, keepdims, start), target)
 
 
+# Starting from a value, and meeting it again for every element left out, changes nothing.
 _IDEMPOTENT = frozenset(
-    ("maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "logical_and")
-    + ("logical_or", "gcd", "lcm")
+    (
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "bitwise_and",
+        "bitwise_or",
+        "logical_and",
+        "logical_or",
+        "gcd",
+        "lcm",
+    )
 )
 
 
@@ -156,6 +183,10 @@ def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:
             f"Cannot cast array data from {TO_NUMPY[where.dtype]!r} to dtype('bool') according to "
             "the rule 'safe'"
         )
+    return where
+
+
+def _check_mask(where: torch.Tensor, tensor: torch.Tensor) -> None:
     if where.dim() > tensor.dim():
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
     try:
@@ -165,7 +196,6 @@ def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:
             "operands could not be broadcast together with remapped shapes [original->remapped]: "
             f"{shape_text(tensor.shape)} {shape_text(where.shape)} "
         ) from None
-    return where
 
 
 def shape_text(shape: Any) -> str:
@@ -271,7 +301,8 @@ _FAST = {
 def _fold(name, t, axes, work, keepdims, start):
     """Any other ufunc: halves of the axis onto one another, or left to right."""
     moved = torch.movedim(t, axes, tuple(range(len(axes))))
-    flat = moved.reshape(-1, *moved.shape[len(axes) :])
+    length = math.prod(moved.shape[: len(axes)])
+    flat = moved.reshape(length, *moved.shape[len(axes) :])
     run = loop(name, (work, work), (work,))
     if flat.shape[0] == 0:
         result = start.expand(flat.shape[1:]).clone()
@@ -300,6 +331,8 @@ def _fold_masked(name, t, mask, axes, work, keepdims, start):
     rest = moved.shape[len(axes) :]
     run = loop(name, (work, work), (work,))
     result = start.expand(rest)
-    for step, keep in zip(moved.reshape(-1, *rest), kept.reshape(-1, *rest), strict=True):
+    length = math.prod(moved.shape[: len(axes)])
+    steps, kept = moved.reshape(length, *rest), kept.reshape(length, *rest)
+    for step, keep in zip(steps, kept, strict=True):
         result = _where(keep, run(result, step), result)
     return result.reshape(_reduced_shape(t, axes, keepdims)).clone()

@@ -10,6 +10,7 @@ import math
 
 import torch
 
+from . import _unsigned
 from ._unsigned import divide, less, remainder
 
 where = torch.where
@@ -105,6 +106,26 @@ def bits_maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def bits_minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return where(less(b, a), b, a)
+
+
+def int_gcd(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """gcd of signed integers; torch.gcd stops the process at INT_MIN, so int64 goes unsigned."""
+    if a.dtype is torch.int64:
+        return _unsigned.gcd(torch.abs(a), torch.abs(b))
+    wide = torch.gcd(a.to(torch.int64), b.to(torch.int64))
+    return wide.to(a.dtype)
+
+
+def bits_lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return divide(a, _unsigned.gcd(a, b)) * b
+
+
+def int_lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.dtype is torch.int64:
+        return bits_lcm(torch.abs(a), torch.abs(b))
+    a64, b64 = torch.abs(a.to(torch.int64)), torch.abs(b.to(torch.int64))
+    common = torch.gcd(a64, b64)
+    return (torch.div(a64, where(common == 0, 1, common), rounding_mode="floor") * b64).to(a.dtype)
 
 
 # floats
@@ -204,8 +225,10 @@ def ldexp(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
 
 
 def spacing(a: torch.Tensor) -> torch.Tensor:
-    """The distance to the next number away from zero, signed like a."""
-    gap = torch.nextafter(a, torch.copysign(torch.full_like(a, math.inf), a)) - a
+    """The distance to the next number away from zero, signed like a; for float16 upwards."""
+    infinity = torch.full_like(a, math.inf)
+    towards = infinity if a.dtype is torch.float16 else where(a < 0, -infinity, infinity)
+    gap = torch.nextafter(a, towards) - a
     return where(torch.isinf(a), torch.full_like(a, math.nan), gap)
 
 

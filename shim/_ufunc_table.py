@@ -105,10 +105,6 @@ def _bits_count(a: torch.Tensor) -> torch.Tensor:
     return _unsigned.popcount(a).to(torch.uint8)
 
 
-def _bits_lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return _unsigned.divide(a, _unsigned.gcd(a, b)) * b
-
-
 def _bits_sign(a: torch.Tensor) -> torch.Tensor:
     return (a != 0).to(a.dtype)
 
@@ -184,8 +180,8 @@ ROWS: tuple[Formulas, ...] = (
         bits=m.bits_reciprocal,
         unsigned=m.bits_reciprocal,
     ),
-    _whole("gcd", torch.gcd, bits=_unsigned.gcd),
-    _whole("lcm", torch.lcm, bits=_bits_lcm),
+    _whole("gcd", m.int_gcd, bits=_unsigned.gcd),
+    _whole("lcm", m.int_lcm, bits=m.bits_lcm),
     _inexact("sin", torch.sin),
     _inexact("cos", torch.cos),
     _inexact("tan", torch.tan),
@@ -229,10 +225,10 @@ ROWS: tuple[Formulas, ...] = (
     ),
     _compare("equal", torch.eq, torch.eq, torch.eq, m.mixed_equal),
     _compare("not_equal", torch.ne, torch.ne, torch.ne, _negated(m.mixed_equal)),
-    Formulas("logical_and", bool=torch.logical_and),
-    Formulas("logical_or", bool=torch.logical_or),
-    Formulas("logical_xor", bool=torch.logical_xor),
-    Formulas("logical_not", bool=torch.logical_not),
+    _same("logical_and", torch.logical_and, bool=torch.logical_and),
+    _same("logical_or", torch.logical_or, bool=torch.logical_or),
+    _same("logical_xor", torch.logical_xor, bool=torch.logical_xor),
+    _same("logical_not", torch.logical_not, bool=torch.logical_not),
     _extremum("maximum", torch.maximum, torch.logical_or, m.complex_maximum, m.bits_maximum),
     _extremum("minimum", torch.minimum, torch.logical_and, m.complex_minimum, m.bits_minimum),
     _extremum("fmax", torch.fmax, torch.logical_or, m.complex_fmax, m.bits_maximum),

@@ -36,6 +36,14 @@ _COMPARISONS = {
     "equal": operator.eq,
     "not_equal": operator.ne,
 }
+_OPTIONS = {
+    "where": True,
+    "casting": "same_kind",
+    "order": "K",
+    "dtype": None,
+    "subok": True,
+    "signature": None,
+}
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _ORDERS = ("C", "F", "A", "K")
 
@@ -125,7 +133,10 @@ class ufunc:
         memo = (keys, outs, casting, dtype, signature)
         found = self._resolved.get(memo)
         if found is None:
-            given = [k if k in _NUMBERS else TO_NUMPY[k] for k in keys]
+            alone = all(k in _NUMBERS for k in keys)
+            given = [
+                TO_NUMPY[k] if k not in _NUMBERS else np.dtype(k) if alone else k for k in keys
+            ]
             given += [None if o is None else TO_NUMPY[o] for o in outs]
             more = {} if signature is None else {"signature": signature}
             resolved = self._numpy.resolve_dtypes(tuple(given), casting=casting, **more)
@@ -172,11 +183,11 @@ class ufunc:
 
         def convert(*operands: Any):
             device = _device(operands)
+            placed = [_place(o, d, device) for o, d in zip(operands, ins, strict=True)]
             if integers:
-                _check_exponent(
-                    operands[1].tensor if isinstance(operands[1], Weak) else operands[1]
-                )
-            return run(*[_place(o, d, device) for o, d in zip(operands, ins, strict=True)])
+                number = isinstance(operands[1], (int, np.integer))
+                _check_exponent(operands[1] if number else placed[1])
+            return run(*placed)
 
         if self._name in _COMPARISONS and int in keys:
             return self._against_any_int(convert, ins)
@@ -408,7 +419,7 @@ class ufunc:
             raise ValueError("outer product only supported for binary functions")
         a, b = as_array(A), as_array(B)
         left = a.tensor.reshape(tuple(a.shape) + (1,) * b.ndim)
-        return self(_keep_weak(A, ndarray(left, (), a._scalar)), _keep_weak(B, b), **kwargs)
+        return self(ndarray(left, (), a._scalar), b, **kwargs)
 
     def at(self, a: Any, indices: Any, b: Any = None, /) -> None:
         """In place: a[indices] = ufunc(a[indices], b), repeated indices once for each time."""
@@ -423,12 +434,6 @@ class ufunc:
         if self.nout != 1:
             raise ValueError("Only two operand ufuncs with one output are supported")
         _accumulate.at_engine(self, a, indices, b)
-
-
-def _keep_weak(original: Any, array: ndarray) -> Any:
-    """A Python number stays one, so that it promotes weakly in `outer` as in the call."""
-    number = isinstance(original, (int, float, complex)) and not isinstance(original, np.generic)
-    return original if number or isinstance(original, Weak) else array
 
 
 def _laid_out(t: torch.Tensor, order: str) -> torch.Tensor:
@@ -458,15 +463,7 @@ def _call_signature(nin: int, nout: int) -> inspect.Signature:
     names = ("x",) if nin == 1 else ("x1", "x2")
     params = [p(n, p.POSITIONAL_ONLY) for n in names]
     params.append(p("out", p.POSITIONAL_OR_KEYWORD, default=None if nout == 1 else (None,) * nout))
-    more = {
-        "where": True,
-        "casting": "same_kind",
-        "order": "K",
-        "dtype": None,
-        "subok": True,
-        "signature": None,
-    }
-    params += [p(n, p.KEYWORD_ONLY, default=d) for n, d in more.items()]
+    params += [p(n, p.KEYWORD_ONLY, default=d) for n, d in _OPTIONS.items()]
     return inspect.Signature(params)
 
 
@@ -558,13 +555,10 @@ class _TwoOut(ufunc):
             if out is not None:
                 raise TypeError("cannot specify 'out' as both a positional and keyword argument")
             out = args[nin:] + (None,) * (nargs - len(args))
-        defaults = dict(
-            where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
-        )
         for name in options:
-            if name not in defaults:
+            if name not in _OPTIONS:
                 raise TypeError(f"{self.__name__}() got an unexpected keyword argument {name!r}")
-        return self._call(args[:nin], out, **{**defaults, **options})
+        return self._call(args[:nin], out, **{**_OPTIONS, **options})
 
 
 UFUNCS: dict[str, ufunc] = {}

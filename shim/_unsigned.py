@@ -31,7 +31,7 @@ def to_signed(t: torch.Tensor) -> torch.Tensor:
 
 
 def from_signed(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Back from `to_signed`, modulo 2**width: int64 bits -> uint64, wider ints -> uint16, uint32."""
+    """Back from `to_signed`, modulo 2**width: int64 bits -> uint64, ints -> uint16, uint32."""
     if t.dtype is dtype:
         return t
     if dtype is torch.uint64 and t.dtype is torch.int64:

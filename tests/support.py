@@ -145,6 +145,7 @@ def observe(f: Callable, args: tuple, kwargs: dict) -> Seen:
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="numpy")
+        warnings.filterwarnings("ignore", category=np.exceptions.ComplexWarning)
         warnings.filterwarnings("ignore", "(Mean of empty|Degrees of freedom|All-NaN)")
         try:
             result = f(*args, **kwargs)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,14 @@ def _torch_backend(name: str) -> Backend:
     ) -> Callable:
         import torch._dynamo
 
+        if name == "inductor" and not has_compiler() and not _on_device(example_inputs):
+            warnings.warn(
+                "np_compile: no C++ compiler found, tensor programs run operator by operator. "
+                "Remedy: install g++ or clang++, or set CXX; or choose backend='eager'.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return eager(graph, example_inputs)
         return torch._dynamo.lookup_backend(name)(graph, example_inputs)
 
     compile_with_torch.__name__ = name
@@ -55,6 +64,10 @@ def lookup(backend: str | Backend) -> Backend:
     raise UnknownBackend(
         f"backend={backend!r}: a back end is a name or a callable, not {type(backend).__name__}"
     )
+
+
+def _on_device(tensors: list[torch.Tensor]) -> bool:
+    return any(t.device.type != "cpu" for t in tensors)
 
 
 @functools.cache

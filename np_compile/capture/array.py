@@ -13,6 +13,7 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _t      roots: the torch tensor with the data, once there is one; _flip: axes to read backwards
     _np     the NumPy array on the same memory, once there is one
     _host   roots moved to a device: the caller's NumPy array; _dirty: it is behind the device
+    _fast   roots: _np, while single elements may be read from it at once
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
 """
@@ -42,6 +43,7 @@ class Array:
     _t: Any = None
     _flip: tuple[int, ...] = ()
     _np: Any = None
+    _fast: Any = None
     _host: Any = None
     _dirty = False
     _w: Any = None
@@ -158,42 +160,32 @@ class Array:
     # -- elements and slices ----------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        c = self._c
+        # One element of data that lies in host memory: NumPy reads it, nothing is recorded.
         kind = type(key)
-        if c.immediate and (
-            kind is int
-            or (kind is tuple and key and type(key[0]) is int and type(key[-1]) is int)
-        ):
-            # One element of data that lies in host memory: NumPy reads it, nothing is recorded.
-            real = self._np
-            if real is None or (self if self._root is None else self._root)._w is c.seg:
-                real = c.settled(self)
+        if kind is int or (kind is tuple and key and type(key[-1]) is int):
+            real = self._fast
+            if real is None:
+                real = self._c.settled(self)
             if real is not None:
                 r = real[key]
                 if type(r) is not np.ndarray:
                     return r
-        return c.getitem(self, key)
+        return self._c.call("ndarray.__getitem__", (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
         c = self._c
         kind = type(key)
-        if (
-            c.immediate
-            and (
-                kind is int
-                or (kind is tuple and key and type(key[0]) is int and type(key[-1]) is int)
-            )
-            and type(value) is not Array
+        if (kind is int or (kind is tuple and key and type(key[-1]) is int)) and (
+            type(value) is not Array
         ):
-            real = self._np
             root = self if self._root is None else self._root
-            if root._s is not c.seg and real is None:
-                real = c.settled(self)
-            if real is not None and root._s is not c.seg and (
-                kind is int and real.ndim == 1 or kind is tuple and len(key) == real.ndim
-            ):
-                real[key] = value
-                return
+            if root._s is not c.seg:  # no recorded call waits to read it
+                real = self._fast
+                if real is None:
+                    real = c.settled(self)
+                if real is not None and real.ndim == (1 if kind is int else len(key)):
+                    real[key] = value
+                    return
         c.setitem(self, key, value)
 
     def __iter__(self) -> Iterator:

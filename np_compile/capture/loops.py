@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,10 +26,12 @@ class MarkedRange:
         return range
 
     def __iter__(self) -> Iterator[int]:
-        return marked(self._range)
+        frame = sys._getframe(1)
+        return marked(self._range, (frame.f_code, frame.f_lasti))
 
     def __reversed__(self) -> Iterator[int]:
-        return marked(self._range[::-1])
+        frame = sys._getframe(1)
+        return marked(self._range[::-1], (frame.f_code, frame.f_lasti))
 
     def __len__(self) -> int:
         return len(self._range)
@@ -58,8 +61,11 @@ class MarkedRange:
         return self._range.__reduce__()
 
 
-def marked(numbers: range) -> Iterator[int]:
-    """The numbers, with a cut at each iteration that recorded calls if there are many of them."""
+def marked(numbers: range, site: Any) -> Iterator[int]:
+    """The numbers, with a cut at each iteration that recorded calls if there are many of them.
+
+    site: what identifies the loop in the user's code. A loop of tiny segments goes on in NumPy.
+    """
     from .recorder import current
 
     capture = current()
@@ -68,10 +74,15 @@ def marked(numbers: range) -> Iterator[int]:
         return
     long = len(numbers) > config.unroll
     limit = config.max_calls
-    if long and capture.seg.node.count:
+    root = capture.root
+    if long and capture.seg.node is not root:
         capture.cut(_LOOP)
+    outer = capture.plain
     for i in numbers:
         yield i
-        count = capture.seg.node.count
-        if count and (long or count > limit) and not capture.closed:
+        node = capture.seg.node
+        if node is not root and (long or node.count > limit) and not capture.closed:
             capture.cut(_LOOP)
+            capture.weigh(node, site)
+    if not outer and not capture.closed:
+        capture.plain = False

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 
 from np_compile import shim
 
@@ -42,7 +43,9 @@ def call(capture: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     if row.kind is shim.Kind.IMPURE:
         return capture.foreign(numpy_function(name), args, kwargs, None)
     if not _mentions(args) and not (kwargs and _mentions(kwargs)):
-        arrays = any(isinstance(a, (np.ndarray, *capture.foreign_array_types)) for a in args)
+        if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):
+            return capture.adopt(args[0])
+        arrays = any(isinstance(a, np.ndarray) or hasattr(a, "__dlpack__") for a in args)
         makes = row.function.__module__.endswith("._creation") and not any(
             isinstance(a, (list, np.ndarray)) for a in args
         )

@@ -19,6 +19,10 @@ def numpy_function(name: str) -> Callable:
         return operator.getitem
     if name == "ndarray.__setitem__":
         return operator.setitem
+    if name == "ndarray._window":
+        from .window import _window_numpy
+
+        return _window_numpy
     if name.startswith("ndarray."):
         method = name.removeprefix("ndarray.")
 

@@ -24,6 +24,7 @@ from np_compile.runtime.program import Program, build
 from . import positions
 from .array import Array, _new
 from .numpy_names import numpy_function, row_of_function
+from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 from .tape import (
     COMPLEX,
     FLOAT,
@@ -77,7 +78,6 @@ class Capture:
     """
 
     array_type = Array
-    foreign_array_types: tuple[type, ...] = ()
 
     def __init__(self, options: Options, device: torch.device | None, listener: Any = None):
         self.options = options
@@ -87,11 +87,8 @@ class Capture:
         self.fullgraph = options.fullgraph
         # Whether single elements of settled host arrays are read and written at once.
         self.immediate = device is None and not options.tensors and not options.fullgraph
-        root = options.roots.get(device)
-        if root is None:
-            root = options.roots.setdefault(device, Node(None, ()))
-        self.root = root
-        self.seg = Segment(root)
+        self.grads = options.tensors  # whether arrays may have gradients
+        self._root_of(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
         self.moved: list[Array] = []  # roots whose master copy is on the device
         self.runs: dict[Any, int] = {}
@@ -111,6 +108,7 @@ class Capture:
         if found is not None:
             return found[1]
         if isinstance(a, torch.Tensor):
+            self.take_over(a)
             r = self._from_tensor(a)
         else:
             if not _tensor_like(a):
@@ -121,11 +119,58 @@ class Capture:
         self.known[id(a)] = (a, r)
         return r
 
+    def separate(self) -> None:
+        """Make arrays that overlap in memory views of one base, so that writes are seen by all."""
+        roots = [r for a, r in self.known.values() if r._np is not None and r._base is None]
+        for group in overlapping([r._np for r in roots]):
+            members = [roots[i] for i in group]
+            base = common_base([r._np for r in members])
+            if base is None:  # of several dtypes: this call runs in NumPy
+                self.plain = True
+                if self.listener is not None:
+                    why = Break("numpy", "arguments of different dtypes share memory")
+                    self.listener("break", why, user_line())
+                return
+            owner = Array(self)
+            owner._np = base
+            low = byte_bounds(base)[0]
+            for r in members:
+                r._base = r._root = owner
+                r._via = (WINDOW, (owner, *geometry(r._np, low)), {}, None)
+
+    def _window(self, result: np.ndarray, a: Array) -> Array:
+        """The stand-in of an array that a foreign function made as a view of `a`."""
+        root = a if a._root is None else a._root
+        whole = root._np if root._host is None else root._host
+        if whole.dtype != result.dtype or not _tensor_like(result):
+            self.plain = True
+            return result  # type: ignore[return-value]
+        r = Array(self)
+        r._np = result if root._host is None else None
+        r._base = r._root = root
+        r._via = (WINDOW, (root, *geometry(result, byte_bounds(whole)[0])), {}, None)
+        return r
+
     def _from_tensor(self, t: torch.Tensor, scalar: bool = False) -> Array:
         r = Array(self)
         r._t = t
         r._scalar = scalar
         return r
+
+    def take_over(self, t: torch.Tensor) -> None:
+        """A tensor comes among the arrays: from now on gradients count, and its device."""
+        self.grads = True
+        self.immediate = False
+        if t.device.type != "cpu" and self.device is None:
+            self.cut(Break("asked", "a tensor on another device"))
+            self.device = t.device
+            self._root_of(t.device)
+
+    def _root_of(self, device: torch.device | None) -> None:
+        roots = self.options.roots
+        root = roots.get(device)
+        self.root = roots.setdefault(device, Node(None, ())) if root is None else root
+        self.seg = Segment(self.root)
 
     def snapshot(self, a: np.ndarray) -> Any:
         """The stand-in of a real array met on the way: by value, since unseen code may change it."""
@@ -174,6 +219,8 @@ class Capture:
     def enter(self, a: Array) -> None:
         """Give a stand-in a number in the current segment."""
         seg = self.seg
+        if self.plain:
+            return
         if a._c is not self:
             raise RuntimeError("an array of one compiled call was used in another one")
         if a._base is not None:
@@ -254,12 +301,6 @@ class Capture:
         if node.special:
             if node.reason is not None:
                 self._rewind(marks)
-                if node.reason.kind == "static":
-                    self.ints_are_data = False
-                    try:
-                        return self.call(name, args, kwargs)
-                    finally:
-                        self.ints_are_data = True
                 return self._run_at_once(node.reason, name, args, kwargs)
             lo, hi = node.check  # type: ignore[misc]
             if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
@@ -270,12 +311,11 @@ class Capture:
         seg.node = node
         return self._results(seg, node, name, args, kwargs)
 
-    def getitem(self, a: Array, key: Any) -> Any:
-        return self.call("ndarray.__getitem__", (a, key), {})
-
     def setitem(self, a: Array, key: Any, value: Any) -> None:
-        if type(value) is Array and value._is_scalar() is False and value is a and key == ():
-            return
+        if type(value) is Array and value._base is a:
+            name, args, _kwargs, _pick = value._via
+            if name == "ndarray.__getitem__" and args[1] is key:
+                return  # the end of `a[key] += ...`: the view has been written to already
         self.call("ndarray.__setitem__", (a, key, value), {})
 
     def _rewind(self, marks: tuple[int, int]) -> None:
@@ -325,6 +365,13 @@ class Capture:
                 if node is None:
                     node = self._infer(seg, key, seg.ints[marks[1] :])
                     node.parent.next[key] = node  # type: ignore[union-attr]
+        if node.special and node.reason is not None and node.reason.kind == "static":
+            self._rewind(marks)
+            self.ints_are_data = False
+            try:
+                return self._step(name, args, kwargs)
+            finally:
+                self.ints_are_data = True
         return node
 
     def _infer(self, seg: Segment, key: tuple, ints: list[int]) -> Node:
@@ -417,6 +464,7 @@ class Capture:
         for r in node.mutates:
             root = seg.values[r]
             root._w = seg
+            root._fast = None
             if self.device is not None:
                 root._dirty = True
         value = node.value
@@ -487,7 +535,7 @@ class Capture:
         variants = node.programs.get(live)
         if variants is None:
             variants = node.programs.setdefault(live, _Variants())
-        grad = self.tensors and torch.is_grad_enabled()
+        grad = self.grads and torch.is_grad_enabled()
         key = (grad, *variants.key(seg.ints))
         program = variants.programs.get(key)
         if program is None:
@@ -506,10 +554,12 @@ class Capture:
         seg.inputs.clear()
         if self.listener is not None:
             self.listener("segment", node, program)
+        if reason.kind == "value":
+            self.weigh(node, node)
 
     def _failed(self, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
         """A program raised on its data. Nothing is written yet: NumPy says what was wrong."""
-        if program.mutates or self.tensors:
+        if program.mutates or self.grads:
             raise error
         real = [self.real(a, None) if a._t is not None else None for a in seg.values]
         decoder = Decoder(
@@ -558,16 +608,37 @@ class Capture:
         """What the caller gets for a stand-in: a NumPy array or scalar, or a tensor."""
         return self.tensor(a, None) if self.tensors else self.real(a, None)
 
+    def weigh(self, node: Node, site: Any) -> None:
+        """Go on in plain NumPy where a loop's segments are too small to be worth their hand-over.
+
+        It is left again at the end of the loop, or at the first large array.
+        """
+        work = node.count + node.elements / 2000
+        if work >= config.plain_work or not self.immediate:
+            return
+        runs = self.runs[node] = self.runs.get(node, 0) + 1
+        known = self.options.plain_loops
+        if runs < (1 if site in known else config.plain_runs):
+            return
+        known.add(site)
+        self.plain = True
+        if self.listener is not None:
+            why = Break("plain", "segments smaller than their hand-over: it goes on in NumPy")
+            self.listener("break", why, user_line())
+
     # -- values for Python ------------------------------------------------------------------
 
     def settled(self, a: Array) -> np.ndarray | None:
         """The NumPy array of a stand-in whose data are there and not about to change, or None."""
+        if not self.immediate:
+            return None
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None) or a._is_scalar():
             return None
-        if self.device is not None or self.tensors:
-            return None
-        return self.real(a, None)
+        r = self.real(a, None)
+        if root is a:
+            a._fast = r
+        return r
 
     def real(self, a: Array, why: Any) -> Any:
         """The NumPy array or NumPy scalar of a stand-in; cuts the tape if its data are not there."""
@@ -589,8 +660,6 @@ class Capture:
             return a._host
         else:
             t = a._t
-            if t.requires_grad and not self.tensors:
-                t = t.detach()
             if t.requires_grad and type(why) is Break and why.kind in ("numpy", "foreign"):
                 raise GradientLost(
                     f"{why.text} runs in NumPy, where the gradient of its argument would be "
@@ -660,7 +729,7 @@ class Capture:
     # -- calls that are not recorded --------------------------------------------------------
 
     def _run_at_once(self, why: Break, name: str, args: tuple, kwargs: dict) -> Any:
-        if why.kind in ("library", "data") and (self.tensors or self.device or why.kind == "library"):
+        if why.kind == "library" or (why.kind == "data" and (self.grads or self.device)):
             return self.through_shim(name, args, kwargs, why)
         return self.through_numpy(name, args, kwargs, why)
 
@@ -689,8 +758,12 @@ class Capture:
         stand_ins = [a for a in _arrays((args, kwargs))]
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
         result = function(*real_args, **real_kwargs)
-        if self.plain:
+        if self.closed:
             return result
+        if self.plain and any(
+            type(v) is np.ndarray and v.size > 2000 * config.plain_work for v in real_args
+        ):
+            self.plain = False
         by_id = {id(a._np if a._host is None else a._host): a for a in stand_ins}
         if stand_ins and self.moved:
             self._reload()
@@ -700,7 +773,7 @@ class Capture:
             for a in stand_ins:
                 whole = a._np if a._host is None else a._host
                 if isinstance(whole, np.ndarray) and np.may_share_memory(whole, result):
-                    return result.view()  # stays NumPy's: a view of memory that is tracked elsewhere
+                    return self._window(result, a)
         return self.fresh(result)
 
     def _reload(self) -> None:
@@ -739,7 +812,7 @@ class Capture:
         """Iterate over the first axis."""
         from .loops import marked
 
-        for i in marked(range(len(a))):
+        for i in marked(range(len(a)), a._c.options):
             yield a[i]
 
     def reshape_in_place(self, a: Array, shape: Any) -> None:

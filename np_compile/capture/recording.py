@@ -122,6 +122,20 @@ def _substitution() -> Substitution | None:
     return None if capture is None else capture.substitution
 
 
+class TensorDoors(torch.overrides.TorchFunctionMode):
+    """Within a capture, `t.numpy()` gives a stand-in on the tensor: no copy, no lost gradient."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.Tensor.numpy:
+            capture = current()
+            if capture is not None and not capture.closed:
+                return capture.adopt(args[0].detach() if kwargs.get("force") else args[0])
+        return func(*args, **kwargs)
+
+
 class RecordingNames:
     """See `substitute.Names`."""
 

@@ -12,6 +12,7 @@ from .arguments import Exchange
 from .array import Array
 from .escape import replace_escaped
 from .recorder import Capture, Options
+from .recording import TensorDoors
 from .tape import Break
 
 _END = Break("end", "the function ends")
@@ -33,7 +34,15 @@ def run(
         try:
             given_args = [exchange.take(a) for a in args]
             given_kwargs = {k: exchange.take(v) for k, v in kwargs.items()}
-            result = f(*given_args, **given_kwargs)
+            if len(capture.known) > 1:
+                capture.separate()
+            if not options.tensors and any(
+                isinstance(a, torch.Tensor) for a in (*args, *kwargs.values())
+            ):
+                with TensorDoors():
+                    result = f(*given_args, **given_kwargs)
+            else:
+                result = f(*given_args, **given_kwargs)
             capture.cut(_END)
             result = exchange.give(result)
         except BaseException as e:

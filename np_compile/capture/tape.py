@@ -222,7 +222,7 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
         return encode(capture, np.arange(value.start, value.stop, value.step), data) if data else (
             ("c", range, range(value.start, value.stop, value.step))
         )
-    if isinstance(value, capture.foreign_array_types):
+    if data and hasattr(value, "__dlpack__"):
         return encode(capture, capture.adopt_foreign(value), data)
     return _constant(value)
 

@@ -11,7 +11,7 @@ Outputs: the live arrays, in order. Views are not outputs: they are made again f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -42,6 +42,18 @@ def lower(
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph
+
+
+def interpreter(
+    node: Node, live: tuple[int, ...], n_inputs: int, has_floats: bool, ints: list[int],
+    dynamic: tuple[int, ...],
+) -> Callable[..., list[torch.Tensor]]:  # fmt: skip
+    """The segment as a function of the graph's inputs that runs the shim call by call."""
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic)
+
+    return run
 
 
 def _replay(

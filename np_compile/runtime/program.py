@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 from np_compile import config
 from np_compile.backends import lookup
 from np_compile.errors import BackendError
-from np_compile.lowering.lower import lower
+from np_compile.lowering.lower import interpreter, lower
 from np_compile.runtime.progress import progress
 from np_compile.tools import log
 
@@ -84,23 +85,20 @@ def build(
     order = tuple(sorted(dynamic))
     if order:
         args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64, device="cpu"))
+    tensors = len(inputs), bool(floats), ints, order
     with progress(options.name, node), torch.set_grad_enabled(grad):
         start = time.perf_counter()
-        graph = lower(node, live, args, len(inputs), bool(floats), ints, order, device)
-        lowered = time.perf_counter()
         try:
-            compiled = backend(graph, args)
+            graph = lower(node, live, args, *tensors, device)
         except Exception as e:
-            raise BackendError(
-                f"the back end {options.backend!r} failed on {options.name}: "
-                f"{type(e).__name__}: {e}\n  Remedy: backend='eager' runs the same tensor program "
-                "without it; NP_COMPILE_DISABLE=1 runs NumPy itself."
-            ) from e
-        if not callable(compiled):
-            raise BackendError(
-                f"the back end {options.backend!r} returned {type(compiled).__name__}, "
-                "which cannot be called"
-            )
+            _warn(options, f"its NumPy calls could not be traced ({type(e).__name__}: {e})")
+            graph = None
+        lowered = time.perf_counter()
+        compiled = (
+            interpreter(node, live, *tensors)
+            if graph is None
+            else _compile(backend, graph, args, options)
+        )
         done = time.perf_counter()
     seconds = {"lower": lowered - start, "backend": done - lowered}
     name = options.backend if isinstance(options.backend, str) else "custom"
@@ -108,3 +106,31 @@ def build(
     if config.debug:
         log.compiled(program, options.name, sys.stderr)
     return program
+
+
+def _compile(backend: Any, graph: Any, args: list[torch.Tensor], options: Any) -> Callable:
+    try:
+        compiled = backend(graph, args)
+    except Exception as e:
+        what = f"the back end {options.backend!r} failed ({type(e).__name__}: {e})"
+        if not isinstance(options.backend, str):
+            raise BackendError(
+                f"{options.name}: {what}\n  Remedy: backend='eager' runs the same tensor program "
+                "without it; NP_COMPILE_DISABLE=1 runs NumPy itself."
+            ) from e
+        _warn(options, what)
+        return graph.forward
+    if not callable(compiled):
+        raise BackendError(
+            f"{options.name}: the back end {options.backend!r} returned "
+            f"{type(compiled).__name__}, which cannot be called"
+        )
+    return compiled
+
+
+def _warn(options: Any, what: str) -> None:
+    warnings.warn(
+        f"np_compile: {options.name}: {what}; this segment runs operator by operator instead",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import np_compile.shim as shim
 import numpy as np
 import torch
-
-import np_compile.shim as shim
 
 BOOL = "?"
 SIGNED = "bhil"
@@ -113,10 +112,13 @@ def assert_matches(
     shim_args = to_shim(tuple(args))
     shim_kwargs = {k: to_shim(v) for k, v in kwargs.items()}
     if error is not None:
+        got = None
         try:
             with quiet():
                 ours(*shim_args, **shim_kwargs)
-        except Exception as got:
+        except Exception as e:
+            got = e
+        if got is not None:
             assert isinstance(got, _base(error)), (
                 f"{type(got).__name__}: {got} for {type(error).__name__}: {error} {context}"
             )
@@ -158,9 +160,7 @@ def to_meta(value: Any) -> Any:
     return value
 
 
-def assert_meta(
-    function: Callable, eager: Any, args: Any, kwargs: Any, context: Any = ""
-) -> None:
+def assert_meta(function: Callable, eager: Any, args: Any, kwargs: Any, context: Any = "") -> None:
     """On meta tensors: the shape, dtype and Python type of the eager result."""
     with quiet():
         got = function(*to_meta(args), **{k: to_meta(v) for k, v in kwargs.items()})

@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from .support import ALL, quiet, sample
-
 from np_compile.shim import _unsigned
 from np_compile.shim._dtypes import TO_TORCH
+
+from .support import ALL, quiet, sample
 
 EDGES = [0, 1, 2, 3, 7, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
 
@@ -29,7 +29,9 @@ def _check(a, b):
     pairs = list(zip(a, b, strict=True))
     assert _values(_unsigned.divide(x, y)) == [p // q if q else 0 for p, q in pairs]
     assert _values(_unsigned.remainder(x, y)) == [p % q if q else 0 for p, q in pairs]
-    assert _values(_unsigned.gcd(x, y)) == [int(np.gcd(np.uint64(p), np.uint64(q))) for p, q in pairs]
+    assert _values(_unsigned.gcd(x, y)) == [
+        int(np.gcd(np.uint64(p), np.uint64(q))) for p, q in pairs
+    ]
     shifts = [q % 80 for q in b]
     assert _values(_unsigned.shift_right(x, _bits(shifts))) == [
         p >> q for p, q in zip(a, shifts, strict=True)

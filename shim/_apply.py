@@ -1,0 +1,139 @@
+"""Small steps that functions on tensors share: ufuncs on tensors, moves of any dtype, stores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import TO_NUMPY, DataDependent, Weak
+from ._index_plan import readable as _readable
+from ._ndarray import ndarray
+from ._ufuncs import UFUNCS
+from ._unsigned import bits, cast, flip
+
+NoValue = np._NoValue
+NUMBERS = (bool, int, float, complex)
+
+
+def readable(*tensors: Any) -> bool:
+    """Whether the data of all may be looked at at no cost: plain tensors in host memory."""
+    return all(_readable(t) for t in tensors if isinstance(t, torch.Tensor))
+
+
+def need_data(*tensors: torch.Tensor) -> None:
+    """DataDependent when a tensor has no data: on the meta device, or fake."""
+    for t in tensors:
+        if t.device.type == "meta" or isinstance(t, torch._subclasses.FakeTensor):
+            raise DataDependent("the result depends on data, and there is none yet")
+
+
+def call(name: str, *operands: Any) -> torch.Tensor:
+    """A ufunc on tensors, Weak and Python numbers, with NumPy's promotion: a fresh tensor."""
+    wrapped = [ndarray(o) if isinstance(o, torch.Tensor) else o for o in operands]
+    return UFUNCS[name](*wrapped)._t
+
+
+def kind_of(t: torch.Tensor) -> str:
+    """NumPy's letter for the kind of dtype: b, i, u, f, c."""
+    return TO_NUMPY[t.dtype].kind
+
+
+def inexact(t: torch.Tensor) -> bool:
+    """Whether the dtype is float or complex."""
+    return t.dtype.is_floating_point or t.dtype.is_complex
+
+
+def flag(value: Any) -> bool:
+    """A bool parameter whose default is NoValue."""
+    return False if value is NoValue else bool(value)
+
+
+def default_float(t: torch.Tensor) -> torch.dtype:
+    """The dtype itself when inexact, else float64."""
+    return t.dtype if inexact(t) else torch.float64
+
+
+def operand_tensor(value: Any, device: torch.device | None = None) -> torch.Tensor:
+    """An operand as a tensor: Python numbers in NumPy's default dtype, on `device`."""
+    if isinstance(value, torch.Tensor):
+        return value
+    t = value.tensor if isinstance(value, Weak) else torch.tensor(value, dtype=_default(value))
+    return t if device is None else t.to(device)
+
+
+def _default(value: Any) -> torch.dtype:
+    if isinstance(value, bool):
+        return torch.bool
+    if isinstance(value, int):
+        return torch.int64 if value < 2**63 else torch.uint64
+    return torch.float64 if isinstance(value, float) else torch.complex128
+
+
+def axis_index(axis: Any, ndim: int) -> int:
+    """An axis counted from the front; AxisError."""
+    return np.lib.array_utils.normalize_axis_index(axis, ndim)
+
+
+def axis_tuple(axis: Any, ndim: int, argname: str | None = None) -> tuple[int, ...]:
+    """Axes counted from the front; AxisError, ValueError for repeated ones."""
+    return np.lib.array_utils.normalize_axis_tuple(axis, ndim, argname)
+
+
+# moving values, in any dtype
+
+
+def gather(t: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    """torch.gather for every dtype."""
+    return bits(t).gather(dim, index).view(t.dtype)
+
+
+def select_rows(t: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    """Elements along `dim` at an integer index of any shape, which takes the place of `dim`."""
+    flat = torch.index_select(bits(t), dim, index.reshape(-1)).view(t.dtype)
+    return flat.reshape(*t.shape[:dim], *index.shape, *t.shape[dim + 1 :])
+
+
+def choose_by(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """torch.where for two tensors of one dtype, whatever it is."""
+    return torch.where(mask, bits(a), bits(b)).view(a.dtype)
+
+
+def join(parts: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
+    """Tensors of one dtype, one after the other."""
+    return torch.cat([bits(p) for p in parts], dim).view(parts[0].dtype)
+
+
+def merge_axes(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """`axes` moved to the end and merged into one last axis."""
+    rest = [d for d in range(t.dim()) if d not in axes]
+    moved = t.permute(rest + list(axes))
+    return moved.reshape(*[t.shape[d] for d in rest], math.prod(t.shape[d] for d in axes))
+
+
+def is_nan(t: torch.Tensor) -> torch.Tensor:
+    """Where NaNs are: a bool tensor."""
+    return torch.isnan(t) if inexact(t) else torch.zeros_like(t, dtype=torch.bool)
+
+
+def broadcast(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Tensors expanded to their common shape; ValueError in NumPy's words."""
+    shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+    return [t.expand(shape) for t in tensors]
+
+
+# changing arrays in place
+
+
+def check_writeable(a: Any, text: str = "assignment destination is read-only") -> None:
+    """ValueError for a read-only array or a NumPy scalar."""
+    if a._scalar or getattr(a, "_readonly", False):
+        raise ValueError(text)
+
+
+def write(a: ndarray, value: torch.Tensor) -> None:
+    """Set all elements of `a` to a tensor of its shape, cast."""
+    value = cast(value, a._t.dtype)
+    a._t.copy_(flip(value, a._flip) if a._flip else value)

@@ -1,0 +1,306 @@
+"""Order statistics: median, quantile, percentile, and their versions without NaNs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import _order
+from ._apply import (
+    NUMBERS,
+    axis_tuple,
+    call,
+    flag,
+    gather,
+    inexact,
+    merge_axes,
+    operand_tensor,
+    readable,
+    select_rows,
+)
+from ._dtypes import NotSupported, Weak, result_type
+from ._normalize import Array, NoValue, Operand, Out, Static, function
+from ._reductions import mean_of, warn
+from ._unsigned import cast
+
+_CONTINUOUS = {  # alpha and beta of Hyndman and Fan, The American Statistician 50(4), 1996
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0),
+}
+_METHODS = (
+    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
+    *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
+    *("normal_unbiased", "lower", "higher", "midpoint", "nearest"),
+)
+
+
+def _sorted_last(a: torch.Tensor, axis: Any) -> tuple[torch.Tensor, tuple[int, ...]]:
+    """The reduced axes merged into a last one and sorted; those axes."""
+    axes = tuple(range(a.dim())) if axis is None else axis_tuple(axis, a.dim())
+    return _order.sort(merge_axes(a, axes), -1), axes
+
+
+def _restore(result: torch.Tensor, ndim: int, axes: tuple, keepdims: bool, lead: int = 0):
+    """Put the reduced axes back, 1 long, behind `lead` axes."""
+    if keepdims:
+        for axis in sorted(axes):
+            result = result.unsqueeze(lead + axis)
+    return result
+
+
+# median
+
+
+@function()
+def median(
+    a: Array,
+    axis: Static = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+):
+    """Middle value over `axis`, or the mean of the two: float64 of ints. NaN where there is one.
+
+    `overwrite_input` permits what is never done: `a` stays as it is.
+    """
+    ordered, axes = _sorted_last(a, axis)
+    n = ordered.shape[-1]
+    low = max((n - 1) // 2, 0)
+    result = mean_of(ordered[..., low : n // 2 + 1], -1)
+    if inexact(a) and n:
+        last = ordered[..., -1]
+        result = torch.where(torch.isnan(last), last, result)
+    return _restore(result, a.dim(), axes, bool(keepdims))
+
+
+@function()
+def nanmedian(
+    a: Array,
+    axis: Static = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    keepdims: Static = NoValue,
+):
+    """Median over `axis` of what is no NaN; NaN and a warning where nothing is."""
+    ordered, axes = _sorted_last(a, axis)
+    keepdims = flag(keepdims)
+    n = ordered.shape[-1]
+    if not inexact(a) or n == 0:
+        result = mean_of(ordered[..., max((n - 1) // 2, 0) : n // 2 + 1], -1)
+        return _restore(result, a.dim(), axes, keepdims)
+    count = torch.sum(~torch.isnan(ordered), -1, keepdim=True)
+    pair = [gather(ordered, -1, (at // 2).clamp(min=0)) for at in (count - 1, count)]
+    middle = mean_of(torch.cat(pair, -1), -1)
+    count = count.squeeze(-1)
+    result = torch.where(count % 2 == 1, pair[0].squeeze(-1), middle)
+    if readable(count) and bool((count == 0).any()):
+        warn("All-NaN slice encountered")
+    return _restore(result, a.dim(), axes, keepdims)
+
+
+# quantiles
+
+
+def _check_method(method: str) -> None:
+    if method not in _METHODS:
+        names = dict.fromkeys(_METHODS).keys()
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {names}")
+
+
+def _step_down(index: torch.Tensor, odd_only: bool) -> torch.Tensor:
+    """The discrete methods: the next position, or this one where the index is whole."""
+    low = torch.floor(index)
+    whole = index == low
+    if odd_only:
+        whole = whole & (low % 2 == 1)
+    return torch.where(whole, low, low + 1).to(torch.int64).clamp(min=0)
+
+
+def _position(n: Any, q: torch.Tensor, method: str) -> torch.Tensor:
+    """The index, fractional or int64, at which the sorted values are read."""
+    if method == "linear":
+        return (n - 1) * q
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        return n * q + (alpha + q * (1 - alpha - beta)) - 1
+    if method == "averaged_inverted_cdf":
+        return n * q - 1
+    if not q.dtype.is_floating_point:
+        q = q.to(torch.float64)
+    if method == "inverted_cdf":
+        return _step_down(n * q - 1, False)
+    if method == "closest_observation":
+        return _step_down(n * q - 1 - 0.5, True)
+    at = (n - 1) * q
+    if method == "midpoint":
+        return 0.5 * (torch.floor(at) + torch.ceil(at))
+    rounding = {"lower": torch.floor, "higher": torch.ceil, "nearest": torch.round}[method]
+    return rounding(at).to(torch.int64)
+
+
+def _weight(position: torch.Tensor, low: torch.Tensor, method: str) -> torch.Tensor:
+    """How far between two neighbours a fractional position lies."""
+    share = position - low
+    if method == "averaged_inverted_cdf":
+        share = torch.where(share == 0, 0.5, 1.0)
+    elif method == "midpoint":
+        share = torch.where(position % 1 == 0, 0.0, 0.5)
+    return share.to(position.dtype)
+
+
+def _interpolate(low: torch.Tensor, high: torch.Tensor, t: torch.Tensor, weak: bool):
+    """From `low` to `high` by `t`, monotonic: from the nearer end."""
+    step = call("subtract", high, low)
+    rest = 1 - t
+    if weak:
+        kind = result_type(step.dtype, float)
+        step, t, rest = cast(step, kind), t.to(kind), rest.to(kind)
+    up = call("add", low, call("multiply", step, t))
+    down = call("subtract", high, call("multiply", step, rest))
+    return torch.where(t >= 0.5, down, up)
+
+
+def _read(ordered: torch.Tensor, at: torch.Tensor, lead: int) -> torch.Tensor:
+    """Sorted values at positions of shape `lead` axes, and maybe those of the slices."""
+    if at.dim() == lead:
+        return select_rows(ordered.movedim(-1, 0), 0, at)
+    shape = at.shape
+    flat = at.reshape(-1, *shape[lead:]).movedim(0, -1)
+    found = gather(ordered, -1, flat)
+    return found.movedim(-1, 0).reshape(shape)
+
+
+def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
+    if a.dtype.is_complex:
+        raise TypeError("a must be an array of real numbers")
+    weak = isinstance(q, Weak) or (isinstance(q, NUMBERS) and not isinstance(q, bool))
+    q = operand_tensor(q, a.device)
+    if scale != 1:
+        q = call("divide", q, scale)
+    if readable(q) and q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
+        what, top = ("Percentiles", 100) if scale == 100 else ("Quantiles", 1)
+        raise ValueError(f"{what} must be in the range [0, {top}]")
+    if q.dim() > 2:
+        raise ValueError("q must be a scalar or 1d")
+    _check_method(method)
+    ordered, axes = _sorted_last(a, axis)
+    rest, lead = ordered.shape[:-1], q.dim()
+    n = ordered.shape[-1]
+    skip_nan = skip_nan and inexact(a)
+    if n == 0 and skip_nan:
+        warn("Mean of empty slice")
+        result = torch.full((*q.shape, *rest), torch.nan, dtype=a.dtype, device=a.device)
+        return _restore(result, a.dim(), axes, keepdims, lead)
+    if n == 0:
+        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+    count = n
+    if skip_nan:
+        count = torch.sum(~torch.isnan(ordered), -1)
+        if readable(count) and bool((count == 0).any()):
+            warn("All-NaN slice encountered")
+        q = q.reshape(*q.shape, *(1,) * len(rest))
+        present = count.clamp(min=1)
+        count = present.to(q.dtype) if q.dtype.is_floating_point else present
+    position = _position(count, q, method)
+    last = count - 1
+    if not position.dtype.is_floating_point and method != "averaged_inverted_cdf":
+        at = position.clamp(max=last) if isinstance(last, int) else torch.minimum(
+            position, last.to(torch.int64)
+        )
+        result = _read(ordered, at, lead)
+    else:
+        floor = torch.floor(position) if position.dtype.is_floating_point else position
+        top = position >= last
+        low = torch.where(top, last, torch.where(position < 0, 0, floor)).to(torch.int64)
+        high = torch.where(top | (position < 0), low, low + 1)
+        share = _weight(position, low.to(position.dtype), method)
+        share = torch.where(top | (position < 0), torch.zeros_like(share), share)
+        below, above = _read(ordered, low, lead), _read(ordered, high, lead)
+        if share.dim() == lead:
+            share = share.reshape(*share.shape, *(1,) * len(rest))
+        result = _interpolate(below, above, share, weak)
+    if inexact(a) and not skip_nan:
+        nan = ordered[..., -1]
+        result = torch.where(torch.isnan(nan), nan.to(result.dtype), result)
+    return _restore(result, a.dim(), axes, keepdims, lead)
+
+
+def _no_weights(name: str, weights: Any) -> None:
+    if weights is not None:
+        raise NotSupported(f"{name}(weights=...)")
+
+
+@function()
+def quantile(
+    a: Array,
+    q: Operand,
+    axis: Static = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    method: Static = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Static = None,
+):
+    """Values below which the shares `q` in [0, 1] of the data lie: shape q.shape + reduced shape.
+
+    `overwrite_input` permits what is never done. Errors: ValueError for q or method, TypeError for
+    bool and complex data, NotSupported for weights.
+    """
+    _no_weights("quantile", weights)
+    return _quantile(a, q, axis, method, bool(keepdims), False, 1)
+
+
+@function()
+def percentile(
+    a: Array,
+    q: Operand,
+    axis: Static = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    method: Static = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Static = None,
+):
+    """As `quantile`, with `q` in [0, 100]."""
+    _no_weights("percentile", weights)
+    return _quantile(a, q, axis, method, bool(keepdims), False, 100)
+
+
+@function()
+def nanquantile(
+    a: Array,
+    q: Operand,
+    axis: Static = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    method: Static = "linear",
+    keepdims: Static = NoValue,
+    *,
+    weights: Static = None,
+):
+    """As `quantile`, of what is no NaN; NaN and a warning where nothing is."""
+    _no_weights("nanquantile", weights)
+    return _quantile(a, q, axis, method, flag(keepdims), True, 1)
+
+
+@function()
+def nanpercentile(
+    a: Array,
+    q: Operand,
+    axis: Static = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    method: Static = "linear",
+    keepdims: Static = NoValue,
+    *,
+    weights: Static = None,
+):
+    """As `nanquantile`, with `q` in [0, 100]."""
+    _no_weights("nanpercentile", weights)
+    return _quantile(a, q, axis, method, flag(keepdims), True, 100)

@@ -1,0 +1,392 @@
+"""Choosing elements by masks and indices, and putting elements at them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._apply import (
+    axis_index,
+    broadcast,
+    check_writeable,
+    choose_by,
+    gather,
+    operand_tensor,
+    readable,
+    select_rows,
+    write,
+)
+from ._dtypes import TO_NUMPY, Weak, result_type
+from ._ndarray import scalar_tensor
+from ._normalize import Array, Arrays, Operand, Operands, Out, Static, View, function
+from ._reduce import shape_text
+from ._sorting import nonzero_mask, positions
+from ._table import Kind
+from ._unsigned import bits, cast
+
+
+def promoted(*operands: Any, device: Any = None) -> list[torch.Tensor]:
+    """Operands as tensors of their common dtype, Python numbers promoting weakly."""
+    dtype = result_type(*(_kind(o) for o in operands))
+    return [
+        cast(o, dtype) if isinstance(o, torch.Tensor) else scalar_tensor(o, dtype).to(device)
+        for o in operands
+    ]
+
+
+def _kind(o: Any) -> Any:
+    if isinstance(o, torch.Tensor):
+        return o.dtype
+    if isinstance(o, Weak):
+        return o.kind
+    return torch.bool if isinstance(o, bool) else type(o)
+
+
+@function(scalar=False)
+def where(condition: Array, x: Operand | None = None, y: Operand | None = None, /):
+    """Elements of `x` where the condition holds, else of `y`: an array of their common dtype.
+
+    With the condition alone: the indices where it holds, as `nonzero`. ValueError for two arguments.
+    """
+    if (x is None) != (y is None):
+        raise ValueError("either both or neither of x and y should be given")
+    mask = nonzero_mask(condition)
+    if x is None:
+        if condition.dim() == 0:
+            raise ValueError(
+                "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
+                "instead."
+            )
+        return positions(mask)
+    a, b = promoted(*_wide(x, y), device=mask.device)
+    return choose_by(*broadcast(mask, a, b))
+
+
+def _wide(*operands: Any) -> list:
+    """Python numbers among themselves have NumPy's default dtypes."""
+    if any(isinstance(o, torch.Tensor) for o in operands):
+        return list(operands)
+    return [operand_tensor(o) for o in operands]
+
+
+@function(kind=Kind.DATA)
+def extract(condition: Array, arr: Array):
+    """The elements of the flat `arr` where the flat condition holds: 1-D."""
+    where = positions(nonzero_mask(condition).reshape(-1))[0]
+    return _take(arr.reshape(-1), where, 0, "raise")
+
+
+def _compress(condition: torch.Tensor, a: torch.Tensor, axis: Any) -> torch.Tensor:
+    if condition.dim() != 1:
+        raise ValueError("condition must be a 1-d array")
+    return _take(a, positions(nonzero_mask(condition))[0], axis, "raise")
+
+
+@function(kind=Kind.DATA)
+def compress(condition: Array, a: Array, axis: Static = None, out: Out = None):
+    """Slices of `a` along `axis` (None: of the flat array) where the 1-D condition holds."""
+    return _compress(condition, a, axis)
+
+
+@function("ndarray.compress", kind=Kind.DATA)
+def _compress_method(self: Array, /, condition: Array, axis: Static = None, out: Out = None):
+    """Slices along `axis` (None: of the flat array) where the 1-D condition holds."""
+    return _compress(condition, self, axis)
+
+
+@function(scalar=False)
+def select(condlist: Arrays, choicelist: Operands, default: Operand = 0):
+    """The elements of the choice whose condition holds first, else `default`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not condlist:
+        raise ValueError("select with an empty condition list is not possible")
+    for i, cond in enumerate(condlist):
+        if cond.dtype is not torch.bool:
+            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
+    # choices that are Python numbers are arrays to NumPy; only the default may be weak
+    choices = promoted(*_wide(*choicelist, default), device=condlist[0].device)
+    parts = broadcast(*condlist, *choices)
+    result = parts[-1].clone()
+    n = len(condlist)
+    for cond, choice in reversed(list(zip(parts[:n], parts[n:-1], strict=True))):
+        result = choose_by(cond, choice, result)
+    return result
+
+
+# by index
+
+_MODES = {"r": "raise", "w": "wrap", "c": "clip"}
+
+
+def check_mode(mode: Any) -> str:
+    """The mode's full name; ValueError for one that NumPy lacks."""
+    if isinstance(mode, str) and mode[:1].lower() in _MODES:
+        return _MODES[mode[0].lower()]
+    raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+
+
+def in_bounds(index: torch.Tensor, n: int, mode: str, axis: int) -> torch.Tensor:
+    """Indices brought into range by `mode`: int64. IndexError where data may be looked at."""
+    if index.dtype.is_floating_point or index.dtype.is_complex or index.dtype is torch.uint64:
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[index.dtype]!r} to dtype('int64') according "
+            "to the rule 'safe'"
+        )
+    index = index.to(torch.int64)
+    if n == 0:
+        if index.numel():
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        return index
+    if mode == "clip":
+        return index.clamp(0, n - 1)
+    if mode == "wrap":
+        return torch.remainder(index, n)
+    if readable(index):
+        bad = (index < -n) | (index >= n)
+        if bool(bad.any()):
+            first = int(index[bad][0])
+            raise IndexError(f"index {first} is out of bounds for axis {axis} with size {n}")
+    return torch.where(index < 0, index + n, index)
+
+
+def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch.Tensor:
+    mode = check_mode(mode)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    else:
+        a = a.reshape(1) if a.dim() == 0 else a
+        axis = axis_index(axis, a.dim())
+    return select_rows(a, axis, in_bounds(indices, a.shape[axis], mode, axis))
+
+
+@function(method=True)
+def take(
+    a: Array, indices: Array, axis: Static = None, out: Out = None, mode: Static = "raise"
+):
+    """Elements at `indices` along `axis` (None: of the flat array).
+
+    mode: "raise", "wrap" or "clip" for indices outside. IndexError.
+    """
+    return _take(a, indices, axis, mode)
+
+
+@function(method=True)
+def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise"):
+    """For each element of `a` the element of the choice of that number, all broadcast."""
+    mode = check_mode(mode)
+    options = promoted(*[operand_tensor(c, a.device) for c in choices])
+    n = len(options)
+    if a.dtype.is_floating_point or a.dtype.is_complex:
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[a.dtype]!r} to dtype('int64') according to "
+            "the rule 'safe'"
+        )
+    index = a.to(torch.int64)
+    if mode == "clip":
+        index = index.clamp(0, n - 1)
+    elif mode == "wrap":
+        index = torch.remainder(index, n)
+    elif readable(index) and bool(((index < 0) | (index >= n)).any()):
+        raise ValueError("invalid entry in choice array")
+    index, *options = broadcast(index, *options)
+    stacked = torch.stack([bits(o) for o in options])
+    return stacked.gather(0, index.unsqueeze(0)).squeeze(0).view(options[0].dtype)
+
+
+def _check_along(ndim: int, indices: torch.Tensor) -> None:
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is torch.bool:
+        raise IndexError("`indices` must be an integer array")
+    if indices.dim() != ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+
+
+def _aligned(shape: Any, indices: torch.Tensor, axis: int) -> tuple[torch.Tensor, tuple]:
+    """Indices in range and broadcast against the other axes; the shape to work in."""
+    index = in_bounds(indices, shape[axis], "raise", axis)
+    others = [1 if d == axis else n for d, n in enumerate(shape)]
+    try:
+        full = np.broadcast_shapes(tuple(others), tuple(index.shape))
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            + " ".join(
+                shape_text(index.shape if d == axis else (n,) + (1,) * (len(shape) - d - 1))
+                for d, n in enumerate(shape)
+            )
+        ) from None
+    base = tuple(shape[d] if d == axis else n for d, n in enumerate(full))
+    return index.expand(full), base
+
+
+@function()
+def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
+    """Elements at `indices` along `axis`, slice by slice; the other axes broadcast."""
+    if axis is None:
+        if indices.dim() != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        arr, axis = arr.reshape(-1), 0
+    else:
+        axis = axis_index(axis, arr.dim())
+    _check_along(arr.dim(), indices)
+    index, base = _aligned(arr.shape, indices, axis)
+    return gather(arr.expand(base), axis, index)
+
+
+@function()
+def put_along_axis(arr: View, indices: Array, values: Array, axis: Static) -> None:
+    """Set the elements at `indices` along `axis`, slice by slice, in place."""
+    check_writeable(arr)
+    t, shape = arr.tensor, arr.shape
+    if axis is None:
+        if indices.dim() != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        t, axis = t.reshape(-1), 0
+    else:
+        axis = axis_index(axis, t.dim())
+    _check_along(t.dim(), indices)
+    index, base = _aligned(t.shape, indices, axis)
+    if base != tuple(t.shape):
+        raise IndexError("shape mismatch: indexing arrays could not be broadcast together")
+    try:
+        values = cast(values, t.dtype).expand(index.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"shape mismatch: value array of shape {shape_text(values.shape)} could not be "
+            f"broadcast to indexing result of shape {shape_text(index.shape)}"
+        ) from None
+    write(arr, _scatter(t, axis, index, values).reshape(shape))
+
+
+def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tensor):
+    """A copy with values set along `dim`; of repeated places the last wins."""
+    n = index.shape[dim]
+    if n < 2 or index.numel() == 0:
+        return torch.scatter(bits(t), dim, index, bits(values)).view(t.dtype)
+    turn = [1] * index.dim()
+    turn[dim] = n
+    order = torch.arange(n, device=t.device).reshape(turn).expand(index.shape)
+    last = torch.full(t.shape, -1, dtype=torch.int64, device=t.device)
+    last = last.scatter_reduce(dim, index, order, "amax")
+    fresh = torch.gather(bits(values).expand(index.shape), dim, last.gather(dim, index))
+    return torch.scatter(bits(t), dim, index, fresh).view(t.dtype)
+
+
+@function()
+def put(a: View, ind: Array, v: Array, mode: Static = "raise") -> None:
+    """Set elements of the flat array in place; `v` is repeated as needed. IndexError."""
+    _put(a, ind, v, mode)
+
+
+@function("ndarray.put")
+def _put_method(self: View, indices: Array, values: Array, /, mode: Static = "raise") -> None:
+    """Set elements of the flat array in place; `values` are repeated as needed. IndexError."""
+    _put(self, indices, values, mode)
+
+
+def _put(a: Any, ind: torch.Tensor, v: torch.Tensor, mode: Any) -> None:
+    mode = check_mode(mode)
+    check_writeable(a, "put: output array is read-only")
+    if v.numel() == 0 or ind.numel() == 0:
+        return
+    if a.size == 0:
+        raise IndexError("cannot replace elements of an empty array")
+    index = in_bounds(ind.reshape(-1), a.size, mode, 0)
+    values = _cycled(cast(v, a._t.dtype), torch.arange(len(index), device=a._t.device))
+    write(a, _scatter(a.tensor.reshape(-1), 0, index, values).reshape(a.shape))
+
+
+def _cycled(values: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
+    """values.flat[turn % size], of the shape of `turn`."""
+    flat = values.reshape(-1)
+    if flat.shape[0] == 1:
+        return flat.expand(turn.shape)
+    return select_rows(flat, 0, torch.remainder(turn, flat.shape[0]))
+
+
+def _mask_for(name: str, a: Any, mask: torch.Tensor) -> torch.Tensor:
+    if mask.numel() != a.size:
+        raise ValueError(f"{name}: mask and data must be the same size")
+    return nonzero_mask(mask).reshape(a.shape)
+
+
+@function()
+def putmask(a: View, /, mask: Array, values: Array) -> None:
+    """Set a.flat[i] = values.flat[i % size] where the mask holds, in place."""
+    check_writeable(a, "putmask: output array is read-only")
+    mask = _mask_for("putmask", a, mask)
+    if values.numel() == 0:
+        return
+    turn = torch.arange(a.size, device=a._t.device).reshape(a.shape)
+    write(a, choose_by(mask, _cycled(cast(values, a._t.dtype), turn), a.tensor))
+
+
+@function()
+def place(arr: View, mask: Array, vals: Array) -> None:
+    """Set the elements where the mask holds to `vals`, one after the other, in place."""
+    check_writeable(arr)
+    mask = _mask_for("place", arr, mask)
+    if vals.numel() == 0:
+        if readable(mask) and bool(mask.any()):
+            raise ValueError("Cannot insert from an empty array!")
+        return
+    turn = (torch.cumsum(mask.reshape(-1), 0) - 1).clamp(min=0).reshape(arr.shape)
+    write(arr, choose_by(mask, _cycled(cast(vals, arr._t.dtype), turn), arr.tensor))
+
+
+@function()
+def copyto(
+    dst: View, src: Operand, casting: Static = "same_kind", where: Operand = True
+) -> None:
+    """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
+    target = dst._t.dtype
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        raise ValueError(
+            "casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe' "
+            f"(got {casting!r})"
+        )
+    if isinstance(src, torch.Tensor):
+        value, given = src, TO_NUMPY[src.dtype]
+        what = "array data" if src.dim() else "scalar"
+    else:
+        given = TO_NUMPY[operand_tensor(src).dtype]
+        what = "scalar"
+        if result_type(_kind(src), target) is target:
+            given = TO_NUMPY[target]
+        value = scalar_tensor(src, target) if given is TO_NUMPY[target] else operand_tensor(src)
+    if not np.can_cast(given, TO_NUMPY[target], casting):
+        raise TypeError(
+            f"Cannot cast {what} from {given!r} to {TO_NUMPY[target]!r} according to the rule "
+            f"{casting!r}"
+        )
+    check_writeable(dst)
+    value = cast(value.to(dst._t.device), target)
+    while value.dim() > dst.ndim and value.shape[0] == 1:
+        value = value[0]
+    try:
+        full = value.expand(dst.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"could not broadcast input array from shape {shape_text(value.shape)} into shape "
+            f"{shape_text(dst.shape)}"
+        ) from None
+    if where is True:
+        write(dst, full.clone() if value.dim() else full)  # they may overlap
+        return
+    mask = operand_tensor(where, dst._t.device)
+    if mask.dtype is not torch.bool:
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[mask.dtype]!r} to dtype('bool') according to "
+            "the rule 'safe'"
+        )
+    try:
+        mask = mask.expand(dst.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"could not broadcast where mask from shape {shape_text(mask.shape)} into shape "
+            f"{shape_text(dst.shape)}"
+        ) from None
+    write(dst, choose_by(mask, full, dst.tensor))
+

@@ -1,0 +1,178 @@
+"""Shapes, axes and layouts, and NumPy's own word on what is wrong with them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import DataDependent, NotSupported, Weak
+from ._ndarray import ndarray, to_numpy, view_of
+from ._unsigned import flip
+
+normalize_axis = np.lib.array_utils.normalize_axis_index
+normalize_axes = np.lib.array_utils.normalize_axis_tuple
+
+
+def size(value: Any) -> Any:
+    """One extent: a Python int, or a symbolic one as it is."""
+    return value if isinstance(value, torch.SymInt) else operator.index(value)
+
+
+def shape_tuple(shape: Any) -> tuple:
+    """A shape argument (an int, or a sequence or array of ints) as a tuple."""
+    if isinstance(shape, torch.SymInt):
+        return (shape,)
+    if isinstance(shape, ndarray):
+        shape = concrete(shape).tolist()
+    if hasattr(shape, "__index__") and not isinstance(shape, (tuple, list)):
+        try:
+            return (operator.index(shape),)
+        except TypeError:  # an array of one dimension
+            pass
+    return tuple(map(size, shape))
+
+
+def concrete(value: Any) -> Any:
+    """The data of an argument as a NumPy array. DataDependent where there is no data to see."""
+    if isinstance(value, Weak):
+        value = ndarray(value.tensor, (), True)
+    if isinstance(value, ndarray):
+        if value._t.device.type == "meta" or type(value._t) not in (
+            torch.Tensor,
+            torch.nn.Parameter,
+        ):
+            raise DataDependent("a result's shape depends on the values of an array")
+        return np.asarray(to_numpy(value))
+    if isinstance(value, (list, tuple)):
+        return np.array([concrete(v) if isinstance(v, (ndarray, Weak)) else v for v in value])
+    return np.asarray(value)
+
+
+def stand_in(t: torch.Tensor | ndarray, dtype: Any = np.bool_) -> np.ndarray:
+    """A NumPy array of one byte with the shape of `t`: NumPy judges shapes by it."""
+    return np.broadcast_to(np.empty((), dtype), tuple(map(int, t.shape)))
+
+
+def let_numpy_raise(call: Callable, *args: Any, **kwargs: Any) -> None:
+    """Run a NumPy function on stand-ins, for the error it raises."""
+    with np.errstate(all="ignore"):
+        call(*args, **kwargs)
+
+
+def signed_strides(a: ndarray) -> np.ndarray:
+    """A NumPy array with the shape and strides of `a`, and no data: never to be read."""
+    return np.lib.stride_tricks.as_strided(np.empty((1,), np.int8), a.shape, a.strides)
+
+
+def is_c_contiguous(a: ndarray) -> bool:
+    """Whether the elements lie in memory in the order of the last axis first."""
+    return a._t.is_contiguous() and all(a._t.shape[d] <= 1 for d in a._flip)
+
+
+def is_f_contiguous(a: ndarray) -> bool:
+    """Whether the elements lie in memory in the order of the first axis first."""
+    t = a._t
+    return t.permute(reversed_axes(t.dim())).is_contiguous() and all(
+        t.shape[d] <= 1 for d in a._flip
+    )
+
+
+def reversed_axes(n: int) -> tuple[int, ...]:
+    return tuple(range(n - 1, -1, -1))
+
+
+def memory_order(a: ndarray, order: str | None) -> tuple[int, ...]:
+    """The axes of a copy of `a` from the slowest to the fastest, for NumPy's order C, F, A or K."""
+    n = a._t.dim()
+    order = checked_order("K" if order is None else order)
+    if order == "A":
+        order = "F" if is_f_contiguous(a) and not is_c_contiguous(a) else "C"
+    if order == "F":
+        return reversed_axes(n)
+    if order == "K" and n > 1 and not is_c_contiguous(a):
+        stride = a._t.stride()
+        return tuple(sorted(range(n), key=lambda d: -stride[d]))
+    return tuple(range(n))
+
+
+def checked_order(order: str) -> str:
+    """An order in upper case; NumPy's error for what is none."""
+    if order in ("C", "F", "A", "K"):
+        return order
+    np.copy(np.empty(0), order=order)
+    return order.upper()
+
+
+def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes `axes`."""
+    back = [0] * len(axes)
+    for i, d in enumerate(axes):
+        back[d] = i
+    return tuple(back)
+
+
+def copied(a: ndarray, order: str | None = "K") -> torch.Tensor:
+    """A fresh tensor with the values of `a`, laid out in NumPy's `order`."""
+    axes = memory_order(a, order)
+    t = a._t.permute(axes)
+    if a._flip:
+        t = flip(t, tuple(i for i, d in enumerate(axes) if d in a._flip)).contiguous()
+    else:
+        t = t.clone(memory_format=torch.contiguous_format)
+    return t.permute(inverse(axes)) if axes != tuple(range(len(axes))) else t
+
+
+def viewed(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
+    """The array on `t`, a view of `a`; 0-D views of a NumPy scalar are NumPy scalars."""
+    view = view_of(a, t, tuple(d for d in flip if t.shape[d] != 1))
+    if a._scalar and t.dim() == 0:
+        view._scalar = True
+    return view
+
+
+def permuted(a: ndarray, axes: tuple[int, ...]) -> ndarray:
+    """A view of `a` with the axes in the order `axes`."""
+    backwards = tuple(i for i, d in enumerate(axes) if d in a._flip) if a._flip else ()
+    return viewed(a, a._t.permute(axes), backwards)
+
+
+def sliced(a: ndarray, axis: int, start: Any, stop: Any) -> ndarray:
+    """A view: a[start:stop] along one axis, with 0 <= start, stop <= the extent."""
+    length = max(stop - start, 0)
+    n = a._t.shape[axis]
+    first = n - start - length if axis in a._flip else start
+    return viewed(a, a._t.narrow(axis, first if length else 0, length), a._flip)
+
+
+def selected(a: ndarray, axis: int, index: int) -> ndarray:
+    """a[index] along one axis: a view, a NumPy scalar (a copy) when no axis is left."""
+    index = a._t.shape[axis] - 1 - index if axis in a._flip else index
+    t = a._t.select(axis, index)
+    if t.dim() == 0:
+        return ndarray(t.clone(), (), True)
+    return viewed(a, t, tuple(d - (d > axis) for d in a._flip if d != axis))
+
+
+def target_device(device: Any) -> torch.device | None:
+    """`device=` of a creation function. None and NumPy's one word "cpu": torch's default device.
+
+    ValueError, as in NumPy, for what names no device.
+    """
+    if device is None or (isinstance(device, str) and device == "cpu"):
+        return None
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(
+            f'Device not understood. Only "cpu" is allowed, but received: {device}'
+        ) from None
+
+
+def refuse_like(like: Any) -> None:
+    """`like=` hands the call to another library: that is NumPy's own business."""
+    if like is not None:
+        raise NotSupported("like= hands the call to the library of that array")

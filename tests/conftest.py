@@ -1,0 +1,27 @@
+"""Settings of the test run: hypothesis profiles, the CUDA marker."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+# A first example compiles something, so deadlines and timing checks say nothing.
+_QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, suppress_health_check=_QUIET, derandomize=True
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `cuda` where there is no CUDA device."""
+    if torch.cuda.is_available():
+        return
+    skip = pytest.mark.skip(reason="no CUDA device")
+    for item in items:
+        if item.get_closest_marker("cuda") is not None:
+            item.add_marker(skip)

@@ -1,0 +1,201 @@
+"""reduce, accumulate, reduceat, outer and at of every binary ufunc, against NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .support import ALL, INTEGERS, assert_matches, assert_same, quiet, sample, shim, to_shim
+
+FAST = ["add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "logical_xor"]
+FAST += ["bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin"]
+SLOW = ["subtract", "divide", "floor_divide", "remainder", "fmod", "arctan2", "gcd", "lcm", "hypot"]
+SLOW += ["logaddexp", "logaddexp2", "copysign", "float_power", "left_shift", "heaviside"]
+LOOSE = {"e": 2e-2, "f": 1e-5, "d": 1e-11, "F": 1e-4, "D": 1e-11}
+
+
+def _loose(name, *args, **kwargs):
+    x = next((a.dtype for a in args if isinstance(a, np.ndarray)), np.dtype("d"))
+    rtol = max(LOOSE.get(x.char, 0), 1e-11)
+    if name.startswith(("bitwise", "max", "min", "fm", "gcd", "lcm", "logical")) or x.kind in "iub":
+        rtol = 0 if name not in ("divide", "arctan2", "hypot", "logaddexp", "logaddexp2") else rtol
+    if any(n in name for n in ("hypot", "logadd", "arctan2", "divide", "heavi", "float_power")):
+        rtol = 2e-2 if x.itemsize < 4 else max(rtol, 1e-5)
+    assert_matches(name, *args, rtol=rtol, **kwargs)
+
+
+@pytest.mark.parametrize("name", FAST + SLOW)
+@pytest.mark.parametrize("method", ["reduce", "accumulate"])
+def test_along_axes(name, method):
+    for dtype in ALL:
+        x = sample(dtype, (3, 4, 5), ord(dtype))
+        if x.dtype.kind == "c" and name in ("multiply", "divide", "float_power"):
+            x = (x / 3 + 1).astype(dtype)
+        if name == "float_power":
+            x = np.clip(x.real, 0.5, 2).astype(dtype)
+        if name in ("multiply", "add", "divide") and x.dtype.kind == "f":
+            x = np.where(np.isfinite(x), x, 2).astype(dtype)
+        path = f"{name}.{method}"
+        _loose(path, x)
+        for axis in (0, 1, -1):
+            _loose(path, x, axis, meta=axis == 1)
+        if method == "reduce":
+            _loose(path, x, axis=None)
+            _loose(path, x, axis=(0, 2), keepdims=True)
+            _loose(path, x[0, 0], keepdims=True)
+            _loose(path, x, axis=())
+        _loose(path, x[::-1, :, ::-2], 2, meta=False)
+
+
+@pytest.mark.parametrize("name", [*FAST, "subtract", "hypot", "gcd", "logaddexp"])
+def test_empty(name):
+    x = np.zeros((0, 3), "l" if "bitwise" in name or name == "gcd" else "d")
+    for axis in (0, 1, None, (0, 1)):
+        assert_matches(f"{name}.reduce", x, axis)
+        assert_matches(f"{name}.reduce", x, axis, initial=3 if name != "hypot" else 3.0)
+        assert_matches(f"{name}.reduce", x, axis, keepdims=True)
+    assert_matches(f"{name}.reduce", x, 0, initial=None)
+    assert_matches(f"{name}.accumulate", x, 0)
+    assert_matches(f"{name}.accumulate", x, 1)
+
+
+@pytest.mark.parametrize("name", [*FAST, "subtract", "gcd"])
+@pytest.mark.parametrize("dtype", ["?", "b", "B", "H", "L", "l", "e", "d", "D"])
+def test_initial_and_where(name, dtype):
+    x = sample(dtype, (4, 5), 3)
+    if x.dtype.kind in "fc":
+        x = np.where(np.isfinite(x), x, 1).astype(dtype)
+    mask = sample("?", (4, 5), 4)
+    for options in (
+        {"initial": 2},
+        {"where": mask},
+        {"where": mask, "initial": 2},
+        {"where": mask[:, :1], "initial": 1, "axis": 1},
+        {"where": mask, "initial": None},
+        {"where": False, "initial": 3},
+        {"where": mask[0, :3]},
+        {"where": mask[None]},
+        {"where": np.ones((4, 5), int)},
+    ):
+        _loose(f"{name}.reduce", x, **options)
+
+
+@pytest.mark.parametrize("dtype", ["b", "B", "f", "d", "l", "D", "?"])
+def test_dtype(dtype):
+    for char in "?bBhHfd":
+        x = np.array([[1, 0, 3], [100, 2, 7]], char)
+        for name in ("add", "multiply", "maximum", "logical_and"):
+            assert_matches(f"{name}.reduce", x, 1, dtype=dtype, rtol=1e-6)
+            assert_matches(f"{name}.accumulate", x, 1, dtype=dtype, rtol=1e-6)
+
+
+def test_errors():
+    x = np.ones((2, 3))
+    for axis in (2, -3, (0, 0), (0, 5), 1.5):
+        assert_matches("add.reduce", x, axis)
+    assert_matches("subtract.reduce", x, (0, 1))
+    assert_matches("add.accumulate", np.float64(3))
+    assert_matches("add.accumulate", x, 2)
+    assert_matches("sin.reduce", x)
+    assert_matches("divmod.reduce", x)
+    assert_matches("add.reduceat", x, [0, 5])
+    assert_matches("add.reduce", np.float64(3), 0)
+    assert_matches("greater.reduce", x)
+
+
+def test_out():
+    x = np.arange(6, dtype="i2").reshape(2, 3)
+    for dtype in "ldf":
+        theirs, ours = np.zeros(3, dtype), to_shim(np.zeros(3, dtype))
+        np.add.reduce(x, 0, out=theirs)
+        assert shim.add.reduce(to_shim(x), 0, out=ours) is ours
+        assert_same(ours, theirs)
+        theirs, ours = np.zeros((2, 3), dtype), to_shim(np.zeros((2, 3), dtype))
+        np.add.accumulate(x, 0, out=theirs)
+        assert shim.add.accumulate(to_shim(x), 0, out=(ours,)) is ours
+        assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "subtract", "less", "divmod", "power"])
+def test_outer(name):
+    x, y = np.array([1, 2, 3], "i2"), np.array([[1.0, 2.0]], "f4")
+    assert_matches(f"{name}.outer", x, y, rtol=1e-6)
+    assert_matches(f"{name}.outer", y, 2, rtol=1e-6)
+    assert_matches(f"{name}.outer", 2, y, rtol=1e-6)
+    assert_matches(f"{name}.outer", x, x)
+
+
+@pytest.mark.parametrize("name", ["add", "maximum", "subtract", "multiply", "logical_or"])
+def test_reduceat(name):
+    x = np.arange(24).reshape(4, 6)
+    for indices in ([0, 3, 1, 5], [2], [0, 0, 5], np.array([], int)):
+        assert_matches(f"{name}.reduceat", x, indices, 1, meta=False)
+    assert_matches(f"{name}.reduceat", x.astype("H"), [0, 2], meta=False)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum", "divide"])
+@pytest.mark.parametrize("dtype", ["b", "H", "L", "l", "f", "d", "D"])
+def test_at(name, dtype):
+    x = np.array([[1, 2, 3], [4, 5, 6]], dtype)
+    for index, value in (
+        ([0, 0, 1], np.array([[2], [3], [1]], dtype)),
+        (([0, 0, 1], [1, 1, 2]), np.array([1, 2, 3], dtype)),
+        ((slice(None), [2, 2, 0]), 2),
+        (x.real > 2, 3),
+        (0, 1),
+    ):
+        theirs, ours = x[::-1].copy(), shim.from_numpy(x.copy())[::-1]
+        error = None
+        with quiet():
+            try:
+                getattr(np, name).at(theirs, index, value)
+            except TypeError as e:
+                error = e
+            if error is not None:
+                with pytest.raises(TypeError):
+                    getattr(shim, name).at(ours, index, value)
+                continue
+            index = to_shim(index) if isinstance(index, np.ndarray) else index
+            getattr(shim, name).at(ours, index, to_shim(value))
+        assert_same(ours, theirs, rtol=1e-5)
+
+
+def test_at_unary_and_errors():
+    x = np.arange(4)
+    ours = to_shim(x)
+    np.negative.at(x, [0, 1, 1])
+    shim.negative.at(ours, [0, 1, 1])
+    assert_same(ours, x)
+    with pytest.raises(ValueError, match="second operand needed for ufunc"):
+        shim.add.at(ours, [0])
+    with pytest.raises(TypeError, match="first operand must be array"):
+        shim.add.at([1, 2], [0], 1)
+
+
+def test_gradients():
+    t = torch.tensor([[0.5, 1.5, 2.5], [3.0, 0.25, 1.0]], dtype=torch.float64, requires_grad=True)
+    for name in ("add", "multiply", "maximum", "subtract", "hypot", "logaddexp"):
+        for method in ("reduce", "accumulate"):
+            f = getattr(getattr(shim, name), method)
+            assert torch.autograd.gradcheck(lambda v, f=f: f(shim.from_tensor(v), 1).tensor, t)
+
+    def scattered(v):
+        a = shim.from_tensor(v.clone())
+        shim.add.at(a, ([0, 0], [1, 1]), shim.from_tensor(v[1, :2]))
+        return a.tensor
+
+    assert torch.autograd.gradcheck(scattered, t)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_any_reduction(data):
+    name = data.draw(st.sampled_from(["add", "multiply", "maximum", "bitwise_xor", "logical_and"]))
+    shape = data.draw(st.sampled_from([(), (1,), (3,), (2, 3), (2, 0), (2, 2, 2)]))
+    x = sample(data.draw(st.sampled_from(INTEGERS)), shape, data.draw(st.integers(0, 9)))
+    axes = data.draw(st.none() | st.sampled_from([(), 0, -1, (0, -1), 1, (1, 0)]))
+    keepdims = data.draw(st.booleans())
+    assert_matches(f"{name}.reduce", x, axes, keepdims=keepdims)
