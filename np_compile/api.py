@@ -79,9 +79,11 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
     device = _torch_device.CURRENT_DEVICE
     if device is None or device.type == "cpu":
         return None
-    return torch.device(device.type, torch.cuda.current_device()) if (
-        device.type == "cuda" and device.index is None
-    ) else device
+    return (
+        torch.device(device.type, torch.cuda.current_device())
+        if (device.type == "cuda" and device.index is None)
+        else device
+    )
 
 
 def _check_function(fn: Any, what: str) -> None:

@@ -63,7 +63,9 @@ SETTINGS = (
         _count,
         "a `range` loop of more iterations is cut into one segment an iteration",
     ),
-    Setting("max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"),
+    Setting(
+        "max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"
+    ),
     Setting(
         "plain_runs",
         16,
@@ -87,9 +89,7 @@ def _initial(setting: Setting) -> Any:
     try:
         return setting.parse(text)
     except ValueError as e:
-        raise SettingError(
-            f"{setting.variable}={text!r}: {e}. It sets: {setting.doc}."
-        ) from None
+        raise SettingError(f"{setting.variable}={text!r}: {e}. It sets: {setting.doc}.") from None
 
 
 disable: bool

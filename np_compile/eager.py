@@ -27,7 +27,7 @@ class ShimNames:
     def numpy(self, value: Any) -> Any:
         if value is np:
             return shim
-        if value in _SUBMODULES.keys() if isinstance(value, type(np)) else False:
+        if value in _SUBMODULES if isinstance(value, type(np)) else False:
             return _SUBMODULES[value]
         if isinstance(value, (type, type(np))):
             return value

@@ -105,10 +105,8 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
     where = take_index(ndarray(places), indices).tensor
     flat = a.tensor.reshape(-1).clone()
     if b is None:
-        result = ufunc(ndarray(flat[where.reshape(-1)]))._t if where.numel() else None
-        if result is not None:
-            _require_same_kind(ufunc, result.dtype, flat.dtype)
-            bits(flat)[where.reshape(-1)] = bits(cast(result, flat.dtype))
+        ins, outs = ufunc._resolve((flat.dtype,), (None,), "unsafe", None, None)
+        flat = _in_rounds(ufunc, flat, where.reshape(-1), None, ins, outs)
     else:
         operand = as_operand(b)
         value = operand if isinstance(operand, torch.Tensor) else as_array(b).tensor
@@ -125,20 +123,10 @@ def _flipped(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
     return bits(t).flip(axes).view(t.dtype)
 
 
-def _require_same_kind(ufunc: Any, source: torch.dtype, target: torch.dtype) -> None:
-    given, wanted = TO_NUMPY[source], TO_NUMPY[target]
-    if not np.can_cast(given, wanted, "same_kind"):
-        ufunc.resolve_dtypes((wanted, given, wanted))  # raises in NumPy's own words
-        raise TypeError(
-            f"Cannot cast ufunc '{ufunc.__name__}' output from {given!r} to {wanted!r} with "
-            "casting rule 'same_kind'"
-        )
-
-
 def _update(ufunc, flat, where, value, operand):
     from ._ufuncs import _key
 
-    ins, outs = ufunc._resolve((flat.dtype, _key(operand)), (flat.dtype,), "same_kind", None, None)
+    ins, outs = ufunc._resolve((flat.dtype, _key(operand)), (flat.dtype,), "unsafe", None, None)
     name, work = ufunc._name, outs[0]
     if name in SCATTERED and ins[0] is work and ins[1] is work and work is not torch.bool:
         if name == "subtract":
@@ -167,6 +155,9 @@ def _in_rounds(ufunc, flat, where, value, ins, outs):
     for round_ in range(int(turn.max()) + 1 if len(places) else 0):
         now = order[turn == round_]
         spots = where[now]
-        fresh = run(cast(bits(flat)[spots].view(flat.dtype), ins[0]), cast(value[now], ins[1]))
+        operands = [bits(flat)[spots].view(flat.dtype)]
+        if value is not None:
+            operands.append(bits(value)[now].view(value.dtype))
+        fresh = run(*[cast(t, d) for t, d in zip(operands, ins, strict=True)])
         bits(flat)[spots] = bits(cast(fresh, flat.dtype))
     return flat

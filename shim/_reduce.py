@@ -27,7 +27,6 @@ _ASSOCIATIVE = frozenset(
         "bitwise_or",
         "bitwise_xor",
         "gcd",
-        "lcm",
         "logaddexp",
         "logaddexp2",
         "logical_and",
@@ -131,6 +130,8 @@ def reduce_engine(
         if neutral is None:
             return cast(_fold_masked(name, tensor, mask, axes, work, keepdims, start), target)
         tensor = _where(mask, cast(tensor, work), neutral)
+    if start is None and name not in _FAST:
+        start = identity
     return cast(_reduce(name, tensor, axes, work, keepdims, start), target)
 
 
@@ -170,7 +171,7 @@ def _constant(value: Any, dtype: torch.dtype, like: torch.Tensor) -> torch.Tenso
 
 def _reorderable(name: str) -> bool:
     identity = BY_NAME[name].numpy.identity
-    return identity is not None or name in _ASSOCIATIVE
+    return identity is not None or name in _ASSOCIATIVE or name == "lcm"
 
 
 def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:

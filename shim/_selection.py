@@ -60,15 +60,8 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
                 "instead."
             )
         return positions(mask)
-    a, b = promoted(*_wide(x, y), device=mask.device)
+    a, b = promoted(x, y, device=mask.device)
     return choose_by(*broadcast(mask, a, b))
-
-
-def _wide(*operands: Any) -> list:
-    """Python numbers among themselves have NumPy's default dtypes."""
-    if any(isinstance(o, torch.Tensor) for o in operands):
-        return list(operands)
-    return [operand_tensor(o) for o in operands]
 
 
 @function(kind=Kind.DATA)
@@ -106,8 +99,7 @@ def select(condlist: Arrays, choicelist: Operands, default: Operand = 0):
     for i, cond in enumerate(condlist):
         if cond.dtype is not torch.bool:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    # choices that are Python numbers are arrays to NumPy; only the default may be weak
-    choices = promoted(*_wide(*choicelist, default), device=condlist[0].device)
+    choices = promoted(*choicelist, default, device=condlist[0].device)
     parts = broadcast(*condlist, *choices)
     result = parts[-1].clone()
     n = len(condlist)

@@ -418,7 +418,9 @@ class ufunc:
         if self.nin != 2:
             raise ValueError("outer product only supported for binary functions")
         a, b = as_array(A), as_array(B)
-        left = a.tensor.reshape(tuple(a.shape) + (1,) * b.ndim)
+        left = a.tensor
+        if a.ndim:  # 0-D operands stay so: they may lie on another device
+            left = left.reshape(tuple(a.shape) + (1,) * b.ndim)
         return self(ndarray(left, (), a._scalar), b, **kwargs)
 
     def at(self, a: Any, indices: Any, b: Any = None, /) -> None:

@@ -170,7 +170,7 @@ class Array:
                 r = real[key]
                 if type(r) is not np.ndarray:
                     return r
-        return self._c.call("ndarray.__getitem__", (self, key), {})
+        return self._c.getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         c = self._c
@@ -283,8 +283,11 @@ class Array:
         return getattr(self._c.real(self, f"ndarray.{name} runs in NumPy"), name)
 
 
-def _binary(row: str, reverse: bool) -> Callable:
-    """An operator with one other operand: the hottest path of recording."""
+def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
+    """A ufunc of a stand-in and one other operand: the hottest path of recording.
+
+    operator: for Python's operators, which leave some operands to the other side.
+    """
 
     def method(self: Array, other: Any) -> Any:
         c = self._c
@@ -310,7 +313,7 @@ def _binary(row: str, reverse: bool) -> Callable:
         else:
             node = None
         if node is None or node.special:
-            if other is None or isinstance(other, (str, bytes, dict, set)):
+            if operator and (other is None or isinstance(other, (str, bytes, dict, set))):
                 return NotImplemented
             return c.call(row, (other, self) if reverse else (self, other), {})
         seg.node = node
@@ -379,7 +382,7 @@ def _attach() -> None:
         elif how == "inplace":
             continue
         else:
-            made = _binary(row, how is True)
+            made = binary(row, how is True, True)
         made.__name__ = name
         setattr(Array, name, made)
     for name, (row, how) in OPERATORS.items():

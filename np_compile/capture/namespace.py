@@ -16,7 +16,7 @@ import torch
 
 from np_compile import shim
 
-from .array import Array, _new
+from .array import Array, _new, binary
 from .numpy_names import numpy_function
 from .recorder import Break, Capture, current
 
@@ -35,32 +35,18 @@ def _mentions(x: Any) -> bool:
     return False
 
 
-def call(capture: Capture, name: str, args: tuple, kwargs: dict) -> Any:
-    """A NumPy function of the table, called by user code."""
-    if capture.plain:
-        return capture.through_numpy(name, args, kwargs, None)
+def _recorder(name: str, real: Callable) -> Callable:
+    """A NumPy function of the table, for user code."""
     row = shim.TABLE[name]
     if row.kind is shim.Kind.IMPURE:
-        return capture.foreign(numpy_function(name), args, kwargs, None)
-    if not _mentions(args) and not (kwargs and _mentions(kwargs)):
-        if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):
-            return capture.adopt(args[0])
-        arrays = any(isinstance(a, np.ndarray) or hasattr(a, "__dlpack__") for a in args)
-        makes = row.function.__module__.endswith("._creation") and not any(
-            isinstance(a, (list, np.ndarray)) for a in args
-        )
-        if not arrays and not makes:
-            # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
-            return capture.fresh(numpy_function(name)(*args, **kwargs))
-    return capture.call(name, args, kwargs)
+        return _drawing(real)
+    creates = row.function.__module__.endswith("._creation")
 
-
-def _recorder(name: str, real: Callable) -> Callable:
     def record(*args: Any, **kwargs: Any) -> Any:
-        capture = current()
-        if capture is None:
-            return real(*args, **kwargs)
-        return call(capture, name, args, kwargs)
+        for a in args:
+            if type(a) is Array:
+                return a._c.call(name, args, kwargs)
+        return _without_stand_in(name, real, creates, args, kwargs)
 
     record.__name__ = record.__qualname__ = name.rpartition(".")[2]
     record.__doc__ = real.__doc__
@@ -68,11 +54,32 @@ def _recorder(name: str, real: Callable) -> Callable:
     return record
 
 
+def _without_stand_in(
+    name: str, real: Callable, creates: bool, args: tuple, kwargs: dict
+) -> Any:
+    """A call none of whose positional arguments is a stand-in (but lists may hold some)."""
+    capture = current()
+    if capture is None or capture.plain:
+        return real(*args, **kwargs) if capture is None else capture.call(name, args, kwargs)
+    if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
+        return capture.call(name, args, kwargs)
+    if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):
+        return capture.adopt(args[0])
+    if any(isinstance(a, np.ndarray) or hasattr(a, "__dlpack__") for a in args):
+        return capture.call(name, args, kwargs)
+    if creates and not any(isinstance(a, list) for a in args):
+        return capture.call(name, args, kwargs)
+    # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
+    return capture.fresh(real(*args, **kwargs))
+
+
 class RecordingUfunc:
     """A NumPy ufunc whose calls and methods are recorded."""
 
     def __init__(self, name: str, ufunc: np.ufunc):
         self._name = name
+        # Of two array-likes; `**` apart, whose exponent is part of the call.
+        self._operator = binary(name) if ufunc.nin == 2 and name != "power" else None
         self.__np_compile_real__ = ufunc
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ufunc.__doc__
@@ -83,9 +90,13 @@ class RecordingUfunc:
                 setattr(self, method, _lacking(getattr(ufunc, method), f"np.{name}.{method}"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs:
-            x = args[0]
-            if type(x) is Array:  # the hot path of a function of one array
+        if not kwargs:
+            n = len(args)
+            x = args[0] if n else None
+            if n == 2:
+                if type(x) is Array and self._operator is not None:
+                    return self._operator(x, args[1])
+            elif n == 1 and type(x) is Array:  # the hot path of a function of one array
                 c = x._c
                 seg = c.seg
                 if x._s is not seg:
@@ -101,10 +112,11 @@ class RecordingUfunc:
                     r._v = value
                     seg.values.append(r)
                     return r
-        capture = current()
-        if capture is None:
-            return self.__np_compile_real__(*args, **kwargs)
-        return call(capture, self._name, args, kwargs)
+                return c.call(self._name, args, kwargs)
+        for a in args:
+            if type(a) is Array:
+                return a._c.call(self._name, args, kwargs)
+        return _without_stand_in(self._name, self.__np_compile_real__, False, args, kwargs)
 
     @property
     def __class__(self) -> type:

@@ -24,9 +24,7 @@ from np_compile.runtime.program import Program, build
 from . import positions
 from .array import Array, _new
 from .numpy_names import numpy_function, row_of_function
-from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 from .tape import (
-    COMPLEX,
     FLOAT,
     INPUT,
     INT,
@@ -41,7 +39,9 @@ from .tape import (
     Value,
     encode,
     encode_index,
+    slices_piece,
 )
+from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 
 _lock = threading.RLock()  # held while the tree grows or a program is compiled
 _local = threading.local()
@@ -289,12 +289,17 @@ class Capture:
 
     def call(self, name: str, args: tuple, kwargs: dict) -> Any:
         """One NumPy call: recorded, or run at once where it cannot be."""
-        seg = self.seg
-        marks = len(seg.floats), len(seg.ints)
         if self.plain:
             return self.through_numpy(name, args, kwargs, None)
+        seg = self.seg
+        marks = len(seg.floats), len(seg.ints)
         try:
-            node = self._step(name, args, kwargs)
+            key = self._key(name, args, kwargs)
+            seg = self.seg
+            node = seg.node.next.get(key)
+            if node is None or node.special:
+                self._rewind(marks)
+                node = self._step(name, args, kwargs)
         except Unrecordable as e:
             self._rewind(marks)
             return self.through_numpy(name, args, kwargs, Break("numpy", f"{_show(name)}: {e}"))
@@ -309,7 +314,47 @@ class Capture:
                     name, args, kwargs, Break("numpy", f"{_show(name)}: an integer out of bounds")
                 )
         seg.node = node
-        return self._results(seg, node, name, args, kwargs)
+        value = node.value
+        if value is None or node.mutates:
+            return self._results(seg, node, name, args, kwargs)
+        r = _new(Array)
+        r._c = self
+        r._s = seg
+        r._i = value.index
+        r._v = value
+        if value.source is not None:
+            r._base = base = seg.values[value.source]
+            r._root = base if base._root is None else base._root
+            r._via = (name, args, kwargs, None)
+        seg.values.append(r)
+        return r
+
+    def getitem(self, a: Array, key: Any) -> Any:
+        """`a[key]`: as `call`, quicker for slices."""
+        if not self.plain:
+            seg = self.seg
+            if a._s is not seg:
+                self.enter(a)
+            marks = len(seg.floats), len(seg.ints)
+            piece = slices_piece(seg.ints, a._v.shape, key)
+            if piece is not None:
+                node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
+                if node is not None and not node.special:
+                    seg.node = node
+                    value = node.value
+                    r = _new(Array)
+                    r._c = self
+                    r._s = seg
+                    r._i = value.index
+                    r._v = value
+                    if value.source is not None:
+                        r._base = a
+                        r._root = a if a._root is None else a._root
+                        r._via = ("ndarray.__getitem__", (a, key), {}, None)
+                    seg.values.append(r)
+                    return r
+            self._rewind(marks)
+        return self.call("ndarray.__getitem__", (a, key), {})
 
     def setitem(self, a: Array, key: Any, value: Any) -> None:
         if type(value) is Array and value._base is a:
@@ -324,28 +369,36 @@ class Capture:
         del seg.ints[marks[1] :]
 
     def _key(self, name: str, args: tuple, kwargs: dict) -> tuple:
-        data = positions.data_flags(name)
+        seg = self.seg
         if name == "ndarray.__getitem__" or name == "ndarray.__setitem__":
             a, index = args[0], args[1]
-            if a._s is not self.seg:
+            if a._s is not seg:
                 self.enter(a)
-            piece = encode_index(self, a.shape, index)
+            piece = slices_piece(seg.ints, a._v.shape, index)
             if piece is None:
-                raise Unrecordable("an index for NumPy to judge")
+                piece = encode_index(self, a.shape, index)
+                if piece is None:
+                    raise Unrecordable("an index for NumPy to judge")
             if len(args) == 2:
                 return (name, a._i, piece)
             return (name, a._i, piece, encode(self, args[2], True))
+        data = positions.data_flags(name)
+        last = len(data) - 1
         pieces = [name]
-        n = len(data)
         for i, v in enumerate(args):
-            pieces.append(encode(self, v, data[i] if i < n else data[-1]))
+            if type(v) is Array:
+                if v._s is not seg:
+                    self.enter(v)
+                pieces.append(v._i)
+            else:
+                pieces.append(encode(self, v, data[i] if i < last else data[last]))
         if name == "power" and type(args[1]) in (int, float) and pieces[2] in (INT, FLOAT):
             exponent = args[1]
             if pieces[2] is INT:
-                self.seg.ints.pop()
+                seg.ints.pop()
                 pieces[2] = ("c", int, exponent)
             elif exponent in (0.0, 0.5, 1.0, 2.0, -1.0):
-                self.seg.floats.pop()
+                seg.floats.pop()
                 pieces[2] = ("c", float, exponent)
         if kwargs:
             named = positions.data_names(name)
@@ -789,7 +842,9 @@ class Capture:
         """A real NumPy ufunc met by a stand-in, in code that the capture did not reach."""
         name = row_of_function(ufunc)
         out = kwargs.get("out")
-        if name is None or (out and any(isinstance(o, np.ndarray) and type(o) is not Array for o in out)):
+        if name is None or (
+            out and any(isinstance(o, np.ndarray) and type(o) is not Array for o in out)
+        ):
             label = getattr(ufunc, "__name__", str(ufunc))
             call = ufunc if method == "__call__" else getattr(ufunc, method)
             return self.foreign(call, inputs, kwargs, Break("foreign", f"calls {label}"))

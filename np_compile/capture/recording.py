@@ -16,6 +16,7 @@ from .namespace import _mentions, recording_numpy, replacement
 from .recorder import Break, current
 from .substitute import Substitution, importer
 
+
 def _label(function: Callable) -> str:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", repr(function))
@@ -43,8 +44,10 @@ class _Type(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs:
-            return args[0].__class__ if builtins.type(args[0]) in (Array, MarkedRange) else (
-                builtins.type(args[0])
+            return (
+                args[0].__class__
+                if builtins.type(args[0]) in (Array, MarkedRange)
+                else (builtins.type(args[0]))
             )
         return builtins.type(*args, **kwargs)
 
@@ -69,7 +72,9 @@ def _extreme(name: str) -> Callable:
             return real(*args, **kwargs)
         best = args[0]
         capture = best._c
-        if capture.fullgraph is False and capture.plain or any(a.dtype != best.dtype for a in args):
+        if (capture.fullgraph is False and capture.plain) or any(
+            a.dtype != best.dtype for a in args
+        ):
             return real(*args)
         for a in args[1:]:
             chosen = capture.call("where", (capture.call(compare, (a, best), {}), a, best), {})

@@ -73,6 +73,4 @@ def _deliver(capture: Capture, error: BaseException) -> None:
         finally:
             capture.fullgraph = fullgraph
     if any(type(a) is Array for a in error.args):
-        error.args = tuple(
-            capture.real(a, _END) if type(a) is Array else a for a in error.args
-        )
+        error.args = tuple(capture.real(a, _END) if type(a) is Array else a for a in error.args)

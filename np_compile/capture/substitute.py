@@ -22,7 +22,11 @@ import numpy as np
 
 _MISSING = object()
 _LIBRARY_FOLDERS = tuple(
-    {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), sys.base_prefix + "/lib/python"}
+    {
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+        sys.base_prefix + "/lib/python",
+    }
 )
 _FOREIGN_FOLDERS = tuple(
     {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}

@@ -219,8 +219,10 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
     if kind is dict:
         return ("d", tuple(value), *[encode(capture, v, data) for v in value.values()])
     if isinstance(value, range):
-        return encode(capture, np.arange(value.start, value.stop, value.step), data) if data else (
-            ("c", range, range(value.start, value.stop, value.step))
+        return (
+            encode(capture, np.arange(value.start, value.stop, value.step), data)
+            if data
+            else (("c", range, range(value.start, value.stop, value.step)))
         )
     if data and hasattr(value, "__dlpack__"):
         return encode(capture, capture.adopt_foreign(value), data)
@@ -319,6 +321,78 @@ def make_slice(start: Any, length: int, step: int) -> Any:
         return DynamicSlice(start, length, step)
     stop = start + length * step
     return slice(start, stop if stop >= 0 else None, step)
+
+
+_slices: dict[tuple, tuple] = {}  # (start, stop, step, extent) -> (piece, start)
+
+
+def _slice_piece(key: tuple) -> tuple | None:
+    """The piece of a slice of an axis of this extent, and its start made positive."""
+    start, stop, step, extent = key
+    if start is None and stop is None and step is None:
+        made: tuple = (":", None)
+    else:
+        try:
+            first, end, step = slice(start, stop, step).indices(extent)
+        except (TypeError, ValueError):
+            return None
+        length = len(range(first, end, step))
+        made = ((INT, length, step), first if length else 0)
+    if len(_slices) > 100_000:
+        _slices.clear()
+    _slices[key] = made
+    return made
+
+
+def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | None:
+    """As `encode_index`, for an index of slices, integers, None and `...` only; else None.
+
+    Whoever gets None takes back what was put into `ints`.
+    """
+    if type(key) is not tuple:
+        key = (key,)
+    pieces: list[Any] = ["x"]
+    axis = 0
+    rank = len(shape)
+    for item in key:
+        kind = type(item)
+        if kind is slice:
+            if axis >= rank:
+                return None
+            found = (item.start, item.stop, item.step, shape[axis])
+            try:
+                made = _slices.get(found) or _slice_piece(found)
+            except TypeError:  # a bound that is no number
+                return None
+            if made is None:
+                return None
+            piece, start = made
+            pieces.append(piece)
+            if start is not None:
+                ints.append(start)
+            axis += 1
+        elif kind is int:
+            if axis >= rank:
+                return None
+            extent = shape[axis]
+            if item < 0:
+                item += extent
+            if not 0 <= item < extent:
+                return None
+            ints.append(item)
+            pieces.append(INT)
+            axis += 1
+        elif item is None:
+            pieces.append(None)
+        elif item is Ellipsis and "." not in pieces:
+            used = sum(1 for k in key if k is not None) - 1
+            if used > rank:
+                return None
+            pieces.append(".")
+            axis += rank - used
+        else:
+            return None
+    return tuple(pieces)
 
 
 def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None:

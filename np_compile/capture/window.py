@@ -39,9 +39,7 @@ def _window_numpy(a: np.ndarray, shape: tuple, strides: tuple, offset: int, writ
     return np.asarray(memory)
 
 
-add_row(
-    shim.Row(WINDOW, _window, data=frozenset("a"), signature=inspect.signature(_window))
-)
+add_row(shim.Row(WINDOW, _window, data=frozenset("a"), signature=inspect.signature(_window)))
 
 
 class _Memory:

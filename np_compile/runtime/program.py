@@ -13,12 +13,11 @@ import torch
 
 from np_compile import config
 from np_compile.backends import lookup
+from np_compile.capture.tape import Node
 from np_compile.errors import BackendError
 from np_compile.lowering.lower import interpreter, lower
 from np_compile.runtime.progress import progress
 from np_compile.tools import log
-
-from np_compile.capture.tape import Node
 
 
 class Program:

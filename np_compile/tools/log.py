@@ -54,9 +54,7 @@ def calls_text(node: Node, live: tuple[int, ...] = ()) -> str:
 def _arguments(key: tuple) -> str:
     if KW in key:
         at = key.index(KW)
-        named = [
-            f"{k}={_piece(p)}" for k, p in zip(key[at + 1], key[at + 2 :], strict=True)
-        ]
+        named = [f"{k}={_piece(p)}" for k, p in zip(key[at + 1], key[at + 2 :], strict=True)]
         return ", ".join([*map(_piece, key[1:at]), *named])
     return ", ".join(map(_piece, key[1:]))
 

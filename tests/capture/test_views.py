@@ -1,0 +1,366 @@
+"""Views of arguments and of intermediates: written through, in every order, and given back."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ..support import check, data
+
+VIEWS = {
+    "part": lambda x: x[1:4, 1:],
+    "steps": lambda x: x[::2, 1::2],
+    "reversed": lambda x: x[::-1, ::-1],
+    "reversed steps": lambda x: x[::-2],
+    "row": lambda x: x[2],
+    "column": lambda x: x[:, -1],
+    "transpose": lambda x: x.T,
+    "ravel": lambda x: x.ravel(),
+    "reshape": lambda x: x.reshape(4, -1),
+    "newaxis": lambda x: x[:, None],
+    "flip": lambda x: np.flip(x),
+    "fliplr": lambda x: np.fliplr(x),
+    "rot90": lambda x: np.rot90(x),
+    "swapaxes": lambda x: x.swapaxes(0, 1)[1:],
+    "diagonal by stride": lambda x: x.reshape(-1)[:: x.shape[1] + 1],
+    "view": lambda x: x.view(),
+    "split": lambda x: np.split(x, 2)[1],
+    "nested": lambda x: x[1:][::-1].T[1:3],
+    "everything": lambda x: x[...],
+    "moveaxis": lambda x: np.moveaxis(x, 0, 1)[::-1],
+    "one element": lambda x: x[2:3, 1:2],
+    "empty": lambda x: x[3:3],
+}
+
+
+@pytest.mark.parametrize("owner", ["argument", "intermediate"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_write_through_a_view_changes_its_base(name, owner):
+    make = VIEWS[name]
+
+    def f(x):
+        y = x if owner == "argument" else x * 1
+        v = make(y)
+        v += 10
+        first = y.copy()
+        v[...] = v * 2
+        v -= y.sum()
+        return y, v, first
+
+    check(f, data(6, 4))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_write_to_the_base_is_seen_in_the_view(name):
+    make = VIEWS[name]
+
+    def f(x):
+        v = make(x)
+        before = v.copy()
+        x *= 3
+        x[2] = 5
+        return v, before, v + 1, v.sum()
+
+    check(f, data(6, 4))
+
+
+PAIRS = list(itertools.combinations(["part", "reversed", "transpose", "ravel", "column", "nested"], 2))
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+@pytest.mark.parametrize("broken", [False, True])
+def test_two_views_written_in_turn(a, b, broken):
+    def f(x):
+        y = x + 0
+        v, w = VIEWS[a](y), VIEWS[b](y)
+        v += 1
+        w *= 2
+        if broken and float(v.sum()) > 1e9:
+            return None
+        v[...] = v[..., ::-1]
+        y[0] = w.ravel()[0]
+        w -= 3
+        return y, v, w, v.sum() + w.sum()
+
+    check(f, data(6, 4))
+
+
+def test_view_writes_before_and_after_a_value_is_asked():
+    def f(x):
+        v = x[::-1]
+        v[0] = 1
+        a = float(x[-1])
+        v[1] = a + 1
+        w = v[1:3]
+        b = float(w.sum())
+        w[...] = b
+        return x, v, w
+
+    check(f, data(6))
+
+
+def test_a_view_taken_before_a_break_is_written_after_it():
+    def f(x):
+        y = x * 2
+        views = [y[i : i + 2] for i in range(3)]
+        print(y.shape, float(y[0]) > 100)
+        for k, v in enumerate(views):
+            v += k
+        print(float(y[1]) > 100)
+        return y, views
+
+    check(f, data(5))
+
+
+def test_overlapping_operands_of_in_place_operations():
+    def f(x):
+        x[1:] += x[:-1]
+        x[:-1] *= x[1:]
+        x[::-1] += x
+        np.add(x[:-2], x[2:], out=x[1:-1])
+        np.multiply(x, x[::-1], out=x)
+        return x
+
+    check(f, data(9))
+
+
+def test_in_place_with_a_transpose_of_itself():
+    def f(x):
+        x += x.T
+        x[...] = x.T @ x
+        x.T[0] = 1
+        return x
+
+    check(f, data(4, 4))
+
+
+OUTS = {
+    "add": lambda x, o: np.add(x, 1, out=o),
+    "positional": lambda x, o: np.add(x, 1, o),
+    "tuple": lambda x, o: np.add(x, 1, out=(o,)),
+    "sum": lambda x, o: np.sum(x, axis=0, out=o[0]),
+    "cumsum": lambda x, o: np.cumsum(x, axis=1, out=o),
+    "matmul": lambda x, o: np.matmul(x, x, out=o),
+    "dot": lambda x, o: np.dot(x, x, out=o),
+    "clip": lambda x, o: np.clip(x, 0, 1, out=o),
+    "where": lambda x, o: np.add(x, 1, out=o, where=x > 0),
+    "take": lambda x, o: np.take(x, [0, 1, 2, 3], axis=0, out=o),
+    "copyto": lambda x, o: np.copyto(o, x, where=x > 0),
+    "concatenate": lambda x, o: np.concatenate([x[:2], x[2:]], out=o),
+    "stack": lambda x, o: np.stack([x[0], x[1], x[2], x[3]], out=o),
+    "mean": lambda x, o: x.mean(1, out=o[:, 0]),
+    "round": lambda x, o: np.round(x, 1, out=o),
+    "einsum": lambda x, o: np.einsum("ij,jk->ik", x, x, out=o),
+    "modf": lambda x, o: np.modf(x, o, x),
+    "divmod": lambda x, o: np.divmod(x, 0.5, out=(o, x)),
+    "subtract.outer": lambda x, o: np.subtract.outer(x[0], x[1], out=o),
+    "add.reduce": lambda x, o: np.add.reduce(x, axis=1, out=o[1]),
+    "add.accumulate": lambda x, o: np.add.accumulate(x, axis=1, out=o),
+    "add.at": lambda x, o: np.add.at(o, ([0, 0, 1], [1, 1, 2]), x[0, :3]),
+    "ndarray.fill": lambda x, o: o.fill(3),
+    "ndarray.put": lambda x, o: o.put([0, 5], [9, 8]),
+    "ndarray.sort": lambda x, o: o.sort(axis=0),
+    "ndarray.partition": lambda x, o: o.sort(),
+    "put_along_axis": lambda x, o: np.put_along_axis(o, np.argsort(x, 1), x, 1),
+    "fill_diagonal": lambda x, o: np.fill_diagonal(o, 5),
+    "ndarray.itemset by index": lambda x, o: o.__setitem__((1, 1), 4),
+    "ndarray.resize": lambda x, o: o.reshape(16).__setitem__(slice(0, 2), 1),
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_out_and_other_writers_on_whole_arrays_and_views(name):
+    write = OUTS[name]
+
+    def f(x, o):
+        r = write(x, o)
+        return r is o, r, o
+
+    check(f, data(4, 4), data(4, 4, seed=1))
+    check(f, data(4, 4), data(8, 9, seed=1)[::-2, ::2][:, :4])
+    check(f, data(4, 4), data(4, 4, seed=1).T)
+
+
+def test_out_with_a_dtype_that_does_not_fit_raises():
+    check(lambda x, o: np.add(x, 0.5, out=o), data(3), np.zeros(3, int))
+    check(lambda x, o: np.add(x, 1, out=o), data(3), np.zeros(4))
+    check(lambda x, o: np.add(x, 1, out=o), data(3), [1, 2, 3])
+
+
+def test_diagonal_writes():
+    def f(x):
+        n = len(x)
+        x[np.arange(n), np.arange(n)] = 0
+        x.flat[:: n + 1] = 2
+        x[range(n), list(range(n))[::-1]] += 5
+        np.fill_diagonal(x, x.diagonal() + 1)
+        return x, np.diag(x), np.diagonal(x, 1)
+
+    check(f, data(4, 4))
+
+
+def test_diagonal_is_read_only():
+    check(lambda x: x.diagonal().__setitem__(0, 1), data(4, 4))
+
+
+def test_fancy_assignment():
+    def f(x):
+        i = np.array([0, 2, 2])
+        x[i] += 1
+        x[[1, 3]] = x[[3, 1]]
+        x[i, 1] = np.arange(3.0)
+        x[np.ix_([0, 1], [2, 3])] = 7
+        x[:, [0, -1]] *= 2
+        x[np.array([True, False, True, False])] -= 1
+        np.add.at(x, i, 1)
+        np.subtract.at(x, (i, i), x[0, :3])
+        return x
+
+    check(f, data(4, 4))
+
+
+def test_swaps_by_tuple_assignment():
+    def f(x):
+        x[0], x[1] = x[1].copy(), x[0].copy()
+        x[[0, 2]] = x[[2, 0]]
+        x[:, 0], x[:, 1] = x[:, 1], x[:, 0]
+        return x
+
+    check(f, data(4, 4))
+
+
+def test_slots_of_one_array_as_variables():
+    def f(x):
+        position, velocity = x[:3], x[3:]
+        for _ in range(3):
+            velocity -= 0.1 * position
+            position += 0.1 * velocity
+        return x, position
+
+    check(f, data(6))
+
+
+def test_shape_assignment_and_reshape_in_place():
+    def f(x):
+        y = x * 2
+        y.shape = (2, 6)
+        y[0] = 1
+        z = y.reshape(-1)
+        z[3] = 9
+        return y, z, x.reshape(2, 6).T
+
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        check(f, data(3, 4))
+
+
+def test_a_copy_is_no_view():
+    def f(x):
+        y, z, w = x.copy(), np.array(x), x[[0, 1]]
+        y += 1
+        z += 2
+        w += 3
+        x[:] = 0
+        return y, z, w, x.flatten()
+
+    check(f, data(4))
+
+
+def test_real_and_imaginary_parts_are_written_through():
+    def f(z):
+        z.real += 1
+        z.imag = z.real * 2
+        z.real[::2] = 0
+        w = z.conj()
+        return z, w, z.real, z.imag
+
+    check(f, data(6, dtype=np.complex128))
+
+
+def test_views_of_another_dtype():
+    def f(x):
+        b = x.view(np.int64)
+        c = x.view("u1")
+        b[0] = 0
+        return b, c[:8], x, x.view(np.complex128)
+
+    check(f, data(4))
+
+
+def test_unpacked_rows_and_nested_unpacking_write_through():
+    def f(x):
+        (a, b), (c, d) = x
+        r, *rest = x
+        r += 1
+        rest[0][1] = 5
+        p, q = np.split(x.ravel(), 2)
+        p *= q
+        return a, d, x
+
+    check(f, data(2, 2))
+
+
+def test_sliding_windows_and_strides():
+    def f(x):
+        w = np.lib.stride_tricks.sliding_window_view(x, 3)
+        s = np.lib.stride_tricks.as_strided(x, (3, 2), (x.strides[0] * 2, x.strides[0]))
+        x[2] = 50
+        return w.mean(axis=1), w, s.sum(0), s
+
+    check(f, data(8))
+
+
+def test_broadcast_views():
+    def f(x):
+        a, b = np.broadcast_arrays(x[:, None], x)
+        c = np.broadcast_to(x, (2, len(x)))
+        x += 1
+        return a + b, c.sum(0), c
+
+    check(f, data(4), alias=False)
+
+
+def test_swapped_results_are_the_views_of_their_arguments():
+    def f(a, b):
+        return {"second": b[1:], "first": a.T, "both": [a, b], "new": a + b, "again": b}
+
+    check(f, data(3, 3), data(3, 3, seed=1))
+
+
+def test_a_result_and_a_view_of_it_share_memory():
+    def f(x):
+        y = np.sin(x)
+        y[0] = 1
+        v = y[1:]
+        v += 1
+        return y, v, y.T, v[::-1]
+
+    check(f, data(5))
+
+
+def test_views_of_results_across_a_loop():
+    def f(x, n):
+        halves = x[: len(x) // 2], x[len(x) // 2 :]
+        for i in range(n):
+            halves[i % 2][...] += i
+            halves[0][0] = halves[1].sum()
+        return halves, x
+
+    check(f, data(6), 14)
+
+
+def test_empty_views_and_zero_strides():
+    def f(x):
+        v = x[4:2]
+        v += 1
+        x[10:] = 3
+        x[:0] = np.zeros(0)
+        z = np.zeros((0, 3))
+        z[...] = 1
+        return v, x, z.sum(0), x[5:][::-1]
+
+    check(f, data(5))
