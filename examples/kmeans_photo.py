@@ -25,7 +25,7 @@ import np_compile
 def kmeans(
     pixels: np.ndarray, centres: np.ndarray, steps: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """pixels: f32[n,3], centres: f32[k,3] -> final centres f32[k,3], nearest centre i64[n]."""
+    """pixels: f64[n,3], centres: f64[k,3] -> final centres f64[k,3], nearest centre i64[n]."""
     numbers = np.arange(len(centres))
     for _ in range(steps):
         distances = ((pixels[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
@@ -94,15 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     options = parser.parse_args(arguments)
 
     photo = load_sample_image("china.jpg")[:: options.every, :: options.every]
-    photo = photo.astype(np.float32) / 255
+    photo = photo / 255
     pixels = photo.reshape(-1, 3)
     chosen = np.random.default_rng(0).choice(len(pixels), options.colours, replace=False)
     args = (pixels, pixels[chosen], options.steps, 1e-3)
 
     plain = measure(kmeans, args, options.rounds)
-    compiled = measure(
-        np_compile.compile(kmeans, backend=options.backend), args, options.rounds
-    )
+    compiled = measure(np_compile.compile(kmeans, backend=options.backend), args, options.rounds)
 
     same = float(np.mean(plain.labels == compiled.labels))
     apart = float(np.abs(plain.centres - compiled.centres).max())

@@ -12,7 +12,7 @@ from ._dtypes import TO_NUMPY
 from ._ndarray import as_array, as_operand, ndarray
 from ._reduce import reduce_dtype, reduce_engine
 from ._ufunc_table import loop
-from ._unsigned import bits, cast, from_order_key, from_signed, order_key, to_signed
+from ._unsigned import bits, cast, from_order_key, from_signed, order_key, to_signed, unbits
 
 # Ufuncs whose `at` torch can scatter without looking at the indices.
 SCATTERED = frozenset(("add", "subtract", "multiply", "maximum", "minimum"))
@@ -89,7 +89,7 @@ def reduceat_engine(
         shape = list(tensor.shape)
         shape[axis] = 0
         return torch.empty(shape, dtype=work, device=tensor.device)
-    return torch.stack([bits(p) for p in parts], axis).view(work)
+    return unbits(torch.stack([bits(p) for p in parts], axis), work)
 
 
 def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
@@ -120,11 +120,11 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
 
 
 def _flipped(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
-    return bits(t).flip(axes).view(t.dtype)
+    return unbits(bits(t).flip(axes), t.dtype)
 
 
 def _update(ufunc, flat, where, value, operand):
-    from ._ufuncs import _key
+    from ._ufunc import _key
 
     ins, outs = ufunc._resolve((flat.dtype, _key(operand)), (flat.dtype,), "unsafe", None, None)
     name, work = ufunc._name, outs[0]
@@ -155,9 +155,9 @@ def _in_rounds(ufunc, flat, where, value, ins, outs):
     for round_ in range(int(turn.max()) + 1 if len(places) else 0):
         now = order[turn == round_]
         spots = where[now]
-        operands = [bits(flat)[spots].view(flat.dtype)]
+        operands = [unbits(bits(flat)[spots], flat.dtype)]
         if value is not None:
-            operands.append(bits(value)[now].view(value.dtype))
+            operands.append(unbits(bits(value)[now], value.dtype))
         fresh = run(*[cast(t, d) for t, d in zip(operands, ins, strict=True)])
         bits(flat)[spots] = bits(cast(fresh, flat.dtype))
     return flat

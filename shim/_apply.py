@@ -11,8 +11,9 @@ import torch
 from ._dtypes import TO_NUMPY, DataDependent, Weak
 from ._index_plan import readable as _readable
 from ._ndarray import ndarray
+from ._reduce import shape_text
 from ._ufuncs import UFUNCS
-from ._unsigned import bits, cast, flip
+from ._unsigned import bits, cast, flip, unbits
 
 NoValue = np._NoValue
 NUMBERS = (bool, int, float, complex)
@@ -30,8 +31,17 @@ def need_data(*tensors: torch.Tensor) -> None:
             raise DataDependent("the result depends on data, and there is none yet")
 
 
+def together(*operands: Any) -> list[Any]:
+    """Operands on one device: tensors in host memory go to where others are."""
+    for o in operands:
+        if isinstance(o, torch.Tensor) and o.device.type != "cpu":
+            return [x.to(o.device) if isinstance(x, torch.Tensor) else x for x in operands]
+    return list(operands)
+
+
 def call(name: str, *operands: Any) -> torch.Tensor:
     """A ufunc on tensors, Weak and Python numbers, with NumPy's promotion: a fresh tensor."""
+    operands = together(*operands)
     wrapped = [ndarray(o) if isinstance(o, torch.Tensor) else o for o in operands]
     return UFUNCS[name](*wrapped)._t
 
@@ -59,7 +69,7 @@ def default_float(t: torch.Tensor) -> torch.dtype:
 def operand_tensor(value: Any, device: torch.device | None = None) -> torch.Tensor:
     """An operand as a tensor: Python numbers in NumPy's default dtype, on `device`."""
     if isinstance(value, torch.Tensor):
-        return value
+        return value if device is None else value.to(device)
     t = value.tensor if isinstance(value, Weak) else torch.tensor(value, dtype=_default(value))
     return t if device is None else t.to(device)
 
@@ -87,30 +97,30 @@ def axis_tuple(axis: Any, ndim: int, argname: str | None = None) -> tuple[int, .
 
 def gather(t: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
     """torch.gather for every dtype."""
-    return bits(t).gather(dim, index).view(t.dtype)
+    return unbits(bits(t).gather(dim, index), t.dtype)
 
 
 def select_rows(t: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
     """Elements along `dim` at an integer index of any shape, which takes the place of `dim`."""
-    flat = torch.index_select(bits(t), dim, index.reshape(-1)).view(t.dtype)
-    return flat.reshape(*t.shape[:dim], *index.shape, *t.shape[dim + 1 :])
+    flat = unbits(torch.index_select(bits(t), dim, index.reshape(-1)), t.dtype)
+    return flat.reshape((*t.shape[:dim], *index.shape, *t.shape[dim + 1 :]))
 
 
 def choose_by(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """torch.where for two tensors of one dtype, whatever it is."""
-    return torch.where(mask, bits(a), bits(b)).view(a.dtype)
+    return unbits(torch.where(mask, bits(a), bits(b)), a.dtype)
 
 
 def join(parts: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
     """Tensors of one dtype, one after the other."""
-    return torch.cat([bits(p) for p in parts], dim).view(parts[0].dtype)
+    return unbits(torch.cat([bits(p) for p in parts], dim), parts[0].dtype)
 
 
 def merge_axes(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
     """`axes` moved to the end and merged into one last axis."""
     rest = [d for d in range(t.dim()) if d not in axes]
     moved = t.permute(rest + list(axes))
-    return moved.reshape(*[t.shape[d] for d in rest], math.prod(t.shape[d] for d in axes))
+    return moved.reshape((*(t.shape[d] for d in rest), math.prod(t.shape[d] for d in axes)))
 
 
 def is_nan(t: torch.Tensor) -> torch.Tensor:
@@ -118,10 +128,21 @@ def is_nan(t: torch.Tensor) -> torch.Tensor:
     return torch.isnan(t) if inexact(t) else torch.zeros_like(t, dtype=torch.bool)
 
 
-def broadcast(*tensors: torch.Tensor) -> list[torch.Tensor]:
-    """Tensors expanded to their common shape; ValueError in NumPy's words."""
-    shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
-    return [t.expand(shape) for t in tensors]
+def broadcast(*tensors: torch.Tensor, ufunc: bool = False) -> list[torch.Tensor]:
+    """Tensors expanded to their common shape, on one device.
+
+    ValueError in the words of np.broadcast, or in those of ufuncs.
+    """
+    try:
+        shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+    except ValueError:
+        if not ufunc:
+            raise
+        raise ValueError(
+            "operands could not be broadcast together with shapes "
+            + "".join(shape_text(t.shape) + " " for t in tensors)
+        ) from None
+    return [t.expand(shape) for t in together(*tensors)]
 
 
 # changing arrays in place

@@ -17,6 +17,7 @@ from ._apply import (
     inexact,
     join,
     kind_of,
+    together,
 )
 from ._dtypes import TO_NUMPY, Weak, result_type
 from ._nan_reductions import replace_nan
@@ -123,6 +124,7 @@ def _beside(a: torch.Tensor, extra: torch.Tensor, axis: int) -> torch.Tensor:
 
 def _join_promoted(parts: list[torch.Tensor], axis: int) -> torch.Tensor:
     dtype = result_type(*(p.dtype for p in parts))
+    parts = together(*parts)
     if len({p.dim() for p in parts}) > 1:
         bad = next(i for i, p in enumerate(parts) if p.dim() != parts[0].dim())
         raise ValueError(
@@ -236,9 +238,7 @@ def _step(f: torch.Tensor, value: Any, axis: int) -> Any:
     if value.dim() != 1:
         raise ValueError("distances must be either scalars or 1d")
     if len(value) != f.shape[axis]:
-        raise ValueError(
-            "when 1d, distances must match the length of the corresponding dimension"
-        )
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     if kind_of(value) in "iu":
         value = cast(value, torch.float64)
     return _difference(value, 0)
@@ -291,22 +291,22 @@ def _uneven(f: torch.Tensor, d: torch.Tensor, edge_order: int):
     a = -two / (one * (one + two))
     b = (two - one) / (one * two)
     c = one / (two * (one + two))
-    inside = _weighted((a.reshape(shape), b.reshape(shape), c.reshape(shape)), (f[:-2], f[1:-1], f[2:]))
+    weights = [w.reshape(shape) for w in (a, b, c)]
+    inside = _weighted(weights, (f[:-2], f[1:-1], f[2:]))
     if edge_order == 1:
         first = call("divide", call("subtract", f[1], f[0]), d[0])
         last = call("divide", call("subtract", f[-1], f[-2]), d[-1])
         return inside, first, last
     one, two = d[0], d[1]
-    first = _weighted(
-        (-(2.0 * one + two) / (one * (one + two)), (one + two) / (one * two), -one / (two * (one + two))),
-        (f[0], f[1], f[2]),
-    )
+    a = -(2.0 * one + two) / (one * (one + two))
+    b = (one + two) / (one * two)
+    c = -one / (two * (one + two))
+    first = _weighted((a, b, c), (f[0], f[1], f[2]))
     one, two = d[-2], d[-1]
-    last = _weighted(
-        (two / (one * (one + two)), -(two + one) / (one * two), (2.0 * two + one) / (two * (one + two))),
-        (f[-3], f[-2], f[-1]),
-    )
-    return inside, first, last
+    a = two / (one * (one + two))
+    b = -(two + one) / (one * two)
+    c = (2.0 * two + one) / (two * (one + two))
+    return inside, first, _weighted((a, b, c), (f[-3], f[-2], f[-1]))
 
 
 @function()
@@ -323,5 +323,3 @@ def trapezoid(y: Array, x: Array | None = None, dx: Operand = 1.0, axis: Static 
     n = y.shape[axis]
     pairs = call("add", y.narrow(axis, min(1, n), max(n - 1, 0)), y.narrow(axis, 0, max(n - 1, 0)))
     return reduce_engine("add", call("divide", call("multiply", dx, pairs), 2.0), axis)
-
-

@@ -12,7 +12,7 @@ from ._dtypes import TO_NUMPY, Weak
 from ._index_plan import Plan, plan, positions_of, readable
 from ._ndarray import as_array, ndarray, scalar_tensor, view_of
 from ._table import Kind, Row, add_row
-from ._unsigned import bits, cast, flip
+from ._unsigned import bits, cast, flip, unbits
 
 
 def getitem(self: ndarray, index: Any, /) -> ndarray:
@@ -49,7 +49,7 @@ def _memory_order(p: Plan) -> tuple[torch.Tensor, list[int], tuple[int, ...]]:
 def _gather(p: Plan) -> ndarray:
     where = positions_of(p)
     front, _, backwards = _memory_order(p)
-    found = torch.ops.aten.index(bits(front), where).view(front.dtype)
+    found = unbits(torch.ops.aten.index(bits(front), where), front.dtype)
     width = found.dim() - len(p.rest())
     if backwards:
         found = flip(found, tuple(width + k for k in backwards))
@@ -271,7 +271,7 @@ def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
     if backwards:
         v = flip(v, tuple(1 + b for b in backwards))
     wide = mask.reshape(tuple(mask.shape) + (1,) * len(rest)).expand(front.shape)
-    front.copy_(torch.masked_scatter(bits(front), wide, bits(v)).view(front.dtype))
+    front.copy_(unbits(torch.masked_scatter(bits(front), wide, bits(v)), front.dtype))
     return True
 
 

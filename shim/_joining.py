@@ -13,10 +13,12 @@ from ._ndarray import as_array, ndarray
 from ._normalize import Array, Arrays, DType, Raw, Static, Views, function
 from ._shapes import (
     concrete,
+    gathered,
     is_c_contiguous,
     is_f_contiguous,
     let_numpy_raise,
     normalize_axis,
+    one_device,
     reversed_axes,
     stand_in,
 )
@@ -39,6 +41,7 @@ def joined(
     if axis is None:
         tensors = [t.reshape(-1) for t in tensors]
         axis = 0
+    tensors = one_device(tensors)
     first = tensors[0]
     n = first.dim()
     if n == 0:
@@ -219,7 +222,7 @@ def _places(obj: Any) -> Any:
     """Indices as NumPy takes them: an int, a slice, or an array."""
     if isinstance(obj, (slice, int, np.ndarray, np.generic)):
         return obj
-    if isinstance(obj, (ndarray, Weak)) or isinstance(obj, (list, tuple)):
+    if isinstance(obj, (ndarray, Weak, list, tuple)):
         return concrete(obj) if not (isinstance(obj, (list, tuple)) and not obj) else obj
     return obj
 
@@ -238,7 +241,7 @@ def delete(arr: Array, obj: Raw, axis: Static = None):
     t = arr.reshape(-1) if axis is None else arr
     axis = normalize_axis(0 if axis is None else axis, t.dim())
     kept = np.delete(_numbered(t, axis), _places(obj), axis).ravel()
-    return ndarray(t.index_select(axis, constant(kept, t.device)))
+    return ndarray(gathered(t, axis, constant(kept, t.device)))
 
 
 @function(scalar=False)
@@ -273,14 +276,9 @@ def insert(arr: Array, obj: Raw, values: Array, axis: Static = None):
     try:
         v = v.expand(shape)
     except RuntimeError:
-        raise ValueError(
-            f"could not broadcast input array from shape {_text(v.shape)} into shape {_text(shape)}"
-        ) from None
-    both = torch.cat((t, v.to(t.device)), axis)
-    return ndarray(both.index_select(axis, constant(order, t.device)))
-
-
-def _text(shape: Any) -> str:
-    return str(tuple(shape)).replace(" ", "")
-
+        let_numpy_raise(np.insert, stand_in(t), places, stand_in(values), axis)
+        raise
+    t, v = one_device([t, v])
+    both = torch.cat((t, v), axis)
+    return ndarray(gathered(both, axis, constant(order, t.device)))
 

@@ -101,6 +101,15 @@ def fill_operand(value: Any, dtype: torch.dtype) -> Any:
     return number
 
 
+def kind_of(value: Any) -> Any:
+    """What an operand is to promotion: its torch dtype, or the Python type of a weak number."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype
+    if isinstance(value, Weak):
+        return value.kind
+    return torch.bool if isinstance(value, bool) else type(value)
+
+
 def constant(a: np.ndarray, device: torch.device | None = None) -> torch.Tensor:
     """Data that is known when the call is made, as a tensor on `device`."""
     t = from_numpy(np.ascontiguousarray(a).reshape(a.shape))._t

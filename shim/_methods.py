@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import operator
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,16 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import _unsigned
+from . import _attributes, _unsigned
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
-from ._flags import flagsobj, flatiter
-from ._index import _fitted, _value, setitem
+from ._flags import flagsobj
+from ._index import _fitted, _value
 from ._ndarray import ndarray, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
 from ._table import TABLE, Kind, Row, add_row
 from ._ufuncs import UFUNCS
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "_attributes"]
 
 
 def _method(name: str | None = None, kind: Kind = Kind.ARRAY, data: tuple[str, ...] = ("self",)):
@@ -159,9 +158,11 @@ def view(self: ndarray, dtype: Any = None, type: Any = None) -> ndarray:
     if type is not None:
         raise TypeError("Type must be a sub-type of ndarray type")
     if dtype is None:
-        return view_of(self, self._t.view(self._t.dtype), self._flip)
+        return view_of(self, self._t[...], self._flip)
     wanted = torch_dtype(dtype)
     t = self._t
+    if wanted is t.dtype:  # torch's view of the same dtype drops gradients
+        return self if self._scalar else view_of(self, t[...], self._flip)
     if wanted.itemsize != t.dtype.itemsize:
         if t.dim() == 0:
             raise ValueError(
@@ -188,6 +189,36 @@ _class = type(ndarray)
 def byteswap(self: ndarray, inplace: bool = False) -> ndarray:
     """Not supported: a compiled function runs it in NumPy."""
     raise NotSupported(f"byteswap(inplace={inplace})")
+
+
+@_method()
+def resize(self: ndarray, *new_shape: Any, refcheck: bool = True) -> None:
+    """Not supported: a compiled function runs it in NumPy."""
+    raise NotSupported(f"ndarray.resize{new_shape}, refcheck={refcheck}")
+
+
+@_method()
+def getfield(self: ndarray, dtype: Any, offset: int = 0) -> ndarray:
+    """Not supported: a compiled function runs it in NumPy."""
+    raise NotSupported(f"getfield({dtype!r}, offset={offset})")
+
+
+@_method(data=("self", "val"))
+def setfield(self: ndarray, val: Any, dtype: Any, offset: int = 0) -> None:
+    """Not supported: a compiled function runs it in NumPy."""
+    raise NotSupported(f"setfield({val!r}, {dtype!r}, offset={offset})")
+
+
+@_method(kind=Kind.DATA)
+def dumps(self: ndarray) -> bytes:
+    """The pickle of the NumPy array."""
+    return np.asarray(to_numpy(self)).dumps()
+
+
+@_method(kind=Kind.IMPURE)
+def dump(self: ndarray, file: Any) -> None:
+    """Write the pickle of the NumPy array to a file."""
+    np.asarray(to_numpy(self)).dump(file)
 
 
 @_method(data=("self",))
@@ -262,6 +293,11 @@ def _iter(self: ndarray) -> Iterator[ndarray]:
     if self._t.dim() == 0:
         raise TypeError("iteration over a 0-d array")
     return (self[i] for i in range(self._t.shape[0]))
+
+
+@_method("__delitem__")
+def _delitem(self: ndarray, index: Any) -> None:
+    raise ValueError("cannot delete array elements")
 
 
 @_method("__contains__", Kind.DATA, ("self", "value"))
@@ -394,114 +430,6 @@ def _array_function(self: ndarray, func: Any, types: Any, args: Any, kwargs: Any
     name = f"{path}.{func.__name__}" if path in ("linalg", "fft", "random") else func.__name__
     return _row_of(name)(*args, **kwargs)
 
-
-# attributes
-
-
-def real(self: ndarray) -> ndarray:
-    """The real part: a view of a complex array, a real array itself."""
-    if not self._t.dtype.is_complex:
-        return self
-    part = self._t.resolve_conj().real
-    return ndarray(part.clone(), (), True) if self._scalar else view_of(self, part, self._flip)
-
-
-def imag(self: ndarray) -> ndarray:
-    """The imaginary part: a view of a complex array, read-only zeros for a real one."""
-    if self._t.dtype.is_complex:
-        part = self._t.resolve_conj().imag
-        return ndarray(part.clone(), (), True) if self._scalar else view_of(self, part, self._flip)
-    zeros = ndarray(torch.zeros_like(self._t), (), self._scalar)
-    zeros._readonly = True
-    return zeros
-
-
-def _set_real(self: ndarray, value: Any) -> None:
-    setitem(real(self), Ellipsis, value)
-
-
-def _set_imag(self: ndarray, value: Any) -> None:
-    if not self._t.dtype.is_complex:
-        raise TypeError("array does not have imaginary part to set")
-    setitem(imag(self), Ellipsis, value)
-
-
-def transposed(self: ndarray) -> ndarray:
-    """The axes in reverse order: a view."""
-    if self._scalar:
-        return self
-    last = self._t.dim() - 1
-    turned = self._t.permute(tuple(range(last, -1, -1)))
-    return view_of(self, turned, tuple(sorted(last - f for f in self._flip)))
-
-
-def matrix_transposed(self: ndarray) -> ndarray:
-    """The last two axes swapped: a view. ValueError below two dimensions."""
-    n = self._t.dim()
-    if n < 2:
-        raise ValueError("matrix transpose with ndim < 2 is undefined")
-    swap = {n - 1: n - 2, n - 2: n - 1}
-    return view_of(self, self._t.mT, tuple(sorted(swap.get(f, f) for f in self._flip)))
-
-
-def _set_shape(self: ndarray, shape: Any) -> None:
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-    size = self._t.numel()
-    if wanted.count(-1) == 1:
-        known = math.prod(n for n in wanted if n != -1)
-        wanted = tuple(size // known if n == -1 and known else n for n in wanted)
-    if math.prod(wanted) != size or any(n < 0 for n in wanted):
-        raise ValueError(f"cannot reshape array of size {size} into shape {_shape(shape)}")
-    if self._flip and wanted != self.shape:
-        raise NotSupported("setting the shape of a reversed array")
-    try:
-        self._t = self._t.view(wanted)
-    except RuntimeError:
-        raise AttributeError(
-            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with "
-            "the desired shape."
-        ) from None
-
-
-def _shape(shape: Any) -> str:
-    return str((shape,) if isinstance(shape, int) else tuple(shape)).replace(" ", "")
-
-
-def _set_flat(self: ndarray, value: Any) -> None:
-    flatiter(self).assign(value)
-
-
-def _array_interface(self: ndarray) -> dict:
-    if self._t.device.type != "cpu":
-        raise AttributeError("__array_interface__: the array is not in host memory")
-    return np.asarray(to_numpy(self)).__array_interface__
-
-
-def _cuda_array_interface(self: ndarray) -> dict:
-    if self._flip:
-        raise AttributeError("__cuda_array_interface__: a reversed array has none")
-    return self._t.detach().__cuda_array_interface__
-
-
-def _ctypes(self: ndarray) -> Any:
-    raise NotSupported("ndarray.ctypes")
-
-
-_PROPERTIES = {
-    "real": (real, _set_real, Kind.ARRAY),
-    "imag": (imag, _set_imag, Kind.ARRAY),
-    "T": (transposed, None, Kind.ARRAY),
-    "mT": (matrix_transposed, None, Kind.ARRAY),
-    "flat": (flatiter, _set_flat, Kind.ARRAY),
-    "flags": (flagsobj, None, Kind.QUERY),
-    "ctypes": (_ctypes, None, Kind.QUERY),
-    "__array_interface__": (_array_interface, None, Kind.DATA),
-    "__cuda_array_interface__": (_cuda_array_interface, None, Kind.DATA),
-}
-for _name, (_get, _set, _kind) in _PROPERTIES.items():
-    setattr(ndarray, _name, property(_get, _set, doc=_get.__doc__))
-    add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
-ndarray.shape = ndarray.shape.setter(_set_shape)
 
 for _name in OPERATORS:
     setattr(ndarray, _name, make_operator(_name))

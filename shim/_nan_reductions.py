@@ -9,8 +9,17 @@ import torch
 from ._apply import call, flag, inexact, operand_tensor, readable
 from ._normalize import Array, DType, NoValue, Operand, Out, Static, function
 from ._reduce import normalize_axes, reduce_engine
-from ._reductions import _var, arg_extremum, degrees, divide_by, mean_of, squared, too_few, warn
-from ._unsigned import cast
+from ._reductions import (
+    _var,
+    arg_extremum,
+    degrees,
+    divide_by,
+    mean_of,
+    root,
+    squared,
+    too_few,
+    warn,
+)
 
 
 def replace_nan(a: torch.Tensor, value: Any) -> torch.Tensor:
@@ -179,8 +188,7 @@ def nanstd(
     correction: Static = NoValue,
 ):
     """Standard deviation over `axis` of what is no NaN: the root of `nanvar`."""
-    variance = _nanvar(a, axis, dtype, ddof, flag(keepdims), where, mean, correction)
-    return cast(call("sqrt", variance), variance.dtype)
+    return root(_nanvar(a, axis, dtype, ddof, flag(keepdims), where, mean, correction))
 
 
 def _nan_arg(a, axis, keepdims, largest):
@@ -202,4 +210,3 @@ def nanargmax(a: Array, axis: Static = None, out: Out = None, *, keepdims: Stati
 def nanargmin(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static = NoValue):
     """Index of the first smallest element that is no NaN: int64. ValueError where there is none."""
     return _nan_arg(a, axis, flag(keepdims), False)
-

@@ -142,7 +142,7 @@ def _compile(implementation: Callable, scalar: bool) -> tuple[Callable, frozense
             call.append("*" + p.name)
         elif p.kind is p.VAR_KEYWORD:
             call.append("**" + p.name)
-        elif p.kind is p.KEYWORD_ONLY:
+        elif p.kind is p.KEYWORD_ONLY or out is not None:  # `out` leaves a gap among positions
             call.append(f"{p.name}={p.name}")
         else:
             call.append(p.name)

@@ -101,6 +101,19 @@ def _in_place(name: str) -> Callable:
     return operator
 
 
+def _power(in_place: bool) -> Callable:
+    """The square of an array is its own ufunc, as in NumPy (bool ** 2 gives int8)."""
+    run = (_in_place if in_place else _forward)("power")
+    square = UFUNCS["square"]
+
+    def operator(self: ndarray, other: Any, /) -> Any:
+        if type(other) is int and other == 2 and not self._scalar:
+            return square(self, out=self) if in_place else square(self)
+        return run(self, other)
+
+    return operator
+
+
 def _equality(name: str) -> Callable:
     run = UFUNCS[name]
 
@@ -129,7 +142,9 @@ def _alone(name: str) -> Callable:
 def make_operator(python_name: str) -> Callable:
     """The method for one key of OPERATORS."""
     name, order = OPERATORS[python_name]
-    if order is None:
+    if name == "power" and order is not True:
+        made = _power(order == "inplace")
+    elif order is None:
         made = _alone(name)
     elif name in ("equal", "not_equal"):
         made = _equality(name)

@@ -64,9 +64,17 @@ def common_ranks(*parts: torch.Tensor) -> list[torch.Tensor]:
     if everything.numel() == 0:
         return [torch.zeros_like(p, dtype=torch.int64) for p in parts]
     order = argsort(everything, 0)
-    ranks = torch.cumsum(starts(everything[order], True).to(torch.int64), 0)
+    ordered = everything[order]
+    same = _same(ordered.real) & _same(ordered.imag)
+    ranks = torch.cat([torch.zeros_like(order[:1]), torch.cumsum((~same).to(torch.int64), 0)])
     found = torch.zeros_like(order).scatter(0, order, ranks)
     return list(torch.split(found, [len(p) for p in parts]))
+
+
+def _same(ordered: torch.Tensor) -> torch.Tensor:
+    """Whether each element but the first equals the one before it, NaNs being equal."""
+    late, early = ordered[1:], ordered[:-1]
+    return (late == early) | (torch.isnan(late) & torch.isnan(early))
 
 
 def starts(ordered: torch.Tensor, equal_nan: bool) -> torch.Tensor:

@@ -31,6 +31,7 @@ _CONTINUOUS = {  # alpha and beta of Hyndman and Fan, The American Statistician 
     "median_unbiased": (1 / 3.0, 1 / 3.0),
     "normal_unbiased": (3 / 8.0, 3 / 8.0),
 }
+_DISCRETE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 _METHODS = (
     *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
     *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
@@ -169,7 +170,7 @@ def _read(ordered: torch.Tensor, at: torch.Tensor, lead: int) -> torch.Tensor:
     if at.dim() == lead:
         return select_rows(ordered.movedim(-1, 0), 0, at)
     shape = at.shape
-    flat = at.reshape(-1, *shape[lead:]).movedim(0, -1)
+    flat = at.reshape((-1, *shape[lead:])).movedim(0, -1)
     found = gather(ordered, -1, flat)
     return found.movedim(-1, 0).reshape(shape)
 
@@ -202,18 +203,21 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
         count = torch.sum(~torch.isnan(ordered), -1)
         if readable(count) and bool((count == 0).any()):
             warn("All-NaN slice encountered")
-        q = q.reshape(*q.shape, *(1,) * len(rest))
+        q = q.reshape((*q.shape, *(1,) * len(rest)))
         present = count.clamp(min=1)
         count = present.to(q.dtype) if q.dtype.is_floating_point else present
     position = _position(count, q, method)
     last = count - 1
-    if not position.dtype.is_floating_point and method != "averaged_inverted_cdf":
-        at = position.clamp(max=last) if isinstance(last, int) else torch.minimum(
-            position, last.to(torch.int64)
+    whole = not position.dtype.is_floating_point
+    if method in _DISCRETE or (whole and method == "linear"):
+        at = (
+            position.clamp(max=last)
+            if isinstance(last, int)
+            else torch.minimum(position, last.to(torch.int64))
         )
         result = _read(ordered, at, lead)
     else:
-        floor = torch.floor(position) if position.dtype.is_floating_point else position
+        floor = position if whole else torch.floor(position)
         top = position >= last
         low = torch.where(top, last, torch.where(position < 0, 0, floor)).to(torch.int64)
         high = torch.where(top | (position < 0), low, low + 1)
@@ -221,7 +225,7 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
         share = torch.where(top | (position < 0), torch.zeros_like(share), share)
         below, above = _read(ordered, low, lead), _read(ordered, high, lead)
         if share.dim() == lead:
-            share = share.reshape(*share.shape, *(1,) * len(rest))
+            share = share.reshape((*share.shape, *(1,) * len(rest)))
         result = _interpolate(below, above, share, weak)
     if inexact(a) and not skip_nan:
         nan = ordered[..., -1]

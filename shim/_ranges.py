@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from ._dtypes import TO_NUMPY, WIDER, Weak, result_type, torch_dtype
-from ._layout import checked_shape, constant, new_order
-from ._ndarray import ndarray, scalar_tensor
+from ._layout import checked_shape, constant, kind_of, new_order
+from ._ndarray import as_tensor, ndarray, scalar_tensor
 from ._normalize import Array, DType, Operand, Static, View, function
 from ._shapes import (
     concrete,
@@ -23,7 +23,7 @@ from ._shapes import (
 )
 from ._table import Kind
 from ._ufuncs import readable
-from ._unsigned import bits, cast, from_signed, to_signed
+from ._unsigned import bits, cast, from_signed, to_signed, unbits
 from ._views import broadcast_all, readonly_diagonal, reshaped
 
 # ranges
@@ -106,8 +106,8 @@ def _arange_dtype(start: Any, stop: Any, step: Any) -> np.dtype:
 
 
 def spaced(
-    start: torch.Tensor,
-    stop: torch.Tensor,
+    start: Operand,
+    stop: Operand,
     num: int,
     endpoint: bool,
     dtype: torch.dtype | None,
@@ -116,11 +116,11 @@ def spaced(
     """The samples of linspace and the step between them (NaN where there is none)."""
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    inexact = result_type(start.dtype, stop.dtype, float)
+    inexact = result_type(kind_of(start), kind_of(stop), float)
     dtype = inexact if dtype is None else dtype
     div = num - 1 if endpoint else num
     first, last = _inexact(start, inexact), _inexact(stop, inexact)
-    device = last.device if first.dim() < last.dim() else first.device
+    device = _device(start, stop)
     first, last = first.to(device), last.to(device)
     delta = last - first
     index = torch.arange(num, dtype=_real(inexact), device=device).to(inexact)
@@ -141,8 +141,17 @@ def spaced(
     return cast(y, dtype), step
 
 
-def _inexact(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return cast(t, dtype)
+def _inexact(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        return cast(value, dtype)
+    return scalar_tensor(value, dtype)
+
+
+def _device(*operands: Any) -> torch.device | None:
+    """Where the samples lie: with the first array that has dimensions, else with the first."""
+    tensors = [v for v in operands if isinstance(v, torch.Tensor)]
+    placed = [t for t in tensors if t.dim()] or tensors
+    return placed[0].device if placed else torch.get_default_device()
 
 
 def _real(dtype: torch.dtype) -> torch.dtype:
@@ -151,8 +160,8 @@ def _real(dtype: torch.dtype) -> torch.dtype:
 
 @function(scalar=False)
 def linspace(
-    start: Array,
-    stop: Array,
+    start: Operand,
+    stop: Operand,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
@@ -176,25 +185,25 @@ def linspace(
 
 
 def _logspaced(
-    start: torch.Tensor, stop: torch.Tensor, num: int, endpoint: bool, base: Any, axis: int
+    start: Any, stop: Any, num: int, endpoint: bool, base: Any, axis: int
 ) -> torch.Tensor:
     if isinstance(base, torch.Tensor) and base.dim():
+        start, stop = (v if isinstance(v, torch.Tensor) else as_tensor(v) for v in (start, stop))
+        place = _device(start, stop, base)
+        start, stop, base = start.to(place), stop.to(place), base.to(place)
         n = max(start.dim(), stop.dim(), base.dim())
         start, stop, base = (t[(None,) * (n - t.dim()) + (...,)] for t in (start, stop, base))
         base = base.unsqueeze(axis)
     y, _ = spaced(start, stop, num, endpoint, None, axis)
-    if isinstance(base, torch.Tensor):
-        dtype = result_type(base.dtype, y.dtype)
-    else:
-        dtype = result_type(base.kind if isinstance(base, Weak) else type(base), y.dtype)
+    dtype = result_type(kind_of(base), y.dtype)
     base = scalar_tensor(base, dtype).to(y.device)
     return torch.pow(base, cast(y, dtype))
 
 
 @function(scalar=False)
 def logspace(
-    start: Array,
-    stop: Array,
+    start: Operand,
+    stop: Operand,
     num: int = 50,
     endpoint: bool = True,
     base: Operand = 10.0,
@@ -222,7 +231,7 @@ def geomspace(
     for t in (start, stop):
         if readable(t) and bool((t == 0).any()):
             raise ValueError("Geometric sequence cannot include zero")
-    work = result_type(start.dtype, stop.dtype, float, *(() if dtype is None else (dtype,)))
+    work = result_type(start.dtype, stop.dtype, float, torch.float64 if dtype is None else dtype)
     first, last = cast(start, work), cast(stop, work)
     turn = torch.sgn(first)
     y = _logspaced(torch.log10(first / turn), torch.log10(last / turn), num, endpoint, 10.0, 0)
@@ -309,7 +318,7 @@ def vander(x: Array, N: Static = None, increasing: bool = False):
 
 
 def _with_diagonal(v: torch.Tensor, k: int) -> torch.Tensor:
-    return torch.diag_embed(bits(v), k).view(v.dtype)
+    return unbits(torch.diag_embed(bits(v), k), v.dtype)
 
 
 @function(scalar=False)

@@ -171,7 +171,7 @@ def _constant(value: Any, dtype: torch.dtype, like: torch.Tensor) -> torch.Tenso
 
 def _reorderable(name: str) -> bool:
     identity = BY_NAME[name].numpy.identity
-    return identity is not None or name in _ASSOCIATIVE or name == "lcm"
+    return identity is not None or name in _ASSOCIATIVE
 
 
 def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:

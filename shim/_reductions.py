@@ -20,8 +20,10 @@ from ._apply import (
     readable,
 )
 from ._dtypes import result_type
+from ._ndarray import ndarray
 from ._normalize import Array, DType, NoValue, Operand, Out, Static, function
 from ._reduce import normalize_axes, reduce_engine, result_size
+from ._ufuncs import UFUNCS
 from ._unsigned import cast, order_key
 
 
@@ -125,6 +127,8 @@ def count_nonzero(a: Array, axis: Static = None, *, keepdims: bool = False):
 def count_of(a: torch.Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
     """How many elements go into each result: an int, or with `where` an int64 tensor."""
     axes = normalize_axes(axis, a.dim())
+    if a.dim() == 0 and axis is not None:
+        axis_tuple(axis, 0)  # here NumPy accepts no axis of a 0-D array
     if where is NoValue or where is True:
         left = result_size(a, axes)
         if left:
@@ -247,7 +251,13 @@ def std(
     correction: Static = NoValue,
 ):
     """Standard deviation over `axis`: the root of `var`, with its dtype."""
-    variance = _var(a, axis, dtype, ddof, flag(keepdims), where, mean, correction)
+    return root(_var(a, axis, dtype, ddof, flag(keepdims), where, mean, correction))
+
+
+def root(variance: torch.Tensor) -> torch.Tensor:
+    """The square root in the same dtype; TypeError for an array of integers."""
+    if variance.dim() and not inexact(variance):
+        UFUNCS["sqrt"](ndarray(variance), out=ndarray(variance.clone()))
     return cast(call("sqrt", variance), variance.dtype)
 
 
@@ -269,7 +279,7 @@ def average(
     keepdims = flag(keepdims)
     if weights is None:
         avg = mean_of(a, axis, None, keepdims)
-        scale = torch.full_like(avg, a.numel() / avg.numel() if avg.numel() else np.nan)
+        scale = torch.full_like(avg, a.numel() / avg.numel())  # divides by zero as NumPy does
     else:
         weights = _fit_weights(a, weights, axis)
         kinds = (a.dtype, weights.dtype, *(() if inexact(a) else (torch.float64,)))
@@ -347,4 +357,3 @@ def argmax(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static =
 def argmin(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static = NoValue):
     """Index of the first smallest element along `axis` (None: of the flat array): int64."""
     return arg_extremum(a, axis, flag(keepdims), False)
-

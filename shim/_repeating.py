@@ -11,7 +11,7 @@ from ._dtypes import Weak
 from ._layout import constant
 from ._ndarray import ndarray
 from ._normalize import Array, Raw, Static, View, function
-from ._shapes import concrete, copied, normalize_axes, normalize_axis, shape_tuple, sliced
+from ._shapes import concrete, copied, gathered, normalize_axes, normalize_axis, shape_tuple, sliced
 from ._table import Kind
 from ._views import at_least
 
@@ -45,7 +45,7 @@ def repeat(a: Array, repeats: Raw, axis: Static = None):
         return ndarray(t.repeat_interleave(repeats, axis))
     numbered = np.arange(n).reshape([-1 if d == axis else 1 for d in range(t.dim())])
     order = np.repeat(numbered, repeats, axis).ravel()
-    return ndarray(t.index_select(axis, constant(order, t.device)))
+    return ndarray(gathered(t, axis, constant(order, t.device)))
 
 
 @function(scalar=False)

@@ -16,20 +16,27 @@ from ._apply import (
     operand_tensor,
     readable,
     select_rows,
+    together,
     write,
 )
 from ._dtypes import TO_NUMPY, Weak, result_type
 from ._ndarray import scalar_tensor
 from ._normalize import Array, Arrays, Operand, Operands, Out, Static, View, function
 from ._reduce import shape_text
-from ._sorting import nonzero_mask, positions
+from ._sorting import nonzero_mask, positions, refuse_scalar
 from ._table import Kind
-from ._unsigned import bits, cast
+from ._unsigned import bits, cast, unbits
 
 
-def promoted(*operands: Any, device: Any = None) -> list[torch.Tensor]:
-    """Operands as tensors of their common dtype, Python numbers promoting weakly."""
+def promoted(*operands: Any, device: Any = None, wrap: bool = False) -> list[torch.Tensor]:
+    """Operands as tensors of their common dtype, Python numbers promoting weakly.
+
+    wrap: Python ints that do not fit wrap round, instead of an OverflowError.
+    """
     dtype = result_type(*(_kind(o) for o in operands))
+    if wrap:
+        operands = tuple(operand_tensor(o) for o in operands)
+    operands = together(*operands)
     return [
         cast(o, dtype) if isinstance(o, torch.Tensor) else scalar_tensor(o, dtype).to(device)
         for o in operands
@@ -48,20 +55,16 @@ def _kind(o: Any) -> Any:
 def where(condition: Array, x: Operand | None = None, y: Operand | None = None, /):
     """Elements of `x` where the condition holds, else of `y`: an array of their common dtype.
 
-    With the condition alone: the indices where it holds, as `nonzero`. ValueError for two arguments.
+    With the condition alone: the indices where it holds, as `nonzero`. ValueError for `x` alone.
     """
     if (x is None) != (y is None):
         raise ValueError("either both or neither of x and y should be given")
     mask = nonzero_mask(condition)
     if x is None:
-        if condition.dim() == 0:
-            raise ValueError(
-                "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
-                "instead."
-            )
+        refuse_scalar(condition)
         return positions(mask)
-    a, b = promoted(x, y, device=mask.device)
-    return choose_by(*broadcast(mask, a, b))
+    a, b = promoted(x, y, device=mask.device, wrap=True)
+    return choose_by(*broadcast(mask, a, b, ufunc=True))
 
 
 @function(kind=Kind.DATA)
@@ -122,10 +125,10 @@ def check_mode(mode: Any) -> str:
 
 def in_bounds(index: torch.Tensor, n: int, mode: str, axis: int) -> torch.Tensor:
     """Indices brought into range by `mode`: int64. IndexError where data may be looked at."""
-    if index.dtype.is_floating_point or index.dtype.is_complex or index.dtype is torch.uint64:
+    if index.dtype.is_floating_point or index.dtype.is_complex:
         raise TypeError(
             f"Cannot cast array data from {TO_NUMPY[index.dtype]!r} to dtype('int64') according "
-            "to the rule 'safe'"
+            "to the rule 'same_kind'"
         )
     index = index.to(torch.int64)
     if n == 0:
@@ -151,13 +154,11 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
     else:
         a = a.reshape(1) if a.dim() == 0 else a
         axis = axis_index(axis, a.dim())
-    return select_rows(a, axis, in_bounds(indices, a.shape[axis], mode, axis))
+    return select_rows(a, axis, in_bounds(indices, a.shape[axis], mode, axis).to(a.device))
 
 
 @function(method=True)
-def take(
-    a: Array, indices: Array, axis: Static = None, out: Out = None, mode: Static = "raise"
-):
+def take(a: Array, indices: Array, axis: Static = None, out: Out = None, mode: Static = "raise"):
     """Elements at `indices` along `axis` (None: of the flat array).
 
     mode: "raise", "wrap" or "clip" for indices outside. IndexError.
@@ -183,9 +184,9 @@ def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise")
         index = torch.remainder(index, n)
     elif readable(index) and bool(((index < 0) | (index >= n)).any()):
         raise ValueError("invalid entry in choice array")
-    index, *options = broadcast(index, *options)
+    *options, index = broadcast(*options, index)
     stacked = torch.stack([bits(o) for o in options])
-    return stacked.gather(0, index.unsqueeze(0)).squeeze(0).view(options[0].dtype)
+    return unbits(stacked.gather(0, index.unsqueeze(0)).squeeze(0), options[0].dtype)
 
 
 def _check_along(ndim: int, indices: torch.Tensor) -> None:
@@ -222,6 +223,7 @@ def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
         arr, axis = arr.reshape(-1), 0
     else:
         axis = axis_index(axis, arr.dim())
+    arr, indices = together(arr, indices)
     _check_along(arr.dim(), indices)
     index, base = _aligned(arr.shape, indices, axis)
     return gather(arr.expand(base), axis, index)
@@ -235,6 +237,8 @@ def put_along_axis(arr: View, indices: Array, values: Array, axis: Static) -> No
     if axis is None:
         if indices.dim() != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
+        if arr._flip or not t.is_contiguous():
+            raise ValueError("assignment destination is read-only")  # NumPy writes to a copy then
         t, axis = t.reshape(-1), 0
     else:
         axis = axis_index(axis, t.dim())
@@ -256,14 +260,14 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
     """A copy with values set along `dim`; of repeated places the last wins."""
     n = index.shape[dim]
     if n < 2 or index.numel() == 0:
-        return torch.scatter(bits(t), dim, index, bits(values)).view(t.dtype)
+        return unbits(torch.scatter(bits(t), dim, index, bits(values)), t.dtype)
     turn = [1] * index.dim()
     turn[dim] = n
     order = torch.arange(n, device=t.device).reshape(turn).expand(index.shape)
     last = torch.full(t.shape, -1, dtype=torch.int64, device=t.device)
     last = last.scatter_reduce(dim, index, order, "amax")
     fresh = torch.gather(bits(values).expand(index.shape), dim, last.gather(dim, index))
-    return torch.scatter(bits(t), dim, index, fresh).view(t.dtype)
+    return unbits(torch.scatter(bits(t), dim, index, fresh), t.dtype)
 
 
 @function()
@@ -329,15 +333,12 @@ def place(arr: View, mask: Array, vals: Array) -> None:
 
 
 @function()
-def copyto(
-    dst: View, src: Operand, casting: Static = "same_kind", where: Operand = True
-) -> None:
+def copyto(dst: View, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
     """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
     target = dst._t.dtype
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         raise ValueError(
-            "casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe' "
-            f"(got {casting!r})"
+            f"casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe' (got {casting!r})"
         )
     if isinstance(src, torch.Tensor):
         value, given = src, TO_NUMPY[src.dtype]
@@ -381,4 +382,3 @@ def copyto(
             f"{shape_text(dst.shape)}"
         ) from None
     write(dst, choose_by(mask, full, dst.tensor))
-

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from . import _order
-from ._apply import axis_index, is_nan, join, kind_of, need_data, select_rows
+from ._apply import axis_index, is_nan, join, kind_of, need_data, select_rows, together
 from ._dtypes import result_type
 from ._normalize import Array, Static, function
 from ._table import Kind
@@ -66,7 +66,7 @@ class _UniqueRows(_Unique):
         self.values = select_rows(ordered, 0, self.begins)
 
 
-@function(kind=Kind.DATA)
+@function(kind=Kind.DATA, scalar=False)
 def unique(
     ar: Array,
     return_index: bool = False,
@@ -112,28 +112,28 @@ _CountsResult = _result_class("unique_counts")
 _InverseResult = _result_class("unique_inverse")
 
 
-@function(kind=Kind.DATA)
+@function(kind=Kind.DATA, scalar=False)
 def unique_all(x: Array):
     """Distinct values, first indices, inverse and counts: NumPy's named tuple. Each NaN counts."""
     found = _Unique(x.reshape(-1), False)
     return _AllResult(found.values, found.index, found.inverse.reshape(x.shape), found.counts)
 
 
-@function(kind=Kind.DATA)
+@function(kind=Kind.DATA, scalar=False)
 def unique_counts(x: Array):
     """Distinct values and how often each appears: NumPy's named tuple. Each NaN counts."""
     found = _Unique(x.reshape(-1), False)
     return _CountsResult(found.values, found.counts)
 
 
-@function(kind=Kind.DATA)
+@function(kind=Kind.DATA, scalar=False)
 def unique_inverse(x: Array):
     """Distinct values and which of them each element is: NumPy's named tuple. Each NaN counts."""
     found = _Unique(x.reshape(-1), False)
     return _InverseResult(found.values, found.inverse.reshape(x.shape))
 
 
-@function(kind=Kind.DATA)
+@function(kind=Kind.DATA, scalar=False)
 def unique_values(x: Array):
     """Distinct values in order. Each NaN counts."""
     return _Unique(x.reshape(-1), False).values
@@ -145,7 +145,7 @@ def unique_values(x: Array):
 def _both(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Both flat and of their common dtype."""
     dtype = result_type(a.dtype, b.dtype)
-    return cast(a.reshape(-1), dtype), cast(b.reshape(-1), dtype)
+    return tuple(together(cast(a.reshape(-1), dtype), cast(b.reshape(-1), dtype)))
 
 
 @function(kind=Kind.DATA)
@@ -155,9 +155,7 @@ def union1d(ar1: Array, ar2: Array):
 
 
 @function(kind=Kind.DATA)
-def intersect1d(
-    ar1: Array, ar2: Array, assume_unique: bool = False, return_indices: bool = False
-):
+def intersect1d(ar1: Array, ar2: Array, assume_unique: bool = False, return_indices: bool = False):
     """Values that both have, in order: 1-D; also their first indices when asked."""
     need_data(ar1, ar2)
     a, b = _both(ar1, ar2)
@@ -208,7 +206,7 @@ def _among(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if b.numel() == 0:
         return torch.zeros(a.shape, dtype=torch.bool, device=a.device)
     dtype = result_type(a.dtype, b.dtype)
-    a, b = cast(a, dtype), cast(b, dtype)
+    a, b = together(cast(a, dtype), cast(b, dtype))
     base, wanted = _order.common_ranks(b, a.reshape(-1))
     base = torch.sort(base).values
     at = torch.searchsorted(base, wanted.contiguous()).clamp(max=len(base) - 1)
@@ -237,5 +235,3 @@ def isin(
         )
     found = _among(element, test_elements.reshape(-1))
     return ~found if invert else found
-
-

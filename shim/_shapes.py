@@ -11,7 +11,7 @@ import torch
 
 from ._dtypes import DataDependent, NotSupported, Weak
 from ._ndarray import ndarray, to_numpy, view_of
-from ._unsigned import flip
+from ._unsigned import bits, flip
 
 normalize_axis = np.lib.array_utils.normalize_axis_index
 normalize_axes = np.lib.array_utils.normalize_axis_tuple
@@ -33,6 +33,8 @@ def shape_tuple(shape: Any) -> tuple:
             return (operator.index(shape),)
         except TypeError:  # an array of one dimension
             pass
+    if not hasattr(shape, "__iter__"):
+        np.empty(shape, np.bool_)  # NumPy's word on it
     return tuple(map(size, shape))
 
 
@@ -99,6 +101,22 @@ def memory_order(a: ndarray, order: str | None) -> tuple[int, ...]:
     return tuple(range(n))
 
 
+def walking_order(a: ndarray) -> tuple[int, ...]:
+    """The axes from slowest to fastest as NumPy walks them for order K: broadcast axes stay."""
+    stride = a._t.stride()
+    fastest_first: list[int] = []
+    for axis in reversed_axes(a._t.dim()):
+        place = len(fastest_first)
+        for k in range(len(fastest_first) - 1, -1, -1):
+            other = stride[fastest_first[k]]
+            if stride[axis] and other:
+                if other <= stride[axis]:
+                    break
+                place = k
+        fastest_first.insert(place, axis)
+    return tuple(reversed(fastest_first))
+
+
 def checked_order(order: str) -> str:
     """An order in upper case; NumPy's error for what is none."""
     if order in ("C", "F", "A", "K"):
@@ -127,11 +145,10 @@ def copied(a: ndarray, order: str | None = "K") -> torch.Tensor:
 
 
 def viewed(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
-    """The array on `t`, a view of `a`; 0-D views of a NumPy scalar are NumPy scalars."""
-    view = view_of(a, t, tuple(d for d in flip if t.shape[d] != 1))
-    if a._scalar and t.dim() == 0:
-        view._scalar = True
-    return view
+    """The array on `t`, a view of `a`. Of a NumPy scalar: a NumPy scalar, or an array of its own."""
+    if a._scalar:
+        return ndarray(t.clone(), (), t.dim() == 0)
+    return view_of(a, t, tuple(d for d in flip if t.shape[d] != 1))
 
 
 def permuted(a: ndarray, axes: tuple[int, ...]) -> ndarray:
@@ -155,6 +172,18 @@ def selected(a: ndarray, axis: int, index: int) -> ndarray:
     if t.dim() == 0:
         return ndarray(t.clone(), (), True)
     return viewed(a, t, tuple(d - (d > axis) for d in a._flip if d != axis))
+
+
+def one_device(tensors: list) -> list:
+    """The tensors on one device: numbers and lists, made in host memory, join the arrays."""
+    first = tensors[0].device
+    device = next((t.device for t in tensors if t.device.type != "cpu"), first)
+    return [t if t.device == device else t.to(device) for t in tensors]
+
+
+def gathered(t: torch.Tensor, axis: int, index: torch.Tensor) -> torch.Tensor:
+    """torch.index_select for every dtype."""
+    return bits(t).index_select(axis, index).view(t.dtype)
 
 
 def target_device(device: Any) -> torch.device | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import _order
-from ._apply import axis_index, check_writeable, need_data, readable, select_rows, write
-from ._dtypes import result_type
+from ._apply import axis_index, check_writeable, need_data, readable, select_rows, together, write
+from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, Arrays, Static, View, function
 from ._table import Kind
 from ._unsigned import bits, cast
@@ -20,9 +21,7 @@ def _check_sort(kind: Any, order: Any, stable: Any) -> None:
             "`kind` and keyword parameters can't be provided at the same time. Use only one of "
             "them."
         )
-    if kind is not None and not (
-        isinstance(kind, str) and kind[:1].lower() in tuple("qhsm")
-    ):
+    if kind is not None and not (isinstance(kind, str) and kind[:1].lower() in tuple("qhsm")):
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
     _check_order(order)
 
@@ -156,7 +155,7 @@ def searchsorted(a: Array, v: Array, side: Static = "left", sorter: Array | None
         index = sorter.to(torch.int64)
         a = select_rows(a, 0, torch.where(index < 0, index + len(a), index))
     dtype = result_type(a.dtype, v.dtype)
-    return _order.search(cast(a, dtype), cast(v, dtype), right)
+    return _order.search(*together(cast(a, dtype), cast(v, dtype)), right)
 
 
 _SHALLOW = "object of too small depth for desired array"
@@ -176,14 +175,16 @@ def positions(mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return tuple(torch.nonzero(mask, as_tuple=True))
 
 
+def refuse_scalar(a: torch.Tensor) -> None:
+    """ValueError, NumPy's own, for a 0-D tensor."""
+    if a.dim() == 0:
+        np.nonzero(np.zeros((), TO_NUMPY[a.dtype]))
+
+
 @function(kind=Kind.DATA, method=True)
 def nonzero(a: Array):
     """Indices of the elements that are not zero, one int64 array for each axis: a tuple."""
-    if a.dim() == 0:
-        raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
-            "instead."
-        )
+    refuse_scalar(a)
     return positions(nonzero_mask(a))
 
 
@@ -201,5 +202,3 @@ def argwhere(a: Array):
     if mask.dim() == 0:
         return torch.zeros((int(mask), 0), dtype=torch.int64, device=a.device)
     return torch.nonzero(mask)
-
-

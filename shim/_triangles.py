@@ -15,7 +15,7 @@ from ._ranges import offsets
 from ._shapes import concrete
 from ._table import Kind
 from ._ufuncs import readable
-from ._unsigned import cast, to_signed
+from ._unsigned import bits, cast, flip, to_signed
 from ._views import diagonal_of, reshaped
 
 
@@ -117,7 +117,7 @@ def fill_diagonal(a: View, val: Operand, wrap: bool = False):
     if a.ndim == 2 and not (wrap and a.shape[0] > a.shape[1] + 1):
         target = diagonal_of(a, 0, 0, 1)
         line = _cycled(values, target.shape[0])
-        target._t.copy_(torch.flip(line, (0,)) if target._flip and line.dim() else line)
+        target._t.copy_(flip(line, (0,)) if target._flip and line.dim() else line)
         return None
     if a.ndim == 2:
         flat = torch.arange(0, t.numel(), a.shape[1] + 1, device=t.device)
@@ -133,7 +133,7 @@ def fill_diagonal(a: View, val: Operand, wrap: bool = False):
     changed = torch.zeros(t.numel(), dtype=torch.bool, device=t.device).index_fill(0, index, True)
     spread = torch.zeros(t.numel(), dtype=torch.int64, device=t.device)
     spread = spread.index_copy(0, index, torch.arange(count, device=t.device))
-    new = line.index_select(0, spread).reshape(t.shape) if count else t
+    new = bits(line).index_select(0, spread).view(t.dtype).reshape(t.shape) if count else t
     t.copy_(torch.where(changed.reshape(t.shape), new, t))
     return None
 

@@ -22,6 +22,11 @@ def bits(t: torch.Tensor) -> torch.Tensor:
     return t if signed is None else t.view(signed)
 
 
+def unbits(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Back from `bits`. (`t.view(t.dtype)` is no way to leave others alone: it drops gradients.)"""
+    return t if t.dtype is dtype else t.view(dtype)
+
+
 def to_signed(t: torch.Tensor) -> torch.Tensor:
     """uint16 -> int32, uint32 -> int64 by value, uint64 -> int64 by bits; others as they are."""
     if t.dtype is torch.uint64:

@@ -47,7 +47,7 @@ def _clip(a: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
     if high is None:
         return call("maximum", a, low)
     a, low, high = promoted(a, low, high, device=a.device)
-    a, low, high = broadcast(a, low, high)
+    a, low, high = broadcast(a, low, high, ufunc=True)
     kinds = (a.dtype, a.dtype)
     return loop("minimum", kinds, kinds[:1])(loop("maximum", kinds, kinds[:1])(a, low), high)
 
@@ -110,6 +110,7 @@ def _round(a: torch.Tensor, decimals: int) -> torch.Tensor:
     if a.dtype.is_complex:
         return torch.complex(_round(a.real, decimals), _round(a.imag, decimals))
     if a.dtype is torch.bool:
+        np.round(np.zeros(1, bool), decimals)  # TypeError, NumPy's own, unless 0
         return cast(a, torch.float16)
     if not inexact(a):
         if decimals >= 0:
@@ -169,7 +170,7 @@ def angle(z: Array, deg: bool = False):
     if z.dtype.is_complex:
         result = torch.atan2(z.imag, z.real)
     else:
-        result = call("arctan2", torch.zeros((), dtype=z.dtype, device=z.device), z)
+        result = call("arctan2", 0, z)
     return call("multiply", result, 180 / np.pi) if deg else result
 
 
@@ -245,7 +246,9 @@ def i0(x: Array):
 
 
 @function()
-def unwrap(p: Array, discont: Operand | None = None, axis: Static = -1, *, period: Operand = 2 * np.pi):
+def unwrap(
+    p: Array, discont: Operand | None = None, axis: Static = -1, *, period: Operand = 2 * np.pi
+):
     """Jumps along `axis` of more than `discont` made smaller by multiples of `period`."""
     axis = axis_index(axis, p.dim())
     step = _difference(p, axis)
@@ -288,5 +291,3 @@ def _scaled(value: Any, factor: float) -> Any:
     if isinstance(value, NUMBERS):
         return value * factor
     return call("multiply", value, factor)
-
-

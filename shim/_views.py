@@ -28,6 +28,7 @@ from ._shapes import (
     sliced,
     stand_in,
     viewed,
+    walking_order,
 )
 
 # reshape
@@ -48,7 +49,7 @@ def reshaped(a: ndarray, shape: tuple, order: str = "C", copy: bool | None = Non
         turned = reshaped(permuted(a, reversed_axes(a._t.dim())), shape[::-1], "C", copy)
         return permuted_like(turned, reversed_axes(len(shape)))
     if copy is True:
-        return ndarray(copied(a, "C").view(shape))
+        return ndarray(copied(a, "C").view(shape), (), a._scalar and not shape)
     t = a._t
     if a._flip:
         try:
@@ -116,7 +117,7 @@ def _reshape_method(self: View, /, *shape: Static, order: str = "C", copy: Stati
 @function(method=True, scalar=False)
 def ravel(a: View, order: str = "C"):
     """The elements in one dimension: a view of a contiguous array, else a copy."""
-    axes = memory_order(a, order)
+    axes = walking_order(a) if order == "K" else memory_order(a, order)
     b = a if axes == tuple(range(len(axes))) else permuted(a, axes)
     if is_c_contiguous(b):
         return viewed(a, b._t.view(-1) if b._t.numel() else b._t.reshape(-1))
@@ -294,10 +295,11 @@ def atleast_3d(*arys: View):
 
 
 def _expanded_to(a: ndarray, shape: tuple) -> ndarray:
+    if a._scalar:
+        a = ndarray(a._t.clone())
     lead = len(shape) - a._t.dim()
     backwards = tuple(d + lead for d in a._flip if a._t.shape[d] == shape[d + lead])
-    view = view_of(a, a._t.expand(shape), backwards)
-    return view
+    return view_of(a, a._t.expand(shape), backwards)
 
 
 @function(scalar=False)

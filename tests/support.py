@@ -146,6 +146,7 @@ def observe(f: Callable, args: tuple, kwargs: dict) -> Seen:
     ):
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="numpy")
         warnings.filterwarnings("ignore", category=np.exceptions.ComplexWarning)
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="torch")
         warnings.filterwarnings("ignore", "(Mean of empty|Degrees of freedom|All-NaN)")
         try:
             result = f(*args, **kwargs)
@@ -285,7 +286,7 @@ def compare(got: Seen, want: Seen, rtol: float | None = None, alias: bool = True
     if want.error is not None:
         assert got.error is not None, f"gives {got.result!r}, NumPy raises {want.error!r}"
         assert type(got.error) is type(want.error), f"{got.error!r}, NumPy has {want.error!r}"
-        assert str(got.error) == str(want.error)
+        assert str(got.error) == str(want.error), f"{got.error!r}, NumPy has {want.error!r}"
     else:
         same(got.result, want.result, "result", rtol)
     for i, (g, w) in enumerate(zip(got.args, want.args, strict=True)):

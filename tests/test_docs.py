@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import re
 import types
 from pathlib import Path
@@ -45,6 +47,24 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             except Exception as e:
                 e.add_note(f"in the block at {page.name}:{line}")
                 raise
+
+
+def documented() -> list[str]:
+    """Modules with examples in their docstrings."""
+    found = []
+    for path in sorted((ROOT / "np_compile").rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found.append(".".join(p for p in parts if p != "__init__"))
+    return found
+
+
+@pytest.mark.parametrize("name", documented())
+def test_docstrings_run(name: str) -> None:
+    with config.patch(backend="eager"):
+        failures, tests = doctest.testmod(importlib.import_module(name))
+    assert tests > 0
+    assert failures == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -92,5 +112,7 @@ def test_each_setting_is_in_the_guide() -> None:
 def test_each_public_name_is_in_the_guide() -> None:
     text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
     for name in np_compile.__all__:
-        if not name.startswith("__") and not isinstance(getattr(np_compile, name), types.ModuleType):
+        if not name.startswith("__") and not isinstance(
+            getattr(np_compile, name), types.ModuleType
+        ):
             assert name in text

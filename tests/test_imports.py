@@ -1,4 +1,4 @@
-"""Imports point one way: the table below is the architecture, and every source file is held to it."""
+"""Imports point one way: the table below says which, and every source file is held to it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# part -> the parts that it may import. `tape` (the data structure of a recording) and `log` (its texts)
-# are modules of capture/ and tools/ that stand below the packages they lie in.
+# part -> the parts that it may import. `tape` (the data structure of a recording) and `log` (its
+# texts) are modules of capture/ and tools/ that stand below the packages they lie in.
 ALLOWED: dict[str, set[str]] = {
     "shim": set(),
     "errors": set(),

@@ -22,13 +22,14 @@ _PLAIN = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.generic, np.dtype, range,
 )  # fmt: skip
 
+_CONTAINERS = (list, tuple, dict, set, frozenset, bytearray, np.ndarray, BaseException)
+
 
 def _is_record(x: Any) -> bool:
     """Whether x is an instance of a user's class, with attributes to look at."""
     return (
         hasattr(x, "__dict__")
-        and not isinstance(x, (*_PLAIN, torch.nn.Module, torch.Tensor))
-        and not callable(x)
+        and not isinstance(x, (*_PLAIN, *_CONTAINERS, torch.nn.Module, torch.Tensor))
         and _origin(type(x)) == "user"
     )
 

@@ -20,6 +20,7 @@ Slots of a stand-in, all with class defaults so that making one costs little:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -194,7 +195,8 @@ class Array:
             raise TypeError("iteration over a 0-d array")
         if len(shape) == 1 and self._c.immediate:
             return iter(self._c.real(self, "iterates over the elements of an array"))
-        return self._c.rows(self)
+        frame = sys._getframe(1)
+        return self._c.rows(self, (frame.f_code, frame.f_lasti))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
@@ -215,6 +217,24 @@ class Array:
 
     def __index__(self) -> int:
         return self._c.real(self, "an array's value as an index or a size").__index__()
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._c.real(self, "reads an array's memory"))
+
+    def __buffer__(self, flags: int) -> memoryview:  # from Python 3.12 on
+        return memoryview(self._c.real(self, "reads an array's memory"))
+
+    def item(self, *args: Any) -> Any:
+        """As in NumPy; the value is needed."""
+        return self._c.real(self, "item() needs the value of an array").item(*args)
+
+    def tolist(self) -> Any:
+        """As in NumPy; the values are needed."""
+        return self._c.real(self, "tolist() needs the values of an array").tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """As in NumPy; the values are needed."""
+        return self._c.real(self, "tobytes() needs the values of an array").tobytes(order)
 
     def __repr__(self) -> str:
         return repr(self._c.real(self, "shows an array as text"))
@@ -303,17 +323,17 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
         elif kind is float:
             key = (row, FLOAT, self._i) if reverse else (row, self._i, FLOAT)
             node = seg.node.next.get(key)
-            if node is not None:
+            if node is not None and not node.special:
                 seg.floats.append(other)
         elif kind is int and _INT64_MIN <= other <= _INT64_MAX:
             key = (row, INT, self._i) if reverse else (row, self._i, INT)
             node = seg.node.next.get(key)
-            if node is not None:
+            if node is not None and not node.special:
                 seg.ints.append(other)
         else:
             node = None
         if node is None or node.special:
-            if operator and (other is None or isinstance(other, (str, bytes, dict, set))):
+            if operator and kind is not Array and getattr(kind, "__array_ufunc__", 0) is None:
                 return NotImplemented
             return c.call(row, (other, self) if reverse else (self, other), {})
         seg.node = node

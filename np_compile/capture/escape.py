@@ -20,6 +20,8 @@ def replace_escaped(capture: Any) -> None:
         return
     survivors = [a for a in _stand_ins(capture) if type(a) is Array]
     for a in survivors:
+        if not capture.has_data(a):  # the segment that would have made it has failed
+            continue
         real = capture.outside(a)
         for holder in gc.get_referrers(a):
             if holder is not survivors and not isinstance(holder, types.FrameType):

@@ -291,11 +291,13 @@ class Capture:
         """One NumPy call: recorded, or run at once where it cannot be."""
         if self.plain:
             return self.through_numpy(name, args, kwargs, None)
+        self._admit(args)
+        if kwargs:
+            self._admit(kwargs.values())
         seg = self.seg
         marks = len(seg.floats), len(seg.ints)
         try:
             key = self._key(name, args, kwargs)
-            seg = self.seg
             node = seg.node.next.get(key)
             if node is None or node.special:
                 self._rewind(marks)
@@ -368,14 +370,29 @@ class Capture:
         del seg.floats[marks[0] :]
         del seg.ints[marks[1] :]
 
+    def _admit(self, args: Any) -> None:
+        """Have every stand-in among the arguments enter the segment.
+
+        Before the call's own parameters are noted: a view enters by a call of its own, with its own.
+        """
+        for v in args:
+            kind = type(v)
+            if kind is Array:
+                if v._s is not self.seg:
+                    self.enter(v)
+            elif kind is tuple or kind is list:
+                self._admit(v)
+            elif kind is dict:
+                self._admit(v.values())
+
     def _key(self, name: str, args: tuple, kwargs: dict) -> tuple:
         seg = self.seg
         if name == "ndarray.__getitem__" or name == "ndarray.__setitem__":
             a, index = args[0], args[1]
-            if a._s is not seg:
-                self.enter(a)
+            mark = len(seg.ints)
             piece = slices_piece(seg.ints, a._v.shape, index)
             if piece is None:
+                del seg.ints[mark:]
                 piece = encode_index(self, a.shape, index)
                 if piece is None:
                     raise Unrecordable("an index for NumPy to judge")
@@ -387,8 +404,6 @@ class Capture:
         pieces = [name]
         for i, v in enumerate(args):
             if type(v) is Array:
-                if v._s is not seg:
-                    self.enter(v)
                 pieces.append(v._i)
             else:
                 pieces.append(encode(self, v, data[i] if i < last else data[last]))
@@ -408,6 +423,8 @@ class Capture:
 
     def _step(self, name: str, args: tuple, kwargs: dict) -> Node:
         """The node of a call after the present one; made, with its results' shapes, if new."""
+        self._admit(args)
+        self._admit(kwargs.values())
         marks = len(self.seg.floats), len(self.seg.ints)
         key = self._key(name, args, kwargs)
         seg = self.seg
@@ -568,21 +585,15 @@ class Capture:
             self.listener("break", reason, user_line())
         if self.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
             where = user_line()
-            self.seg = Segment(self.root)
             raise GraphBreak(
                 f"fullgraph=True, but {reason.text}\n  at {where}\n"
                 "  Remedy: compute it with NumPy calls that need no value in Python, or drop "
                 "fullgraph=True: the function then runs in several compiled segments."
             )
-        if node.count == 0:
-            self.seg = Segment(self.root)
-            seg.values.clear()
-            seg.inputs.clear()
-            return
-        live = _live_roots(seg.values)
+        self.seg = Segment(self.root)
+        live = _live_roots(seg.values) if node.count else ()
         if not live and not any(a._w is seg for a in seg.inputs):
-            self.seg = Segment(self.root)  # nothing of it can be seen any more
-            seg.values.clear()
+            seg.values.clear()  # nothing of it can be seen any more
             seg.inputs.clear()
             return
         variants = node.programs.get(live)
@@ -593,7 +604,6 @@ class Capture:
         program = variants.programs.get(key)
         if program is None:
             program = self._compile(seg, live, variants, grad)
-        self.seg = Segment(self.root)
         try:
             outputs = program.run(seg.inputs, seg.floats, seg.ints)
         except Exception as e:
@@ -657,6 +667,13 @@ class Capture:
             if a._dirty:
                 self.real(a, None)
 
+    def has_data(self, a: Array) -> bool:
+        """Whether the data of a stand-in are there, or will be at the next cut."""
+        root = a if a._root is None else a._root
+        return not (root._t is None and root._np is None and root._host is None) or (
+            root._s is self.seg
+        )
+
     def outside(self, a: Array) -> Any:
         """What the caller gets for a stand-in: a NumPy array or scalar, or a tensor."""
         return self.tensor(a, None) if self.tensors else self.real(a, None)
@@ -669,7 +686,7 @@ class Capture:
         work = node.count + node.elements / 2000
         if work >= config.plain_work or not self.immediate:
             return
-        runs = self.runs[node] = self.runs.get(node, 0) + 1
+        runs = self.runs[node, site] = self.runs.get((node, site), 0) + 1
         known = self.options.plain_loops
         if runs < (1 if site in known else config.plain_runs):
             return
@@ -863,11 +880,11 @@ class Capture:
             return self.foreign(getattr(function, "_implementation", function), args, kwargs, why)
         return self.call(name, tuple(args), dict(kwargs))
 
-    def rows(self, a: Array) -> Iterator:
-        """Iterate over the first axis."""
+    def rows(self, a: Array, site: Any) -> Iterator:
+        """Iterate over the first axis, in a loop that `site` identifies."""
         from .loops import marked
 
-        for i in marked(range(len(a)), a._c.options):
+        for i in marked(range(len(a)), site):
             yield a[i]
 
     def reshape_in_place(self, a: Array, shape: Any) -> None:

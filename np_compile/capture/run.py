@@ -28,6 +28,9 @@ def run(
     exchange = Exchange(capture)
     before = getattr(recorder._local, "capture", None)
     recorder._local.capture = capture
+    f: Any = None
+    given_args: Any = None
+    given_kwargs: Any = None
     try:
         f = substitution.function(function)
         substitution.enter()
@@ -62,15 +65,9 @@ def run(
 
 def _deliver(capture: Capture, error: BaseException) -> None:
     """An exception leaves the function: what was recorded before it still happens."""
-    if not capture.fullgraph or capture.seg.node.count:
-        try:
-            capture.fullgraph, fullgraph = False, capture.fullgraph
-            capture.cut(_END)
-        except Exception:
-            if fullgraph:
-                return
-            raise
-        finally:
-            capture.fullgraph = fullgraph
+    capture.fullgraph = False
+    capture.cut(_END)
     if any(type(a) is Array for a in error.args):
-        error.args = tuple(capture.real(a, _END) if type(a) is Array else a for a in error.args)
+        error.args = tuple(
+            capture.outside(a) if type(a) is Array else a for a in error.args
+        )

@@ -361,3 +361,11 @@ def test_any_index(data):
     theirs[index] = value
     mine[ours] = to_shim(value)
     assert_same(mine, theirs, context=(shape, index))
+
+
+def test_gradients_of_reading():
+    t = torch.arange(6.0, dtype=torch.float64).reshape(2, 3).requires_grad_()
+    for index in (0, (1, 2), [1, 0, 1], (slice(None), [2, 0]), (slice(None, None, -1), 1)):
+        assert torch.autograd.gradcheck(lambda v, i=index: shim.from_tensor(v)[i].tensor, t)
+    mask = shim.from_numpy(np.array([True, False]))
+    assert torch.autograd.gradcheck(lambda v: shim.from_tensor(v)[mask].tensor, t)

@@ -1,0 +1,122 @@
+"""Attributes of ndarray: real, imag, T, flat, flags and their setters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import NotSupported
+from ._flags import flagsobj, flatiter
+from ._index import setitem
+from ._ndarray import ndarray, to_numpy, view_of
+from ._table import Kind, Row, add_row
+
+
+def real(self: ndarray) -> ndarray:
+    """The real part: a view of a complex array, a real array itself."""
+    if not self._t.dtype.is_complex:
+        return self
+    part = self._t.resolve_conj().real
+    return ndarray(part.clone(), (), True) if self._scalar else view_of(self, part, self._flip)
+
+
+def imag(self: ndarray) -> ndarray:
+    """The imaginary part: a view of a complex array, read-only zeros for a real one."""
+    if self._t.dtype.is_complex:
+        part = self._t.resolve_conj().imag
+        return ndarray(part.clone(), (), True) if self._scalar else view_of(self, part, self._flip)
+    zeros = ndarray(torch.zeros_like(self._t), (), self._scalar)
+    zeros._readonly = True
+    return zeros
+
+
+def _set_real(self: ndarray, value: Any) -> None:
+    setitem(real(self), Ellipsis, value)
+
+
+def _set_imag(self: ndarray, value: Any) -> None:
+    if not self._t.dtype.is_complex:
+        raise TypeError("array does not have imaginary part to set")
+    setitem(imag(self), Ellipsis, value)
+
+
+def transposed(self: ndarray) -> ndarray:
+    """The axes in reverse order: a view."""
+    if self._scalar:
+        return self
+    last = self._t.dim() - 1
+    turned = self._t.permute(tuple(range(last, -1, -1)))
+    return view_of(self, turned, tuple(sorted(last - f for f in self._flip)))
+
+
+def matrix_transposed(self: ndarray) -> ndarray:
+    """The last two axes swapped: a view. ValueError below two dimensions."""
+    n = self._t.dim()
+    if n < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
+    swap = {n - 1: n - 2, n - 2: n - 1}
+    return view_of(self, self._t.mT, tuple(sorted(swap.get(f, f) for f in self._flip)))
+
+
+def _set_shape(self: ndarray, shape: Any) -> None:
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    size = self._t.numel()
+    if wanted.count(-1) == 1:
+        known = math.prod(n for n in wanted if n != -1)
+        wanted = tuple(size // known if n == -1 and known else n for n in wanted)
+    if math.prod(wanted) != size or any(n < 0 for n in wanted):
+        raise ValueError(f"cannot reshape array of size {size} into shape {_shape(shape)}")
+    if self._flip and wanted != self.shape:
+        raise NotSupported("setting the shape of a reversed array")
+    try:
+        self._t = self._t.view(wanted)
+    except RuntimeError:
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with "
+            "the desired shape."
+        ) from None
+
+
+def _shape(shape: Any) -> str:
+    return str((shape,) if isinstance(shape, int) else tuple(shape)).replace(" ", "")
+
+
+def _set_flat(self: ndarray, value: Any) -> None:
+    flatiter(self).assign(value)
+
+
+def _array_interface(self: ndarray) -> dict:
+    if self._t.device.type != "cpu":
+        raise AttributeError("__array_interface__: the array is not in host memory")
+    return np.asarray(to_numpy(self)).__array_interface__
+
+
+def _cuda_array_interface(self: ndarray) -> dict:
+    if self._flip:
+        raise AttributeError("__cuda_array_interface__: a reversed array has none")
+    return self._t.detach().__cuda_array_interface__
+
+
+def _ctypes(self: ndarray) -> Any:
+    """Not supported: a compiled function runs it in NumPy."""
+    raise NotSupported("ndarray.ctypes")
+
+
+_PROPERTIES = {
+    "real": (real, _set_real, Kind.ARRAY),
+    "imag": (imag, _set_imag, Kind.ARRAY),
+    "T": (transposed, None, Kind.ARRAY),
+    "mT": (matrix_transposed, None, Kind.ARRAY),
+    "flat": (flatiter, _set_flat, Kind.ARRAY),
+    "flags": (flagsobj, None, Kind.QUERY),
+    "ctypes": (_ctypes, None, Kind.QUERY),
+    "__array_interface__": (_array_interface, None, Kind.DATA),
+    "__cuda_array_interface__": (_cuda_array_interface, None, Kind.DATA),
+}
+for _name, (_get, _set, _kind) in _PROPERTIES.items():
+    setattr(ndarray, _name, property(_get, _set, doc=_get.__doc__))
+    add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
+ndarray.shape = ndarray.shape.setter(_set_shape)

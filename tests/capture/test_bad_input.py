@@ -1,0 +1,253 @@
+"""Mistakes: each has its error class, the user's line and the remedy; nothing else is changed."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile import errors
+
+from ..support import check, compiled, data
+
+
+def test_an_unknown_backend():
+    with pytest.raises(errors.UnknownBackend) as e:
+        np_compile.compile(lambda x: x, backend="fast")
+    text = str(e.value)
+    assert "'fast'" in text
+    for name in ("'eager'", "'aot_eager'", "'inductor'"):
+        assert name in text
+    assert "callable" in text
+    assert "docs/errors.md#unknown-backend" in text
+    assert isinstance(e.value, ValueError)
+
+
+@pytest.mark.parametrize("backend", [3, 1.5, ["eager"], b"eager"])
+def test_a_backend_of_another_type(backend):
+    with pytest.raises(errors.UnknownBackend, match=type(backend).__name__):
+        np_compile.compile(lambda x: x, backend=backend)
+
+
+@pytest.mark.parametrize("dynamic", ["yes", 2, []])
+def test_a_wrong_dynamic(dynamic):
+    with pytest.raises(errors.SettingError, match="expected True, False or None"):
+        np_compile.compile(lambda x: x, dynamic=dynamic)
+
+
+def test_an_unknown_setting():
+    with pytest.raises(errors.SettingError, match="no setting named 'nonsense'"), np_compile.config.patch(nonsense=1):
+        pass
+
+
+def generator(x):
+    yield x
+
+
+async def coroutine(x):
+    return x
+
+
+async def asynchronous_generator(x):
+    yield x
+
+
+class Class:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("what", "word", "remedy"),
+    [
+        (generator, "generator function", "compile the function that"),
+        (asynchronous_generator, "generator function", "compile the function that"),
+        (coroutine, "coroutine function", "await around it"),
+        (Class, "is a class", "methods one by one"),
+        (3, "is no function", ""),
+        (None, "", ""),
+        (np.sin, "not written in Python", "wrap it in a function"),
+        (len, "not written in Python", "wrap it in a function"),
+    ],
+)
+def test_what_is_no_plain_function(what, word, remedy):
+    if what is None:
+        assert callable(np_compile.compile(None))
+        return
+    for wrapper in (np_compile.compile, np_compile.wrap_numpy):
+        with pytest.raises(errors.NotCompilable, match=word) as e:
+            wrapper(what)
+        assert remedy in str(e.value)
+        assert isinstance(e.value, TypeError)
+
+
+def test_a_generator_function_names_its_line():
+    with pytest.raises(errors.NotCompilable) as e:
+        np_compile.compile(generator)
+    assert f"{__file__}:{generator.__code__.co_firstlineno}" in str(e.value)
+
+
+def test_a_tensor_given_to_a_plain_compiled_function():
+    fast, counter = compiled(lambda x, y: np.sin(x) + y)
+    for args in [(torch.ones(3), np.ones(3)), (np.ones(3), torch.ones(3))]:
+        with pytest.raises(errors.TensorArgument) as e:
+            fast(*args)
+        assert "wrap_numpy" in str(e.value)
+        assert "docs/errors.md#tensor-argument" in str(e.value)
+        assert isinstance(e.value, TypeError)
+    assert counter.count <= 1
+
+
+def test_a_tensor_in_a_structure_given_to_a_plain_compiled_function():
+    fast, _ = compiled(lambda d: np.sin(d["x"][0]))
+    with pytest.raises(errors.TensorArgument, match="wrap_numpy"):
+        fast({"x": [torch.ones(3)]})
+
+
+def test_an_object_array_runs_in_numpy():
+    a = np.array([1, "b", None, [2]], dtype=object)
+    check(lambda a, x: (a[1], len(a), x * 2, a[:2]), a, data(3), alias=False, new=False)
+    check(lambda a: a + 1, np.array([1, 2.5, 10**30], dtype=object), new=False)
+    check(lambda a, x: a + x, np.array([1, 2, 3], dtype=object), data(3), new=False)
+
+
+@pytest.mark.parametrize("dtype", ["U3", "S3", "M8[D]", "m8[s]", "g", "V4"])
+def test_arrays_that_tensors_cannot_hold_run_in_numpy(dtype):
+    a = np.zeros(3, dtype)
+    check(lambda a, x: (a[1:], a == a, x * 2, a.dtype, a.reshape(3, 1)), a, data(3), new=False)
+
+
+def test_byte_swapped_arrays():
+    check(lambda x: (x * 2, x.sum(), x.dtype), data(4).astype(">f8"), new=False)
+    check(lambda x: x.__iadd__(1), data(4).astype(">i4"), new=False)
+
+
+def test_misaligned_arrays():
+    raw = np.zeros(33, np.uint8)
+    x = raw[1:].view(np.float64)
+    x[:] = [1, 2, 3, 4]
+    check(lambda x: (x * 2, x.__iadd__(1)), x, new=False)
+
+
+def test_strides_that_are_no_multiple_of_the_element():
+    r = np.zeros(4, dtype=[("a", "u1"), ("b", "f8")])
+    r["b"] = np.arange(4.0)
+    check(lambda b: (b * 2, b.__iadd__(1)), r["b"], new=False)
+
+
+def test_subclasses_run_in_numpy():
+    class Tagged(np.ndarray):
+        pass
+
+    m = np.ma.masked_array(data(4), [True, False, False, True])
+    check(lambda m: (m.sum(), m * 2, m.filled(0)), m, new=False, alias=False)
+    x = data(2, 2).view(Tagged)
+    got, want = compiled(lambda x: x * 2)[0](x), x * 2
+    assert type(got) is Tagged
+    np.testing.assert_array_equal(got, want)
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    got = compiled(lambda m: m * m)[0](matrix)
+    assert type(got) is np.matrix
+    np.testing.assert_array_equal(got, matrix * matrix)
+
+
+@pytest.mark.parametrize("what", [None, "text", object(), {1, 2}, {"a": 1}, b"b", [1, "a"], 3.5, [1, 2]])
+def test_a_non_array_where_an_array_is_needed(what):
+    check(lambda x, w: x + w, data(2), what, new=False)
+    check(lambda x, w: (x * 2, np.sin(w)), data(2), what, new=False)
+
+
+def test_a_non_array_where_an_array_is_needed_in_methods():
+    check(lambda x: x.sum(), [1, 2, 3])
+    check(lambda x: np.sum(x), [1, 2, 3])
+    check(lambda x: np.dot(x, (4, 5, 6)), [1, 2, 3])
+    check(lambda x: x[0] + np.mean(x), (1.0, 2.0))
+
+
+def test_ragged_lists_raise_as_numpy_does():
+    check(lambda x: np.array([[1, 2], [3]]) + x, data(2))
+
+
+def failing_backend(graph, example_inputs):
+    raise OSError("no space left")
+
+
+def test_a_backend_that_fails_to_compile():
+    fast = np_compile.compile(lambda x: np.sin(x) + 1, backend=failing_backend)
+    x = data(3)
+    with pytest.raises(errors.BackendError) as e:
+        fast(x)
+    text = str(e.value)
+    assert "OSError: no space left" in text
+    assert "failing_backend" in text
+    assert "backend='eager'" in text
+    assert "docs/errors.md#backend-failed" in text
+
+
+def test_a_backend_that_gives_nothing_to_call():
+    fast = np_compile.compile(lambda x: np.sin(x) + 1, backend=lambda graph, inputs: None)
+    with pytest.raises(errors.BackendError, match="NoneType"):
+        fast(data(3))
+
+
+def test_a_failed_call_leaves_the_callers_arrays():
+    fast = np_compile.compile(lambda x: x.__iadd__(1), backend=failing_backend)
+    x, before = data(3), data(3)
+    with pytest.raises(errors.BackendError):
+        fast(x)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_a_compiled_function_works_after_an_error():
+    def f(x, n):
+        y = x * 2
+        if n == 0:
+            raise RuntimeError("zero")
+        return y[n]
+
+    fast, _ = compiled(f)
+    for n, error in [(1, None), (0, RuntimeError), (2, None), (9, IndexError), (1, None)]:
+        if error is None:
+            assert fast(data(4), n) == data(4)[n] * 2
+        else:
+            with pytest.raises(error):
+                fast(data(4), n)
+    assert not np_compile.is_compiling()
+
+
+def test_disable_by_argument_and_setting():
+    def f(x):
+        return type(x) is np.ndarray and not np_compile.is_compiling()
+
+    assert np_compile.compile(f, disable=True, backend="eager")(data(2)) is True
+    with np_compile.config.patch(disable=True):
+        assert np_compile.compile(f, backend=failing_backend)(data(2)) is True
+
+
+def test_all_errors_have_one_base_and_a_section():
+    kinds = [
+        errors.SettingError, errors.UnknownBackend, errors.BackendError, errors.GraphBreak, errors.NotCompilable,
+        errors.TensorArgument, errors.GradientLost,
+    ]  # fmt: skip
+    for kind in kinds:
+        assert issubclass(kind, errors.NpCompileError)
+        assert f"docs/errors.md#{kind.section}" in str(kind("text"))
+    assert len({k.section for k in kinds}) == len(kinds)
+
+
+def test_a_dict_subclass_and_a_user_list_are_left_as_they_are():
+    class Names(dict):
+        pass
+
+    def f(d, o, c):
+        return d["a"] * 2, type(d).__name__, list(o), c.most_common(1)
+
+    d, o = Names(a=data(2)), collections.OrderedDict(b=data(2), a=1)
+    want = f(d, o, collections.Counter("aab"))
+    got = compiled(f)[0](d, o, collections.Counter("aab"))
+    np.testing.assert_array_equal(got[0], want[0])
+    assert type(got[0]) is np.ndarray
+    assert got[1:] == want[1:]

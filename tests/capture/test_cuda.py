@@ -1,0 +1,193 @@
+"""CUDA: device contexts, wrapped functions, breaks and gradients on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+
+from ..support import check, compiled, data
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+BACKENDS = ["eager", "aot_eager"]
+
+
+def seen_devices(f):
+    """The device types of the inputs of the programs that f compiles, with the compiled function."""
+    devices = []
+
+    def backend(graph, example_inputs):
+        devices.extend(t.device.type for t in example_inputs)
+        return graph.forward
+
+    return np_compile.compile(f, backend=backend), devices
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_a_device_context_moves_arrays_there_and_back(backend):
+    def f(x, y):
+        return np.sin(x) @ y, x.sum(), (x > 0).any(), x.T
+
+    with torch.device("cuda"):
+        check(f, data(4, 3), data(3, 2), backend=backend, alias=False, rtol=1e-6)
+
+
+def test_the_programs_run_on_the_device():
+    fast, devices = seen_devices(lambda x: np.sin(x) * 2)
+    with torch.device("cuda"):
+        got = fast(data(5))
+    assert "cuda" in devices
+    np.testing.assert_allclose(got, np.sin(data(5)) * 2)
+    assert type(got) is np.ndarray
+    fast(data(5))
+    assert "cpu" in devices
+
+
+def writes(x):
+    x += 1
+    x[1:3] *= 2
+    x[::-1][0] = 7
+    return x.sum()
+
+
+def test_in_place_changes_are_copied_back():
+    with torch.device("cuda"):
+        check(writes, data(6), rtol=1e-9)
+        check(writes, data(12)[::2], rtol=1e-9)
+        check(writes, data(6)[::-1], rtol=1e-9)
+        check(lambda x: writes(x[0]), data(3, 6), rtol=1e-9)
+
+
+def test_a_read_only_argument_is_not_changed():
+    x = data(4)
+    x.flags.writeable = False
+    with torch.device("cuda"):
+        check(writes, x)
+
+
+def test_an_exception_copies_earlier_changes_back():
+    def f(x):
+        x += 1
+        raise KeyError("stop")
+
+    fast, _ = compiled(f)
+    x = np.zeros(3)
+    with torch.device("cuda"), pytest.raises(KeyError):
+        fast(x)
+    assert x.tolist() == [1, 1, 1]
+
+
+def breaks(x):
+    y = np.sin(x) * 2
+    if y.sum() > -1e9:
+        y = y + 1
+    print(np.round(y[0], 3))
+    s = float(y.max())
+    z = y[y > 0]
+    return y * s, np.sort(z), np.unique(np.round(x))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_breaks_under_cuda(backend):
+    with torch.device("cuda"):
+        check(breaks, data(6), backend=backend, rtol=1e-9)
+
+
+def test_breaks_keep_the_device():
+    fast, devices = seen_devices(breaks)
+    with torch.device("cuda"):
+        fast(data(6))
+    arrays = [d for d in devices if d != "cpu"]
+    assert len(arrays) >= 2
+
+
+def test_loops_and_steps_on_the_device():
+    def f(u, n):
+        for _ in range(n):
+            u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        return u.max()
+
+    with torch.device("cuda"):
+        c = check(f, data(20), 30, rtol=1e-9)
+    assert c.compiles <= 3
+
+
+def test_creation_functions_on_the_device():
+    def f(x):
+        return np.zeros(3) + x, np.arange(3) * x, np.eye(3) @ x, np.linspace(0, 1, 3) + x, np.full(3, 2.0)
+
+    with torch.device("cuda"):
+        check(f, data(3), rtol=1e-9)
+
+
+def test_scalars_and_shapes_on_the_device():
+    def f(x):
+        return x[0], x.mean(), x.argmax(), x.shape, x.dtype, x.sum() + 1, isinstance(x.sum(), float)
+
+    with torch.device("cuda"):
+        check(f, data(4), rtol=1e-9)
+
+
+@pytest.mark.parametrize("wrap", [
+    np_compile.wrap_numpy,
+    lambda f: np_compile.compile(np_compile.wrap_numpy(f), backend="eager"),
+    lambda f: np_compile.compile(np_compile.wrap_numpy(f), backend="inductor"),
+])  # fmt: skip
+def test_wrapped_functions_keep_tensors_on_the_device(wrap):
+    def f(x, y):
+        return np.tanh(x) @ y + np.arange(2.0), x.sum(), x[1:]
+
+    x, y = torch.from_numpy(data(4, 3)).cuda(), torch.from_numpy(data(3, 2)).cuda()
+    want = f(x.cpu().numpy(), y.cpu().numpy())
+    fast = wrap(f)
+    for _ in range(2):
+        got = fast(x, y)
+        for g, w in zip(got, want, strict=True):
+            assert g.device == x.device
+            np.testing.assert_allclose(g.cpu().numpy(), w, rtol=1e-9)
+        assert got[2].data_ptr() == x[1:].data_ptr()
+
+
+def test_identity_copies_nothing():
+    x = torch.ones(3, device="cuda")
+    for f in (np_compile.wrap_numpy(lambda x: x), np_compile.compile(np_compile.wrap_numpy(lambda x: x), backend="eager")):
+        assert f(x).data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_gradients_on_the_device(backend):
+    def f(x, w):
+        y = np.tanh(x @ w)
+        if y.sum() > -1e9:
+            y = y * 2
+        return (y**2).mean()
+
+    x = torch.from_numpy(data(4, 3)).cuda().requires_grad_()
+    w = torch.from_numpy(data(3, 2)).cuda().requires_grad_()
+    np_compile.compile(np_compile.wrap_numpy(f), backend=backend)(x, w).backward()
+    a, b = x.detach().cpu().requires_grad_(), w.detach().cpu().requires_grad_()
+    ((torch.tanh(a @ b) * 2) ** 2).mean().backward()
+    assert x.grad.device.type == "cuda"
+    assert torch.allclose(x.grad.cpu(), a.grad)
+    assert torch.allclose(w.grad.cpu(), b.grad)
+
+
+def test_in_place_on_a_device_tensor():
+    x = torch.ones(4, device="cuda")
+    got = np_compile.compile(np_compile.wrap_numpy(lambda x: x.__iadd__(1)), backend="eager")(x)
+    assert got.data_ptr() == x.data_ptr()
+    assert x.tolist() == [2] * 4
+
+
+def test_cupy_arrays_go_in_without_copies():
+    cupy = pytest.importorskip("cupy")
+    x = cupy.arange(4.0)
+    got = np_compile.compile(np_compile.wrap_numpy(lambda x: x[1:]), backend="eager")(x)
+    assert got.device.type == "cuda"
+    assert got.data_ptr() == x.data.ptr + 8

@@ -1,0 +1,518 @@
+"""Torch tensors in and out of NumPy functions: no copies, gradients, breaks, mixed programs."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+import np_compile
+from np_compile import errors
+
+from ..support import Counting, data
+
+F64 = torch.float64
+
+
+def tensor(*shape, seed=0, grad=False, dtype=F64):
+    t = torch.from_numpy(data(*shape, seed=seed)).to(dtype)
+    return t.requires_grad_(grad)
+
+
+def eager(f):
+    return np_compile.wrap_numpy(f)
+
+
+def compiled_eager(f):
+    return np_compile.compile(np_compile.wrap_numpy(f), backend="eager")
+
+
+def compiled_aot(f):
+    return np_compile.compile(np_compile.wrap_numpy(f), backend="aot_eager")
+
+
+both = pytest.mark.parametrize("wrap", [eager, compiled_eager], ids=["eager", "compiled"])
+every = pytest.mark.parametrize("wrap", [eager, compiled_eager, compiled_aot], ids=["eager", "compiled", "aot"])
+
+
+# -- in and out --------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64, torch.uint8, torch.bool, torch.complex64])
+def test_tensors_in_tensors_out(wrap, dtype):
+    def f(x):
+        return x + x, (x * 2).sum(), np.where(x != 0, x, 1), x.reshape(2, -1).T
+
+    x = torch.from_numpy(data(6)).to(dtype) if not dtype.is_complex else tensor(6).to(dtype)
+    with np.errstate(all="ignore"):
+        want = f(x.numpy())
+    fast = wrap(f)
+    for _ in range(2):
+        got = fast(x)
+        for g, w in zip(got, want, strict=True):
+            assert type(g) is torch.Tensor
+            np.testing.assert_allclose(g.numpy(), w, rtol=1e-6)
+            assert g.numpy().dtype == w.dtype
+            assert tuple(g.shape) == np.shape(w)
+
+
+@both
+def test_nothing_is_copied(wrap):
+    x = tensor(4, 3)
+    identity = wrap(lambda x: x)(x)
+    assert identity.data_ptr() == x.data_ptr()
+    assert identity.shape == x.shape
+    part = wrap(lambda x: x[1:, 1])(x)
+    assert part.data_ptr() == x[1:, 1].data_ptr()
+    assert part.stride() == x[1:, 1].stride()
+    assert wrap(lambda x: x.T)(x).data_ptr() == x.data_ptr()
+    assert wrap(lambda x: x.reshape(-1))(x).data_ptr() == x.data_ptr()
+
+
+@both
+def test_in_place_on_a_tensor(wrap):
+    def f(x):
+        x += 1
+        x[0] = 5
+        x[::-1][0] *= 2
+        return x
+
+    fast = wrap(f)
+    for _ in range(2):
+        x = tensor(4)
+        want = f(x.numpy().copy())
+        got = fast(x)
+        assert got.data_ptr() == x.data_ptr()
+        np.testing.assert_array_equal(x.numpy(), want)
+
+
+@both
+def test_non_contiguous_tensors(wrap):
+    for x in (tensor(4, 6).T, tensor(8, 6)[::2, 1::2], tensor(3, 1).expand(3, 4), tensor(2, 3, 4).permute(2, 0, 1)):
+        want = np.sin(x.numpy()) + x.numpy().sum(axis=0)
+        np.testing.assert_allclose(wrap(lambda x: np.sin(x) + x.sum(axis=0))(x).numpy(), want)
+
+
+@both
+def test_overlapping_tensors(wrap):
+    def f(x, y):
+        x += 1
+        return y * 2
+
+    whole = tensor(6)
+    want = f(*(lambda a: (a[:4], a[2:]))(whole.numpy().copy()))
+    got = wrap(f)(whole[:4], whole[2:])
+    np.testing.assert_array_equal(got.numpy(), want)
+
+
+Pair = collections.namedtuple("Pair", ["a", "b"])
+
+
+@both
+def test_nested_structures_of_tensors(wrap):
+    def f(d, p, items):
+        return {"sum": d["x"] + p.a, "list": [items[0] * 2, (items[1],)], "p": Pair(p.b, 3), "none": None}
+
+    x, y = tensor(3), tensor(3, seed=1)
+    got = wrap(f)({"x": x}, Pair(y, x), [x, y])
+    assert type(got["p"]) is Pair
+    assert got["p"].b == 3
+    assert got["none"] is None
+    assert torch.equal(got["sum"], x + y)
+    assert torch.equal(got["list"][0], x * 2)
+    assert torch.equal(got["list"][1][0], y)
+
+
+def test_tensors_in_a_dataclass():
+    @dataclasses.dataclass
+    class State:
+        w: object
+        steps: int = 0
+
+    def f(s):
+        s.w = s.w * 2
+        s.steps += 1
+        return s.w.sum()
+
+    s = State(tensor(3))
+    before = s.w
+    r = compiled_eager(f)(s)
+    assert torch.allclose(r, before.sum() * 2)
+    assert type(s.w) is torch.Tensor
+    assert torch.equal(s.w, before * 2)
+    assert s.steps == 1
+
+
+@both
+def test_keyword_arguments_numbers_and_numpy_arrays_beside_tensors(wrap):
+    def f(x, w, *, s, n=2):
+        return x * s + w * n
+
+    x, w = tensor(3), data(3, seed=1)
+    got = wrap(f)(x, w=w, s=0.5)
+    assert type(got) is torch.Tensor
+    np.testing.assert_allclose(got.numpy(), x.numpy() * 0.5 + w * 2)
+
+
+@both
+def test_dlpack_producers(wrap):
+    class Producer:
+        def __init__(self, t):
+            self.t = t
+
+        def __dlpack__(self, **kwargs):
+            return self.t.__dlpack__(**kwargs)
+
+        def __dlpack_device__(self):
+            return self.t.__dlpack_device__()
+
+    x = tensor(3)
+    got = wrap(lambda p: p * 2 + 1)(Producer(x))
+    assert torch.equal(got, x * 2 + 1)
+
+
+@both
+def test_a_parameter_is_a_tensor(wrap):
+    p = torch.nn.Parameter(tensor(3))
+    y = wrap(lambda w: (w**2).sum())(p)
+    y.backward()
+    assert torch.allclose(p.grad, 2 * p.detach())
+
+
+@both
+def test_bfloat16_names_itself(wrap):
+    with pytest.raises((TypeError, errors.NpCompileError), match="bfloat16"):
+        wrap(lambda x: x + 1)(torch.ones(2, dtype=torch.bfloat16))
+
+
+@both
+def test_promotion_is_numpys(wrap):
+    x = torch.arange(3)
+    assert wrap(lambda x: x / 2)(x).dtype == torch.float64
+    assert wrap(lambda x: np.sqrt(x))(x).dtype == torch.float64
+    assert wrap(lambda x: x * 2.0)(torch.ones(2)).dtype == torch.float32
+    assert wrap(lambda x: x + np.float64(1))(torch.ones(2)).dtype == torch.float64
+    assert wrap(lambda x: x.sum())(torch.ones(2, dtype=torch.int32)).dtype == torch.int64
+
+
+@both
+def test_errors_are_numpys(wrap):
+    with pytest.raises(ValueError, match="operands could not be broadcast"):
+        wrap(lambda x: x + np.zeros(7))(tensor(3))
+    with pytest.raises(IndexError, match="out of bounds"):
+        wrap(lambda x: x[9])(tensor(3))
+
+
+def test_wrapping_a_compiled_function_and_compiling_a_wrapped_one():
+    f = np_compile.compile(lambda x: np.sin(x), backend="eager")
+    x = tensor(3)
+    assert torch.equal(np_compile.wrap_numpy(f)(x), torch.sin(x))
+    g = np_compile.compile(np_compile.wrap_numpy(lambda x: np.sin(x)), backend="eager", fullgraph=True)
+    assert torch.equal(g(x), torch.sin(x))
+
+
+def test_the_repeat_compiles_nothing():
+    counter = Counting()
+    f = np_compile.compile(np_compile.wrap_numpy(lambda x, s: np.tanh(x * s).sum()), backend=counter, fullgraph=True)
+    for s in (0.5, 1.5, 2.5):
+        f(tensor(4), s)
+    assert counter.count == 1
+    f(tensor(4, grad=True), 0.5)
+    before = counter.count
+    f(tensor(4, grad=True), 2.5).backward()
+    assert counter.count == before
+    with torch.no_grad():
+        f(tensor(4), 0.5)
+
+
+def test_a_method_and_a_decorator():
+    class Net:
+        def __init__(self):
+            self.scale = 2.0
+
+        @np_compile.wrap_numpy
+        def eager(self, x):
+            return x * self.scale
+
+        @np_compile.compile(backend="eager")
+        @np_compile.wrap_numpy
+        def fast(self, x):
+            return x * self.scale
+
+    n, x = Net(), tensor(3)
+    assert torch.equal(n.eager(x), x * 2)
+    assert torch.equal(n.fast(x), x * 2)
+
+
+# -- gradients ---------------------------------------------------------------------------------
+
+DIFFERENTIABLE = {
+    "arithmetic": lambda x: x * x + 3 / (x * x + 1) - x,
+    "power": lambda x: (x * x + 1) ** 1.5 + x**2 + x**3,
+    "exp log sqrt": lambda x: np.exp(x * 0.1) + np.log(x * x + 1) + np.sqrt(x * x + 2),
+    "trigonometric": lambda x: np.sin(x) * np.cos(x) + np.tan(x * 0.1) + np.arctan(x) + np.arctan2(x, 2.0),
+    "hyperbolic": lambda x: np.tanh(x) + np.sinh(x * 0.5) * np.cosh(x * 0.5) + np.arcsinh(x),
+    "sum mean": lambda x: x.sum(axis=0) + x.mean(axis=1, keepdims=True).sum() + np.sum(x * x),
+    "var std": lambda x: x.var(axis=0) + x.std(axis=1).sum() + x.var(ddof=1),
+    "prod": lambda x: x.prod(axis=1),
+    "max min": lambda x: x.max(axis=0) + np.min(x) + np.amax(x, axis=(0, 1)),
+    "maximum where": lambda x: np.maximum(x, 0.1) + np.where(x > 0.3, x * 2, x * x) + np.clip(x, -0.7, 0.9),
+    "abs": lambda x: np.abs(x) + np.sign(x) * x,
+    "matmul": lambda x: x @ x.T + np.dot(x, x[0]).sum(),
+    "einsum tensordot": lambda x: np.einsum("ij,kj->ik", x, x) + np.tensordot(x, x, axes=2),
+    "outer inner": lambda x: np.outer(x[0], x[1]).sum(1) + np.inner(x[0], x[1]),
+    "indexing": lambda x: x[1:, ::2].sum() + x[[0, 2, 0]].sum(0) + x[..., -1].sum() + x[::-1, 1].sum(),
+    "views": lambda x: x.T.reshape(-1)[::-1] * x.ravel() + np.flip(x, 0).reshape(-1),
+    "concatenate stack": lambda x: np.concatenate([x, x * 2])[1:4] + np.stack([x[0], x[1], x[0]]),
+    "pad roll tile": lambda x: np.roll(x, 1, 0) + np.pad(x, 1)[1:-1, 1:-1] + np.tile(x, 2)[:, : x.shape[1]],
+    "cumsum diff": lambda x: np.cumsum(x, axis=0)[1:] + np.diff(x, axis=0) + np.cumprod(x, axis=1)[1:],
+    "sort": lambda x: np.sort(x, axis=1) * np.arange(1.0, 5.0),
+    "in place on a copy": lambda x: (lambda y: (y.__setitem__(0, y[1] * 2), y.__imul__(x), y)[2])(x.copy()),
+    "norm": lambda x: np.linalg.norm(x) + np.sqrt((x**2).sum(1)),
+    "solve inv det": lambda x: np.linalg.solve(x @ x.T + 3 * np.eye(3), x) + np.linalg.det(x @ x.T),
+    "softmax": lambda x: (lambda e: e / e.sum(1, keepdims=True))(np.exp(x - x.max(1, keepdims=True))),
+    "broadcasting": lambda x: (x[:, None] - x[None]) ** 2,
+    "astype": lambda x: x.astype(np.float64) * 2 + np.float64(2) * x,
+    "scalars": lambda x: x[0, 0] * x[1, 1] + x.sum() * x.max(),
+    "fft": lambda x: np.abs(np.fft.rfft(x, axis=1)) ** 2,
+    "trace diag": lambda x: np.trace(x) + np.diag(x).sum() * x[0],
+    "loop": lambda x: sum(np.sin(x * k) for k in range(4)),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_against_finite_differences(name):
+    f = compiled_eager(DIFFERENTIABLE[name])
+    assert gradcheck(f, (tensor(3, 4, seed=3, grad=True),), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["arithmetic", "trigonometric", "sum mean", "matmul", "indexing", "softmax", "loop",
+                                  "in place on a copy", "maximum where", "views"])  # fmt: skip
+def test_gradients_of_wrapped_and_aot_functions(name):
+    x = tensor(3, 4, seed=3, grad=True)
+    assert gradcheck(eager(DIFFERENTIABLE[name]), (x,), atol=1e-5)
+    assert gradcheck(compiled_aot(DIFFERENTIABLE[name]), (x,), atol=1e-5)
+
+
+def test_gradients_of_several_arguments_and_results():
+    def f(x, y, s):
+        return np.sin(x) * y, (x * s).sum() + y.max()
+
+    x, y = tensor(3, grad=True), tensor(3, seed=1, grad=True)
+    assert gradcheck(lambda x, y: compiled_eager(f)(x, y, 0.5), (x, y))
+    fast = compiled_eager(f)
+    a, b = fast(x, y.detach(), 2.0)
+    assert a.requires_grad
+    assert b.requires_grad
+
+
+def breaks_on_branch(x):
+    y = np.sin(x) * 2
+    if y.sum() > -1e9:
+        y = y * x
+    return y.sum()
+
+
+def breaks_on_print(x):
+    y = np.sin(x)
+    print("sum", bool(y.sum() > 0))
+    return (y * y).sum()
+
+
+def breaks_in_loop(x):
+    for _ in range(4):
+        x = np.tanh(x) * 1.5
+        if x.max() > 1e9:
+            break
+    return x.sum()
+
+
+def breaks_on_mask(x):
+    y = x * 2
+    return (y[y > 0] ** 2).sum()
+
+
+def breaks_asked(x):
+    y = x * x
+    np_compile.graph_break()
+    v = y[1:]
+    np_compile.graph_break()
+    return (v * x[:-1]).sum()
+
+
+def breaks_on_linalg(x):
+    a = np.outer(x, x) + 2 * np.eye(len(x))
+    return np.linalg.inv(a).sum() + np.linalg.slogdet(a)[1]
+
+
+BREAKS = [breaks_on_branch, breaks_on_print, breaks_in_loop, breaks_on_mask, breaks_asked, breaks_on_linalg]
+
+
+@pytest.mark.parametrize("f", BREAKS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("wrap", [compiled_eager, compiled_aot])
+def test_gradients_through_breaks(f, wrap):
+    assert gradcheck(wrap(f), (tensor(5, seed=2, grad=True),), atol=1e-5)
+
+
+def test_a_call_only_numpy_can_run_does_not_lose_a_gradient_silently():
+    import scipy.special
+
+    def f(x):
+        return scipy.special.erf(x * 2).sum()
+
+    fast = compiled_eager(f)
+    with pytest.raises(errors.GradientLost) as e:
+        fast(tensor(3, grad=True))
+    assert "erf" in str(e.value)
+    assert __file__ in str(e.value)
+    with torch.no_grad():
+        got = fast(tensor(3, grad=True))
+    np.testing.assert_allclose(got.item(), f(data(3)))
+    np.testing.assert_allclose(fast(tensor(3)).item(), f(data(3)))
+
+
+def test_no_grad_is_respected():
+    fast = compiled_eager(lambda x: np.sin(x) * 2)
+    x = tensor(3, grad=True)
+    assert fast(x).requires_grad
+    with torch.no_grad():
+        assert not fast(x).requires_grad
+    assert fast(x).requires_grad
+    with torch.inference_mode():
+        assert not fast(tensor(3)).requires_grad
+
+
+def test_tensors_without_gradient_give_tensors_without_gradient():
+    assert not compiled_eager(lambda x: x * 2)(tensor(3)).requires_grad
+    x = tensor(3, grad=True)
+    assert not compiled_eager(lambda x: x > 0)(x).requires_grad
+    assert not compiled_eager(lambda x: np.argmax(x))(x).requires_grad
+
+
+def test_double_backward():
+    f = compiled_eager(lambda x: (np.sin(x) * x**2).sum())
+    x = tensor(3, grad=True)
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    t = x.detach()
+    want = (2 - t**2) * torch.sin(t) + 4 * t * torch.cos(t)
+    assert torch.allclose(h, want)
+    fast = compiled_aot(lambda x: (np.sin(x) * x**2).sum())
+    try:
+        (g,) = torch.autograd.grad(fast(x), x, create_graph=True)
+        (h,) = torch.autograd.grad(g.sum(), x)
+    except RuntimeError as e:
+        assert "double" in str(e) or "twice" in str(e)  # noqa: PT017
+    else:
+        assert torch.allclose(h, want)
+
+
+def test_gradients_of_an_in_place_argument():
+    def f(x, w):
+        x *= w
+        return x.sum()
+
+    w = tensor(3, seed=1, grad=True)
+    x = tensor(3)
+    before = x.clone()
+    compiled_eager(f)(x, w).backward()
+    assert torch.allclose(w.grad, before)
+    leaf = tensor(3, grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        compiled_eager(f)(leaf, w)
+
+
+def test_training_with_a_torch_optimizer():
+    def loss(w, b, x, y):
+        return ((np.tanh(x @ w + b) - y) ** 2).mean()
+
+    x, y = tensor(20, 3), torch.sign(tensor(20, 1))
+    w, b = tensor(3, 1, seed=4, grad=True), torch.zeros(1, dtype=F64, requires_grad=True)
+    fast = compiled_eager(loss)
+    optimizer = torch.optim.SGD([w, b], lr=0.5)
+    values = []
+    for _ in range(15):
+        optimizer.zero_grad()
+        value = fast(w, b, x, y)
+        value.backward()
+        optimizer.step()
+        values.append(value.item())
+    assert values[-1] < values[0]
+
+
+def test_randomness_under_wrap_numpy_is_numpys():
+    def f(x):
+        return x + np.random.rand(3)
+
+    np.random.seed(3)
+    want = f(data(3))
+    for wrap in (eager, compiled_eager):
+        np.random.seed(3)
+        np.testing.assert_allclose(wrap(f)(tensor(3)).numpy(), want)
+
+
+# -- mixed programs ----------------------------------------------------------------------------
+
+
+def test_numpy_and_from_numpy_inside_wrapped_code_keep_gradients():
+    def f(x):
+        t = torch.from_numpy(np.sin(x) * 2)
+        t = torch.relu(t)
+        return np.sum(t.numpy() * x)
+
+    x = tensor(4, grad=True)
+    compiled_eager(f)(x).backward()
+    y = x.detach().clone().requires_grad_()
+    (torch.relu(torch.sin(y) * 2) * y).sum().backward()
+    assert torch.allclose(x.grad, y.grad)
+
+
+def test_from_numpy_inside_plain_compiled_code_is_a_view():
+    def f(x):
+        t = torch.from_numpy(x)
+        t += 1
+        t.numpy()[0] = 9
+        return x * 2, t
+
+    fast = np_compile.compile(f, backend="eager")
+    for _ in range(2):
+        x = data(3)
+        want = x.copy()
+        wr, wt = f(want)
+        r, t = fast(x)
+        np.testing.assert_array_equal(x, want)
+        np.testing.assert_array_equal(r, wr)
+        assert type(r) is np.ndarray
+        assert torch.equal(t, wt)
+        assert t.data_ptr() == x.ctypes.data
+
+
+def test_torch_functions_between_numpy_calls():
+    def f(x):
+        y = np.cos(x)
+        t = torch.nn.functional.softplus(torch.as_tensor(y))
+        return np.exp(t.numpy()) + torch.tensor(y).numpy() + np.asarray(t)
+
+    fast = np_compile.compile(f, backend="eager")
+    for _ in range(2):
+        np.testing.assert_allclose(fast(data(4)), f(data(4)))
+
+
+def test_a_module_used_inside_wrapped_code():
+    layer = torch.nn.Linear(3, 2).double()
+
+    def f(x):
+        h = layer(torch.from_numpy(x * 2))
+        return (h.numpy() ** 2).sum()
+
+    x = tensor(4, 3, grad=True)
+    compiled_eager(f)(x).backward()
+    y = x.detach().clone().requires_grad_()
+    (layer(y * 2) ** 2).sum().backward()
+    assert torch.allclose(x.grad, y.grad)
+    assert layer.weight.grad is not None

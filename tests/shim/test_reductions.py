@@ -1,0 +1,280 @@
+"""Reductions against NumPy: every function, dtype, layout, option and error."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .support import ALL, COMPLEX, FLOATS, INTEGERS, assert_matches, shim, to_shim, torch
+
+
+def data(dtype: str, shape: tuple[int, ...], nan: bool = False, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    d = np.dtype(dtype)
+    a = rng.integers(0 if d.kind in "ub" else -9, 10, shape) / (1 if d.kind in "iub" else 4)
+    if d.kind == "c":
+        a = a + 1j * rng.integers(-3, 4, shape)
+    if d.kind == "b":
+        a = a > 6
+    a = np.asarray(a).astype(d)
+    if nan and d.kind in "fc":
+        a = np.where(rng.random(shape) < 0.3, np.nan, a).astype(d)
+    return a
+
+
+def layouts(dtype: str, nan: bool = False) -> list[np.ndarray]:
+    a = data(dtype, (4, 5, 3), nan)
+    return [a, a[::-1, ::2], a.T, a[:, :1], data(dtype, (), nan), data(dtype, (1,), nan)]
+
+
+SIMPLE = ("sum", "prod", "max", "amax", "min", "any", "all", "mean", "var", "std", "count_nonzero")
+ARGS = ("argmax", "argmin")
+NANS = (
+    *("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd"),
+    *("median", "nanmedian"),
+)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_reduction(name: str, dtype: str) -> None:
+    for a in layouts(dtype):
+        axes = [None, -1, 0] + ([(0, 2), (-1, 1), ()] if a.ndim == 3 else [])
+        for axis in axes:
+            if name == "prod" and axis is None:
+                a = a[..., :2] if a.ndim == 3 else a
+            assert_matches(name, a, axis=axis)
+        assert_matches(name, a, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("name", ARGS)
+def test_position(name: str, dtype: str) -> None:
+    for nan in (False, True):
+        for a in layouts(dtype, nan):
+            for axis in (None, 0, -1):
+                assert_matches(name, a, axis=axis)
+                assert_matches(name, a, axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", "?bBHLefdFD")
+@pytest.mark.parametrize("name", NANS)
+def test_nan_reduction(name: str, dtype: str) -> None:
+    for nan in (False, True):
+        for a in layouts(dtype, nan):
+            for axis in (None, 0, -1) + (((0, 2),) if a.ndim == 3 else ()):
+                assert_matches(name, a, axis=axis)
+            assert_matches(name, a, axis=0, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", "bHfD")
+@pytest.mark.parametrize("name", ["nanargmax", "nanargmin"])
+def test_nan_position(name: str, dtype: str) -> None:
+    if dtype == "D":
+        return
+    for nan in (False, True):
+        a = data(dtype, (6, 5), nan)
+        assert_matches(name, a)
+        assert_matches(name, a, axis=0)
+        assert_matches(name, a, axis=1, keepdims=True)
+    assert_matches(name, np.array([[np.nan, np.nan], [1, 2]]), axis=1, meta=False)
+    assert_matches(name, np.array([]), meta=False)
+
+
+OPTIONS = [
+    ("sum", {"dtype": "f4"}),
+    ("sum", {"dtype": np.int8, "axis": 1}),
+    ("sum", {"initial": 5}),
+    ("sum", {"where": np.array([True, False, True]), "axis": 0}),
+    ("sum", {"where": np.array([[True, False, True]]), "initial": 2.5}),
+    ("prod", {"where": np.array([True, False, True]), "axis": 1, "initial": 3}),
+    ("max", {"initial": 100}),
+    ("max", {"initial": -100, "where": np.array([True, False, False])}),
+    ("max", {"where": np.array([True, False, False])}),
+    ("min", {"initial": -100, "axis": 1, "keepdims": True}),
+    ("any", {"where": np.array([True, False, False]), "axis": 0}),
+    ("all", {"where": np.array([True, False, False]), "axis": 0, "keepdims": True}),
+    ("mean", {"dtype": "f4", "axis": 1}),
+    ("mean", {"dtype": "i4", "axis": 1}),
+    ("mean", {"where": np.array([True, False, True])}),
+    ("mean", {"where": np.array([True, False, True]), "axis": 0}),
+    ("var", {"ddof": 1, "axis": 0}),
+    ("var", {"correction": 1, "axis": 0}),
+    ("var", {"correction": 1, "ddof": 1}),
+    ("var", {"dtype": "f4"}),
+    ("var", {"where": np.array([True, False, True]), "axis": 1}),
+    ("var", {"mean": np.array([[1.0], [2.0]]), "axis": 1, "keepdims": True}),
+    ("std", {"ddof": 5, "axis": 0}),
+    ("std", {"dtype": "i4", "axis": 0}),
+    ("nansum", {"where": np.array([True, False, True])}),
+    ("nanmax", {"where": np.array([True, False, True]), "initial": -50}),
+    ("nanmax", {"initial": 50, "axis": 1}),
+    ("nanmean", {"where": np.array([True, False, True]), "axis": 1}),
+    ("nanmean", {"dtype": int}),
+    ("nanvar", {"ddof": 1, "axis": 1}),
+    ("nanvar", {"where": np.array([True, False, True]), "axis": 1}),
+    ("nanstd", {"correction": 1, "axis": 1, "keepdims": True}),
+    ("sum", {"axis": 5}),
+    ("sum", {"axis": (0, 0)}),
+    ("mean", {"axis": 2}),
+    ("argmax", {"axis": 2}),
+    ("median", {"axis": 2}),
+    ("median", {"axis": (0, 1), "keepdims": True}),
+    ("median", {"axis": (0, 0)}),
+]
+
+
+@pytest.mark.parametrize("dtype", "ifdD")
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+def test_options(name: str, options: dict, dtype: str) -> None:
+    if dtype == "D" and (options.get("dtype") or name in ("max", "min", "nanmax")):
+        return
+    a = data(dtype, (2, 3), nan=name.startswith("nan"))
+    assert_matches(name, a, **options)
+
+
+@pytest.mark.parametrize("name", [*SIMPLE, *ARGS, *NANS, "ptp", "average"])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_empty(name: str, shape: tuple, axis: int | None) -> None:
+    if name == "average" and axis is None:
+        return  # divides by zero in Python
+    assert_matches(name, np.zeros(shape), axis=axis)
+    assert_matches(name, np.zeros(shape, "H"), axis=axis)
+
+
+def test_warnings() -> None:
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        shim.mean(np.array([]))
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0 for slice"):
+        shim.var(np.array([1.0]), ddof=1)
+    with pytest.warns(RuntimeWarning, match="All-NaN slice encountered"):
+        shim.nanmax(np.array([np.nan]))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS + COMPLEX + "?")
+def test_ptp(dtype: str) -> None:
+    for a in layouts(dtype):
+        assert_matches("ptp", a)
+        assert_matches("ptp", a, axis=0)
+        assert_matches("ptp", a, axis=-1, keepdims=True)
+
+
+AVERAGES = [
+    {},
+    {"axis": 0},
+    {"axis": 1, "weights": np.array([1, 2, 3])},
+    {"axis": 1, "weights": np.array([1.0, 2, 3], "f"), "returned": True},
+    {"axis": (0, 1), "weights": np.arange(6.0).reshape(2, 3)},
+    {"axis": (1, 0), "weights": np.arange(6.0).reshape(3, 2), "returned": True},
+    {"weights": np.arange(6).reshape(2, 3), "keepdims": True},
+    {"returned": True},
+    {"axis": 0, "returned": True, "keepdims": True},
+    {"weights": np.array([1, 2])},
+    {"axis": 1, "weights": np.array([1, 2])},
+    {"axis": 1, "weights": np.zeros(3)},
+    {"axis": 4},
+]
+
+
+@pytest.mark.parametrize("options", AVERAGES)
+@pytest.mark.parametrize("dtype", "?bifdD")
+def test_average(options: dict, dtype: str) -> None:
+    zero = not np.any(options.get("weights", 1))
+    assert_matches("average", data(dtype, (2, 3)), meta=not zero, **options)
+
+
+METHODS = (
+    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
+    *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
+    *("normal_unbiased", "lower", "higher", "midpoint", "nearest"),
+)
+SHARES = [0.3, 0.5, 1.0, 0, 1, [0.1, 0.9], np.float32(0.25), np.array([[0.0, 0.5], [0.75, 1.0]])]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", "bHifd")
+def test_quantile(method: str, dtype: str) -> None:
+    a = data(dtype, (5, 4))
+    for q in SHARES:
+        for axis in (None, 0):
+            assert_matches("quantile", a, q, axis=axis, method=method)
+            assert_matches("nanquantile", data(dtype, (5, 4), True), q, axis=axis, method=method)
+    assert_matches("percentile", a, 30, axis=1, keepdims=True, method=method)
+    assert_matches("nanpercentile", a, [30.0, 50], axis=(0, 1), keepdims=True, method=method)
+    assert_matches("quantile", data(dtype, (5, 4), True), 0.4, axis=0, method=method)
+
+
+def test_quantile_errors() -> None:
+    a = np.arange(4.0)
+    assert_matches("percentile", a, 150, meta=False)
+    assert_matches("quantile", a, [0.5, -1], meta=False)
+    assert_matches("quantile", a, 0.5, method="none", meta=False)
+    assert_matches("quantile", a + 0j, 0.5, meta=False)
+    assert_matches("quantile", a > 1, 0.5, meta=False)
+    assert_matches("quantile", a, 0.5, axis=3, meta=False)
+    assert_matches("quantile", a, np.full((1, 1, 1), 0.5), meta=False)
+    assert_matches("quantile", np.array([]), 0.5, meta=False)
+    with pytest.raises(shim.NotSupported):
+        shim.quantile(a, 0.5, weights=a)
+
+
+def test_out() -> None:
+    a = np.arange(6.0).reshape(2, 3)
+    out = shim.from_numpy(np.zeros(3))
+    assert shim.sum(a, axis=0, out=out) is out
+    np.testing.assert_array_equal(shim.to_numpy(out), a.sum(0))
+    assert shim.var(a, 0, None, out, 1) is out
+    np.testing.assert_allclose(shim.to_numpy(out), a.var(0, ddof=1))
+
+
+def test_gradients() -> None:
+    x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+
+    def total(f):
+        return lambda t: f(shim.from_tensor(t))._t
+
+    functions = [
+        shim.mean,
+        shim.std,
+        lambda a: shim.median(a, axis=0),
+        lambda a: shim.quantile(a, 0.3, axis=1),
+        lambda a: shim.nanmax(a, axis=0),
+        lambda a: shim.average(a, axis=0, weights=np.array([1.0, 2, 3])),
+    ]
+    for f in functions:
+        assert torch.autograd.gradcheck(total(f), x)
+
+
+def test_pairwise_accuracy() -> None:
+    a = np.full(1_000_000, 0.1, "f")
+    assert abs(float(shim.to_numpy(shim.sum(a))) - float(a.sum(dtype="d"))) < 0.1
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(("sum", "max", "mean", "std", "argmax", "median", "nanmean", "count_nonzero")),
+    st.sampled_from("?bHLefdF"),
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.data(),
+)
+def test_property(name: str, dtype: str, shape: list[int], draw: st.DataObject) -> None:
+    a = data(dtype, tuple(shape), nan=True, seed=draw.draw(st.integers(0, 99)))
+    axis = draw.draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
+    for d in range(a.ndim):
+        if draw.draw(st.booleans()):
+            a = np.flip(a, d)
+    assert_matches(name, a, axis=axis, keepdims=draw.draw(st.booleans()))
+
+
+def test_methods() -> None:
+    a = data("d", (3, 4))
+    x = to_shim(a)
+    with warnings.catch_warnings():
+        for name in ("sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "argmax"):
+            got = shim.to_numpy(getattr(x, name)(axis=1))
+            np.testing.assert_allclose(got, getattr(a, name)(axis=1), rtol=1e-12)
