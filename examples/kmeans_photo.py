@@ -22,18 +22,26 @@ from sklearn.datasets import load_sample_image
 import np_compile
 
 
+def step(pixels: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One step: f64[n,3], f64[k,3] -> the means f64[k,3] of the pixels nearest to each centre,
+    and the number of each pixel's nearest centre i64[n].
+
+    A function of its own, so that nothing but its results is alive at the caller's test.
+    """
+    distances = ((pixels[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    labels = distances.argmin(axis=1)
+    members = (labels[:, None] == np.arange(len(centres))).astype(pixels.dtype)
+    counts = members.sum(axis=0)[:, None]
+    means = members.T @ pixels / np.maximum(counts, 1)
+    return np.where(counts > 0, means, centres), labels
+
+
 def kmeans(
     pixels: np.ndarray, centres: np.ndarray, steps: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """pixels: f64[n,3], centres: f64[k,3] -> final centres f64[k,3], nearest centre i64[n]."""
-    numbers = np.arange(len(centres))
     for _ in range(steps):
-        distances = ((pixels[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
-        labels = distances.argmin(axis=1)
-        members = (labels[:, None] == numbers).astype(pixels.dtype)
-        counts = members.sum(axis=0)[:, None]
-        means = members.T @ pixels / np.maximum(counts, 1)
-        moved = np.where(counts > 0, means, centres)
+        moved, labels = step(pixels, centres)
         shift = np.abs(moved - centres).max()
         centres = moved
         if shift < tolerance:

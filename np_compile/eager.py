@@ -11,6 +11,7 @@ import torch
 
 from . import shim
 from .capture.numpy_names import row_of_function
+from .capture.recorder import check_tensor
 from .capture.substitute import Substitution, importer
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
@@ -40,6 +41,9 @@ class ShimNames:
     def torch(self, value: Any) -> Any:
         return value
 
+    def instance(self, value: Any) -> Any:
+        return value
+
     def array(self, value: Any) -> Any:
         return value
 
@@ -58,6 +62,7 @@ def _device(x: Any) -> torch.device | None:
 
 def _take(x: Any) -> Any:
     if isinstance(x, torch.Tensor):
+        check_tensor(x)
         return shim.ndarray(x)
     if isinstance(x, tuple):
         items = [_take(v) for v in x]

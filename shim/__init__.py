@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as _np
 
-from ._dtypes import NUMPY_DTYPES, DataDependent, NotSupported, Weak, torch_dtype
+from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, torch_dtype
 from ._ndarray import as_array, from_numpy, from_tensor, ndarray, share_numpy, to_numpy
 from ._table import TABLE, Kind, Row
 

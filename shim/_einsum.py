@@ -219,9 +219,14 @@ def einsum(
     try:
         result = contracted(text, converted, optimize)
     except ValueError:
-        let_numpy_raise(np.einsum, text, *map(stand_in, arrays), optimize=False)
+        let_numpy_raise(np.einsum, text, *map(stand_in, arrays), optimize=optimize)
         raise
-    return _finished(result, arrays, converted, out, order, casting)
+    result = _finished(result, arrays, converted, out, order, casting)
+    if out is None and optimize is not False and result.ndim == 0 and len(arrays) > 1:
+        # NumPy gives a 0-D array or a scalar, by how its last step was computed.
+        small = np.einsum(text, *(np.zeros((2,) * a.ndim) for a in arrays), optimize=optimize)
+        result._scalar = not isinstance(small, np.ndarray)
+    return result
 
 
 def _finished(

@@ -38,9 +38,9 @@ def _smallest(t: torch.Tensor, axis: int, keepdims: bool = False) -> torch.Tenso
 
 def vector_norm_of(x: torch.Tensor, ord: Any, axis: int, keepdims: bool) -> torch.Tensor:
     """The norm along one axis, of any order."""
-    axis = normalize_axis(axis, x.dim())
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    axis = normalize_axis(axis, x.dim())
     if ord is None or ord == 2:
         return torch.sqrt(_sum(_squares(x), axis, keepdims))
     if ord == math.inf:

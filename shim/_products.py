@@ -89,7 +89,8 @@ def _gufunc(name: str, x1: Any, x2: Any, options: dict) -> ndarray:
     axis, keepdims = options["axis"], options["keepdims"]
     if name != "vecdot" and (axis is not NoValue or keepdims):
         more = {} if axis is NoValue else {"axis": axis}
-        let_numpy_raise(ufunc, np.ones((1, 1)), np.ones((1, 1)), keepdims=keepdims, **more)
+        more.update({"keepdims": True} if keepdims else {})
+        let_numpy_raise(ufunc, np.ones((1, 1)), np.ones((1, 1)), **more)
     if axis is not NoValue:
         place = axis
         a, b = (t.movedim(normalize_axis(place, t.dim()), -1) for t in (a, b))
@@ -256,6 +257,14 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
         return ndarray(result, (), result.dim() == 0)
     if not isinstance(out, ndarray):
         raise TypeError("'out' must be an array")
+    exact = result.dtype.is_floating_point or result.dtype.is_complex
+    if (
+        exact
+        and out._t.dtype is result.dtype
+        and out.ndim == result.dim()
+        and tuple(out.shape) != tuple(result.shape)
+    ):
+        raise ValueError("output array has wrong dimensions")
     if (
         out._t.dtype is not result.dtype
         or tuple(out._t.shape) != tuple(result.shape)
@@ -283,7 +292,7 @@ def inner(a: Array, b: Array, /):
     a, b = _as_pair(a, b, result_type(a.dtype, b.dtype))
     if a.dim() == 0 or b.dim() == 0:
         return product(a, b)
-    return _contracted(a, b, -1, -1)
+    return _contracted(a, b if b.dim() == 1 else b.mT, -1, -2 if b.dim() > 1 else -1)
 
 
 @function()

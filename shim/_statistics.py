@@ -211,6 +211,9 @@ def _slide(a: torch.Tensor, v: torch.Tensor, mode: str) -> torch.Tensor:
     signed, weights = to_signed(a), to_signed(v)
     padded = torch.cat([signed.new_zeros(before), signed, signed.new_zeros(after)])
     if padded.dtype.is_floating_point or padded.dtype.is_complex:
+        if padded.is_cuda:  # single precision would be rounded to TF32 there
+            wide = result_type(padded.dtype, torch.float64)
+            padded, weights = padded.to(wide), weights.to(wide)
         result = torch.nn.functional.conv1d(padded[None, None], weights[None, None])[0, 0]
     else:
         # whole numbers exactly, in pieces that keep the windows small in memory

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+# Before torch starts its threads: several test processes share the cores, and threads that spin
+# while they wait for one that does not run cost a hundred times the work.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

@@ -15,6 +15,7 @@ import torch
 
 from .array import Array
 from .loops import MarkedRange
+from .namespace import RANDOM_SOURCES, RandomSource
 from .substitute import _origin
 
 _PLAIN = (
@@ -52,6 +53,8 @@ class Exchange:
             return self.capture.adopt(x)
         if isinstance(x, _PLAIN):
             return x
+        if isinstance(x, RANDOM_SOURCES):
+            return RandomSource(x)
         if isinstance(x, torch.Tensor):
             return self.capture.adopt(x) if self.capture.tensors else x
         found = self.copies.get(id(x))
@@ -94,6 +97,8 @@ class Exchange:
             return self._leaf(x)
         if kind is MarkedRange:
             return x._range
+        if kind is RandomSource:
+            return x.__np_compile_real__
         if isinstance(x, _PLAIN) or kind is np.ndarray or isinstance(x, torch.Tensor):
             if self.capture.tensors and isinstance(x, (np.ndarray, np.generic)):
                 return _as_tensor(x, self.capture.device)

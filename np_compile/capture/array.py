@@ -155,6 +155,8 @@ class Array:
     def __len__(self) -> int:
         shape = self.shape
         if not shape:
+            if self._is_scalar():
+                raise TypeError(f"object of type 'numpy.{self.__class__.__name__}' has no len()")
             raise TypeError("len() of unsized object")
         return shape[0]
 
@@ -192,6 +194,8 @@ class Array:
     def __iter__(self) -> Iterator:
         shape = self.shape
         if not shape:
+            if self._is_scalar():
+                raise TypeError(f"'numpy.{self.__class__.__name__}' object is not iterable")
             raise TypeError("iteration over a 0-d array")
         if len(shape) == 1 and self._c.immediate:
             return iter(self._c.real(self, "iterates over the elements of an array"))
@@ -218,11 +222,20 @@ class Array:
     def __index__(self) -> int:
         return self._c.real(self, "an array's value as an index or a size").__index__()
 
+    @property
+    def flat(self) -> Any:
+        return self._c.memory(self, "ndarray.flat runs in NumPy").flat
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        real = self._c._reals(value)
+        self._c.memory(self, "ndarray.flat runs in NumPy").flat = real
+
     def __bytes__(self) -> bytes:
         return bytes(self._c.real(self, "reads an array's memory"))
 
     def __buffer__(self, flags: int) -> memoryview:  # from Python 3.12 on
-        return memoryview(self._c.real(self, "reads an array's memory"))
+        return memoryview(self._c.memory(self, "reads an array's memory"))
 
     def item(self, *args: Any) -> Any:
         """As in NumPy; the value is needed."""
@@ -267,7 +280,7 @@ class Array:
     # -- protocols --------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        a = np.asarray(self._c.real(self, "code outside the function reads an array"))
+        a = np.asarray(self._c.memory(self, "code outside the function reads an array"))
         if dtype is not None and a.dtype != dtype:
             return a.astype(dtype)
         return a.copy() if copy else a
@@ -285,7 +298,7 @@ class Array:
 
     @property
     def __array_interface__(self) -> dict:
-        return self._c.real(self, "another library reads an array").__array_interface__
+        return self._c.memory(self, "another library reads an array").__array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self._c.tensor(self, "another library reads an array").__dlpack__(**kwargs)
@@ -300,7 +313,7 @@ class Array:
             kind = self.__class__
             label = "numpy.ndarray" if kind is np.ndarray else f"numpy.{kind.__name__}"
             raise AttributeError(f"'{label}' object has no attribute '{name}'")
-        return getattr(self._c.real(self, f"ndarray.{name} runs in NumPy"), name)
+        return getattr(self._c.memory(self, f"ndarray.{name} runs in NumPy"), name)
 
 
 def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:

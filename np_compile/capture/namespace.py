@@ -204,12 +204,34 @@ def replacement(value: Any, name: str | None = None) -> Any:
     return value
 
 
+class RandomSource:
+    """A NumPy random generator in captured code: draws from NumPy's stream, gives stand-ins."""
+
+    def __init__(self, real: Any):
+        self.__np_compile_real__ = real
+
+    @property
+    def __class__(self) -> type:
+        return type(self.__np_compile_real__)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.__dict__["__np_compile_real__"], name)
+        return _drawing(value) if callable(value) and not name.startswith("__") else value
+
+    def __repr__(self) -> str:
+        return repr(self.__np_compile_real__)
+
+
+RANDOM_SOURCES = (np.random.Generator, np.random.RandomState)
+
+
 def _drawing(real: Callable) -> Callable:
     def draw(*args: Any, **kwargs: Any) -> Any:
         capture = current()
         if capture is None:
             return real(*args, **kwargs)
-        return capture.foreign(real, args, kwargs, None)
+        result = capture.foreign(real, args, kwargs, None)
+        return RandomSource(result) if isinstance(result, RANDOM_SOURCES) else result
 
     draw.__name__ = draw.__qualname__ = getattr(real, "__name__", "draw")
     return draw

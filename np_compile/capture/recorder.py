@@ -43,6 +43,7 @@ from .tape import (
 )
 from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 
+_INTEGER_POWERS = ("power", "pow")
 _lock = threading.RLock()  # held while the tree grows or a program is compiled
 _local = threading.local()
 _TABLE = shim.TABLE
@@ -58,7 +59,7 @@ def current() -> Capture | None:
 class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
-    __slots__ = ("backend", "dynamic", "fullgraph", "name", "plain_loops", "roots", "tensors")
+    __slots__ = ("backend", "dynamic", "fullgraph", "name", "roots", "tensors")
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
         self.backend = backend
@@ -67,7 +68,6 @@ class Options:
         self.tensors = tensors
         self.name = ""
         self.roots: dict[Any, Node] = {}
-        self.plain_loops: set[Any] = set()
 
 
 class Capture:
@@ -108,6 +108,7 @@ class Capture:
         if found is not None:
             return found[1]
         if isinstance(a, torch.Tensor):
+            check_tensor(a)
             self.take_over(a)
             r = self._from_tensor(a)
         else:
@@ -264,9 +265,9 @@ class Capture:
     def _input_node(parent: Node, key: tuple, sig: tuple) -> Node:
         dtype, shape, stride, flip, _device, _grad, scalar, readonly = sig
         node = Node(parent, key)
-        meta = shim.ndarray(
-            torch.empty_strided(shape, stride, dtype=dtype, device="meta"), flip, scalar
-        )
+        with torch.inference_mode(False):
+            t = torch.empty_strided(shape, stride, dtype=dtype, device="meta")
+        meta = shim.ndarray(t, flip, scalar)
         if readonly:
             meta._readonly = True
         index = len(parent.all_values())
@@ -468,7 +469,12 @@ class Capture:
         static = Break("static", "") if self.ints_are_data and _has_int(key) else None
         try:
             args, kwargs = decoder.call(key)
-            with torch.device("meta"), torch.no_grad(), warnings.catch_warnings():
+            with (
+                torch.inference_mode(False),
+                torch.device("meta"),
+                torch.no_grad(),
+                warnings.catch_warnings(),
+            ):
                 warnings.simplefilter("ignore")
                 result = row.function(*args, **kwargs)
         except Exception as e:
@@ -478,7 +484,7 @@ class Capture:
         node.mutates = tuple(r for r in sorted(roots) if metas[r]._t._version != before[r])
         if any(values[r].scalar for r in node.mutates):
             return _special(node, Break("numpy", "writes to a NumPy scalar"))
-        used = [i for i in _value_numbers(key)]
+        used = list(_value_numbers(key))
         by_identity = {id(metas[i]): i for i in used}
         by_storage = {
             metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)
@@ -507,6 +513,11 @@ class Capture:
         node.result = place(result, ())
         if isinstance(node.result, Slot):
             node.value = node.result.value
+        if name in _INTEGER_POWERS and node.value is not None and node.value.dtype.kind == "i":
+            exponent = key[2]
+            if type(exponent) is int and values[exponent].dtype.kind == "i":
+                why = f"{_show(name)}: raises for a negative exponent"
+                return _special(node, Break("data", why))
         node.elements += sum(values[i].meta.size for i in used if values[i].root == i)
         node.elements += sum(v.meta.size for v in node.values if v.source is None)
         if _has_int(key):
@@ -550,8 +561,8 @@ class Capture:
                 r._via = (name, args, kwargs, None)
             seg.values.append(r)
             return r
-        if not node.values:
-            return seg.values[node.result.index] if type(node.result) is Same else node.result
+        if not node.values and type(node.result) is Same:
+            return seg.values[node.result.index]
         first = len(seg.values)
         for i, value in enumerate(node.values):
             r = Array(self)
@@ -687,10 +698,8 @@ class Capture:
         if work >= config.plain_work or not self.immediate:
             return
         runs = self.runs[node, site] = self.runs.get((node, site), 0) + 1
-        known = self.options.plain_loops
-        if runs < (1 if site in known else config.plain_runs):
+        if runs < config.plain_runs:
             return
-        known.add(site)
         self.plain = True
         if self.listener is not None:
             why = Break("plain", "segments smaller than their hand-over: it goes on in NumPy")
@@ -745,6 +754,16 @@ class Capture:
             a._host = r
             self.moved.append(a)
         return r
+
+    @staticmethod
+    def _root(a: Array) -> Array:
+        return a if a._root is None else a._root
+
+    def memory(self, a: Array, why: str) -> Any:
+        """As `real`, for code that may write to the array: nothing recorded still waits to read it."""
+        if self._root(a)._s is self.seg:
+            self.cut(Break("value", why))
+        return self.real(a, why)
 
     def tensor(self, a: Array, why: Any) -> torch.Tensor:
         """The torch tensor of a stand-in, on its device, with its gradient history; shared."""
@@ -823,11 +842,17 @@ class Capture:
 
     def foreign(self, function: Callable, args: Any, kwargs: Any, why: Break | None) -> Any:
         """Call a function that is not recorded, on NumPy arrays; its arrays become stand-ins."""
+        stand_ins = list(_arrays((args, kwargs)))
+        if why is None and any(self._root(a)._s is self.seg for a in stand_ins):
+            why = Break("value", f"{getattr(function, '__name__', 'a function')} reads an array")
         if why is not None:
             self.cut(why)
-        stand_ins = [a for a in _arrays((args, kwargs))]
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
-        result = function(*real_args, **real_kwargs)
+        _local.capture = None
+        try:
+            result = function(*real_args, **real_kwargs)
+        finally:
+            _local.capture = self
         if self.closed:
             return result
         if self.plain and any(
@@ -904,6 +929,15 @@ class Capture:
         a.__dict__.update(state)
         if a._s is self.seg:
             self.seg.values[a._i] = a
+
+
+def check_tensor(t: torch.Tensor) -> None:
+    """TensorArgument for a tensor that no NumPy array can stand for."""
+    if t.dtype not in shim.TO_NUMPY:
+        raise TensorArgument(
+            f"a tensor of {t.dtype}: NumPy has no such dtype\n"
+            "  Remedy: convert it first, `x.float()`, and the result back."
+        )
 
 
 class _Variants:

@@ -12,7 +12,7 @@ import torch
 
 from .array import Array
 from .loops import MarkedRange
-from .namespace import _mentions, recording_numpy, replacement
+from .namespace import RANDOM_SOURCES, RandomSource, RecordingUfunc, _mentions, recording_numpy, replacement
 from .recorder import Break, current
 from .substitute import Substitution, importer
 
@@ -39,16 +39,16 @@ def foreign(function: Callable) -> Callable:
     return call
 
 
+_STAND_INS = (Array, MarkedRange, RandomSource, RecordingUfunc)
+
+
 class _Type(type):
     """`type` for captured code: `type(x)` of a stand-in is the type NumPy would give."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs:
-            return (
-                args[0].__class__
-                if builtins.type(args[0]) in (Array, MarkedRange)
-                else (builtins.type(args[0]))
-            )
+            real = builtins.type(args[0])
+            return args[0].__class__ if real in _STAND_INS else real
         return builtins.type(*args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -117,7 +117,11 @@ def _to_torch(real: Callable, copies: bool) -> Callable:
         t = data._c.tensor(data, why)
         if real.__name__ == "from_numpy":
             return t
-        return real(t, *args, **kwargs) if not copies else real(t.detach(), *args, **kwargs)
+        if not copies:
+            return real(t, *args, **kwargs)
+        grad = kwargs.pop("requires_grad", False)
+        kwargs.setdefault("dtype", args[0] if args else None)
+        return t.detach().clone().to(**kwargs).requires_grad_(grad)
 
     return convert
 
@@ -166,6 +170,9 @@ class RecordingNames:
         if value in (torch.from_numpy, torch.as_tensor, torch.asarray, torch.tensor):
             return _to_torch(value, copies=value is torch.tensor)
         return value
+
+    def instance(self, value: Any) -> Any:
+        return RandomSource(value) if isinstance(value, RANDOM_SOURCES) else value
 
     def array(self, value: Any) -> Any:
         capture = current()

@@ -39,8 +39,9 @@ def run(
             given_kwargs = {k: exchange.take(v) for k, v in kwargs.items()}
             if len(capture.known) > 1:
                 capture.separate()
-            if not options.tensors and any(
-                isinstance(a, torch.Tensor) for a in (*args, *kwargs.values())
+            if substitution.mentions("numpy") and (
+                options.tensors
+                or any(isinstance(a, torch.Tensor) for a in (*args, *kwargs.values()))
             ):
                 with TensorDoors():
                     result = f(*given_args, **given_kwargs)

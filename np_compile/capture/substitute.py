@@ -45,6 +45,9 @@ class Names(Protocol):
     def foreign(self, value: Any) -> Any:
         """For a function of another library."""
 
+    def instance(self, value: Any) -> Any:
+        """For any other object; the object itself where nothing stands for it."""
+
     def array(self, value: Any) -> Any:
         """For an array found in a global, a closure or a default."""
 
@@ -188,6 +191,9 @@ class Substitution:
         unwrapped = getattr(value, "__np_compile_captured__", None)
         if unwrapped is not None:
             return self.function(unwrapped)
+        replaced = self.names.instance(value)
+        if replaced is not value:
+            return replaced
         if isinstance(value, types.FunctionType):
             origin = _origin(value)
             if origin == "user":
@@ -238,6 +244,10 @@ class Substitution:
                 found = _ModuleProxy(module, self)
             self._modules[id(module)] = found
         return found
+
+    def mentions(self, name: str) -> bool:
+        """Whether code that was substituted uses a name, as a global or as an attribute."""
+        return any(name in overlay.seen for overlay in self._overlays.values())
 
     # -- at each call -----------------------------------------------------------------------
 

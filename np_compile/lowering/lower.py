@@ -34,11 +34,15 @@ def lower(
     def replay(*tensors: torch.Tensor) -> list[torch.Tensor]:
         return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic)
 
+    traced: Callable = replay
+    if any(a.requires_grad for a in args):
+        # Without writes inside, nothing that autograd has saved is changed behind its back.
+        traced = torch.func.functionalize(replay)
     examples = [a.detach() for a in args]
     where = device if device is not None else nullcontext()
     with where, torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        graph = make_fx(replay, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+        graph = make_fx(traced, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph

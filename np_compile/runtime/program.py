@@ -78,14 +78,14 @@ def build(
     Errors: BackendError, when the back end raises.
     """
     backend = lookup(options.backend)
-    args = [a._t for a in inputs]
+    args = [a._t.detach().requires_grad_(a._t.requires_grad) for a in inputs]
     if floats:
         args.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
     order = tuple(sorted(dynamic))
     if order:
         args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64, device="cpu"))
     tensors = len(inputs), bool(floats), ints, order
-    with progress(options.name, node), torch.set_grad_enabled(grad):
+    with torch.inference_mode(False), progress(options.name, node), torch.set_grad_enabled(grad):
         start = time.perf_counter()
         try:
             graph = lower(node, live, args, *tensors, device)

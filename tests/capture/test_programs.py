@@ -575,6 +575,11 @@ def test_program(f, args, options):
     check(f, *args, **{"rtol": 1e-9, **options})
 
 
+@pytest.mark.parametrize(("f", "args", "options"), PROGRAMS)
+def test_program_whose_tiny_loops_may_run_plainly(f, args, options):
+    check(f, *args, adaptive=True, **{"rtol": 1e-9, **options})
+
+
 def test_programs_under_aot_eager():
     for f in (softmax_regression, jacobi, black_scholes, mandelbrot, pca):
         found = next(p for p in PROGRAMS if p.values[0] is f)

@@ -482,7 +482,6 @@ def test_try_except_finally_inside():
         lambda x: x.astype("nonsense"),
         lambda x: np.zeros(3, int) ** -1,
         lambda x: x.nope,
-        lambda x: x(),
         lambda x: np.nope(x),
         lambda x: x.__setitem__(slice(0, 2), np.zeros(9)),
         lambda x: x.__setitem__(99, 1.0),
@@ -553,11 +552,11 @@ def test_a_users_exception_class_and_cause():
 
 
 def test_assert_statements():
-    def f(x):
-        assert x.shape == (3,), "shape"
-        assert (x < 100).all(), "too large"
-        return x * 2
-
+    # As text: the test runner rewrites the assert statements of this file.
+    names: dict = {}
+    text = "assert x.shape == (3,), 'shape'; assert (x < 100).all(), 'large'; return x * 2"
+    exec(f"def f(x): {text}", names)
+    f = names["f"]
     check(f, data(3))
     check(f, data(4))
     check(f, data(3) + 1000)

@@ -37,7 +37,7 @@ def test_scalar_or_zero_dimensional_array_as_in_numpy():
             np.clip(z, 0, 1), np.full((), 3.0), np.zeros(()), np.einsum("i,i", x, x), np.inner(x, x),
             np.tensordot(x, x, 1), x @ x, np.trace(np.outer(x, x)), np.real(z), np.abs(z), z.sum(),
             np.maximum(z, 1), z.max(), z.T, np.transpose(z), z.round(), np.round(z), z.item(), z.tolist(),
-            np.add.reduce(x), np.max(z), np.interp(0.5, x, x), np.polyval(x, 2.0), np.ones_like(z),
+            np.add.reduce(x), np.max(z), np.interp(0.5, np.arange(3.0), x), np.polyval(x, 2.0), np.ones_like(z),
         ]  # fmt: skip
 
     check(f, np.arange(3.0))

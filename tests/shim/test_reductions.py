@@ -42,11 +42,10 @@ NANS = (
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("name", SIMPLE)
 def test_reduction(name: str, dtype: str) -> None:
-    for a in layouts(dtype):
-        axes = [None, -1, 0] + ([(0, 2), (-1, 1), ()] if a.ndim == 3 else [])
+    first, *others = layouts(dtype)
+    for a in (first, *others):
+        axes = [None, -1] + ([0, (0, 2), (-1, 1), ()] if a is first else [])
         for axis in axes:
-            if name == "prod" and axis is None:
-                a = a[..., :2] if a.ndim == 3 else a
             assert_matches(name, a, axis=axis)
         assert_matches(name, a, keepdims=True)
 
@@ -54,21 +53,18 @@ def test_reduction(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("name", ARGS)
 def test_position(name: str, dtype: str) -> None:
-    for nan in (False, True):
-        for a in layouts(dtype, nan):
-            for axis in (None, 0, -1):
-                assert_matches(name, a, axis=axis)
-                assert_matches(name, a, axis=axis, keepdims=True)
+    for a in layouts(dtype, True):
+        for axis in (None, 0, -1):
+            assert_matches(name, a, axis=axis, keepdims=axis == 0)
 
 
 @pytest.mark.parametrize("dtype", "?bBHLefdFD")
 @pytest.mark.parametrize("name", NANS)
 def test_nan_reduction(name: str, dtype: str) -> None:
-    for nan in (False, True):
-        for a in layouts(dtype, nan):
-            for axis in (None, 0, -1) + (((0, 2),) if a.ndim == 3 else ()):
-                assert_matches(name, a, axis=axis)
-            assert_matches(name, a, axis=0, keepdims=True)
+    for a in layouts(dtype, True):
+        for axis in (None, 0, -1) + (((0, 2),) if a.ndim == 3 else ()):
+            assert_matches(name, a, axis=axis)
+    assert_matches(name, data(dtype, (4, 3)), axis=0, keepdims=True)
 
 
 @pytest.mark.parametrize("dtype", "bHfD")
@@ -197,13 +193,12 @@ SHARES = [0.3, 0.5, 1.0, 0, 1, [0.1, 0.9], np.float32(0.25), np.array([[0.0, 0.5
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", "bHifd")
+@pytest.mark.parametrize("dtype", "bHfd")
 def test_quantile(method: str, dtype: str) -> None:
     a = data(dtype, (5, 4))
     for q in SHARES:
-        for axis in (None, 0):
-            assert_matches("quantile", a, q, axis=axis, method=method)
-            assert_matches("nanquantile", data(dtype, (5, 4), True), q, axis=axis, method=method)
+        assert_matches("quantile", a, q, axis=0, method=method)
+        assert_matches("nanquantile", data(dtype, (5, 4), True), q, axis=1, method=method)
     assert_matches("percentile", a, 30, axis=1, keepdims=True, method=method)
     assert_matches("nanpercentile", a, [30.0, 50], axis=(0, 1), keepdims=True, method=method)
     assert_matches("quantile", data(dtype, (5, 4), True), 0.4, axis=0, method=method)

@@ -1,0 +1,88 @@
+"""numpy.fft on tensors against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .support import ALL, assert_matches, assert_same, shim, to_shim
+
+ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+MANY = ["fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn", "irfftn"]
+LOOSE = {"f": 2e-5, "F": 2e-5, "d": 1e-11, "D": 1e-11, "e": 5e-3}
+
+
+def data(dtype, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 9, shape)
+    a = a + 1j * rng.integers(-3, 4, shape) if dtype in "FD" else a
+    return (a > 4 if dtype == "?" else a).astype(dtype)
+
+
+def rtol(dtype):
+    return 5e-3 if dtype == "e" else 1e-4 if dtype in "fF" else 1e-9
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("name", ONE)
+def test_one_axis(name, dtype):
+    a = data(dtype, (3, 6))
+    for args in ((), (4,), (9,), (None, 0), (5, 0)):
+        for norm in (None, "ortho", "forward", "backward"):
+            assert_matches(f"fft.{name}", a, *args, norm=norm, rtol=rtol(dtype))
+    assert_matches(f"fft.{name}", a[::-1, ::2], rtol=rtol(dtype))
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_errors(name):
+    a = data("d", (3, 6))
+    for more in ({"n": 0}, {"n": -1}, {"n": 1.5}, {"axis": 5}, {"n": 3, "axis": 5}, {"norm": "no"}):
+        assert_matches(f"fft.{name}", a, **more)
+    assert_matches(f"fft.{name}", a[:, :0])
+    assert_matches(f"fft.{name}", a[:, :1])
+    assert_matches(f"fft.{name}", np.array(3.0))
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_axes(name):
+    for dtype in "dfDFl":
+        if name.startswith("r") and dtype in "DF":
+            assert_matches(f"fft.{name}", data(dtype, (3, 4)))
+            continue
+        a = data(dtype, (2, 3, 4))
+        for more in (
+            {}, {"s": (2, 5), "axes": (0, 1)}, {"axes": (1, 0)}, {"axes": (2,)}, {"s": (3, -1), "axes": (0, 2)},
+            {"axes": (0, 0)}, {"norm": "ortho"}, {"s": (2,), "axes": (0, 1)}, {"axes": (0, 5)}, {"axes": (1, 2, 0)},
+        ):  # fmt: skip
+            assert_matches(f"fft.{name}", a, **more, rtol=rtol(dtype))
+    assert_matches(f"fft.{name}", np.ones(3))
+
+
+def test_frequencies():
+    for n in (1, 2, 5, 8, np.int64(7), 2.5):
+        for d in (1.0, 0.1, 2, np.float32(0.5)):
+            assert_matches("fft.fftfreq", n, d, meta=False)
+            assert_matches("fft.rfftfreq", n, d, meta=False)
+    assert_matches("fft.fftfreq", 5, 0.1)
+    for dtype in ALL:
+        for a in (data(dtype, (5,)), data(dtype, (4, 3))):
+            for axes in (None, 0, -1, (0,)):
+                assert_matches("fft.fftshift", a, axes)
+                assert_matches("fft.ifftshift", a[::-1], axes)
+    assert_matches("fft.fftshift", data("d", (4, 3)), (1, 0))
+    assert_matches("fft.fftshift", data("d", (4, 3)), 5)
+
+
+def test_out():
+    a = data("d", (3, 6))
+    out = to_shim(np.zeros((3, 6), complex))
+    assert shim.fft.fft(to_shim(a), out=out) is out
+    assert_same(out, np.fft.fft(a), 1e-10)
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.sampled_from(ONE), st.sampled_from("dD"))
+@settings(max_examples=60, deadline=None)
+def test_any_length(m, n, name, dtype):
+    assert_matches(f"fft.{name}", data(dtype, (m,)), n, rtol=1e-9)

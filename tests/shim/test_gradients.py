@@ -1,0 +1,75 @@
+"""Gradients flow through the functions: torch's numerical check, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .support import shim, torch
+
+
+def square(seed=0, n=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, n)) + n * np.eye(n)
+
+
+A, B, V = square(), square(1), np.array([1.0, -2.0, 0.5])
+CASES = {
+    "matmul": (lambda x, y: shim.matmul(x, y), A, B),
+    "dot": (lambda x, y: shim.dot(x, y), A, V),
+    "vecdot": (lambda x, y: shim.vecdot(x, y), A, V),
+    "einsum": (lambda x, y: shim.einsum("ij,kj->ik", x, y), A, B),
+    "einsum_diagonal": (lambda x: shim.einsum("ii->i", x), A),
+    "tensordot": (lambda x, y: shim.tensordot(x, y, 1), A, B),
+    "kron": (lambda x, y: shim.kron(x, y), A, V),
+    "cross": (lambda x, y: shim.cross(x, y), A, V),
+    "trace": (lambda x: shim.trace(x), A),
+    "det": (lambda x: shim.linalg.det(x), A),
+    "slogdet": (lambda x: shim.linalg.slogdet(x).logabsdet, A),
+    "inv": (lambda x: shim.linalg.inv(x), A),
+    "solve": (lambda x, y: shim.linalg.solve(x, y), A, V),
+    "cholesky": (lambda x: shim.linalg.cholesky(shim.matmul(x, shim.matrix_transpose(x))), A),
+    "svdvals": (lambda x: shim.linalg.svdvals(x), A),
+    "pinv": (lambda x: shim.linalg.pinv(x), A),
+    "norm": (lambda x: shim.linalg.norm(x), A),
+    "norm_3": (lambda x: shim.linalg.norm(x, 3, axis=0), A),
+    "norm_nuc": (lambda x: shim.linalg.norm(x, "nuc"), A),
+    "multi_dot": (lambda x, y: shim.linalg.multi_dot([x, y, x]), A, B),
+    "concatenate": (lambda x, y: shim.concatenate([x, y], 1), A, B),
+    "block": (lambda x, y: shim.block([[x, y], [y, x]]), A, B),
+    "pad": (lambda x: shim.pad(x, ((1, 2), (0, 3)), "reflect"), A),
+    "pad_ramp": (lambda x: shim.pad(x, 2, "linear_ramp"), A),
+    "pad_mean": (lambda x: shim.pad(x, 1, "mean"), A),
+    "repeat": (lambda x: shim.repeat(x, [1, 2, 0], 0), A),
+    "tile": (lambda x: shim.tile(x, (2, 1)), A),
+    "roll": (lambda x: shim.roll(x, 1, 0), A),
+    "insert": (lambda x, y: shim.insert(x, [0, 2], y[:, :2], 1), A, B),
+    "tril": (lambda x: shim.tril(x, 1), A),
+    "diag": (lambda x: shim.diag(shim.diag(x, 1)), A),
+    "flip": (lambda x: shim.flip(shim.reshape(shim.flip(x, 0), -1)), A),
+    "rot90": (lambda x: shim.rot90(x), A),
+    "vander": (lambda x: shim.vander(x), V),
+    "linspace": (lambda x, y: shim.linspace(x, y, 4), A, V),
+    "polyval": (lambda x, y: shim.polyval(x, y), V, A),
+    "rfft": (lambda x: shim.fft.irfft(shim.fft.rfft(x), 3), A),
+    "resize": (lambda x: shim.resize(x, (4, 5)), A),
+    "stack": (lambda x, y: shim.stack([x, y], -1), A, B),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradcheck(name):
+    f, *values = CASES[name]
+    inputs = [torch.tensor(v, requires_grad=True) for v in values]
+
+    def on_tensors(*tensors):
+        return f(*map(shim.from_tensor, tensors)).tensor
+
+    assert torch.autograd.gradcheck(on_tensors, inputs)
+
+
+def test_gradient_of_float32_keeps_its_dtype():
+    t = torch.tensor(A, dtype=torch.float32, requires_grad=True)
+    shim.linalg.det(shim.from_tensor(t)).tensor.backward()
+    assert t.grad.dtype is torch.float32
+    np.testing.assert_allclose(t.grad, np.linalg.det(A) * np.linalg.inv(A).T, rtol=1e-4)
