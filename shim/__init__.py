@@ -34,6 +34,7 @@ _PARTS = (
     "_creation",
     "_ranges",
     "_views",
+    "_parts",
     "_joining",
     "_repeating",
     "_padding",

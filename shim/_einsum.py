@@ -12,10 +12,10 @@ from ._dtypes import TO_NUMPY, result_type
 from ._matmul import matmul, summed
 from ._ndarray import as_array, ndarray
 from ._normalize import DType, Raw, Static, function
+from ._parts import diagonal_of
 from ._shapes import let_numpy_raise, permuted, stand_in, viewed
 from ._table import Kind
 from ._unsigned import cast
-from ._views import diagonal_of
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 Labels = list  # one label for each axis: a letter, or ("...", k) counted from the right
@@ -42,8 +42,9 @@ def _split_terms(text: str, count: int) -> tuple[list[str], str | None]:
     terms = inputs.split(",")
     letters = inputs.replace(",", "") + output
     good = len(terms) == count and all(c in _LETTERS or c == "." for c in letters)
-    good = good and all(t.count(".") in (0, 3) and t.count("...") == t.count(".") // 3
-                        for t in (*terms, output))
+    good = good and all(
+        t.count(".") in (0, 3) and t.count("...") == t.count(".") // 3 for t in (*terms, output)
+    )
     if not good:
         raise ValueError("einsum: malformed subscripts")
     return terms, output if arrow else None

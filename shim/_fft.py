@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY, torch_dtype
-from ._normalize import Array, Out, Static, function
+from ._dtypes import TO_NUMPY, TO_TORCH, Weak, result_type, torch_dtype
+from ._ndarray import ndarray
+from ._normalize import Array, Operand, Out, Static, function
 from ._ranges import steps
-from ._shapes import normalize_axis, target_device
+from ._shapes import concrete, let_numpy_raise, normalize_axis, target_device
 from ._unsigned import cast
 
-_OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+_NORMS = (None, "backward", "ortho", "forward")
 _memo: dict[tuple, tuple] = {}
 
 
@@ -34,11 +35,9 @@ def _dtypes(name: str, dtype: torch.dtype) -> tuple[torch.dtype, torch.dtype]:
     return found
 
 
-def _check_norm(norm: Any) -> None:
-    if norm not in _OPPOSITE:
-        raise ValueError(
-            f'Invalid norm value {norm}; should be "backward",' '"ortho" or "forward".'
-        )
+def _check_norm(name: str, norm: Any) -> None:
+    if norm not in _NORMS:
+        let_numpy_raise(getattr(np.fft, name), np.zeros(2), norm=norm)
 
 
 def _check_points(n: int) -> None:
@@ -56,8 +55,10 @@ def _one(name: str, a: torch.Tensor, n: Any, axis: int, norm: Any) -> torch.Tens
             n = (n - 1) * 2
     n = operator.index(n)
     _check_points(n)
-    _check_norm(norm)
+    _check_norm(name, norm)
     axis = normalize_axis(axis, a.dim())
+    if a.dtype.is_complex and name in ("rfft", "ihfft"):
+        let_numpy_raise(getattr(np.fft, name), np.zeros(2, TO_NUMPY[a.dtype]), n)
     work, result = _dtypes(name, a.dtype)
     transform: Callable = getattr(torch.fft, name)
     return transform(cast(a, work), n, axis, norm).to(result)
@@ -133,8 +134,12 @@ def _many(name: str, a: torch.Tensor, s: Any, axes: Any, norm: Any) -> torch.Ten
     inner = {"rfft": "fft", "irfft": "ifft"}.get(name, name)
     for n, axis in pairs if name == "irfft" else reversed(pairs):
         a = _one(inner, a, n, axis, norm)
-    return a.clone() if last is None and not axes else a if last is None else _one(
-        "irfft", a, *last, norm
+    return (
+        a.clone()
+        if last is None and not axes
+        else a
+        if last is None
+        else _one("irfft", a, *last, norm)
     )
 
 
@@ -161,32 +166,40 @@ for _one_name, _says in {
 # frequencies and shifts
 
 
-def _check_count(n: Any) -> int:
+def _check_count(n: Any) -> Any:
+    if isinstance(n, (ndarray, Weak)):
+        n = concrete(n)[()]
     if not isinstance(n, (int, np.integer)):
         raise ValueError("n should be an integer")
-    return int(n)
+    return n
 
 
 def _scaled(t: torch.Tensor, n: int, d: Any) -> torch.Tensor:
-    scale = 1.0 / (n * d)
-    return t * scale if isinstance(scale, float) else t * torch.as_tensor(scale)
+    d = d.tensor if isinstance(d, Weak) else d
+    if isinstance(d, torch.Tensor) and isinstance(n, np.integer):
+        d = cast(d, result_type(TO_TORCH[n.dtype], d.dtype))
+    scale = 1.0 / (int(n) * d)
+    if isinstance(scale, torch.Tensor):
+        scale = cast(scale, result_type(torch.int64, scale.dtype))
+    return t.to(torch.float64) * scale
 
 
 @function("fft.fftfreq", scalar=False)
-def fftfreq(n: Static, d: Static = 1.0, device: Static = None):
+def fftfreq(n: Static, d: Operand = 1.0, device: Static = None):
     """f64[n]: the frequencies of fft's terms for samples `d` apart. ValueError for odd types."""
     n = _check_count(n)
     place = target_device(device)
-    half = (n - 1) // 2 + 1
-    parts = steps(half, 0, 1, torch.int64, place), steps(n // 2, -(n // 2), 1, torch.int64, place)
+    below = int(n) // 2
+    half = int(n) - below
+    parts = steps(half, 0, 1, torch.int64, place), steps(below, -below, 1, torch.int64, place)
     return _scaled(torch.cat(parts), n, d)
 
 
 @function("fft.rfftfreq", scalar=False)
-def rfftfreq(n: Static, d: Static = 1.0, device: Static = None):
+def rfftfreq(n: Static, d: Operand = 1.0, device: Static = None):
     """f64[n // 2 + 1]: the frequencies of rfft's terms for samples `d` apart. ValueError."""
     n = _check_count(n)
-    return _scaled(steps(n // 2 + 1, 0, 1, torch.int64, target_device(device)), n, d)
+    return _scaled(steps(int(n) // 2 + 1, 0, 1, torch.int64, target_device(device)), n, d)
 
 
 def _shifted(x: torch.Tensor, axes: Any, back: bool) -> torch.Tensor:
@@ -216,4 +229,3 @@ def fftshift(x: Array, axes: Static = None):
 def ifftshift(x: Array, axes: Static = None):
     """A copy that undoes fftshift."""
     return _shifted(x, axes, True)
-

@@ -13,7 +13,7 @@ from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
 from ._shapes import concrete, gathered, normalize_axes, normalize_axis, one_device, viewed
 from ._table import Kind
-from ._unsigned import bits, cast, from_signed, to_signed
+from ._unsigned import bits, cast, from_signed, to_signed, unbits
 from ._views import expanded
 
 # polynomials
@@ -44,9 +44,7 @@ def _call(function: Callable, value: ndarray, args: tuple, kwargs: dict) -> ndar
 
 
 @function(kind=Kind.DATA, scalar=False)
-def apply_along_axis(
-    func1d: Static, axis: int, arr: View, *args: Static, **kwargs: Static
-):
+def apply_along_axis(func1d: Static, axis: int, arr: View, *args: Static, **kwargs: Static):
     """func1d called on each vector along the axis; its results in the place of that axis.
 
     Errors: ValueError where there is no vector.
@@ -105,9 +103,7 @@ def piecewise(x: View, condlist: Raw, funclist: Static, *args: Static, **kw: Sta
     if given == n + 1:
         masks.append(~torch.stack([m.expand(x.shape) for m in masks]).any(0))
     elif given != n:
-        raise ValueError(
-            f"with {n} condition(s), either {n} or {n + 1} functions are expected"
-        )
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
     t = x.tensor
     y = torch.zeros_like(t)
     for mask, branch in zip(masks, funclist, strict=True):
@@ -122,7 +118,7 @@ def piecewise(x: View, condlist: Raw, funclist: Static, *args: Static, **kw: Sta
         part = ndarray(gathered(t.reshape(-1), 0, places))
         value = cast(_call(branch, part, args, kw).tensor, t.dtype).expand(places.shape)
         flat = bits(y.reshape(-1)).index_put((places,), bits(value.contiguous()))
-        y = flat.view(t.dtype).reshape(t.shape)
+        y = unbits(flat, t.dtype).reshape(t.shape)
     return ndarray(y)
 
 
@@ -217,4 +213,3 @@ def _enumerated(a: ndarray) -> Iterator[tuple]:
     t = a.tensor
     for index in np.ndindex(a.shape):
         yield index, ndarray(t[index].clone(), (), True)
-

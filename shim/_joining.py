@@ -162,9 +162,7 @@ def dstack(tup: Views):
 @function(scalar=False)
 def column_stack(tup: Views):
     """Vectors as the columns of a matrix; matrices beside one another."""
-    return ndarray(
-        joined([a.tensor.reshape(-1, 1) if a.ndim < 2 else a.tensor for a in tup], 1)
-    )
+    return ndarray(joined([a.tensor.reshape(-1, 1) if a.ndim < 2 else a.tensor for a in tup], 1))
 
 
 # block
@@ -217,6 +215,7 @@ def append(arr: Array, values: Array, axis: Static = None):
 
 
 # elements put in and taken out
+
 
 def _places(obj: Any) -> Any:
     """Indices as NumPy takes them: an int, a slice, or an array."""
@@ -281,4 +280,3 @@ def insert(arr: Array, obj: Raw, values: Array, axis: Static = None):
     t, v = one_device([t, v])
     both = torch.cat((t, v), axis)
     return ndarray(gathered(both, axis, constant(order, t.device)))
-

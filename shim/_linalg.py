@@ -438,9 +438,7 @@ def multi_dot(arrays: Arrays, *, out: Raw = None):
         chain[-1] = chain[-1].unsqueeze(1)
     for t in chain:
         if t.dim() != 2:
-            raise LinAlgError(
-                f"{t.dim()}-dimensional array given. Array must be two-dimensional"
-            )
+            raise LinAlgError(f"{t.dim()}-dimensional array given. Array must be two-dimensional")
     split = _best_splits([*(t.shape[0] for t in chain), chain[-1].shape[1]])
 
     def multiply(i: int, j: int) -> torch.Tensor:

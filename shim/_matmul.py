@@ -66,5 +66,3 @@ def summed(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
         return torch.sum(t, axes) != 0
     wide = to_signed(t)
     return from_signed(torch.sum(wide, axes, dtype=wide.dtype), t.dtype)
-
-

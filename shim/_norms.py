@@ -79,9 +79,7 @@ def matrix_norm_of(x: torch.Tensor, ord: Any, rows: int, columns: int) -> torch.
 def _norm(x: torch.Tensor, ord: Any, axis: Any, keepdims: bool) -> torch.Tensor:
     x = _inexact(x)
     n = x.dim()
-    if axis is None and (
-        ord is None or (ord in ("f", "fro") and n == 2) or (ord == 2 and n == 1)
-    ):
+    if axis is None and (ord is None or (ord in ("f", "fro") and n == 2) or (ord == 2 and n == 1)):
         flat = x.reshape(-1)
         if flat.dtype.is_complex:
             square = matmul(flat.real, flat.real) + matmul(flat.imag, flat.imag)
@@ -158,4 +156,3 @@ def cond(x: Array, p: Static = None):
         r = r.to(real_of(result))
     given = torch.isnan(_inexact(x)).any(-1).any(-1)
     return torch.where(torch.isnan(r) & ~given, math.inf, r)
-

@@ -157,5 +157,3 @@ def pad(array: Array, pad_width: Static, mode: Static = "constant", **kwargs: St
         if any(pair) or mode in ("maximum", "minimum"):
             result = _padded_axis(result, axis, pair, mode, options, axis)
     return ndarray(result.clone() if result is array else result)
-
-

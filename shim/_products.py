@@ -14,11 +14,11 @@ from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._matmul import conjugate, matmul, product
 from ._ndarray import as_tensor, ndarray
 from ._normalize import Array, DType, NoValue, Out, Raw, Static, function
+from ._parts import diagonal_of
 from ._reduce import reduce_engine
 from ._shapes import let_numpy_raise, normalize_axis, stand_in
 from ._ufuncs import _laid_out
 from ._unsigned import cast, flip, from_signed, to_signed
-from ._views import diagonal_of
 
 _memo: dict[tuple, torch.dtype] = {}
 
@@ -402,9 +402,7 @@ def _cross(a: torch.Tensor, b: torch.Tensor, axes: tuple, axisc: int) -> torch.T
     a = a.movedim(normalize_axis(axes[0], a.dim(), "axisa"), -1)
     b = b.movedim(normalize_axis(axes[1], b.dim(), "axisb"), -1)
     if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise ValueError(
-            "incompatible dimensions for cross product\n(dimension must be 2 or 3)"
-        )
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     flat = a.shape[-1] == 2 and b.shape[-1] == 2
     if a.shape[-1] == 2 or b.shape[-1] == 2:
         warnings.warn(
@@ -482,5 +480,3 @@ def trace(
 def _linalg_trace(x: Array, /, *, offset: int = 0, dtype: DType = None):
     """The sum over the diagonals of the last two axes."""
     return reduce_engine("add", diagonal_of(ndarray(x), offset, -2, -1)._t, -1, dtype)
-
-

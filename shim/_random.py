@@ -81,9 +81,7 @@ class Generator(_Drawer):
 
     def __init__(self, bit_generator: Any):
         own = bit_generator
-        super().__init__(
-            own if isinstance(own, np.random.Generator) else np.random.Generator(own)
-        )
+        super().__init__(own if isinstance(own, np.random.Generator) else np.random.Generator(own))
 
     def spawn(self, n_children: int) -> list[Generator]:
         """New generators, independent of one another."""

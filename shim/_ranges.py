@@ -12,6 +12,7 @@ from ._dtypes import TO_NUMPY, WIDER, Weak, result_type, torch_dtype
 from ._layout import checked_shape, constant, kind_of, new_order
 from ._ndarray import as_tensor, ndarray, scalar_tensor
 from ._normalize import Array, DType, Operand, Static, View, function
+from ._parts import readonly_diagonal
 from ._shapes import (
     concrete,
     copied,
@@ -24,7 +25,7 @@ from ._shapes import (
 from ._table import Kind
 from ._ufuncs import readable
 from ._unsigned import bits, cast, from_signed, to_signed, unbits
-from ._views import broadcast_all, readonly_diagonal, reshaped
+from ._views import broadcast_all, reshaped
 
 # ranges
 
@@ -275,8 +276,10 @@ def eye(
     m = n if M is None else _extent(M)
     axes = new_order(order, 2)
     dtype = torch.float64 if dtype is None else dtype
-    t = offsets(n, m, target_device(device)) == k if axes is None else (
-        offsets(m, n, target_device(device)) == -k
+    t = (
+        offsets(n, m, target_device(device)) == k
+        if axes is None
+        else (offsets(m, n, target_device(device)) == -k)
     )
     t = t.to(dtype)
     return ndarray(t if axes is None else t.permute(inverse(axes)))
@@ -398,4 +401,3 @@ def fromfunction(
     refuse_like(like)
     grid = _indices(shape, torch.float64 if dtype is None else dtype, False)
     return function(*(viewed(grid, grid._t[d]) for d in range(grid._t.shape[0])), **kwargs)
-

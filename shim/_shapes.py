@@ -11,7 +11,7 @@ import torch
 
 from ._dtypes import DataDependent, NotSupported, Weak
 from ._ndarray import ndarray, to_numpy, view_of
-from ._unsigned import bits, flip
+from ._unsigned import bits, flip, unbits
 
 normalize_axis = np.lib.array_utils.normalize_axis_index
 normalize_axes = np.lib.array_utils.normalize_axis_tuple
@@ -145,7 +145,7 @@ def copied(a: ndarray, order: str | None = "K") -> torch.Tensor:
 
 
 def viewed(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
-    """The array on `t`, a view of `a`. Of a NumPy scalar: a NumPy scalar, or an array of its own."""
+    """The array on `t`, a view of `a`; of a NumPy scalar a scalar or an array of its own."""
     if a._scalar:
         return ndarray(t.clone(), (), t.dim() == 0)
     return view_of(a, t, tuple(d for d in flip if t.shape[d] != 1))
@@ -183,7 +183,7 @@ def one_device(tensors: list) -> list:
 
 def gathered(t: torch.Tensor, axis: int, index: torch.Tensor) -> torch.Tensor:
     """torch.index_select for every dtype."""
-    return bits(t).index_select(axis, index).view(t.dtype)
+    return unbits(bits(t).index_select(axis, index), t.dtype)
 
 
 def target_device(device: Any) -> torch.device | None:

@@ -11,12 +11,13 @@ from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
 from ._ndarray import as_array, ndarray, scalar_tensor
 from ._normalize import Array, Arrays, Operand, Raw, Static, View, function
+from ._parts import diagonal_of
 from ._ranges import offsets
-from ._shapes import concrete
+from ._shapes import concrete, gathered
 from ._table import Kind
 from ._ufuncs import readable
-from ._unsigned import bits, cast, flip, to_signed
-from ._views import diagonal_of, reshaped
+from ._unsigned import cast, flip, to_signed
+from ._views import reshaped
 
 
 def _masked(m: torch.Tensor, keep: Any) -> torch.Tensor:
@@ -133,7 +134,7 @@ def fill_diagonal(a: View, val: Operand, wrap: bool = False):
     changed = torch.zeros(t.numel(), dtype=torch.bool, device=t.device).index_fill(0, index, True)
     spread = torch.zeros(t.numel(), dtype=torch.int64, device=t.device)
     spread = spread.index_copy(0, index, torch.arange(count, device=t.device))
-    new = bits(line).index_select(0, spread).view(t.dtype).reshape(t.shape) if count else t
+    new = gathered(line, 0, spread).reshape(t.shape) if count else t
     t.copy_(torch.where(changed.reshape(t.shape), new, t))
     return None
 

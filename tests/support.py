@@ -1,7 +1,7 @@
 """Comparing a compiled function with the plain function, in everything that a caller can see.
 
-`check` is the one entry point of the capture tests: it runs both on equal copies of the arguments and
-compares results, types, structure, changed arguments, aliasing, printed text and exceptions.
+`check` is the one entry point of the capture tests: it runs both on equal copies of the arguments,
+and compares results, types, structure, changed arguments, aliasing, printed text and exceptions.
 """
 
 from __future__ import annotations
@@ -113,8 +113,11 @@ class _Copier:
 
 
 def _is_record(x: Any) -> bool:
-    plain = (type, types.FunctionType, types.ModuleType, np.random.Generator, np.ndarray)
-    return hasattr(x, "__dict__") and not isinstance(x, plain) and not callable(x)
+    plain = (
+        type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
+        np.random.Generator, np.ndarray, torch.Tensor,
+    )  # fmt: skip
+    return hasattr(x, "__dict__") and not isinstance(x, plain)
 
 
 def _roll(flat: np.ndarray) -> None:

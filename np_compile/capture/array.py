@@ -372,14 +372,27 @@ def _inplace(row: str, fallback: Callable) -> Callable:
 
 
 def _power(reverse: bool) -> Callable:
-    """`**`: a Python exponent is part of the call, since kernels differ by it."""
+    """`**`. As in NumPy, some exponents are functions of their own; a Python int is part of the call,
+    since kernels differ by it."""
 
     def method(self: Array, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:
             return NotImplemented
-        return self._c.call("power", (other, self) if reverse else (self, other), {})
+        if reverse:
+            return self._c.call("power", (other, self), {})
+        kind = type(other)
+        if (kind is int or kind is float) and not self._is_scalar():
+            inexact = self.dtype.kind in "fc"
+            if other == 2 and (inexact or kind is int):
+                return self._c.call("square", (self,), {})
+            if inexact and kind is float and other in _FAST_POWERS:
+                return self._c.call(_FAST_POWERS[other], (self,), {})
+        return self._c.call("power", (self, other), {})
 
     return method
+
+
+_FAST_POWERS = {0.5: "sqrt", 1.0: "positive", -1.0: "reciprocal"}
 
 
 def _unary(row: str) -> Callable:

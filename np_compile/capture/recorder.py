@@ -226,6 +226,7 @@ class Capture:
             raise RuntimeError("an array of one compiled call was used in another one")
         if a._base is not None:
             name, args, kwargs, pick = a._via
+            self._admit(args)
             node = self._step(name, args, kwargs)
             values = node.values
             made = [a if pick is None or i == pick else Array(self) for i in range(len(values))]
@@ -292,9 +293,12 @@ class Capture:
         """One NumPy call: recorded, or run at once where it cannot be."""
         if self.plain:
             return self.through_numpy(name, args, kwargs, None)
-        self._admit(args)
-        if kwargs:
-            self._admit(kwargs.values())
+        try:
+            args = self._admit(args)
+            if kwargs:
+                kwargs = self._admit_named(kwargs)
+        except Unrecordable as e:
+            return self.through_numpy(name, args, kwargs, Break("numpy", f"{_show(name)}: {e}"))
         seg = self.seg
         marks = len(seg.floats), len(seg.ints)
         try:
@@ -371,20 +375,38 @@ class Capture:
         del seg.floats[marks[0] :]
         del seg.ints[marks[1] :]
 
-    def _admit(self, args: Any) -> None:
-        """Have every stand-in among the arguments enter the segment.
+    def _admit(self, args: Any) -> Any:
+        """The arguments of a call with stand-ins for all arrays, each entered into the segment.
 
         Before the call's own parameters are noted: a view enters by a call of its own, with its own.
         """
-        for v in args:
+        changed = None
+        for i, v in enumerate(args):
             kind = type(v)
+            new = v
             if kind is Array:
                 if v._s is not self.seg:
                     self.enter(v)
+            elif kind is float or kind is int or v is None or kind is str:
+                continue
             elif kind is tuple or kind is list:
-                self._admit(v)
-            elif kind is dict:
-                self._admit(v.values())
+                new = self._admit(v)
+            elif kind is np.ndarray:
+                new = self.snapshot(v)
+                self.enter(new)
+            elif kind is not type and hasattr(v, "__dlpack__") and not isinstance(v, np.ndarray):
+                new = self.adopt_foreign(v)
+                self.enter(new)
+            if new is not v:
+                if changed is None:
+                    changed = list(args)
+                changed[i] = new
+        if changed is None:
+            return args
+        return changed if type(args) is list else tuple(changed)
+
+    def _admit_named(self, kwargs: dict) -> dict:
+        return dict(zip(kwargs, self._admit(tuple(kwargs.values())), strict=True))
 
     def _key(self, name: str, args: tuple, kwargs: dict) -> tuple:
         seg = self.seg
@@ -424,8 +446,6 @@ class Capture:
 
     def _step(self, name: str, args: tuple, kwargs: dict) -> Node:
         """The node of a call after the present one; made, with its results' shapes, if new."""
-        self._admit(args)
-        self._admit(kwargs.values())
         marks = len(self.seg.floats), len(self.seg.ints)
         key = self._key(name, args, kwargs)
         seg = self.seg

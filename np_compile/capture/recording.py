@@ -42,24 +42,38 @@ def foreign(function: Callable) -> Callable:
 _STAND_INS = (Array, MarkedRange, RandomSource, RecordingUfunc)
 
 
-class _Type(type):
-    """`type` for captured code: `type(x)` of a stand-in is the type NumPy would give."""
+def _stand_in_class(real: type, call: Callable) -> type:
+    """A builtin class for captured code: `call` in the place of its constructor, else the same."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs:
-            real = builtins.type(args[0])
-            return args[0].__class__ if real in _STAND_INS else real
-        return builtins.type(*args, **kwargs)
+    class Meta(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return call(*args, **kwargs)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, type)
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, real)
 
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, type)
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, real)
+
+    return Meta(real.__name__, (type,) if real is type else (), {})
 
 
-class _type(type, metaclass=_Type):
-    pass
+def _type_of(*args: Any, **kwargs: Any) -> Any:
+    """`type(x)` of a stand-in is the type NumPy would give."""
+    if len(args) == 1 and not kwargs:
+        real = type(args[0])
+        return args[0].__class__ if real in _STAND_INS else real
+    return type(*args, **kwargs)
+
+
+def _memory_of(real: type) -> Callable:
+    """`memoryview(x)`, `bytearray(x)` of the memory of a stand-in."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        why = "reads an array's memory"
+        return real(*(a._c.memory(a, why) if type(a) is Array else a for a in args), **kwargs)
+
+    return call
 
 
 def _extreme(name: str) -> Callable:
@@ -152,7 +166,9 @@ class RecordingNames:
         self.builtins = dict(vars(builtins))
         self.builtins.update(
             range=MarkedRange,
-            type=_type,
+            type=_stand_in_class(type, _type_of),
+            memoryview=_stand_in_class(memoryview, _memory_of(memoryview)),
+            bytearray=_stand_in_class(bytearray, _memory_of(bytearray)),
             max=_extreme("max"),
             min=_extreme("min"),
             __import__=importer(_substitution),

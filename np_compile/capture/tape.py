@@ -193,9 +193,7 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
     if kind is bool:
         return ("c", bool, value)
     if kind is tuple or kind is list:
-        if len(value) > 64 and not any(isinstance(v, capture.array_type) for v in value):
-            if data:
-                return encode(capture, np.array(value), data)
+        if len(value) > 64 and not data and all(type(v) is int for v in value):
             return ("c", kind, tuple(value))
         return ("t" if kind is tuple else "l", *[encode(capture, v, data) for v in value])
     if kind is complex and data:
@@ -211,9 +209,7 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
             return ("n", char)
         return ("c", kind, value.item() if char not in "Mm" else value)
     if isinstance(value, np.ndarray):
-        if not data:
-            raise Unrecordable("an array where none is expected")
-        return encode(capture, capture.snapshot(value), data)
+        raise Unrecordable(f"an array of {type(value).__name__} {value.dtype}")
     if kind is slice:
         return ("s", *[encode(capture, v, False) for v in (value.start, value.stop, value.step)])
     if kind is dict:
@@ -224,8 +220,6 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
             if data
             else (("c", range, range(value.start, value.stop, value.step)))
         )
-    if data and hasattr(value, "__dlpack__"):
-        return encode(capture, capture.adopt_foreign(value), data)
     return _constant(value)
 
 

@@ -25,6 +25,14 @@ from np_compile.capture.tape import INPUT, Decoder, Node
 from .lens import Lens, indexed, settle
 
 
+def _copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    return source.to(target.dtype).expand(target.shape).clone()
+
+
+# What functionalization leaves of a write has no derivative in torch; this has.
+_DIFFERENTIABLE = {torch.ops.aten.copy.default: _copy}
+
+
 def lower(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], device: torch.device | None,
@@ -42,7 +50,12 @@ def lower(
     where = device if device is not None else nullcontext()
     with where, torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        graph = make_fx(traced, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+        graph = make_fx(
+            traced,
+            decomposition_table=_DIFFERENTIABLE,
+            tracing_mode="fake",
+            _allow_non_fake_inputs=True,
+        )(*examples)
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph

@@ -13,7 +13,6 @@ import np_compile
 
 from ..support import check, compiled, data
 
-
 # -- in-place changes arrive in the caller's arrays --------------------------------------------
 
 

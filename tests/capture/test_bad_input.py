@@ -40,7 +40,10 @@ def test_a_wrong_dynamic(dynamic):
 
 
 def test_an_unknown_setting():
-    with pytest.raises(errors.SettingError, match="no setting named 'nonsense'"), np_compile.config.patch(nonsense=1):
+    with (
+        pytest.raises(errors.SettingError, match="no setting named 'nonsense'"),
+        np_compile.config.patch(nonsense=1),
+    ):
         pass
 
 
@@ -157,7 +160,9 @@ def test_subclasses_run_in_numpy():
     np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("what", [None, "text", object(), {1, 2}, {"a": 1}, b"b", [1, "a"], 3.5, [1, 2]])
+@pytest.mark.parametrize(
+    "what", [None, "text", object(), {1, 2}, {"a": 1}, b"b", [1, "a"], 3.5, [1, 2]]
+)
 def test_a_non_array_where_an_array_is_needed(what):
     check(lambda x, w: x + w, data(2), what, new=False)
     check(lambda x, w: (x * 2, np.sin(w)), data(2), what, new=False)
@@ -232,7 +237,8 @@ def test_disable_by_argument_and_setting():
 
 def test_all_errors_have_one_base_and_a_section():
     kinds = [
-        errors.SettingError, errors.UnknownBackend, errors.BackendError, errors.GraphBreak, errors.NotCompilable,
+        errors.SettingError, errors.UnknownBackend, errors.BackendError, errors.GraphBreak,
+        errors.NotCompilable,
         errors.TensorArgument, errors.GradientLost,
     ]  # fmt: skip
     for kind in kinds:

@@ -206,7 +206,11 @@ def filters(x):
 
 
 def interpolates(x):
-    return np.interp(x * 2, [0, 1, 2], [0, 10, 40]), np.digitize(x, [-1, 0, 1]), np.searchsorted(np.sort(x), x)
+    return (
+        np.interp(x * 2, [0, 1, 2], [0, 10, 40]),
+        np.digitize(x, [-1, 0, 1]),
+        np.searchsorted(np.sort(x), x),
+    )
 
 
 def sets(x):
@@ -221,12 +225,20 @@ def raw_memory(x):
 
 def inserts(x):
     y = np.insert(x * 2, 1, 5.0)
-    return np.delete(y, 0), np.append(y, x), np.repeat(x, [1] * len(x)), np.resize(x, 3), np.trim_zeros(x)
+    return (
+        np.delete(y, 0),
+        np.append(y, x),
+        np.repeat(x, [1] * len(x)),
+        np.resize(x, 3),
+        np.trim_zeros(x),
+    )
 
 
 def choose_and_select(x):
-    return np.select([x < 0, x > 1], [x * 2, x * 3], 0), np.choose([0, 1], [x[:2], x[2:4]]), np.piecewise(
-        x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * 2]
+    return (
+        np.select([x < 0, x > 1], [x * 2, x * 3], 0),
+        np.choose([0, 1], [x[:2], x[2:4]]),
+        np.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * 2]),
     )
 
 
@@ -260,11 +272,15 @@ def loops_with_breaks(x):
 
 
 BREAKING = [
-    prints, branches, loops_until, to_float, to_int, to_index, to_list, to_item, masks, finds, uniques,
-    calls_scipy, calls_char, asks, disabled, formats, iterates, nonzero_method, object_arrays, structured,
+    prints, branches, loops_until, to_float, to_int, to_index, to_list, to_item, masks, finds,
+    uniques,
+    calls_scipy, calls_char, asks, disabled, formats, iterates, nonzero_method, object_arrays,
+    structured,
     dates, long_doubles, strings, masked, vectorized, along_axis, enumerated, nditers, histograms,
-    polynomials, texts, pickles, dictionary_keys, minimizes, filters, interpolates, sets, raw_memory,
-    inserts, choose_and_select, to_numpy_real, compares_and_any, stays_after_swap, loops_with_breaks,
+    polynomials, texts, pickles, dictionary_keys, minimizes, filters, interpolates, sets,
+    raw_memory,
+    inserts, choose_and_select, to_numpy_real, compares_and_any, stays_after_swap,
+    loops_with_breaks,
 ]  # fmt: skip
 
 
@@ -313,11 +329,13 @@ REASONS = [
     (calls_scipy, "foreign", "erf", "erf"),
     (asks, "asked", "graph_break", "graph_break()"),
     (disabled, "asked", "outside(", "outside"),
-    (formats, "value", "f\"", "text"),
+    (formats, "value", 'f"', "text"),
 ]
 
 
-@pytest.mark.parametrize(("f", "kind", "text", "word"), REASONS, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("f", "kind", "text", "word"), REASONS, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_explain_names_the_reason_and_the_line(f, kind, text, word):
     e = explained(f, abs(data(8)))
     found = [b for b in e.breaks if word in b.reason]
@@ -330,7 +348,9 @@ def test_explain_names_the_reason_and_the_line(f, kind, text, word):
     assert place in str(e)
 
 
-@pytest.mark.parametrize(("f", "kind", "text", "word"), REASONS, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("f", "kind", "text", "word"), REASONS, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_fullgraph_raises_at_the_first_break_with_the_users_line(f, kind, text, word):
     x = abs(data(8))
     fast, _ = compiled(f, fullgraph=True)
@@ -375,7 +395,10 @@ def test_explain_gives_segments_calls_lines_and_result():
     x = data(4)
     e = explained(f, x)
     np.testing.assert_allclose(e.result, f(x))
-    assert [s.calls for s in e.segments] == [["sin", "add", "ndarray.sum", "greater"], ["exp", "multiply"]]
+    assert [s.calls for s in e.segments] == [
+        ["sin", "add", "ndarray.sum", "greater"],
+        ["exp", "multiply"],
+    ]
     assert [b.kind for b in e.breaks] == ["value"]
     assert f"{__file__}:{line_of(f, 'np.sin')}" in e.segments[0].lines[0]
     assert "2 segments" in str(e)

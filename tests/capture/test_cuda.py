@@ -19,7 +19,8 @@ BACKENDS = ["eager", "aot_eager"]
 
 
 def seen_devices(f):
-    """The device types of the inputs of the programs that f compiles, with the compiled function."""
+    """The device types of the inputs of the programs that f compiles,
+    with the compiled function."""
     devices = []
 
     def backend(graph, example_inputs):
@@ -120,7 +121,13 @@ def test_loops_and_steps_on_the_device():
 
 def test_creation_functions_on_the_device():
     def f(x):
-        return np.zeros(3) + x, np.arange(3) * x, np.eye(3) @ x, np.linspace(0, 1, 3) + x, np.full(3, 2.0)
+        return (
+            np.zeros(3) + x,
+            np.arange(3) * x,
+            np.eye(3) @ x,
+            np.linspace(0, 1, 3) + x,
+            np.full(3, 2.0),
+        )
 
     with torch.device("cuda"):
         check(f, data(3), rtol=1e-9)
@@ -156,7 +163,10 @@ def test_wrapped_functions_keep_tensors_on_the_device(wrap):
 
 def test_identity_copies_nothing():
     x = torch.ones(3, device="cuda")
-    for f in (np_compile.wrap_numpy(lambda x: x), np_compile.compile(np_compile.wrap_numpy(lambda x: x), backend="eager")):
+    for f in (
+        np_compile.wrap_numpy(lambda x: x),
+        np_compile.compile(np_compile.wrap_numpy(lambda x: x), backend="eager"),
+    ):
         assert f(x).data_ptr() == x.data_ptr()
 
 

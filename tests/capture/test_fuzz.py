@@ -132,7 +132,8 @@ INDEX = st.one_of(
     ),
     st.just(None),
     st.just(Ellipsis),
-    st.sampled_from([np.array([0, 2, -1]), [1, 1], np.array([[0, 1], [2, 0]]), np.int64(1), True, False]),
+    st.sampled_from([np.array([0, 2, -1]), [1, 1], np.array([[0, 1], [2, 0]]), np.int64(1), True,
+    False]),
     st.sampled_from([np.array([True, False, True, False, True]), np.array([1.5]), "a"]),
 )  # fmt: skip
 

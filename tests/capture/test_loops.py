@@ -229,9 +229,12 @@ def test_the_range_of_user_code_is_a_range():
         r = range(2, 12, 3)
         a, b, *c = r
         return (
-            list(r), r[1], r[-1], len(r), 5 in r, r == range(2, 12, 3), r.start, r.step, a + b, c, sum(r),
-            isinstance(r, range), list(reversed(r)), [*r][::2], r[1:], bool(range(0)), max(r), tuple(r),
-            list(zip(r, range(4), strict=True)), {i: i for i in r}, np.array(r), x[list(r)], r.index(5), str(r),
+            list(r), r[1], r[-1], len(r), 5 in r, r == range(2, 12, 3), r.start, r.step, a + b, c,
+            sum(r),
+            isinstance(r, range), list(reversed(r)), [*r][::2], r[1:], bool(range(0)), max(r),
+            tuple(r),
+            list(zip(r, range(4), strict=True)), {i: i for i in r}, np.array(r), x[list(r)],
+            r.index(5), str(r),
         )  # fmt: skip
 
     check(f, data(12))
@@ -241,7 +244,7 @@ def test_loops_over_rows():
     def f(x):
         out = []
         for row in x:
-            out.append(row / np.sqrt((row**2).sum()))
+            out.append(row / np.sqrt((row**2).sum()))  # noqa: PERF401
         for row in x:
             row += 1
         for row in x[::-2]:
@@ -277,7 +280,7 @@ def test_growing_lists_and_slices():
         out = [x[0]]
         for i in range(1, len(x)):
             out.append(out[-1] + x[: i + 1].sum())
-        return np.array(out), np.stack([x[i:] .sum() * np.ones(2) for i in range(3)])
+        return np.array(out), np.stack([x[i:].sum() * np.ones(2) for i in range(3)])
 
     check(f, data(12), rtol=1e-10)
 
@@ -392,14 +395,16 @@ def test_dynamic_sizes_inside_a_loop():
 
 def test_comprehension_over_a_range_with_indices():
     def f(x):
-        return np.array([[x[i] * x[j] for j in range(4)] for i in range(4)]), [x[i : i + 3].max() for i in range(12)]
+        return np.array([[x[i] * x[j] for j in range(4)] for i in range(4)]), [
+            x[i : i + 3].max() for i in range(12)
+        ]
 
     check(f, data(15))
 
 
 def test_loop_variables_after_the_loop():
     def f(x):
-        for i in range(10):  # noqa: B007
+        for i in range(10):
             y = x + i
         return y, i
 

@@ -153,7 +153,9 @@ def red_black(u, sweeps):
     inner = (i > 0) & (i < u.shape[0] - 1) & (j > 0) & (j < u.shape[1] - 1)
     for _ in range(sweeps):
         for colour in (0, 1):
-            mean = 0.25 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1))
+            mean = 0.25 * (
+                np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1)
+            )
             u[:] = np.where(inner & ((i + j) % 2 == colour), mean, u)
     return u
 
@@ -194,7 +196,10 @@ def wave(u, c, steps):
 def black_scholes(spot, strike, rate, sigma, years):
     def cdf(x):
         k = 1 / (1 + 0.2316419 * np.abs(x))
-        poly = k * (0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))))
+        poly = k * (
+            0.319381530
+            + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429)))
+        )
         tail = np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi) * poly
         return np.where(x >= 0, 1 - tail, tail)
 
@@ -257,7 +262,9 @@ def softmax_regression(x, labels, classes, steps):
     return w, loss, (p.argmax(1) == labels).mean()
 
 
-@program({"w1": data(5, 8), "b1": data(8), "w2": data(8, 2), "b2": data(2)}, data(20, 5), data(20, 2), 10)
+@program(
+    {"w1": data(5, 8), "b1": data(8), "w2": data(8, 2), "b2": data(2)}, data(20, 5), data(20, 2), 10
+)
 def mlp(params, x, y, steps):
     for _ in range(steps):
         h = np.tanh(x @ params["w1"] + params["b1"])
@@ -285,7 +292,12 @@ def linear_regression(x, y):
     beta = np.linalg.solve(design.T @ design, design.T @ y)
     residual = y - design @ beta
     r2 = 1 - (residual**2).sum() / ((y - y.mean()) ** 2).sum()
-    return beta, r2, np.linalg.lstsq(design, y, rcond=None)[0], np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
+    return (
+        beta,
+        r2,
+        np.linalg.lstsq(design, y, rcond=None)[0],
+        np.sqrt(np.diag(np.linalg.inv(design.T @ design))),
+    )
 
 
 @program(data(25, 3), data(25, dtype=np.int64) % 3, data(6, 3, seed=1), 5)
@@ -312,7 +324,9 @@ def edit_distance(a, b):
     d[0] = np.arange(len(b) + 1)
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
-            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]))
+            d[i, j] = min(
+                d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1])
+            )
     return d[-1, -1], d
 
 
@@ -330,7 +344,7 @@ def power_iteration(a, tol):
     a = a @ a.T
     v = np.ones(len(a)) / np.sqrt(len(a))
     before = 0.0
-    for n in range(500):
+    for n in range(500):  # noqa: B007
         v = a @ v
         v /= np.linalg.norm(v)
         value = v @ a @ v
@@ -355,7 +369,12 @@ def running_statistics(x):
 def rolling_mean(x, n):
     w = np.lib.stride_tricks.sliding_window_view(x, n)
     c = np.cumsum(np.insert(x, 0, 0))
-    return w.mean(-1), (c[n:] - c[:-n]) / n, np.convolve(x, np.ones(n) / n, "valid"), w.max(1) - w.min(1)
+    return (
+        w.mean(-1),
+        (c[n:] - c[:-n]) / n,
+        np.convolve(x, np.ones(n) / n, "valid"),
+        w.max(1) - w.min(1),
+    )
 
 
 @program(data(15, 15), 0.4)
@@ -366,7 +385,7 @@ def rotate_by_indexing(image, angle):
     sy = np.cos(angle) * (y - cy) - np.sin(angle) * (x - cx) + cy
     sx = np.sin(angle) * (y - cy) + np.cos(angle) * (x - cx) + cx
     yi, xi = np.rint(sy).astype(int), np.rint(sx).astype(int)
-    inside = (0 <= yi) & (yi < h) & (0 <= xi) & (xi < w)
+    inside = (yi >= 0) & (yi < h) & (xi >= 0) & (xi < w)
     out = np.zeros_like(image)
     out[inside] = image[yi[inside], xi[inside]]
     nearest = image[np.clip(yi, 0, h - 1), np.clip(xi, 0, w - 1)]
@@ -566,7 +585,9 @@ def robust_fit(x, y, delta):
 def statistics_table(x):
     table = {}
     for axis in (None, 0, 1, (0, 2), -1):
-        table[axis] = [f(x, axis=axis) for f in (np.sum, np.mean, np.std, np.min, np.prod, np.ptp, np.median)]
+        table[axis] = [
+            f(x, axis=axis) for f in (np.sum, np.mean, np.std, np.min, np.prod, np.ptp, np.median)
+        ]
     return table, np.corrcoef(x[0]), np.cov(x[1]), np.average(x, axis=1, weights=[1, 2, 3])
 
 

@@ -352,8 +352,8 @@ def test_a_compiled_function_inside_a_compiled_function():
 
 def test_map_filter_sorted_and_itertools():
     def f(x):
-        rows = list(map(lambda r: r * 2, x))
-        picked = [r for r in filter(lambda r: r[0] > 0, rows)]
+        rows = list(map(lambda r: r * 2, x))  # noqa: C417
+        picked = list(filter(lambda r: r[0] > 0, rows))
         pairs = [a + b for a, b in itertools.combinations(rows, 2)]
         by_sum = sorted(rows, key=lambda r: r.sum())
         return rows, picked, pairs, by_sum, max(rows, key=np.sum), list(itertools.accumulate(rows))
@@ -388,7 +388,7 @@ def test_comprehensions():
     def f(x):
         a = [x[i] * i for i in range(3)]
         b = {i: x[i] + 1 for i in range(3)}
-        c = {i for i in range(3)}
+        c = {i * 2 for i in range(3)}
         d = np.array([[v * w for v in range(3)] for w in range(3)])
         return np.stack(a), b, c, d @ x[:3, :3]
 
@@ -670,8 +670,10 @@ def test_is_identity_of_arrays():
 def test_builtins_on_arrays():
     def f(x, y):
         return (
-            max(x), min(x), sum(x), abs(x), len(x), list(enumerate(x)), list(zip(x, y, strict=True)),
-            max(x.sum(), y.sum()), min(x[0], y[0], x[1]), sum([x, y]), sum(x, start=10), round(x[0], 2),
+            max(x), min(x), sum(x), abs(x), len(x), list(enumerate(x)), list(zip(x, y,
+            strict=True)),
+            max(x.sum(), y.sum()), min(x[0], y[0], x[1]), sum([x, y]), sum(x, start=10),
+            round(x[0], 2),
             divmod(x, y), pow(x, 2), any(x > 0), all(x > 0), list(reversed(x)), sorted(x),
             tuple(x), round(float(x[0])), abs(x[0]), max([1, 2]), sum(range(5)), -x, +x,
         )  # fmt: skip
@@ -681,7 +683,14 @@ def test_builtins_on_arrays():
 
 def test_builtins_on_two_dimensional_arrays():
     def f(x):
-        return sum(x), len(x), [r.sum() for r in x], max(x[:, 0]), list(zip(*x, strict=True)), abs(x)
+        return (
+            sum(x),
+            len(x),
+            [r.sum() for r in x],
+            max(x[:, 0]),
+            list(zip(*x, strict=True)),
+            abs(x),
+        )
 
     check(f, data(3, 3))
 
@@ -750,7 +759,7 @@ def test_in_operators_and_equality():
 def test_boolean_logic_on_arrays_and_scalars():
     def f(x):
         m = (x > 0) & (x < 1) | ~(x > -1) ^ (x == 0)
-        s = not (x > 5).any() and (x < 100).all() or x.sum() > 0
+        s = (not (x > 5).any() and (x < 100).all()) or x.sum() > 0
         return m, s, m.sum(), x[m].size
 
     check(f, data(9))
@@ -760,7 +769,8 @@ def test_ellipsis_of_index_kinds():
     def f(x):
         i = np.array([0, 2])
         return [
-            x[0], x[-1], x[1:], x[:, 1], x[..., 0], x[None], x[:, None, 1], x[i], x[i, i], x[i][:, i],
+            x[0], x[-1], x[1:], x[:, 1], x[..., 0], x[None], x[:, None, 1], x[i], x[i, i], x[i][:,
+            i],
             x[[0, 1], [1, 0]], x[x > 0], x[np.array([True, False, True])], x[1:, i], x[i, 1:],
             x[np.ix_(i, i)], x[()], x[...], x[2, 2], x[(0, 1)], x[slice(0, 2)], x[::2, ::-1],
             x[np.newaxis, ..., np.newaxis], x[np.int64(1)], x[True], x[:0],

@@ -18,9 +18,11 @@ def test_reductions_and_elements_give_numpys_scalar_types(dtype):
         return [
             x.sum(), x.prod(), x.max(), x.min(), x.mean(), x.std(), x.var(), x.any(), x.all(),
             x.argmax(), x.argmin(), x[0], x[-1], x[1:2][0], np.sum(x), np.mean(x), np.median(x),
-            np.dot(x, x), np.vdot(x, x), np.linalg.norm(x), np.count_nonzero(x), x.item(0), x.sum() + 1,
+            np.dot(x, x), np.vdot(x, x), np.linalg.norm(x), np.count_nonzero(x), x.item(0),
+            x.sum() + 1,
             x[0] + x[1], x[0] * 2, x[0] * 2.0, x[0] / 2, -x[0] if x.dtype != bool else 0, abs(x[0]),
-            x.sum().dtype, x[0].shape, x[0].ndim, np.sqrt(x[0]), x.ptp() if hasattr(x, "ptp") else 0,
+            x.sum().dtype, x[0].shape, x[0].ndim, np.sqrt(x[0]), x.ptp() if hasattr(x,
+            "ptp") else 0,
             x.real[0], x.imag[0], x.astype(np.int8)[0], x.trace() if x.ndim > 1 else None,
         ]  # fmt: skip
 
@@ -32,12 +34,17 @@ def test_scalar_or_zero_dimensional_array_as_in_numpy():
         z = np.array(2.5)
         return [
             z, z[()], z + 1, z + z, -z, np.sin(z), z * x, z.copy(), z.reshape(()), z.astype("f4"),
-            np.asarray(x.sum()), np.array(x[0]), x.sum(keepdims=True), x[0, None], x[0, ...], x[..., 0],
-            np.add(z, 1), np.where(True, z, z), np.float64(1) + z, np.squeeze(x[:1]), x[:1].squeeze(),
-            np.clip(z, 0, 1), np.full((), 3.0), np.zeros(()), np.einsum("i,i", x, x), np.inner(x, x),
+            np.asarray(x.sum()), np.array(x[0]), x.sum(keepdims=True), x[0, None], x[0, ...],
+            x[..., 0],
+            np.add(z, 1), np.where(True, z, z), np.float64(1) + z, np.squeeze(x[:1]),
+            x[:1].squeeze(),
+            np.clip(z, 0, 1), np.full((), 3.0), np.zeros(()), np.einsum("i,i", x, x), np.inner(x,
+            x),
             np.tensordot(x, x, 1), x @ x, np.trace(np.outer(x, x)), np.real(z), np.abs(z), z.sum(),
-            np.maximum(z, 1), z.max(), z.T, np.transpose(z), z.round(), np.round(z), z.item(), z.tolist(),
-            np.add.reduce(x), np.max(z), np.interp(0.5, np.arange(3.0), x), np.polyval(x, 2.0), np.ones_like(z),
+            np.maximum(z, 1), z.max(), z.T, np.transpose(z), z.round(), np.round(z), z.item(),
+            z.tolist(),
+            np.add.reduce(x), np.max(z), np.interp(0.5, np.arange(3.0), x), np.polyval(x, 2.0),
+            np.ones_like(z),
         ]  # fmt: skip
 
     check(f, np.arange(3.0))
@@ -82,7 +89,17 @@ def test_a_zero_dimensional_array_is_changed_in_place():
     check(f, data(3))
 
 
-NUMBERS = [2, 2.5, True, 1j, np.int8(3), np.float32(1.5), np.float64(2.5), np.uint8(200), np.bool_(True)]
+NUMBERS = [
+    2,
+    2.5,
+    True,
+    1j,
+    np.int8(3),
+    np.float32(1.5),
+    np.float64(2.5),
+    np.uint8(200),
+    np.bool_(True),
+]
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda n: f"{type(n).__name__}")
@@ -185,10 +202,12 @@ def test_integer_overflow_wraps():
 def test_python_conversions():
     def f(x, n):
         return (
-            float(x[0]), int(x[1] * 10), bool(x[0] > 0), complex(x[2]), list(range(n[1])), [10, 20, 30][n[1]],
+            float(x[0]), int(x[1] * 10), bool(x[0] > 0), complex(x[2]), list(range(n[1])), [10,
+            20, 30][n[1]],
             "ab" * n[1], round(x[0]), round(x[0], 1), x[0].item(), hash(n[0]) == hash(int(n[0])),
             int(n.sum()), float(n.mean()), x[n[1]], x[: n[1]], np.zeros(n[1]), x.reshape(n[1], -1),
-            {n[0]: "a"}[1], str(n[0]), f"{n[0]:03d}", x[0].is_integer(), divmod(n[2], n[1]), n[2] % n[1],
+            {n[0]: "a"}[1], str(n[0]), f"{n[0]:03d}", x[0].is_integer(), divmod(n[2], n[1]),
+            n[2] % n[1],
         )  # fmt: skip
 
     check(f, np.array([1.25, -2.5, 3.75, 0.5]), np.array([1, 2, 5]), new=False)
@@ -196,7 +215,13 @@ def test_python_conversions():
 
 def test_round_of_a_numpy_scalar_is_numpys():
     def f(x):
-        return round(np.floor(x[0])), round(x[1], 1), round(x.sum()), np.round(x[0]), type(round(x[0]))
+        return (
+            round(np.floor(x[0])),
+            round(x[1], 1),
+            round(x.sum()),
+            np.round(x[0]),
+            type(round(x[0])),
+        )
 
     check(f, np.array([3.1, 2.26]))
 
@@ -212,9 +237,9 @@ def test_comparisons_of_scalars_give_numpy_bools():
 def test_isinstance_of_scalars():
     def f(x, n):
         s, k = x.sum(), n.sum()
-        return [isinstance(s, t) for t in (float, int, np.float64, np.number, np.generic, np.ndarray)] + [
-            isinstance(k, t) for t in (float, int, np.int64, np.integer, np.generic)
-        ]
+        return [
+            isinstance(s, t) for t in (float, int, np.float64, np.number, np.generic, np.ndarray)
+        ] + [isinstance(k, t) for t in (float, int, np.int64, np.integer, np.generic)]
 
     e = np_compile.explain(np_compile.compile(f, backend="eager"))(data(3), np.arange(3))
     assert e.breaks == []
@@ -231,7 +256,14 @@ def test_python_ints_that_come_from_shapes():
 
 def test_complex_numbers():
     def f(x, z):
-        return x * z, (x + 1j).real, np.abs(x * z), np.exp(1j * x), z.conjugate(), (x * z).conj().imag
+        return (
+            x * z,
+            (x + 1j).real,
+            np.abs(x * z),
+            np.exp(1j * x),
+            z.conjugate(),
+            (x * z).conj().imag,
+        )
 
     check(f, data(3), 2 + 3j)
     check(f, data(3, dtype=np.complex64), 1j)

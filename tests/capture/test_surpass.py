@@ -37,11 +37,16 @@ def test_clip_with_bounds_outside_of_the_dtype():
 
 def test_cumulative_sums_and_products_of_small_integers():
     x = np.array([100, 100, 100], dtype=np.int8)
-    check(lambda x: (np.cumsum(x), np.cumprod(x), x.cumsum(dtype=np.int8), np.cumsum(x, dtype="i1")), x)
+    check(
+        lambda x: (np.cumsum(x), np.cumprod(x), x.cumsum(dtype=np.int8), np.cumsum(x, dtype="i1")),
+        x,
+    )
 
 
 def test_square_and_reciprocal_of_integers_keep_their_dtype():
-    check(lambda x: (np.square(x), np.reciprocal(x), x / x, np.sqrt(x)), np.array([1, 2, 3], np.int8))
+    check(
+        lambda x: (np.square(x), np.reciprocal(x), x / x, np.sqrt(x)), np.array([1, 2, 3], np.int8)
+    )
 
 
 def test_sums_and_logic_of_unsigned_bytes():
@@ -52,7 +57,8 @@ def test_sums_and_logic_of_unsigned_bytes():
 def test_median_and_percentile_shapes():
     check(
         lambda x: (
-            np.median(x), np.median(x, axis=0), np.median(x, axis=(0, 1), keepdims=True), np.percentile(x, 30),
+            np.median(x), np.median(x, axis=0), np.median(x, axis=(0, 1), keepdims=True),
+            np.percentile(x, 30),
             np.percentile(x, [10, 50], axis=1), np.quantile(x, 0.25, axis=0, keepdims=True),
         ),
         data(4, 5),
@@ -66,8 +72,10 @@ def test_wide_unsigned_integers_compute(dtype):
 
     def f(x, y):
         return [
-            x + y, x - y, x * y, x // y, x % y, x / y, x & y, x | y, x ^ y, ~x, x << 1, x >> 1, x == y, x < y,
-            np.maximum(x, y), x.max(), x.min(), x.sum(), x.argmax(), np.sort(x)[::-1], np.sqrt(x), -x, x**2,
+            x + y, x - y, x * y, x // y, x % y, x / y, x & y, x | y, x ^ y, ~x, x << 1, x >> 1,
+            x == y, x < y,
+            np.maximum(x, y), x.max(), x.min(), x.sum(), x.argmax(), np.sort(x)[::-1], np.sqrt(x),
+            -x, x**2,
             x[::-1], np.where(x > y, x, y), x.astype(float), x.mean(), np.minimum.accumulate(x),
         ]  # fmt: skip
 
@@ -148,7 +156,11 @@ def test_round_of_a_scalar_is_a_python_int():
 
 
 def test_results_of_reductions_elements_and_dot_are_numpy_scalars():
-    check(lambda a, b: (a.sum(), a[0, 0], np.dot(b, b), a.max(), isinstance(a.sum(), float)), data(2, 2), data(3))
+    check(
+        lambda a, b: (a.sum(), a[0, 0], np.dot(b, b), a.max(), isinstance(a.sum(), float)),
+        data(2, 2),
+        data(3),
+    )
 
 
 def test_int_of_an_array_value():
@@ -166,7 +178,9 @@ def test_six_different_integers_compile_at_most_twice():
 
 
 def test_dtype_flags_and_base_do_not_break():
-    unbroken(lambda x: (x + 1 if x.dtype == float and x.flags.writeable and x.base is None else x), data(3))
+    unbroken(
+        lambda x: x + 1 if x.dtype == float and x.flags.writeable and x.base is None else x, data(3)
+    )
 
 
 def test_asarray_of_a_list_of_arrays_does_not_break():
@@ -200,7 +214,12 @@ REFUSED_ELSEWHERE = {
     "unwrap": lambda x: np.unwrap(x[0] * 9),
     "delete and insert": lambda x: (np.delete(x, 1, axis=0), np.insert(x, 1, 0.0, axis=1)),
     "tril_indices": lambda x: x[np.tril_indices(3)],
-    "NumPy 2 names": lambda x: (np.concat([x, x]), np.permute_dims(x, (1, 0)), np.acos(x / 9), np.pow(x, 2)),
+    "NumPy 2 names": lambda x: (
+        np.concat([x, x]),
+        np.permute_dims(x, (1, 0)),
+        np.acos(x / 9),
+        np.pow(x, 2),
+    ),
     "sorts complex": lambda x: np.sort((x + 1j * x.T).ravel()),
     "sliding windows": lambda x: np.lib.stride_tricks.sliding_window_view(x[0], 2).sum(1),
 }
@@ -212,7 +231,8 @@ def test_what_others_refuse_runs(name):
 
 
 WITHOUT_A_BREAK = [
-    "add.reduce", "maximum.reduce", "multiply.outer", "add.accumulate", "where=", "where= and out=", "initial=",
+    "add.reduce", "maximum.reduce", "multiply.outer", "add.accumulate", "where=",
+    "where= and out=", "initial=",
     "take clip", "select", "NumPy 2 names", "tril_indices", "ravel in Fortran order",
 ]  # fmt: skip
 

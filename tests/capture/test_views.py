@@ -66,7 +66,9 @@ def test_a_write_to_the_base_is_seen_in_the_view(name):
     check(f, data(6, 4))
 
 
-PAIRS = list(itertools.combinations(["part", "reversed", "transpose", "ravel", "column", "nested"], 2))
+PAIRS = list(
+    itertools.combinations(["part", "reversed", "transpose", "ravel", "column", "nested"], 2)
+)
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
@@ -293,7 +295,7 @@ def test_views_of_another_dtype():
 
 def test_unpacked_rows_and_nested_unpacking_write_through():
     def f(x):
-        (a, b), (c, d) = x
+        (a, _), (_, d) = x
         r, *rest = x
         r += 1
         rest[0][1] = 5

@@ -36,14 +36,18 @@ def compiled_aot(f):
 
 
 both = pytest.mark.parametrize("wrap", [eager, compiled_eager], ids=["eager", "compiled"])
-every = pytest.mark.parametrize("wrap", [eager, compiled_eager, compiled_aot], ids=["eager", "compiled", "aot"])
+every = pytest.mark.parametrize(
+    "wrap", [eager, compiled_eager, compiled_aot], ids=["eager", "compiled", "aot"]
+)
 
 
 # -- in and out --------------------------------------------------------------------------------
 
 
 @every
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64, torch.uint8, torch.bool, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.int64, torch.uint8, torch.bool, torch.complex64]
+)
 def test_tensors_in_tensors_out(wrap, dtype):
     def f(x):
         return x + x, (x * 2).sum(), np.where(x != 0, x, 1), x.reshape(2, -1).T
@@ -93,7 +97,12 @@ def test_in_place_on_a_tensor(wrap):
 
 @both
 def test_non_contiguous_tensors(wrap):
-    for x in (tensor(4, 6).T, tensor(8, 6)[::2, 1::2], tensor(3, 1).expand(3, 4), tensor(2, 3, 4).permute(2, 0, 1)):
+    for x in (
+        tensor(4, 6).T,
+        tensor(8, 6)[::2, 1::2],
+        tensor(3, 1).expand(3, 4),
+        tensor(2, 3, 4).permute(2, 0, 1),
+    ):
         want = np.sin(x.numpy()) + x.numpy().sum(axis=0)
         np.testing.assert_allclose(wrap(lambda x: np.sin(x) + x.sum(axis=0))(x).numpy(), want)
 
@@ -116,7 +125,12 @@ Pair = collections.namedtuple("Pair", ["a", "b"])
 @both
 def test_nested_structures_of_tensors(wrap):
     def f(d, p, items):
-        return {"sum": d["x"] + p.a, "list": [items[0] * 2, (items[1],)], "p": Pair(p.b, 3), "none": None}
+        return {
+            "sum": d["x"] + p.a,
+            "list": [items[0] * 2, (items[1],)],
+            "p": Pair(p.b, 3),
+            "none": None,
+        }
 
     x, y = tensor(3), tensor(3, seed=1)
     got = wrap(f)({"x": x}, Pair(y, x), [x, y])
@@ -212,13 +226,17 @@ def test_wrapping_a_compiled_function_and_compiling_a_wrapped_one():
     f = np_compile.compile(lambda x: np.sin(x), backend="eager")
     x = tensor(3)
     assert torch.equal(np_compile.wrap_numpy(f)(x), torch.sin(x))
-    g = np_compile.compile(np_compile.wrap_numpy(lambda x: np.sin(x)), backend="eager", fullgraph=True)
+    g = np_compile.compile(
+        np_compile.wrap_numpy(lambda x: np.sin(x)), backend="eager", fullgraph=True
+    )
     assert torch.equal(g(x), torch.sin(x))
 
 
 def test_the_repeat_compiles_nothing():
     counter = Counting()
-    f = np_compile.compile(np_compile.wrap_numpy(lambda x, s: np.tanh(x * s).sum()), backend=counter, fullgraph=True)
+    f = np_compile.compile(
+        np_compile.wrap_numpy(lambda x, s: np.tanh(x * s).sum()), backend=counter, fullgraph=True
+    )
     for s in (0.5, 1.5, 2.5):
         f(tensor(4), s)
     assert counter.count == 1
@@ -255,27 +273,41 @@ DIFFERENTIABLE = {
     "arithmetic": lambda x: x * x + 3 / (x * x + 1) - x,
     "power": lambda x: (x * x + 1) ** 1.5 + x**2 + x**3,
     "exp log sqrt": lambda x: np.exp(x * 0.1) + np.log(x * x + 1) + np.sqrt(x * x + 2),
-    "trigonometric": lambda x: np.sin(x) * np.cos(x) + np.tan(x * 0.1) + np.arctan(x) + np.arctan2(x, 2.0),
+    "trigonometric": lambda x: (
+        np.sin(x) * np.cos(x) + np.tan(x * 0.1) + np.arctan(x) + np.arctan2(x, 2.0)
+    ),
     "hyperbolic": lambda x: np.tanh(x) + np.sinh(x * 0.5) * np.cosh(x * 0.5) + np.arcsinh(x),
     "sum mean": lambda x: x.sum(axis=0) + x.mean(axis=1, keepdims=True).sum() + np.sum(x * x),
     "var std": lambda x: x.var(axis=0) + x.std(axis=1).sum() + x.var(ddof=1),
     "prod": lambda x: x.prod(axis=1),
     "max min": lambda x: x.max(axis=0) + np.min(x) + np.amax(x, axis=(0, 1)),
-    "maximum where": lambda x: np.maximum(x, 0.1) + np.where(x > 0.3, x * 2, x * x) + np.clip(x, -0.7, 0.9),
+    "maximum where": lambda x: (
+        np.maximum(x, 0.1) + np.where(x > 0.3, x * 2, x * x) + np.clip(x, -0.7, 0.9)
+    ),
     "abs": lambda x: np.abs(x) + np.sign(x) * x,
     "matmul": lambda x: x @ x.T + np.dot(x, x[0]).sum(),
     "einsum tensordot": lambda x: np.einsum("ij,kj->ik", x, x) + np.tensordot(x, x, axes=2),
     "outer inner": lambda x: np.outer(x[0], x[1]).sum(1) + np.inner(x[0], x[1]),
-    "indexing": lambda x: x[1:, ::2].sum() + x[[0, 2, 0]].sum(0) + x[..., -1].sum() + x[::-1, 1].sum(),
+    "indexing": lambda x: (
+        x[1:, ::2].sum() + x[[0, 2, 0]].sum(0) + x[..., -1].sum() + x[::-1, 1].sum()
+    ),
     "views": lambda x: x.T.reshape(-1)[::-1] * x.ravel() + np.flip(x, 0).reshape(-1),
     "concatenate stack": lambda x: np.concatenate([x, x * 2])[1:4] + np.stack([x[0], x[1], x[0]]),
-    "pad roll tile": lambda x: np.roll(x, 1, 0) + np.pad(x, 1)[1:-1, 1:-1] + np.tile(x, 2)[:, : x.shape[1]],
-    "cumsum diff": lambda x: np.cumsum(x, axis=0)[1:] + np.diff(x, axis=0) + np.cumprod(x, axis=1)[1:],
+    "pad roll tile": lambda x: (
+        np.roll(x, 1, 0) + np.pad(x, 1)[1:-1, 1:-1] + np.tile(x, 2)[:, : x.shape[1]]
+    ),
+    "cumsum diff": lambda x: (
+        np.cumsum(x, axis=0)[1:] + np.diff(x, axis=0) + np.cumprod(x, axis=1)[1:]
+    ),
     "sort": lambda x: np.sort(x, axis=1) * np.arange(1.0, 5.0),
-    "in place on a copy": lambda x: (lambda y: (y.__setitem__(0, y[1] * 2), y.__imul__(x), y)[2])(x.copy()),
+    "in place on a copy": lambda x: (lambda y: (y.__setitem__(0, y[1] * 2), y.__imul__(x), y)[2])(
+        x.copy()
+    ),
     "norm": lambda x: np.linalg.norm(x) + np.sqrt((x**2).sum(1)),
     "solve inv det": lambda x: np.linalg.solve(x @ x.T + 3 * np.eye(3), x) + np.linalg.det(x @ x.T),
-    "softmax": lambda x: (lambda e: e / e.sum(1, keepdims=True))(np.exp(x - x.max(1, keepdims=True))),
+    "softmax": lambda x: (lambda e: e / e.sum(1, keepdims=True))(
+        np.exp(x - x.max(1, keepdims=True))
+    ),
     "broadcasting": lambda x: (x[:, None] - x[None]) ** 2,
     "astype": lambda x: x.astype(np.float64) * 2 + np.float64(2) * x,
     "scalars": lambda x: x[0, 0] * x[1, 1] + x.sum() * x.max(),
@@ -291,7 +323,8 @@ def test_gradients_against_finite_differences(name):
     assert gradcheck(f, (tensor(3, 4, seed=3, grad=True),), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["arithmetic", "trigonometric", "sum mean", "matmul", "indexing", "softmax", "loop",
+@pytest.mark.parametrize("name", ["arithmetic", "trigonometric", "sum mean", "matmul", "indexing",
+"softmax", "loop",
                                   "in place on a copy", "maximum where", "views"])  # fmt: skip
 def test_gradients_of_wrapped_and_aot_functions(name):
     x = tensor(3, 4, seed=3, grad=True)
@@ -350,7 +383,14 @@ def breaks_on_linalg(x):
     return np.linalg.inv(a).sum() + np.linalg.slogdet(a)[1]
 
 
-BREAKS = [breaks_on_branch, breaks_on_print, breaks_in_loop, breaks_on_mask, breaks_asked, breaks_on_linalg]
+BREAKS = [
+    breaks_on_branch,
+    breaks_on_print,
+    breaks_in_loop,
+    breaks_on_mask,
+    breaks_asked,
+    breaks_on_linalg,
+]
 
 
 @pytest.mark.parametrize("f", BREAKS, ids=lambda f: f.__name__)

@@ -172,8 +172,10 @@ def test_errors():
     assert_matches("linalg.cholesky", -np.eye(2))
     for name in ("eig", "eigvals"):
         assert_matches(f"linalg.{name}", np.array([[np.inf, 1], [1, 1]]))
-    for args in ((np.zeros((2, 2)), np.ones(2)), (np.eye(2), np.ones(3)), (np.eye(2), np.ones((3, 2))),
-                 (np.ones((2, 3)), np.ones(2)), (np.eye(2), 3.0), (np.ones((2, 2, 2)), np.ones((3, 2, 2)))):  # fmt: skip
+    for args in ((np.zeros((2, 2)), np.ones(2)), (np.eye(2), np.ones(3)),
+                 (np.eye(2), np.ones((3, 2))),
+                 (np.ones((2, 3)), np.ones(2)), (np.eye(2), 3.0),
+                 (np.ones((2, 2, 2)), np.ones((3, 2, 2)))):  # fmt: skip
         assert_matches("linalg.solve", *args)
     assert_matches("linalg.matrix_power", np.eye(2), 1.5)
     assert_matches("linalg.matrix_power", np.ones((2, 3)), 2)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from np_compile.shim._matmul import _by_limbs
 
 from .support import ALL, assert_matches, assert_same, shares_memory, shim, to_shim, torch
@@ -25,13 +24,15 @@ def data(dtype, shape, seed=0):
 
 
 SHAPES = [
-    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((3,), (5, 3, 4)),
-    ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((), ()), ((3,), ()), ((), (2, 3)), ((3,), (4,)),
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((3,),
+    (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((), ()), ((3,), ()), ((), (2, 3)), ((3,),
+    (4,)),
     ((2, 3), (2, 3)), ((2, 3), (4, 3)), ((5, 2, 3), (4, 3, 2)), ((0,), (0,)), ((2, 0), (0, 3)),
     ((0, 3), (3, 2)), ((2, 3), (3, 1)), ((2, 3, 4), (3,)),
 ]  # fmt: skip
-NAMES = ["matmul", "dot", "inner", "outer", "vdot", "kron", "vecdot", "matvec", "vecmat", "linalg.matmul",
-         "linalg.outer", "linalg.vecdot"]  # fmt: skip
+NAMES = ["matmul", "dot", "inner", "outer", "vdot", "kron", "vecdot", "matvec", "vecmat",
+         "linalg.matmul", "linalg.outer", "linalg.vecdot"]  # fmt: skip
 NAMES = [n for n in NAMES if hasattr(np, n) or "." in n]
 
 
@@ -86,8 +87,10 @@ def test_gufunc_options(name):
     }
     a, b = data("f", shapes[name][0]), data("f", shapes[name][1], 1)
     for options in (
-        {"dtype": "d"}, {"dtype": "i8"}, {"casting": "no"}, {"casting": "unsafe", "dtype": "i4"}, {"order": "F"},
-        {"order": "C"}, {"order": "X"}, {"keepdims": True}, {"axis": 0}, {"axis": -1, "keepdims": True},
+        {"dtype": "d"}, {"dtype": "i8"}, {"casting": "no"},
+        {"casting": "unsafe", "dtype": "i4"}, {"order": "F"},
+        {"order": "C"}, {"order": "X"}, {"keepdims": True}, {"axis": 0},
+        {"axis": -1, "keepdims": True},
     ):  # fmt: skip
         assert_matches(name, a, b, **options)
     expected = getattr(np, name)(a, b)
@@ -179,13 +182,20 @@ def test_trace(dtype):
 
 
 SUBSCRIPTS = [
-    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)),
-    ("ij->", (2, 3)), ("ij->j", (2, 3)), ("i,j->ij", (2,), (3,)), ("i,i", (3,), (3,)), ("...ij,...jk->...ik", (5, 2, 3), (3, 4)),
-    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ij,kj,kl->il", (2, 3), (4, 3), (4, 5)), ("...", (2, 3)), ("i...->...", (2, 3)),
-    ("ijk,ik->kj", (2, 3, 4), (2, 4)), ("ij,ij->ij", (2, 3), (2, 3)), ("ij,j,k->k", (2, 3), (3,), (4,)), ("i,->i", (3,), ()),
-    (",", (), ()), ("iij->ij", (2, 2, 3)), ("iji->j", (2, 3, 2)), ("ij,ij", (2, 1), (2, 3)), ("a...b,b...->a...", (2, 5, 3), (3, 5)),
-    ("ij , jk -> ki", (2, 3), (3, 4)), ("ba", (2, 3)), ("i", (3,)), ("ii->ii", (2, 2)), ("ij,jk->il", (2, 3), (3, 4)),
-    ("ij,jk", (2, 3), (4, 4)), ("ij", (3,)), ("ij,jk->ii", (2, 3), (3, 4)), ("i,j", (2,)), ("i->.i", (2,)), ("i$", (2,)),
+    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ij->ji", (2, 3)),
+    ("ii->i", (3, 3)), ("ii", (3, 3)),
+    ("ij->", (2, 3)), ("ij->j", (2, 3)), ("i,j->ij", (2,), (3,)), ("i,i", (3,), (3,)),
+    ("...ij,...jk->...ik", (5, 2, 3), (3, 4)),
+    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ij,kj,kl->il", (2, 3), (4, 3), (4, 5)),
+    ("...", (2, 3)), ("i...->...", (2, 3)),
+    ("ijk,ik->kj", (2, 3, 4), (2, 4)), ("ij,ij->ij", (2, 3), (2, 3)), ("ij,j,k->k", (2, 3),
+    (3,), (4,)), ("i,->i", (3,), ()),
+    (",", (), ()), ("iij->ij", (2, 2, 3)), ("iji->j", (2, 3, 2)), ("ij,ij", (2, 1), (2, 3)),
+    ("a...b,b...->a...", (2, 5, 3), (3, 5)),
+    ("ij , jk -> ki", (2, 3), (3, 4)), ("ba", (2, 3)), ("i", (3,)), ("ii->ii", (2, 2)),
+    ("ij,jk->il", (2, 3), (3, 4)),
+    ("ij,jk", (2, 3), (4, 4)), ("ij", (3,)), ("ij,jk->ii", (2, 3), (3, 4)), ("i,j", (2,)),
+    ("i->.i", (2,)), ("i$", (2,)),
     ("ii->i", (2, 3)), ("i...->i", (2, 3)), ("ij->ijj", (2, 3)),
 ]  # fmt: skip
 

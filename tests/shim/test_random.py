@@ -10,10 +10,14 @@ import pytest
 from .support import assert_same, from_shim, shim, to_shim, torch
 
 DRAWS = [
-    ("rand", (3, 2)), ("randn", (4,)), ("random", ((2, 3),)), ("randint", (0, 9, (4,))), ("normal", (0.0, 2.0, 5)),
-    ("uniform", (0.0, 1.0, (2, 2))), ("choice", (5, 3)), ("permutation", (6,)), ("exponential", (1.0, 3)),
-    ("rand", ()), ("randint", (9,)), ("standard_normal", (3,)), ("beta", (1.0, 2.0, 3)), ("binomial", (5, 0.5, 3)),
-    ("random_sample", (3,)), ("multivariate_normal", ([0.0, 0], [[1.0, 0], [0, 1]], 3)), ("bytes", (4,)),
+    ("rand", (3, 2)), ("randn", (4,)), ("random", ((2, 3),)), ("randint", (0, 9, (4,))),
+    ("normal", (0.0, 2.0, 5)),
+    ("uniform", (0.0, 1.0, (2, 2))), ("choice", (5, 3)), ("permutation", (6,)),
+    ("exponential", (1.0, 3)),
+    ("rand", ()), ("randint", (9,)), ("standard_normal", (3,)), ("beta", (1.0, 2.0, 3)),
+    ("binomial", (5, 0.5, 3)),
+    ("random_sample", (3,)), ("multivariate_normal", ([0.0, 0], [[1.0, 0], [0, 1]], 3)),
+    ("bytes", (4,)),
 ]  # fmt: skip
 
 
