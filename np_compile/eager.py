@@ -63,7 +63,7 @@ def _device(x: Any) -> torch.device | None:
 def _take(x: Any) -> Any:
     if isinstance(x, torch.Tensor):
         check_tensor(x)
-        return shim.ndarray(x)
+        return shim.from_tensor(x)
     if isinstance(x, tuple):
         items = [_take(v) for v in x]
         return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
@@ -72,7 +72,7 @@ def _take(x: Any) -> Any:
     if isinstance(x, dict):
         return {k: _take(v) for k, v in x.items()}
     if hasattr(x, "__dlpack__") and not isinstance(x, (np.ndarray, np.generic)):
-        return shim.ndarray(torch.from_dlpack(x))
+        return shim.from_tensor(torch.from_dlpack(x))
     return x
 
 

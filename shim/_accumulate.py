@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ._dtypes import TO_NUMPY
-from ._ndarray import as_array, as_operand, ndarray
+from ._ndarray import as_array, as_operand, ndarray, write
 from ._reduce import reduce_dtype, reduce_engine
 from ._ufunc_table import loop
 from ._unsigned import bits, cast, from_order_key, from_signed, order_key, to_signed, unbits
@@ -116,11 +116,7 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
             raise ValueError("array is not broadcastable to correct shape") from None
         flat = _update(ufunc, flat, where.reshape(-1), value, operand)
     result = flat.reshape(a.shape)
-    a._t.copy_(_flipped(result, a._flip) if a._flip else result)
-
-
-def _flipped(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
-    return unbits(bits(t).flip(axes), t.dtype)
+    write(a, result)
 
 
 def _update(ufunc, flat, where, value, operand):

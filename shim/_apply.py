@@ -13,7 +13,7 @@ from ._index_plan import readable as _readable
 from ._ndarray import ndarray
 from ._reduce import shape_text
 from ._ufuncs import UFUNCS
-from ._unsigned import bits, cast, flip, unbits
+from ._unsigned import bits, unbits
 
 NoValue = np._NoValue
 NUMBERS = (bool, int, float, complex)
@@ -152,9 +152,3 @@ def check_writeable(a: Any, text: str = "assignment destination is read-only") -
     """ValueError for a read-only array or a NumPy scalar."""
     if a._scalar or getattr(a, "_readonly", False):
         raise ValueError(text)
-
-
-def write(a: ndarray, value: torch.Tensor) -> None:
-    """Set all elements of `a` to a tensor of its shape, cast."""
-    value = cast(value, a._t.dtype)
-    a._t.copy_(flip(value, a._flip) if a._flip else value)

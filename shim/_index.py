@@ -10,7 +10,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, Weak
 from ._index_plan import Plan, plan, positions_of, readable
-from ._ndarray import as_array, ndarray, scalar_tensor, view_of
+from ._ndarray import as_array, before_write, ndarray, scalar_tensor, view_of
 from ._table import Kind, Row, add_row
 from ._unsigned import bits, cast, flip, unbits
 
@@ -70,6 +70,7 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
         )
     if getattr(self, "_readonly", False):
         raise ValueError("assignment destination is read-only")
+    before_write(self)
     p = plan(self, index)
     t = self._t
     v = _value(value, t)

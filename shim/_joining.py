@@ -9,7 +9,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, Weak, result_type
 from ._layout import constant
-from ._ndarray import as_array, ndarray
+from ._ndarray import as_array, ndarray, write
 from ._normalize import Array, Arrays, DType, Raw, Static, Views, function
 from ._shapes import (
     concrete,
@@ -22,7 +22,7 @@ from ._shapes import (
     reversed_axes,
     stand_in,
 )
-from ._unsigned import cast, flip
+from ._unsigned import cast
 from ._views import at_least, at_least_3d
 
 
@@ -90,7 +90,7 @@ def _stored(out: Any, tensors: list, axis: int | None, dtype: Any, casting: str)
     result = joined(tensors, axis, out._t.dtype, casting)
     if tuple(result.shape) != tuple(out._t.shape):
         raise ValueError("Output array is the wrong shape")
-    out._t.copy_(flip(result, out._flip) if out._flip else result)
+    write(out, result)
     return out
 
 

@@ -28,7 +28,7 @@ class ndarray:
     scalar: the array stands for a NumPy scalar (0-D, immutable).
     """
 
-    __slots__ = ("__weakref__", "_base", "_flip", "_readonly", "_scalar", "_t")
+    __slots__ = ("__weakref__", "_base", "_flip", "_readonly", "_scalar", "_shared", "_t")
     __array_priority__ = 1000.0
 
     def __init__(self, t: torch.Tensor, flip: tuple[int, ...] = (), scalar: bool = False):
@@ -89,11 +89,33 @@ class ndarray:
         return self._t.shape[0]
 
 
+def before_write(a: ndarray) -> None:
+    """Give an array fresh memory before a write, since autograd may have saved what it holds.
+
+    Only where nobody can see it: no view of the array was taken, nor is it one, nor the caller's.
+    """
+    if (
+        a._t.requires_grad
+        and torch.is_grad_enabled()
+        and not getattr(a, "_shared", False)
+        and getattr(a, "_base", None) is None
+    ):
+        a._t = a._t.clone()
+
+
+def write(a: ndarray, values: torch.Tensor) -> None:
+    """Set all elements of `a` from a tensor of its shape, cast; flipped axes from their end."""
+    before_write(a)
+    values = _unsigned.cast(values, a._t.dtype)
+    a._t.copy_(_unsigned.flip(values, a._flip) if a._flip else values)
+
+
 def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     """The array on `t`, a view of the memory of `a`: same base, writeable when `a` is."""
     view = ndarray(t, flip)
     base = getattr(a, "_base", None)
     view._base = a if base is None else base
+    view._base._shared = True
     if a._scalar or getattr(a, "_readonly", False):
         view._readonly = True
     return view
@@ -161,7 +183,9 @@ def from_numpy(a: np.ndarray) -> ndarray:
 def from_tensor(t: torch.Tensor) -> ndarray:
     """A shim array on a torch tensor, shared. NotSupported for dtypes that NumPy has not."""
     numpy_dtype(t.dtype)
-    return ndarray(t)
+    a = ndarray(t)
+    a._shared = True
+    return a
 
 
 def as_array(value: Any) -> ndarray:
@@ -263,5 +287,5 @@ def store(out: Any, result: Any) -> Any:
             f"Cannot cast array data from {TO_NUMPY[result.dtype]!r} to "
             f"{TO_NUMPY[out._t.dtype]!r} according to the rule 'same_kind'"
         )
-    out._t.copy_(_unsigned.flip(result, out._flip) if out._flip else result)
+    write(out, result)
     return out

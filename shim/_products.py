@@ -12,13 +12,13 @@ import torch
 
 from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._matmul import conjugate, matmul, product
-from ._ndarray import as_tensor, ndarray
+from ._ndarray import as_tensor, ndarray, write
 from ._normalize import Array, DType, NoValue, Out, Raw, Static, function
 from ._parts import diagonal_of
 from ._reduce import reduce_engine
 from ._shapes import let_numpy_raise, normalize_axis, stand_in
 from ._ufuncs import _laid_out
-from ._unsigned import cast, flip, from_signed, to_signed
+from ._unsigned import cast, from_signed, to_signed
 
 _memo: dict[tuple, torch.dtype] = {}
 
@@ -134,7 +134,7 @@ def _into(name: str, out: Any, result: torch.Tensor, casting: str) -> ndarray:
             f"non-broadcastable output operand with shape {_text(out.shape)} doesn't match the "
             f"broadcast shape {_text(result.shape)}"
         ) from None
-    out._t.copy_(flip(result, out._flip) if out._flip else result)
+    write(out, result)
     return out
 
 

@@ -17,10 +17,9 @@ from ._apply import (
     readable,
     select_rows,
     together,
-    write,
 )
 from ._dtypes import TO_NUMPY, Weak, result_type
-from ._ndarray import scalar_tensor
+from ._ndarray import scalar_tensor, write
 from ._normalize import Array, Arrays, Operand, Operands, Out, Static, View, function
 from ._reduce import shape_text
 from ._sorting import nonzero_mask, positions, refuse_scalar

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from . import _order
-from ._apply import axis_index, check_writeable, need_data, readable, select_rows, together, write
+from ._apply import axis_index, check_writeable, need_data, readable, select_rows, together
 from ._dtypes import TO_NUMPY, result_type
+from ._ndarray import write
 from ._normalize import Array, Arrays, Static, View, function
 from ._table import Kind
 from ._unsigned import bits, cast

@@ -17,10 +17,10 @@ import torch
 from . import _accumulate
 from ._dtypes import TO_NUMPY, Weak, check_python_int, torch_dtype
 from ._index_plan import readable
-from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor
+from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
 from ._ufunc_table import Formulas, loop
-from ._unsigned import cast, flip
+from ._unsigned import cast
 
 _NUMBERS = (int, float, complex)
 # Loop dtypes whose torch kernels take a Python number as second operand, rounded as NumPy does.
@@ -331,10 +331,12 @@ class ufunc:
                 f"non-broadcastable output operand with shape {shape_text(target._t.shape)} "
                 f"doesn't match the broadcast shape {shape_text(full)}"
             )
-        result = cast(result, target._t.dtype).expand(full)
+        result = cast(result, target._t.dtype)
+        if tuple(result.shape) != full:
+            result = result.expand(full)
         if mask is not None:
             result = torch.where(mask.expand(full), result, target.tensor)
-        target._t.copy_(flip(result, target._flip) if target._flip else result)
+        write(target, result)
         return target
 
     def _broadcast(self, operands: list, *shapes: Any, say: Any = None) -> tuple[int, ...]:
@@ -373,7 +375,7 @@ class ufunc:
                 f"expected {tuple(result.shape)} got {tuple(target._t.shape)}"
             )
         result = cast(result, target._t.dtype)
-        target._t.copy_(flip(result, target._flip) if target._flip else result)
+        write(target, result)
         return target
 
     def reduce(

@@ -18,11 +18,10 @@ from ._apply import (
     join,
     need_data,
     operand_tensor,
-    write,
 )
 from ._cumulative import _difference
 from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, result_type
-from ._ndarray import ndarray, scalar_tensor, view_of
+from ._ndarray import ndarray, scalar_tensor, view_of, write
 from ._normalize import Array, NoValue, Operand, Out, Static, View, function
 from ._selection import promoted
 from ._table import Kind

@@ -175,7 +175,7 @@ def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
 
 def _holds(x: Any, seen: set[int]) -> bool:
     """Whether arrays (or, for wrapped functions, tensors) are found inside x."""
-    if isinstance(x, (np.ndarray, torch.Tensor)):
+    if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)):
         return True
     if isinstance(x, _PLAIN) or id(x) in seen:
         return False

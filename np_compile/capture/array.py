@@ -438,7 +438,11 @@ def _attach() -> None:
             setattr(Array, name, made)
     for name in shim.TABLE:
         method = name.removeprefix("ndarray.")
-        if method != name and method not in Array.__dict__:
+        if (
+            method != name
+            and method not in Array.__dict__
+            and callable(getattr(np.ndarray, method, None))
+        ):
             setattr(Array, method, _method(name))
 
 

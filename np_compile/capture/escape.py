@@ -39,24 +39,40 @@ def _stand_ins(capture: Any) -> list[Array]:
 
 
 def _exchange(holder: Any, a: Array, real: Any) -> None:
-    if type(holder) is Array:
-        return
+    """Put `real` where `holder` has `a`. A tuple is made anew, and exchanged where it is held."""
     if isinstance(holder, list):
         for i, v in enumerate(holder):
             if v is a:
                 holder[i] = real
     elif isinstance(holder, dict):
-        if "_c" in holder and "_via" in holder:  # the attributes of a view of it
+        if "_c" in holder and "_v" in holder:  # the attributes of a view of it
             return
+        owner = _class_of_dict(holder)
         for k, v in list(holder.items()):
             if v is a:
-                holder[k] = real
+                if owner is not None:  # a class: its attributes are cached by the interpreter
+                    setattr(owner, k, real)
+                else:
+                    holder[k] = real
     elif isinstance(holder, set):
         holder.discard(a)
         holder.add(real)
     elif isinstance(holder, types.CellType):
         holder.cell_contents = real
-    elif hasattr(holder, "__dict__"):
+    elif isinstance(holder, tuple):
+        items = [real if v is a else v for v in holder]
+        new = type(holder)(*items) if hasattr(holder, "_fields") else tuple(items)
+        for outer in gc.get_referrers(holder):
+            if not isinstance(outer, (types.FrameType, tuple)):
+                _exchange(outer, holder, new)  # type: ignore[arg-type]
+    elif type(holder) is not Array and hasattr(holder, "__dict__"):
         for k, v in list(vars(holder).items()):
             if v is a:
                 setattr(holder, k, real)
+
+
+def _class_of_dict(namespace: dict) -> type | None:
+    for owner in gc.get_referrers(namespace):
+        if isinstance(owner, type) and namespace.get("__module__") == owner.__module__:
+            return owner
+    return None

@@ -18,7 +18,7 @@ from np_compile import shim
 
 from .array import Array, _new, binary
 from .numpy_names import numpy_function
-from .recorder import Break, Capture, current
+from .recorder import Break, current
 
 _SUBMODULES = ("linalg", "fft", "random")
 
@@ -40,7 +40,7 @@ def _recorder(name: str, real: Callable) -> Callable:
     row = shim.TABLE[name]
     if row.kind is shim.Kind.IMPURE:
         return _drawing(real)
-    creates = row.function.__module__.endswith("._creation")
+    creates = row.function.__module__.endswith(("._creation", "._ranges"))
 
     def record(*args: Any, **kwargs: Any) -> Any:
         for a in args:
@@ -54,9 +54,7 @@ def _recorder(name: str, real: Callable) -> Callable:
     return record
 
 
-def _without_stand_in(
-    name: str, real: Callable, creates: bool, args: tuple, kwargs: dict
-) -> Any:
+def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwargs: dict) -> Any:
     """A call none of whose positional arguments is a stand-in (but lists may hold some)."""
     capture = current()
     if capture is None or capture.plain:

@@ -43,6 +43,7 @@ from .tape import (
 )
 from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 
+_SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
 _INTEGER_POWERS = ("power", "pow")
 _lock = threading.RLock()  # held while the tree grows or a program is compiled
 _local = threading.local()
@@ -387,14 +388,14 @@ class Capture:
             if kind is Array:
                 if v._s is not self.seg:
                     self.enter(v)
-            elif kind is float or kind is int or v is None or kind is str:
+            elif kind in _SIMPLE:
                 continue
             elif kind is tuple or kind is list:
                 new = self._admit(v)
             elif kind is np.ndarray:
                 new = self.snapshot(v)
                 self.enter(new)
-            elif kind is not type and hasattr(v, "__dlpack__") and not isinstance(v, np.ndarray):
+            elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
                 new = self.adopt_foreign(v)
                 self.enter(new)
             if new is not v:
@@ -406,6 +407,8 @@ class Capture:
         return changed if type(args) is list else tuple(changed)
 
     def _admit_named(self, kwargs: dict) -> dict:
+        if all(type(v) in _SIMPLE for v in kwargs.values()):
+            return kwargs
         return dict(zip(kwargs, self._admit(tuple(kwargs.values())), strict=True))
 
     def _key(self, name: str, args: tuple, kwargs: dict) -> tuple:

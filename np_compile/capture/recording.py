@@ -12,7 +12,14 @@ import torch
 
 from .array import Array
 from .loops import MarkedRange
-from .namespace import RANDOM_SOURCES, RandomSource, RecordingUfunc, _mentions, recording_numpy, replacement
+from .namespace import (
+    RANDOM_SOURCES,
+    RandomSource,
+    RecordingUfunc,
+    _mentions,
+    recording_numpy,
+    replacement,
+)
 from .recorder import Break, current
 from .substitute import Substitution, importer
 

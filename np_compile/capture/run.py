@@ -69,6 +69,4 @@ def _deliver(capture: Capture, error: BaseException) -> None:
     capture.fullgraph = False
     capture.cut(_END)
     if any(type(a) is Array for a in error.args):
-        error.args = tuple(
-            capture.outside(a) if type(a) is Array else a for a in error.args
-        )
+        error.args = tuple(capture.outside(a) if type(a) is Array else a for a in error.args)

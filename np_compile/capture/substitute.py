@@ -129,7 +129,7 @@ class Substitution:
             closure = tuple(self._cell(c) for c in f.__closure__)
         copy = types.FunctionType(f.__code__, overlay.names, f.__name__, f.__defaults__, closure)
         copy.__kwdefaults__ = f.__kwdefaults__
-        copy.__dict__.update(f.__dict__)
+        copy.__dict__ = f.__dict__  # one dictionary: `f.calls += 1` inside f is seen outside
         copy.__qualname__ = f.__qualname__
         copy.__module__ = f.__module__
         copy.__doc__ = f.__doc__
@@ -190,7 +190,9 @@ class Substitution:
             return self.module(value)
         unwrapped = getattr(value, "__np_compile_captured__", None)
         if unwrapped is not None:
-            return self.function(unwrapped)
+            copy = self.function(unwrapped)
+            copy.__dict__ = value.__dict__
+            return copy
         replaced = self.names.instance(value)
         if replaced is not value:
             return replaced

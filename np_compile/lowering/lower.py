@@ -25,6 +25,30 @@ from np_compile.capture.tape import INPUT, Decoder, Node
 from .lens import Lens, indexed, settle
 
 
+def _written_inputs(node: Node) -> list[int]:
+    """Positions of the inputs whose memory the segment writes to."""
+    written = {r for step in node.calls() for r in step.mutates}
+    roots = [step.value.index for step in node.path() if step.key[0] is INPUT]  # type: ignore[union-attr]
+    return [k for k, root in enumerate(roots) if root in written]
+
+
+def _without_writes(replay: Callable, written: list[int]) -> Callable:
+    """The segment with its writes made into new values, and inputs written to once, at the end:
+    nothing that autograd has saved is changed behind its back."""
+    pure = torch.func.functionalize(replay)
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        own = list(tensors)
+        for k in written:
+            own[k] = tensors[k].clone()
+        outputs = pure(*own)
+        for k in written:
+            tensors[k].copy_(own[k])
+        return outputs
+
+    return run
+
+
 def _copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     return source.to(target.dtype).expand(target.shape).clone()
 
@@ -44,8 +68,7 @@ def lower(
 
     traced: Callable = replay
     if any(a.requires_grad for a in args):
-        # Without writes inside, nothing that autograd has saved is changed behind its back.
-        traced = torch.func.functionalize(replay)
+        traced = _without_writes(replay, _written_inputs(node))
     examples = [a.detach() for a in args]
     where = device if device is not None else nullcontext()
     with where, torch.no_grad(), warnings.catch_warnings():

@@ -89,6 +89,8 @@ def build(
         start = time.perf_counter()
         try:
             graph = lower(node, live, args, *tensors, device)
+        except RecursionError:  # the user's recursion, which leaves no room
+            raise
         except Exception as e:
             _warn(options, f"its NumPy calls could not be traced ({type(e).__name__}: {e})")
             graph = None
@@ -110,6 +112,8 @@ def build(
 def _compile(backend: Any, graph: Any, args: list[torch.Tensor], options: Any) -> Callable:
     try:
         compiled = backend(graph, args)
+    except RecursionError:
+        raise
     except Exception as e:
         what = f"the back end {options.backend!r} failed ({type(e).__name__}: {e})"
         if not isinstance(options.backend, str):
