@@ -59,6 +59,7 @@ from . import fft, linalg, random  # noqa: E402
 
 __all__ = [
     "NUMPY_DTYPES",
+    "TO_NUMPY",
     "TABLE",
     "DataDependent",
     "Kind",

@@ -12,6 +12,7 @@ to the class when the package is imported.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -94,12 +95,10 @@ def before_write(a: ndarray) -> None:
 
     Only where nobody can see it: no view of the array was taken, nor is it one, nor the caller's.
     """
-    if (
-        a._t.requires_grad
-        and torch.is_grad_enabled()
-        and not getattr(a, "_shared", False)
-        and getattr(a, "_base", None) is None
-    ):
+    if not (a._t.requires_grad and torch.is_grad_enabled()) or a.base is not None:
+        return
+    token = getattr(a, "_shared", None)
+    if token is None or (token is not True and sys.getrefcount(token) <= 3):  # no view lives
         a._t = a._t.clone()
 
 
@@ -114,8 +113,10 @@ def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     """The array on `t`, a view of the memory of `a`: same base, writeable when `a` is."""
     view = ndarray(t, flip)
     base = getattr(a, "_base", None)
-    view._base = a if base is None else base
-    view._base._shared = True
+    view._base = owner = a if base is None else base
+    if not hasattr(owner, "_shared"):
+        owner._shared = object()
+    view._shared = owner._shared  # every view holds it: `before_write` counts them
     if a._scalar or getattr(a, "_readonly", False):
         view._readonly = True
     return view

@@ -35,6 +35,11 @@ def _is_record(x: Any) -> bool:
     )
 
 
+def holds_random_source(x: Any) -> bool:
+    """Whether a record has a NumPy random generator among its attributes."""
+    return _is_record(x) and any(isinstance(v, RANDOM_SOURCES) for v in vars(x).values())
+
+
 class Exchange:
     """The arguments of one call: `take` them in, `give` results back, `restore` what was changed."""
 
@@ -147,6 +152,7 @@ class Exchange:
         self.copies.clear()
         self.originals.clear()
         self.given.clear()
+        self.capture.exchange = None
         self.capture = None
 
     def restore(self) -> None:

@@ -20,6 +20,7 @@ import torch
 from np_compile import config, shim
 from np_compile.errors import GradientLost, GraphBreak, TensorArgument
 from np_compile.runtime.program import Program, build
+from np_compile.tools import log
 
 from . import positions
 from .array import Array, _new
@@ -97,6 +98,7 @@ class Capture:
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self.substitution: Any = None
+        self.exchange: Any = None
 
     # -- arrays from outside ----------------------------------------------------------------
 
@@ -129,9 +131,7 @@ class Capture:
             base = common_base([r._np for r in members])
             if base is None:  # of several dtypes: this call runs in NumPy
                 self.plain = True
-                if self.listener is not None:
-                    why = Break("numpy", "arguments of different dtypes share memory")
-                    self.listener("break", why, user_line())
+                self._tell(Break("numpy", "arguments of different dtypes share memory"))
                 return
             owner = Array(self)
             owner._np = base
@@ -500,6 +500,8 @@ class Capture:
             ):
                 warnings.simplefilter("ignore")
                 result = row.function(*args, **kwargs)
+        except (RecursionError, MemoryError):
+            raise
         except Exception as e:
             if static is not None:
                 return _special(node, static)
@@ -615,8 +617,8 @@ class Capture:
         """End the segment: compile it, if this is the first time, run it, and start a new one."""
         seg = self.seg
         node = seg.node
-        if self.listener is not None and reason.kind not in ("end", "loop", "library"):
-            self.listener("break", reason, user_line())
+        if reason.kind not in ("end", "loop", "library"):
+            self._tell(reason)
         if self.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
             where = user_line()
             raise GraphBreak(
@@ -712,6 +714,13 @@ class Capture:
         """What the caller gets for a stand-in: a NumPy array or scalar, or a tensor."""
         return self.tensor(a, None) if self.tensors else self.real(a, None)
 
+    def _tell(self, reason: Break) -> None:
+        """Say to whom it may concern that the tape is cut, and where."""
+        if self.listener is not None:
+            self.listener("break", reason, user_line())
+        if config.debug:
+            log.broke(reason, self.options.name, user_line(), sys.stderr)
+
     def weigh(self, node: Node, site: Any) -> None:
         """Go on in plain NumPy where a loop's segments are too small to be worth their hand-over.
 
@@ -724,9 +733,7 @@ class Capture:
         if runs < config.plain_runs:
             return
         self.plain = True
-        if self.listener is not None:
-            why = Break("plain", "segments smaller than their hand-over: it goes on in NumPy")
-            self.listener("break", why, user_line())
+        self._tell(Break("plain", "segments smaller than their hand-over: it goes on in NumPy"))
 
     # -- values for Python ------------------------------------------------------------------
 

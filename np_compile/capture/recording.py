@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .arguments import holds_random_source
 from .array import Array
 from .loops import MarkedRange
 from .namespace import (
@@ -197,9 +198,12 @@ class RecordingNames:
     def instance(self, value: Any) -> Any:
         return RandomSource(value) if isinstance(value, RANDOM_SOURCES) else value
 
+    def of_one_call(self, value: Any) -> bool:
+        return type(value) is np.ndarray or holds_random_source(value)
+
     def array(self, value: Any) -> Any:
         capture = current()
-        return value if capture is None else capture.adopt(value)
+        return value if capture is None else capture.exchange.take(value)
 
 
 NAMES = RecordingNames()

@@ -25,7 +25,7 @@ def run(
     """Call `function` captured; the result, and every effect, are the plain function's."""
     capture = Capture(options, device, listener)
     capture.substitution = substitution
-    exchange = Exchange(capture)
+    exchange = capture.exchange = Exchange(capture)
     before = getattr(recorder._local, "capture", None)
     recorder._local.capture = capture
     f: Any = None

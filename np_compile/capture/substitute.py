@@ -48,8 +48,11 @@ class Names(Protocol):
     def instance(self, value: Any) -> Any:
         """For any other object; the object itself where nothing stands for it."""
 
+    def of_one_call(self, value: Any) -> bool:
+        """Whether what stands for a value belongs to one call: see `array`."""
+
     def array(self, value: Any) -> Any:
-        """For an array found in a global, a closure or a default."""
+        """For an array (or other state) found in a global, a closure or a module."""
 
 
 def _origin(value: Any) -> str:
@@ -159,7 +162,7 @@ class Substitution:
             overlay.names.pop(name, None)
             overlay.given[name] = _MISSING
             return
-        if type(value) is np.ndarray:
+        if self.names.of_one_call(value):
             overlay.arrays.append(name)
             given = value
         else:
@@ -180,7 +183,7 @@ class Substitution:
             value = cell.cell_contents
         except ValueError:  # empty
             return
-        given = self.names.array(value) if type(value) is np.ndarray else self.value(value)
+        given = self.names.array(value) if self.names.of_one_call(value) else self.value(value)
         copy.cell_contents = given
         self._cells[id(cell)] = (cell, copy, given)
 
@@ -307,7 +310,7 @@ class _ModuleProxy(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         real, substitution = self.__dict__["_np_compile_parts"]
         value = getattr(real, name)
-        if type(value) is np.ndarray:
+        if substitution.names.of_one_call(value):
             return substitution.names.array(value)
         return substitution.value(value)
 

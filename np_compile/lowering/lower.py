@@ -35,15 +35,19 @@ def _written_inputs(node: Node) -> list[int]:
 def _without_writes(replay: Callable, written: list[int]) -> Callable:
     """The segment with its writes made into new values, and inputs written to once, at the end:
     nothing that autograd has saved is changed behind its back."""
-    pure = torch.func.functionalize(replay)
 
-    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    def on_copies(*tensors: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         own = list(tensors)
         for k in written:
             own[k] = tensors[k].clone()
-        outputs = pure(*own)
-        for k in written:
-            tensors[k].copy_(own[k])
+        return replay(*own), [own[k] for k in written]
+
+    pure = torch.func.functionalize(on_copies)
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        outputs, new = pure(*tensors)
+        for k, values in zip(written, new, strict=True):
+            tensors[k].copy_(values)
         return outputs
 
     return run

@@ -89,7 +89,7 @@ def build(
         start = time.perf_counter()
         try:
             graph = lower(node, live, args, *tensors, device)
-        except RecursionError:  # the user's recursion, which leaves no room
+        except (RecursionError, MemoryError):  # the user's recursion, which leaves no room
             raise
         except Exception as e:
             _warn(options, f"its NumPy calls could not be traced ({type(e).__name__}: {e})")
@@ -112,7 +112,7 @@ def build(
 def _compile(backend: Any, graph: Any, args: list[torch.Tensor], options: Any) -> Callable:
     try:
         compiled = backend(graph, args)
-    except RecursionError:
+    except (RecursionError, MemoryError):
         raise
     except Exception as e:
         what = f"the back end {options.backend!r} failed ({type(e).__name__}: {e})"

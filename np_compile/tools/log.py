@@ -24,6 +24,11 @@ def compiled(program: Any, name: str, stream: TextIO) -> None:
         print(f"# made by the back end {program.backend_name!r}: {program.compiled!r}", file=stream)
 
 
+def broke(reason: Any, name: str, line: str, stream: TextIO) -> None:
+    """Report a break: why, and at which line of the user's code."""
+    print(f"np_compile: {name}: break ({reason.kind}): {reason.text}\n  at {line}", file=stream)
+
+
 def _type(value: Any) -> str:
     extents = ",".join(map(str, value.shape))
     return f"{value.dtype.name}[{extents}]" if not value.scalar else value.dtype.name
