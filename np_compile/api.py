@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils import _device as _torch_device
+from torch._C import _len_torch_function_stack as _context_depth
 
 from . import config
 from .backends import lookup
@@ -76,14 +76,10 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
                 return x.device if x.device.type != "cpu" else None
             if hasattr(x, "__cuda_array_interface__"):
                 return torch.device("cuda", x.device.id)
-    device = _torch_device.CURRENT_DEVICE
-    if device is None or device.type == "cpu":
+    if _context_depth() == 0:  # no `with torch.device(...)`, no torch.set_default_device
         return None
-    return (
-        torch.device(device.type, torch.cuda.current_device())
-        if (device.type == "cuda" and device.index is None)
-        else device
-    )
+    device = torch.get_default_device()
+    return None if device.type == "cpu" else device
 
 
 def _check_function(fn: Any, what: str) -> None:

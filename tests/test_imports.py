@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "log": {"config", "tape"},
     "lowering": {"shim", "tape"},
     "runtime": {"backends", "config", "errors", "log", "lowering", "shim", "tape"},
-    "capture": {"config", "errors", "runtime", "shim", "tape"},
+    "capture": {"config", "errors", "log", "runtime", "shim", "tape"},
     "eager": {"capture", "shim"},
     "api": {"backends", "capture", "config", "eager", "errors", "tape"},
     "tools": {"api", "backends", "capture", "config", "errors", "log", "tape"},

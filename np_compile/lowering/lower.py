@@ -124,7 +124,7 @@ def _replay(
             _dtype, _shape, _stride, flip, _device, _grad, scalar, _readonly = key[1]
             values.append(shim.ndarray(next(inputs), flip, scalar))
             continue
-        last = next(reversed(graph.nodes), None) if graph is not None else None
+        last = next(iter(reversed(graph.nodes)), None) if graph is not None else None
         args, kwargs = decoder.call(key)
         _run(step, key, args, kwargs, values)
         if graph is not None:
