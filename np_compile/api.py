@@ -29,6 +29,9 @@ class Compiled:
     `__wrapped__` is the original. Calling it gives what the original gives.
     """
 
+    __name__: str
+    __np_compile_captured__: Any  # the Python function behind `__wrapped__`; set by `compile`
+
     def __init__(self, function: Callable, options: Options, disable: bool, tensors: bool):
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
@@ -130,7 +133,7 @@ def _plain_function(fn: Any, what: str) -> types.FunctionType:
         return call_method  # type: ignore[return-value]
     if isinstance(fn, types.FunctionType):
         return fn
-    call_dunder = getattr(type(fn), "__call__", None)
+    call_dunder = type(fn).__call__  # there is one: fn is callable
     if isinstance(call_dunder, types.FunctionType):
         return _plain_function(types.MethodType(call_dunder, fn), what)
     raise NotCompilable(
@@ -180,13 +183,11 @@ def compile(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
         )
     tensors = isinstance(fn, Wrapped)
-    function = _plain_function(fn.__wrapped__ if tensors else fn, "compile")
+    function = _plain_function(fn.__wrapped__ if isinstance(fn, Wrapped) else fn, "compile")
     options = Options(backend, bool(fullgraph), dynamic, tensors)
     options.name = getattr(fn, "__qualname__", function.__name__)
-    compiled = Compiled(fn if not tensors else fn, options, bool(disable), tensors)
+    compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
-    if tensors:
-        compiled.__wrapped__ = fn
     return compiled
 
 
@@ -218,8 +219,8 @@ class Wrapped:
 def wrap_numpy(fn: Callable) -> Any:
     """The NumPy function `fn` as a function of torch tensors.
 
-    Tensors (CuPy arrays and other DLPack producers too), also nested in lists, tuples, dicts, go in as
-    arrays, and arrays come out as tensors, on the same device, without copies and with gradients.
+    Tensors (CuPy arrays and other DLPack producers too), also nested in lists, tuples, dicts, go in
+    as arrays, and arrays come out as tensors, on the same device, without copies, with gradients.
     Alone it runs eagerly through the shim; `compile(wrap_numpy(fn))` compiles forward and backward.
     `fn` may also be a compiled function: the result is then compiled with the same options.
 

@@ -1,4 +1,4 @@
-"""Every setting, declared once: default, environment variable, meaning, effect on generated code."""
+"""Every setting, declared once: default, environment variable, meaning, effect on kernels."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ from . import fft, linalg, random  # noqa: E402
 
 __all__ = [
     "NUMPY_DTYPES",
-    "TO_NUMPY",
     "TABLE",
+    "TO_NUMPY",
     "DataDependent",
     "Kind",
     "NotSupported",

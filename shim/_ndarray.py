@@ -13,7 +13,7 @@ to the class when the package is imported.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,6 +30,13 @@ class ndarray:
     """
 
     __slots__ = ("__weakref__", "_base", "_flip", "_readonly", "_scalar", "_shared", "_t")
+    _t: torch.Tensor
+    _flip: tuple[int, ...]
+    _scalar: bool
+    _readonly: bool  # this and the following: unset until needed
+    _base: ndarray
+    _shared: Any
+
     __array_priority__ = 1000.0
 
     def __init__(self, t: torch.Tensor, flip: tuple[int, ...] = (), scalar: bool = False):
@@ -88,6 +95,12 @@ class ndarray:
         if self._t.dim() == 0:
             raise TypeError("len() of unsized object")
         return self._t.shape[0]
+
+    if TYPE_CHECKING:  # rows of the table, of which mypy does not know
+
+        def __getitem__(self, key: Any) -> ndarray: ...
+
+        def __setitem__(self, key: Any, value: Any) -> None: ...
 
 
 def before_write(a: ndarray) -> None:

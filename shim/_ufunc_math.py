@@ -28,6 +28,16 @@ def _safe_divisor(b: torch.Tensor) -> torch.Tensor:
     return where((b == 0) | (b == -1), 1, b) if b.dtype.is_signed else where(b == 0, 1, b)
 
 
+def true_divide(a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
+    """a / b, correctly rounded: on CUDA torch multiplies by the reciprocal of a host scalar."""
+    if isinstance(a, torch.Tensor) and a.is_cuda:
+        if not isinstance(b, torch.Tensor):
+            b = torch.full((), b, dtype=a.dtype, device=a.device)
+        elif b.dim() == 0 and not b.is_cuda:
+            b = b.to(a.device)
+    return torch.true_divide(a, b)
+
+
 def int_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     q = torch.div(a, _safe_divisor(b), rounding_mode="floor")
     if b.dtype.is_signed:

@@ -128,7 +128,7 @@ ROWS: tuple[Formulas, ...] = (
     _same("add", torch.add, bool=torch.logical_or, numbers=True),
     _same("subtract", torch.sub, numbers=True),
     _same("multiply", torch.mul, bool=torch.logical_and, numbers=True),
-    Formulas("divide", ("true_divide",), float=torch.true_divide, complex=torch.true_divide),
+    Formulas("divide", ("true_divide",), float=m.true_divide, complex=m.true_divide),
     _whole(
         "floor_divide",
         m.int_floor_divide,

@@ -25,6 +25,7 @@ from ._ndarray import ndarray, scalar_tensor, view_of, write
 from ._normalize import Array, NoValue, Operand, Out, Static, View, function
 from ._selection import promoted
 from ._table import Kind
+from ._ufunc_math import true_divide
 from ._ufunc_table import loop
 from ._unsigned import cast
 
@@ -116,14 +117,14 @@ def _round(a: torch.Tensor, decimals: int) -> torch.Tensor:
             return a.clone()
         scale = 10**-decimals
         check_python_int(scale, a.dtype)
-        return cast(torch.round(cast(a, torch.float64) / scale) * scale, a.dtype)
+        return cast(torch.round(true_divide(cast(a, torch.float64), scale)) * scale, a.dtype)
     if decimals == 0:
         return torch.round(a)
     # float16 is scaled in float16, step by step, as NumPy does
     scale = 10.0 ** abs(decimals)
     if decimals > 0:
-        return torch.round(a * scale) / scale
-    return torch.round(a / scale) * scale
+        return true_divide(torch.round(a * scale), scale)
+    return torch.round(true_divide(a, scale)) * scale
 
 
 @function("round", "around", method=True)
@@ -166,10 +167,7 @@ def imag(val: View):
 @function()
 def angle(z: Array, deg: bool = False):
     """The angle of complex numbers in (-pi, pi], in degrees when asked: floats."""
-    if z.dtype.is_complex:
-        result = torch.atan2(z.imag, z.real)
-    else:
-        result = call("arctan2", 0, z)
+    result = torch.atan2(z.imag, z.real) if z.dtype.is_complex else call("arctan2", 0, z)
     return call("multiply", result, 180 / np.pi) if deg else result
 
 

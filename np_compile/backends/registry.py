@@ -1,5 +1,6 @@
 """The back ends by name. Each takes a `torch.fx.GraphModule` of ATen operators and example inputs
-(real tensors, `requires_grad` as in the run) and returns a callable: tensors in, list of tensors out.
+(real tensors, `requires_grad` as in the run) and returns a callable: tensors in, list of tensors
+out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arguments in, results out: arrays inside nested structures become stand-ins, and back.
 
 Lists, dicts, dataclasses and instances of user classes that hold arrays are handed to the function
-as shallow copies with stand-ins in place of the arrays; what it changes in them is carried back into the
-caller's own objects at the end. Objects without arrays are handed over as they are.
+as shallow copies with stand-ins in place of the arrays; what it changes in them is carried back
+into the caller's own objects at the end. Objects without arrays are handed over as they are.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def holds_random_source(x: Any) -> bool:
 
 
 class Exchange:
-    """The arguments of one call: `take` them in, `give` results back, `restore` what was changed."""
+    """The arguments of one call: `take` them in, `give` results back, `restore` what changed."""
 
     def __init__(self, capture: Any):
         self.capture = capture
@@ -96,7 +96,7 @@ class Exchange:
     # -- out --------------------------------------------------------------------------------
 
     def give(self, x: Any) -> Any:
-        """x with real arrays (or tensors) for stand-ins; the user's own containers change in place."""
+        """x with real arrays (or tensors) for stand-ins; user containers change in place."""
         kind = type(x)
         if kind is Array:
             return self._leaf(x)

@@ -62,7 +62,7 @@ class Array:
 
     # -- what is known without data ---------------------------------------------------------
 
-    @property
+    @property  # type: ignore[misc]  # `object` has a setter
     def __class__(self) -> type:  # isinstance(x, np.ndarray), isinstance(s, float) hold
         return self.dtype.type if self._is_scalar() else np.ndarray
 
@@ -372,8 +372,8 @@ def _inplace(row: str, fallback: Callable) -> Callable:
 
 
 def _power(reverse: bool) -> Callable:
-    """`**`. As in NumPy, some exponents are functions of their own; a Python int is part of the call,
-    since kernels differ by it."""
+    """`**`. As in NumPy, some exponents are functions of their own; a Python int is part of the
+    call, since kernels differ by it."""
 
     def method(self: Array, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:

@@ -1,7 +1,7 @@
 """Stand-ins that outlive their call: kept in an object, a list, a cell that nobody handed in.
 
-Every stand-in holds its capture, so a capture that nobody refers to at the end had no survivor. Where
-one is found, the places that hold it get the real array instead.
+Every stand-in holds its capture, so a capture that nobody refers to at the end had no survivor.
+Where one is found, the places that hold it get the real array instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Marks of loop iterations: where a long loop is cut, so that one body is compiled, not all of them."""
+"""Marks of loop iterations: where a long loop is cut, so that one body is compiled, not all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MarkedRange:
     def __init__(self, *args: Any):
         self._range = range(*args)
 
-    @property
+    @property  # type: ignore[misc]  # `object` has a setter
     def __class__(self) -> type:
         return range
 

@@ -1,7 +1,7 @@
 """The recording `numpy`: what user code finds under `np` while it is captured.
 
-Functions of the shim's table record their call; other NumPy functions run in NumPy, through a break.
-Classes, dtypes and constants are NumPy's own.
+Functions of the shim's table record their call; other NumPy functions run in NumPy, through a
+break. Classes, dtypes and constants are NumPy's own.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RecordingUfunc:
                 return a._c.call(self._name, args, kwargs)
         return _without_stand_in(self._name, self.__np_compile_real__, False, args, kwargs)
 
-    @property
+    @property  # type: ignore[misc]  # `object` has a setter
     def __class__(self) -> type:
         return np.ufunc
 
@@ -128,7 +128,7 @@ class RecordingUfunc:
 
 
 def _lacking(real: Callable, label: str) -> Callable:
-    """A NumPy function that the shim has not: it runs in NumPy, the arrays around it stay compiled."""
+    """A NumPy function that the shim has not: it runs in NumPy; code around it stays compiled."""
     why = Break("numpy", f"{label} is not in the shim")
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -208,7 +208,7 @@ class RandomSource:
     def __init__(self, real: Any):
         self.__np_compile_real__ = real
 
-    @property
+    @property  # type: ignore[misc]  # `object` has a setter
     def __class__(self) -> type:
         return type(self.__np_compile_real__)
 

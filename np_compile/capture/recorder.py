@@ -24,6 +24,7 @@ from np_compile.tools import log
 
 from . import positions
 from .array import Array, _new
+from .frames import inside_try, user_line
 from .numpy_names import numpy_function, row_of_function
 from .tape import (
     FLOAT,
@@ -105,7 +106,7 @@ class Capture:
     def adopt(self, a: Any) -> Any:
         """The stand-in of an array of the caller's, by reference; NumPy ones by identity.
 
-        Arrays that torch cannot hold (dates, strings, objects, subclasses) are returned as they are.
+        Arrays that torch cannot hold (dates, strings, objects, subclasses) are returned unchanged.
         """
         found = self.known.get(id(a))
         if found is not None:
@@ -175,7 +176,7 @@ class Capture:
         self.seg = Segment(self.root)
 
     def snapshot(self, a: np.ndarray) -> Any:
-        """The stand-in of a real array met on the way: by value, since unseen code may change it."""
+        """The stand-in of a real array met on the way: by value, as unseen code may change it."""
         found = self.known.get(id(a))
         if found is not None:
             return found[1]
@@ -315,6 +316,7 @@ class Capture:
             if node.reason is not None:
                 self._rewind(marks)
                 return self._run_at_once(node.reason, name, args, kwargs)
+        if node.check is not None:
             lo, hi = node.check  # type: ignore[misc]
             if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
                 self._rewind(marks)
@@ -323,8 +325,11 @@ class Capture:
                 )
         seg.node = node
         value = node.value
-        if value is None or node.mutates:
-            return self._results(seg, node, name, args, kwargs)
+        if value is None or node.mutates or node.raises:
+            r = self._results(seg, node, name, args, kwargs)
+            if node.raises and inside_try():
+                self.cut(Break("library", f"{_show(name)} may raise inside a try block"))
+            return r
         r = _new(Array)
         r._c = self
         r._s = seg
@@ -349,7 +354,7 @@ class Capture:
                 node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
                 if node is not None and not node.special:
                     seg.node = node
-                    value = node.value
+                    value: Any = node.value  # a slice gives exactly one
                     r = _new(Array)
                     r._c = self
                     r._s = seg
@@ -379,7 +384,7 @@ class Capture:
     def _admit(self, args: Any) -> Any:
         """The arguments of a call with stand-ins for all arrays, each entered into the segment.
 
-        Before the call's own parameters are noted: a view enters by a call of its own, with its own.
+        Before the call's own parameters are noted: a view enters by another call, with its own.
         """
         changed = None
         for i, v in enumerate(args):
@@ -427,7 +432,7 @@ class Capture:
             return (name, a._i, piece, encode(self, args[2], True))
         data = positions.data_flags(name)
         last = len(data) - 1
-        pieces = [name]
+        pieces: list[Any] = [name]
         for i, v in enumerate(args):
             if type(v) is Array:
                 pieces.append(v._i)
@@ -543,6 +548,7 @@ class Capture:
             if type(exponent) is int and values[exponent].dtype.kind == "i":
                 why = f"{_show(name)}: raises for a negative exponent"
                 return _special(node, Break("data", why))
+        node.raises = node.special = _may_raise(key, values)
         node.elements += sum(values[i].meta.size for i in used if values[i].root == i)
         node.elements += sum(v.meta.size for v in node.values if v.source is None)
         if _has_int(key):
@@ -567,8 +573,8 @@ class Capture:
 
     def _results(self, seg: Segment, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
         """The stand-ins that a recorded call gives to the user's code."""
-        for r in node.mutates:
-            root = seg.values[r]
+        for k in node.mutates:
+            root = seg.values[k]
             root._w = seg
             root._fast = None
             if self.device is not None:
@@ -750,7 +756,7 @@ class Capture:
         return r
 
     def real(self, a: Array, why: Any) -> Any:
-        """The NumPy array or NumPy scalar of a stand-in; cuts the tape if its data are not there."""
+        """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
             self.cut(why if type(why) is Break else Break("value", str(why)))
@@ -790,7 +796,7 @@ class Capture:
         return a if a._root is None else a._root
 
     def memory(self, a: Array, why: str) -> Any:
-        """As `real`, for code that may write to the array: nothing recorded still waits to read it."""
+        """As `real`, for code that may write to it: nothing recorded still waits to read it."""
         if self._root(a)._s is self.seg:
             self.cut(Break("value", why))
         return self.real(a, why)
@@ -1092,6 +1098,16 @@ def _show(name: str) -> str:
     return name if name.startswith("ndarray.") else f"np.{name}"
 
 
+_GATHERS = ("take", "take_along_axis", "put", "put_along_axis", "choose")
+
+
+def _may_raise(key: tuple, values: list[Value]) -> bool:
+    """Whether a call indexes by integer arrays, which may be out of bounds."""
+    if key[0] in ("ndarray.__getitem__", "ndarray.__setitem__"):
+        return any(type(p) is int and values[p].dtype.kind in "iu" for p in key[2][1:])
+    return key[0].rpartition(".")[2] in _GATHERS
+
+
 def _has_int(key: tuple) -> bool:
     """Whether a call has an integer operand among its parameters (indices do not count)."""
     return any(
@@ -1115,24 +1131,3 @@ def _scalar_meta(_: Any, char: str) -> shim.ndarray:
 
 def _complex_meta(_r: Any, _i: Any) -> shim.Weak:
     return shim.Weak(torch.empty((), dtype=torch.complex128, device="meta"), complex)
-
-
-_HERE = __file__.rpartition("np_compile")[0] + "np_compile"
-
-
-def user_line() -> str:
-    """file:line and the text of the innermost line of user code that runs now."""
-    import linecache
-
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith((_HERE, _SHIM, "<np_compile", _NUMPY)):
-            text = linecache.getline(name, frame.f_lineno).strip()
-            return f"{name}:{frame.f_lineno}" + (f"  {text}" if text else "")
-        frame = frame.f_back  # type: ignore[assignment]
-    return "unknown line"
-
-
-_SHIM = shim.__file__.rpartition("/")[0]
-_NUMPY = np.__file__.rpartition("/")[0]

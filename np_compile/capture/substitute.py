@@ -2,8 +2,9 @@
 
 In that mapping, names bound to NumPy and its functions lead to a replacement (the recording
 namespace, or the shim), helper functions to their own substituted copies, other libraries'
-functions to a call outside the tape; a few builtins know stand-ins. The user's module is not changed.
-Names are compared at every call, so a rebound global is seen; `global x; x = ...` is carried back.
+functions to a call outside the tape; a few builtins know stand-ins. The user's module stays as it
+is. Names are compared at every call, so a rebound global is seen; `global x; x = ...` is carried
+back.
 """
 
 from __future__ import annotations

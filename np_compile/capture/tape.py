@@ -65,11 +65,12 @@ class Node:
         values written to. reason: why the call is not recorded but breaks, else None.
     check: the range that integer parameters must fit (NEP 50), None for any. special: whether a
         recording has to look at `reason` or `check` at all.
+    raises: whether running it may raise on the data (an index out of bounds).
     count, elements: calls from the root to here, and array elements that they touch.
     """
 
     __slots__ = (
-        "check", "count", "elements", "key", "mutates", "next", "parent", "programs", "reason",
+        "check", "count", "elements", "key", "mutates", "next", "parent", "programs", "raises", "reason",
         "result", "special", "user_line", "value", "values",
     )  # fmt: skip
 
@@ -84,6 +85,7 @@ class Node:
         self.reason: Break | None = None
         self.check: tuple[int, int] | None = None
         self.special = False
+        self.raises = False
         self.user_line: str = ""
         self.programs: dict[Any, Any] = {}
         self.count: int = parent.count if parent is not None else 0
@@ -227,9 +229,9 @@ class Decoder:
     """From a key back to the arguments of a call.
 
     values: segment values by number. floats, ints: iterators over the segment's parameters.
-    scalar: (parameter, type code) -> what stands for a NumPy scalar. pair: (real, imaginary) -> what
-    stands for a complex number. number: what stands for an integer operand; indices are put in
-    place as they are.
+    scalar: (parameter, type code) -> what stands for a NumPy scalar. pair: (real, imaginary) ->
+    what stands for a complex number. number: what stands for an integer operand; indices are put
+    in place as they are.
     """
 
     def __init__(
@@ -408,16 +410,15 @@ def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None
             rest -= 1
         elif kind is array_type:
             rest -= item.ndim if item.dtype == np.bool_ else 1
-        elif isinstance(item, (list, np.ndarray, np.generic)):
-            a = np.asarray(item) if not isinstance(item, list) else None
-            if a is None:
-                if any(type(v) is not int for v in item):
-                    return None
-                rest -= 1
-            elif a.dtype.kind not in "iu" or (a.ndim == 0 and not isinstance(item, np.integer)):
+        elif isinstance(item, list):
+            if any(type(v) is not int for v in item):
                 return None
-            else:
-                rest -= 1
+            rest -= 1
+        elif isinstance(item, (np.ndarray, np.generic)):
+            a = np.asarray(item)
+            if a.dtype.kind not in "iu" or (a.ndim == 0 and not isinstance(item, np.integer)):
+                return None
+            rest -= 1
         elif item is not None and item is not Ellipsis:
             return None
     if rest < 0:

@@ -1,7 +1,7 @@
 """Arrays that share memory without one being known as a view of the other.
 
-Two arguments may overlap (`f(x, x[1:])`), and a foreign function may return a view of its argument. Such
-an array becomes a `window`: a view of the array that owns the memory, by geometry alone.
+Two arguments may overlap (`f(x, x[1:])`), and a foreign function may return a view of its argument.
+Such an array becomes a `window`: a view of the array that owns the memory, by geometry alone.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def overlapping(arrays: list[np.ndarray]) -> list[list[int]]:
 
 
 def common_base(arrays: list[np.ndarray]) -> np.ndarray | None:
-    """A one-dimensional array over the memory of all; None where their types do not fit together."""
+    """A one-dimensional array over the memory of all; None where their types do not fit."""
     dtype = arrays[0].dtype
     lows = [byte_bounds(a)[0] for a in arrays]
     low, high = min(lows), max(byte_bounds(a)[1] for a in arrays)

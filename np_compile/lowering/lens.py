@@ -1,8 +1,8 @@
 """Views behind an index that is only known when the program runs.
 
 `x[i]` with a changing `i` cannot be a view in a graph of fixed views. A `Lens` stands for it: each
-read gathers from what the base holds at that time, each write scatters into the base, so later reads
-of either see it, just as with a view.
+read gathers from what the base holds at that time, each write scatters into the base, so later
+reads of either see it, just as with a view.
 """
 
 from __future__ import annotations

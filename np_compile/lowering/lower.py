@@ -1,7 +1,7 @@
 """From a segment of the tape to a tensor graph: the shim is traced through.
 
-The segment's calls are replayed through the shim under `make_fx` on fake tensors; what comes out is a
-`torch.fx.GraphModule` of ATen operators, the contract of every torch compiler back end.
+The segment's calls are replayed through the shim under `make_fx` on fake tensors; what comes out is
+a `torch.fx.GraphModule` of ATen operators, the contract of every torch compiler back end.
 
 Inputs of the graph: the segment's arrays in order; then, if there are any, its Python floats as one
 float64 vector and its changing integers as one int64 vector, both in host memory.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,8 +151,7 @@ def _run(step: Node, key: tuple, args: list, kwargs: dict, values: list[Any]) ->
             result = shim.TABLE[name].function(*args[:position], x, *args[position + 1 :], **kwargs)
             return _flat(result)[at]
 
-        for at in range(len(step.values)):
-            values.append(Lens(base, lambda x, at=at: view(x, at)))
+        values.extend(Lens(base, partial(view, at=at)) for at in range(len(step.values)))
         return
     held = {id(a): settle(a) for a in lenses}
 

@@ -13,8 +13,8 @@ from .target import compiled_of
 
 @dataclass
 class SegmentReport:
-    """One kind of segment. calls: names of its NumPy calls, in order. lines: where they stand in the
-    user's code. runs: how often it ran in this call."""
+    """One kind of segment. calls: names of its NumPy calls, in order. lines: where they stand in
+    the user's code. runs: how often it ran in this call."""
 
     calls: list[str]
     lines: list[str]
