@@ -106,11 +106,6 @@ def select_rows(t: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
     return flat.reshape((*t.shape[:dim], *index.shape, *t.shape[dim + 1 :]))
 
 
-def choose_by(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """torch.where for two tensors of one dtype, whatever it is."""
-    return unbits(torch.where(mask, bits(a), bits(b)), a.dtype)
-
-
 def join(parts: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
     """Tensors of one dtype, one after the other."""
     return unbits(torch.cat([bits(p) for p in parts], dim), parts[0].dtype)

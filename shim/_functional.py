@@ -13,7 +13,7 @@ from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
 from ._shapes import concrete, gathered, normalize_axes, normalize_axis, one_device, viewed
 from ._table import Kind
-from ._unsigned import bits, cast, from_signed, to_signed, unbits
+from ._unsigned import bits, cast, choose_by, from_signed, to_signed, unbits
 from ._views import expanded
 
 # polynomials
@@ -110,7 +110,7 @@ def piecewise(x: View, condlist: Raw, funclist: Static, *args: Static, **kw: Sta
         mask = mask.expand(t.shape)
         if not callable(branch):
             value = as_array(branch).tensor
-            y = torch.where(mask, cast(value, t.dtype).to(t.device), y)
+            y = choose_by(mask, cast(value, t.dtype).to(t.device), y)
             continue
         places = torch.nonzero(mask.reshape(-1)).reshape(-1)
         if not places.numel():

@@ -12,7 +12,7 @@ from ._dtypes import TO_NUMPY, Weak
 from ._index_plan import Plan, plan, positions_of, readable
 from ._ndarray import as_array, before_write, ndarray, scalar_tensor, view_of
 from ._table import Kind, Row, add_row
-from ._unsigned import bits, cast, flip, unbits
+from ._unsigned import bits, cast, choose_by, flip, unbits
 
 
 def getitem(self: ndarray, index: Any, /) -> ndarray:
@@ -264,7 +264,7 @@ def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
         v = flip(v, own) if own else v
         v = v.reshape((1,) * k + tuple(v.shape[1:]))
         wide = mask.reshape(tuple(mask.shape) + (1,) * len(rest))
-        front.copy_(torch.where(wide, v, front))
+        front.copy_(choose_by(wide, v, front))
         return True
     if readable(mask) or flipped or any(m != n for n, m in zip(v.shape[1:], rest, strict=True)):
         return False

@@ -21,7 +21,9 @@ from ._unsigned import cast
 
 LinAlgError = np.linalg.LinAlgError
 _TINY = np.eye(1)
-EigResult = type(np.linalg.eig(_TINY))
+_EIG = np.linalg.eig(_TINY)
+EigResult = type(_EIG)
+_REAL_EIG = _EIG.eigenvalues.dtype.kind == "f"  # from 2.5 on NumPy's are always complex
 EighResult = type(np.linalg.eigh(_TINY))
 QRResult = type(np.linalg.qr(_TINY))
 SlogdetResult = type(np.linalg.slogdet(_TINY))
@@ -286,9 +288,9 @@ def eigvalsh(a: Array, UPLO: str = "L"):
 
 
 def _as_real(result: torch.dtype, values: torch.Tensor, *more: torch.Tensor) -> tuple:
-    """Real results where every eigenvalue of a real matrix is real, else complex."""
+    """Complex; real where NumPy's are if every eigenvalue of a real matrix is real."""
     if not result.is_complex:
-        if bool((values.imag == 0).all()):
+        if _REAL_EIG and bool((values.imag == 0).all()):
             return tuple(t.real.clone().to(result) for t in (values, *more))
         result = result.to_complex()
     return tuple(t.to(result) for t in (values, *more))
@@ -296,7 +298,7 @@ def _as_real(result: torch.dtype, values: torch.Tensor, *more: torch.Tensor) -> 
 
 @function("linalg.eig", kind=Kind.LIBRARY)
 def eig(a: Array):
-    """a: [..., n, n] -> (eigenvalues, eigenvectors): real where all are. LinAlgError."""
+    """a: [..., n, n] -> (eigenvalues, eigenvectors), real or complex as NumPy has them. LinAlgError."""
     check_square("eig", a)
     _check_finite(a)
     work, result = work_dtypes(a)
@@ -306,7 +308,7 @@ def eig(a: Array):
 
 @function("linalg.eigvals", kind=Kind.LIBRARY)
 def eigvals(a: Array):
-    """a: [..., n, n] -> [..., n]: the eigenvalues, real where all are. LinAlgError."""
+    """a: [..., n, n] -> [..., n]: the eigenvalues, real or complex as NumPy has them. LinAlgError."""
     check_square("eigvals", a)
     _check_finite(a)
     work, result = work_dtypes(a)

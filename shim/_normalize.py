@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,9 +85,13 @@ def finish(result: Any, scalar: bool) -> Any:
     return result
 
 
-def _compile(implementation: Callable, scalar: bool) -> tuple[Callable, frozenset[str], Any]:
-    """Build the public function of an implementation, with the same signature."""
+def _compile(
+    implementation: Callable, scalar: bool, without: Collection[str]
+) -> tuple[Callable, frozenset[str], Any]:
+    """Build the public function of an implementation, with its signature but for `without`."""
     signature = inspect.signature(implementation)
+    kept = [p for n, p in signature.parameters.items() if n not in without]
+    signature = signature.replace(parameters=kept)
     name = implementation.__name__
     scope: dict[str, Any] = {
         "_impl": implementation,
@@ -170,17 +174,19 @@ def function(
     kind: Kind = Kind.ARRAY,
     scalar: bool = True,
     method: bool = False,
+    without: Collection[str] = (),
 ) -> Callable[[Callable], Callable]:
     """Decorator: enter an implementation into the table as a NumPy function.
 
     name: NumPy's dotted name, by default the implementation's. aliases: NumPy's other names.
     scalar: whether a 0-D result is a NumPy scalar (most functions) or a 0-D array (`reshape`).
     method: also a method of ndarray, under "ndarray.<name>".
+    without: keyword parameters that the public function lacks, as those the NumPy at hand lacks.
     Returns the public function.
     """
 
     def enter(implementation: Callable) -> Callable:
-        public, data, signature = _compile(implementation, scalar)
+        public, data, signature = _compile(implementation, scalar, without)
         row_name = name or implementation.__name__
         add_row(Row(row_name, public, kind, data, signature), *aliases)
         if method:

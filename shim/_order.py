@@ -15,23 +15,31 @@ def _passes(t: torch.Tensor) -> list[torch.Tensor]:
     return [imag, real, group]
 
 
-def argsort(t: torch.Tensor, dim: int = -1) -> torch.Tensor:
+def _turned(t: torch.Tensor) -> torch.Tensor:
+    """The order of the values turned round, NaNs still last. Twice gives the values again."""
+    return -t if t.dtype.is_floating_point else ~t
+
+
+def argsort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
     """Indices that sort along `dim`, equal elements in their order: int64."""
     if t.dtype.is_complex:
         order = None
-        for key in _passes(t):
+        for key in _passes(-t if descending else t):
             key = key if order is None else key.gather(dim, order)
             step = torch.sort(key, dim=dim, stable=True).indices
             order = step if order is None else order.gather(dim, step)
         return order
-    return torch.sort(order_key(t), dim=dim, stable=True).indices
+    key = _turned(order_key(t)) if descending else order_key(t)
+    return torch.sort(key, dim=dim, stable=True).indices
 
 
-def sort(t: torch.Tensor, dim: int = -1) -> torch.Tensor:
+def sort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
     """Values sorted along `dim`: a fresh tensor."""
     if t.dtype.is_complex:
-        return gather(t, dim, argsort(t, dim))
-    return from_order_key(torch.sort(order_key(t), dim=dim, stable=True).values, t.dtype)
+        return gather(t, dim, argsort(t, dim, descending))
+    key = _turned(order_key(t)) if descending else order_key(t)
+    values = torch.sort(key, dim=dim, stable=True).values
+    return from_order_key(_turned(values) if descending else values, t.dtype)
 
 
 def lexsort(keys: list[torch.Tensor], dim: int) -> torch.Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ._ndarray import as_tensor, ndarray, write
 from ._normalize import Array, DType, NoValue, Out, Raw, Static, function
 from ._parts import diagonal_of
 from ._reduce import reduce_engine
-from ._shapes import let_numpy_raise, normalize_axis, stand_in
+from ._shapes import let_numpy_raise, let_numpy_warn, normalize_axis, stand_in
 from ._ufuncs import _laid_out
 from ._unsigned import cast, from_signed, to_signed
 
@@ -401,16 +400,9 @@ def _cross(a: torch.Tensor, b: torch.Tensor, axes: tuple, axisc: int) -> torch.T
         raise ValueError("At least one array has zero dimension")
     a = a.movedim(normalize_axis(axes[0], a.dim(), "axisa"), -1)
     b = b.movedim(normalize_axis(axes[1], b.dim(), "axisb"), -1)
-    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     flat = a.shape[-1] == 2 and b.shape[-1] == 2
-    if a.shape[-1] == 2 or b.shape[-1] == 2:
-        warnings.warn(
-            "Arrays of 2-dimensional vectors are deprecated. Use arrays of "
-            "3-dimensional vectors instead. (deprecated in NumPy 2.0)",
-            DeprecationWarning,
-            stacklevel=4,
-        )
+    if a.shape[-1] != 3 or b.shape[-1] != 3:  # an error or deprecated, by the version of NumPy
+        let_numpy_warn(4, np.cross, np.zeros(int(a.shape[-1])), np.zeros(int(b.shape[-1])))
     try:
         shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     except RuntimeError:
@@ -443,7 +435,7 @@ def _with_third(t: torch.Tensor) -> torch.Tensor:
 def cross(
     a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Static = None
 ):
-    """The cross product of vectors of three (or two) components. ValueError, AxisError."""
+    """The cross product of vectors of three components (or two). ValueError, AxisError."""
     if axis is not None:
         axisa = axisb = axisc = operator.index(axis)
     return _cross(a, b, (axisa, axisb), axisc)

@@ -12,7 +12,7 @@ import torch
 from ._dtypes import TO_NUMPY, WIDER, torch_dtype
 from ._ndarray import scalar_tensor
 from ._ufunc_table import BY_NAME, loop
-from ._unsigned import cast, from_order_key, from_signed, order_key, to_signed
+from ._unsigned import cast, choose_by, from_order_key, from_signed, order_key, to_signed
 
 NoValue = np._NoValue
 _memo: dict[tuple, torch.dtype] = {}
@@ -129,7 +129,7 @@ def reduce_engine(
         neutral = start if identity is None and name in _IDEMPOTENT else identity
         if neutral is None:
             return cast(_fold_masked(name, tensor, mask, axes, work, keepdims, start), target)
-        tensor = _where(mask, cast(tensor, work), neutral)
+        tensor = choose_by(mask, cast(tensor, work), neutral)
     if start is None and name not in _FAST:
         start = identity
     return cast(_reduce(name, tensor, axes, work, keepdims, start), target)
@@ -202,10 +202,6 @@ def _check_mask(where: torch.Tensor, tensor: torch.Tensor) -> None:
 def shape_text(shape: Any) -> str:
     """A shape as NumPy writes it in broadcast errors: "(3,4)", "(3,)"."""
     return str(tuple(shape)).replace(" ", "")
-
-
-def _where(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return from_signed(torch.where(mask, to_signed(a), to_signed(b)), a.dtype)
 
 
 def _reduce(name, t, axes, work, keepdims, start):
@@ -335,5 +331,5 @@ def _fold_masked(name, t, mask, axes, work, keepdims, start):
     length = math.prod(moved.shape[: len(axes)])
     steps, kept = moved.reshape(length, *rest), kept.reshape(length, *rest)
     for step, keep in zip(steps, kept, strict=True):
-        result = _where(keep, run(result, step), result)
+        result = choose_by(keep, run(result, step), result)
     return result.reshape(_reduced_shape(t, axes, keepdims)).clone()

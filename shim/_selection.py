@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from ._apply import (
     axis_index,
     broadcast,
     check_writeable,
-    choose_by,
     gather,
     operand_tensor,
     readable,
@@ -24,22 +24,36 @@ from ._normalize import Array, Arrays, Operand, Operands, Out, Static, View, fun
 from ._reduce import shape_text
 from ._sorting import nonzero_mask, positions, refuse_scalar
 from ._table import Kind
-from ._unsigned import bits, cast, unbits
+from ._unsigned import bits, cast, choose_by, unbits
 
 
-def promoted(*operands: Any, device: Any = None, wrap: bool = False) -> list[torch.Tensor]:
+def promoted(
+    *operands: Any, device: Any = None, convert: Callable = scalar_tensor
+) -> list[torch.Tensor]:
     """Operands as tensors of their common dtype, Python numbers promoting weakly.
 
-    wrap: Python ints that do not fit wrap round, instead of an OverflowError.
+    convert: (number, dtype) -> tensor; the default has an OverflowError for what does not fit.
     """
     dtype = result_type(*(_kind(o) for o in operands))
-    if wrap:
-        operands = tuple(operand_tensor(o) for o in operands)
     operands = together(*operands)
     return [
-        cast(o, dtype) if isinstance(o, torch.Tensor) else scalar_tensor(o, dtype).to(device)
+        cast(o, dtype) if isinstance(o, torch.Tensor) else convert(o, dtype).to(device)
         for o in operands
     ]
+
+
+def _wrapped(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Python ints that do not fit wrap round, as arrays do."""
+    return cast(operand_tensor(value), dtype)
+
+
+def _as_where_does(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Python ints that do not fit wrap round or not, as the version of NumPy at hand has it."""
+    if isinstance(value, Weak):
+        return _wrapped(value, dtype)
+    with np.errstate(all="ignore"):
+        found = np.where(False, np.zeros((), TO_NUMPY[dtype]), value)
+    return _wrapped(found.item(), dtype)
 
 
 def _kind(o: Any) -> Any:
@@ -62,7 +76,7 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
     if x is None:
         refuse_scalar(condition)
         return positions(mask)
-    a, b = promoted(x, y, device=mask.device, wrap=True)
+    a, b = promoted(x, y, device=mask.device, convert=_as_where_does)
     return choose_by(*broadcast(mask, a, b, ufunc=True))
 
 
@@ -101,7 +115,7 @@ def select(condlist: Arrays, choicelist: Operands, default: Operand = 0):
     for i, cond in enumerate(condlist):
         if cond.dtype is not torch.bool:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    choices = promoted(*choicelist, default, device=condlist[0].device)
+    choices = promoted(*choicelist, default, device=condlist[0].device, convert=_wrapped)
     parts = broadcast(*condlist, *choices)
     result = parts[-1].clone()
     n = len(condlist)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,15 @@ def let_numpy_raise(call: Callable, *args: Any, **kwargs: Any) -> None:
     """Run a NumPy function on stand-ins, for the error it raises."""
     with np.errstate(all="ignore"):
         call(*args, **kwargs)
+
+
+def let_numpy_warn(level: int, call: Callable, *args: Any) -> None:
+    """Run a NumPy function on stand-ins: its errors, and its warnings as of `level` frames up."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call(*args)
+    for warning in seen:
+        warnings.warn(warning.message, stacklevel=level + 1)
 
 
 def signed_strides(a: ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,20 @@ from . import _order
 from ._apply import axis_index, check_writeable, need_data, readable, select_rows, together
 from ._dtypes import TO_NUMPY, result_type
 from ._ndarray import write
-from ._normalize import Array, Arrays, Static, View, function
+from ._normalize import Array, Arrays, NoValue, Static, View, function
 from ._table import Kind
 from ._unsigned import bits, cast
 
 
-def _check_sort(kind: Any, order: Any, stable: Any) -> None:
-    if kind is not None and stable is not None:
+# NumPy has `descending` from 2.5 on
+_MISSING = {"descending"} - set(inspect.signature(np.sort).parameters)
+
+
+def _check_sort(kind: Any, order: Any, stable: Any, descending: Any) -> bool:
+    """Whether to sort downwards."""
+    if descending is NoValue:
+        descending = None
+    if kind is not None and (stable is not None or descending is not None):
         raise ValueError(
             "`kind` and keyword parameters can't be provided at the same time. Use only one of "
             "them."
@@ -25,6 +33,7 @@ def _check_sort(kind: Any, order: Any, stable: Any) -> None:
     if kind is not None and not (isinstance(kind, str) and kind[:1].lower() in tuple("qhsm")):
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
     _check_order(order)
+    return bool(descending)
 
 
 def _check_order(order: Any) -> None:
@@ -39,16 +48,22 @@ def _along(a: torch.Tensor, axis: Any) -> tuple[torch.Tensor, int]:
     return a, axis_index(axis, a.dim())
 
 
-@function()
+@function(without=_MISSING)
 def sort(
-    a: Array, axis: Static = -1, kind: Static = None, order: Static = None, *, stable: Static = None
+    a: Array,
+    axis: Static = -1,
+    kind: Static = None,
+    order: Static = None,
+    *,
+    stable: Static = None,
+    descending: Static = NoValue,
 ):
     """A sorted copy along `axis` (None: of the flat array), NaNs last. Always stable."""
-    _check_sort(kind, order, stable)
-    return _order.sort(*_along(a, axis))
+    down = _check_sort(kind, order, stable, descending)
+    return _order.sort(*_along(a, axis), down)
 
 
-@function("ndarray.sort")
+@function("ndarray.sort", without=_MISSING)
 def _sort_in_place(
     self: View,
     /,
@@ -57,23 +72,30 @@ def _sort_in_place(
     order: Static = None,
     *,
     stable: Static = None,
+    descending: Static = None,
 ) -> None:
     """Sort in place along `axis`. ValueError for a read-only array."""
-    _check_sort(kind, order, stable)
+    down = _check_sort(kind, order, stable, descending)
     t, axis = _along(self.tensor, axis_index(axis, self.ndim))
     if not self._scalar:
         check_writeable(self, "sort array is read-only")
-    write(self, _order.sort(t, axis))
+    write(self, _order.sort(t, axis, down))
 
 
-@function(method=True)
+@function(method=True, without=_MISSING)
 def argsort(
-    a: Array, axis: Static = -1, kind: Static = None, order: Static = None, *, stable: Static = None
+    a: Array,
+    axis: Static = -1,
+    kind: Static = None,
+    order: Static = None,
+    *,
+    stable: Static = None,
+    descending: Static = NoValue,
 ):
     """Indices that sort along `axis`, equal elements in their order: int64."""
-    _check_sort(kind, order, stable)
+    down = _check_sort(kind, order, stable, descending)
     a = a.reshape(-1) if a.dim() == 0 else a
-    return _order.argsort(*_along(a, axis))
+    return _order.argsort(*_along(a, axis), down)
 
 
 def _check_partition(n: int, kth: Any, kind: Any, order: Any) -> None:

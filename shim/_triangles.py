@@ -16,14 +16,14 @@ from ._ranges import offsets
 from ._shapes import concrete, gathered
 from ._table import Kind
 from ._ufuncs import readable
-from ._unsigned import cast, flip, to_signed
+from ._unsigned import cast, choose_by, flip, to_signed
 from ._views import reshaped
 
 
 def _masked(m: torch.Tensor, keep: Any) -> torch.Tensor:
     n, columns = (m.shape[-1], m.shape[-1]) if m.dim() == 1 else m.shape[-2:]
     inside = keep(offsets(n, columns, m.device))
-    return torch.where(inside, m, torch.zeros((), dtype=m.dtype, device=m.device))
+    return choose_by(inside, m, torch.zeros((), dtype=m.dtype, device=m.device))
 
 
 def _needs_two(m: torch.Tensor) -> None:
@@ -135,7 +135,7 @@ def fill_diagonal(a: View, val: Operand, wrap: bool = False):
     spread = torch.zeros(t.numel(), dtype=torch.int64, device=t.device)
     spread = spread.index_copy(0, index, torch.arange(count, device=t.device))
     new = gathered(line, 0, spread).reshape(t.shape) if count else t
-    t.copy_(torch.where(changed.reshape(t.shape), new, t))
+    t.copy_(choose_by(changed.reshape(t.shape), new, t))
     return None
 
 

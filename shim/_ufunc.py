@@ -20,7 +20,7 @@ from ._index_plan import readable
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
 from ._ufunc_table import Formulas, loop
-from ._unsigned import cast
+from ._unsigned import cast, choose_by
 
 _NUMBERS = (int, float, complex)
 # Loop dtypes whose torch kernels take a Python number as second operand, rounded as NumPy does.
@@ -320,7 +320,7 @@ class ufunc:
                 shapes = [t.shape for t in (result, mask)]
                 shape = self._broadcast(operands, *shapes)
                 mask, result = mask.expand(shape), result.expand(shape)
-                result = torch.where(mask, result, torch.zeros_like(result))
+                result = choose_by(mask, result, torch.zeros_like(result))
             if order in ("C", "F") and result.dim() > 1:
                 result = _laid_out(result, order)
             return ndarray(result, (), result.dim() == 0)
@@ -335,7 +335,7 @@ class ufunc:
         if tuple(result.shape) != full:
             result = result.expand(full)
         if mask is not None:
-            result = torch.where(mask.expand(full), result, target.tensor)
+            result = choose_by(mask.expand(full), result, target.tensor)
         write(target, result)
         return target
 

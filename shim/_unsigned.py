@@ -1,6 +1,6 @@
 """uint16, uint32 and uint64: torch stores them, and computes with their neighbours.
 
-Two roads. Moving values about (flip, gather, index_put) reads the same bits as a signed type of
+Two roads. Moving values about (flip, gather, where) reads the same bits as a signed type of
 the same width: `bits`. Computing takes a type that holds every value (int32, int64), and for
 uint64 the int64 of the same bits: `to_signed`. On those bits sums and products are already right;
 order, division, right shifts and powers of two need the functions at the end of this file.
@@ -61,6 +61,11 @@ def flip(t: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
     if t.dtype in _SAME_WIDTH:
         return torch.flip(bits(t), axes).view(t.dtype)
     return torch.flip(t, axes)
+
+
+def choose_by(mask: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """torch.where for two tensors of one dtype, whatever it is."""
+    return unbits(torch.where(mask, bits(a), bits(b)), a.dtype)
 
 
 def cast(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

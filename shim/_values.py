@@ -24,10 +24,11 @@ from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, result_type
 from ._ndarray import ndarray, scalar_tensor, view_of, write
 from ._normalize import Array, NoValue, Operand, Out, Static, View, function
 from ._selection import promoted
+from ._shapes import let_numpy_warn
 from ._table import Kind
 from ._ufunc_math import true_divide
 from ._ufunc_table import loop
-from ._unsigned import cast
+from ._unsigned import cast, choose_by
 
 # clip
 
@@ -136,6 +137,7 @@ def round_(a: Array, decimals: int = 0, out: Out = None):
 @function()
 def fix(x: Array, out: Out = None):
     """Values rounded towards zero."""
+    let_numpy_warn(3, np.fix, 0.0)  # deprecated from NumPy 2.5 on
     return call("trunc", x)
 
 
@@ -264,10 +266,10 @@ def unwrap(
     if ambiguous:
         jump = call("equal", wrapped, low) & call("greater", step, 0)
         high = cast(operand_tensor(high, p.device), wrapped.dtype)
-        wrapped = torch.where(jump, high, wrapped)
+        wrapped = choose_by(jump, high, wrapped)
     correction = call("subtract", wrapped, step)
     small = call("less", call("absolute", step), discont)
-    correction = torch.where(small, torch.zeros_like(correction), correction)
+    correction = choose_by(small, torch.zeros_like(correction), correction)
     n = p.shape[axis]
     head = cast(p.narrow(axis, 0, min(1, n)), dtype)
     tail = call("add", p.narrow(axis, min(1, n), max(n - 1, 0)), torch.cumsum(correction, axis))

@@ -1,4 +1,4 @@
-"""The user's frames below a capture: which line runs now, and whether an exception would be caught."""
+"""The user's frames below a capture: which line runs now, whether an exception would be caught."""
 
 from __future__ import annotations
 
@@ -48,4 +48,5 @@ def inside_try() -> bool:
 @functools.cache
 def _guarded(code: CodeType) -> tuple[tuple[int, int], ...]:
     """The ranges of instructions of a code object from which exceptions go to a handler."""
-    return tuple((e.start, e.end) for e in dis.Bytecode(code).exception_entries)
+    entries = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]  # not in typeshed
+    return tuple((e.start, e.end) for e in entries)

@@ -312,12 +312,11 @@ class Capture:
         except Unrecordable as e:
             self._rewind(marks)
             return self.through_numpy(name, args, kwargs, Break("numpy", f"{_show(name)}: {e}"))
-        if node.special:
-            if node.reason is not None:
-                self._rewind(marks)
-                return self._run_at_once(node.reason, name, args, kwargs)
+        if node.special and node.reason is not None:
+            self._rewind(marks)
+            return self._run_at_once(node.reason, name, args, kwargs)
         if node.check is not None:
-            lo, hi = node.check  # type: ignore[misc]
+            lo, hi = node.check
             if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
                 self._rewind(marks)
                 return self.through_numpy(

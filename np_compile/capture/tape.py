@@ -70,8 +70,8 @@ class Node:
     """
 
     __slots__ = (
-        "check", "count", "elements", "key", "mutates", "next", "parent", "programs", "raises", "reason",
-        "result", "special", "user_line", "value", "values",
+        "check", "count", "elements", "key", "mutates", "next", "parent", "programs", "raises",
+        "reason", "result", "special", "user_line", "value", "values",
     )  # fmt: skip
 
     def __init__(self, parent: Node | None, key: tuple):
