@@ -14,13 +14,12 @@ from torch._C import _len_torch_function_stack as _context_depth
 
 from . import config
 from .backends import lookup
-from .capture import recorder
-from .capture.recorder import Options, current, user_line
 from .capture.recording import NAMES
 from .capture.run import run as run_captured
+from .capture.state import Options, current
 from .capture.substitute import Substitution
 from .capture.tape import Break
-from .errors import NotCompilable, SettingError, TensorArgument
+from .errors import NotCompilable, SettingError
 
 
 class Compiled:
@@ -265,7 +264,3 @@ def is_compiling() -> bool:
     """Whether the code that asks runs inside a compiled function."""
     capture = current()
     return capture is not None and not capture.closed
-
-
-__all__ = ["Compiled", "TensorArgument", "compile", "disable", "graph_break", "is_compiling",
-           "recorder", "user_line", "wrap_numpy"]  # fmt: skip

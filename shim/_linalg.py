@@ -298,7 +298,7 @@ def _as_real(result: torch.dtype, values: torch.Tensor, *more: torch.Tensor) -> 
 
 @function("linalg.eig", kind=Kind.LIBRARY)
 def eig(a: Array):
-    """a: [..., n, n] -> (eigenvalues, eigenvectors), real or complex as NumPy has them. LinAlgError."""
+    """a: [..., n, n] -> (eigenvalues, eigenvectors), real where NumPy's are. LinAlgError."""
     check_square("eig", a)
     _check_finite(a)
     work, result = work_dtypes(a)
@@ -308,7 +308,7 @@ def eig(a: Array):
 
 @function("linalg.eigvals", kind=Kind.LIBRARY)
 def eigvals(a: Array):
-    """a: [..., n, n] -> [..., n]: the eigenvalues, real or complex as NumPy has them. LinAlgError."""
+    """a: [..., n, n] -> [..., n]: the eigenvalues, real where NumPy's are. LinAlgError."""
     check_square("eigvals", a)
     _check_finite(a)
     work, result = work_dtypes(a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -135,6 +136,27 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Static = "fro"):
     return _norm(x, ord, (-2, -1), keepdims)
 
 
+@functools.cache
+def _cond_of_nans() -> bool:
+    """Whether NumPy's `cond` has an answer, no error, where singular values do not converge."""
+    try:
+        with np.errstate(all="ignore"):
+            np.linalg.cond(np.full((2, 2), np.nan))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _values_for_cond(x: torch.Tensor) -> torch.Tensor:
+    """Singular values, NaN for matrices that are not finite where NumPy's `cond` goes on."""
+    if not _cond_of_nans():
+        return singular_values(x)
+    x = _inexact(x)
+    finite = torch.isfinite(x).all(-1).all(-1)
+    s = singular_values(torch.where(finite[..., None, None], x, 0))
+    return torch.where(finite[..., None], s, math.nan)
+
+
 @function("linalg.cond", kind=Kind.LIBRARY)
 def cond(x: Array, p: Static = None):
     """x: [..., m, n] -> [...]: the condition number; square matrices only unless p is 2, -2, None.
@@ -145,14 +167,17 @@ def cond(x: Array, p: Static = None):
         raise LinAlgError("cond is not defined on empty arrays")
     if p is None or p in (2, -2):
         check_matrix("svd", x)
-        s = singular_values(x)
+        s = _values_for_cond(x)
         r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
         check_square("inv", x)
         work, result = work_dtypes(x)
         inverted, failed = torch.linalg.inv_ex(cast(x, work))
         inverted = torch.where((failed != 0)[..., None, None], math.nan, inverted)
-        r = _norm(x, p, (-2, -1), False) * _norm(inverted, p, (-2, -1), False)
+        if p == "nuc" and _cond_of_nans():
+            r = _values_for_cond(x).sum(-1) * _values_for_cond(inverted).sum(-1)
+        else:
+            r = _norm(x, p, (-2, -1), False) * _norm(inverted, p, (-2, -1), False)
         r = r.to(real_of(result))
     given = torch.isnan(_inexact(x)).any(-1).any(-1)
     return torch.where(torch.isnan(r) & ~given, math.inf, r)

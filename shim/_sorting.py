@@ -16,7 +16,6 @@ from ._normalize import Array, Arrays, NoValue, Static, View, function
 from ._table import Kind
 from ._unsigned import bits, cast
 
-
 # NumPy has `descending` from 2.5 on
 _MISSING = {"descending"} - set(inspect.signature(np.sort).parameters)
 

@@ -366,7 +366,7 @@ def _inplace(row: str, fallback: Callable) -> Callable:
     def method(self: Array, other: Any) -> Any:
         if self._is_scalar():
             return fallback(self, other)
-        return self._c.call(row, (self, other), {"out": self})
+        return self._c.call(row, (self, other, self), {})  # the third is `out`
 
     return method
 

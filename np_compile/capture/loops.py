@@ -8,6 +8,7 @@ from typing import Any
 
 from np_compile import config
 
+from .state import current
 from .tape import Break
 
 _LOOP = Break("loop", "a loop iteration ends")
@@ -66,8 +67,6 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
 
     site: what identifies the loop in the user's code. A loop of tiny segments goes on in NumPy.
     """
-    from .recorder import current
-
     capture = current()
     if capture is None:
         yield from numbers

@@ -18,7 +18,8 @@ from np_compile import shim
 
 from .array import Array, _new, binary
 from .numpy_names import numpy_function
-from .recorder import Break, current
+from .state import current
+from .tape import Break
 
 _SUBMODULES = ("linalg", "fft", "random")
 
@@ -57,8 +58,12 @@ def _recorder(name: str, real: Callable) -> Callable:
 def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwargs: dict) -> Any:
     """A call none of whose positional arguments is a stand-in (but lists may hold some)."""
     capture = current()
-    if capture is None or capture.plain:
-        return real(*args, **kwargs) if capture is None else capture.call(name, args, kwargs)
+    if capture is None:
+        return real(*args, **kwargs)
+    if capture.plain:
+        return capture.call(name, args, kwargs)
+    if creates and not kwargs and len(args) == 1 and type(args[0]) in (int, tuple):
+        return capture.call(name, args, kwargs)  # of a shape: `zeros(n)`, `arange(n)`
     if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
         return capture.call(name, args, kwargs)
     if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):

@@ -21,8 +21,9 @@ from .namespace import (
     recording_numpy,
     replacement,
 )
-from .recorder import Break, current
+from .state import current
 from .substitute import Substitution, importer
+from .tape import Break
 
 
 def _label(function: Callable) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
-from . import recorder
+from . import state
 from .arguments import Exchange
 from .array import Array
 from .escape import replace_escaped
-from .recorder import Capture, Options
+from .recorder import Capture
 from .recording import TensorDoors
+from .state import Options
 from .tape import Break
 
 _END = Break("end", "the function ends")
@@ -26,8 +27,8 @@ def run(
     capture = Capture(options, device, listener)
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
-    before = getattr(recorder._local, "capture", None)
-    recorder._local.capture = capture
+    before = getattr(state.local, "capture", None)
+    state.local.capture = capture
     f: Any = None
     given_args: Any = None
     given_kwargs: Any = None
@@ -58,7 +59,7 @@ def run(
             substitution.leave(exchange.give)
         return result
     finally:
-        recorder._local.capture = before
+        state.local.capture = before
         del f, given_args, given_kwargs
         exchange.clear()
         replace_escaped(capture)

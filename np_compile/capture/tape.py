@@ -195,8 +195,12 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
     if kind is bool:
         return ("c", bool, value)
     if kind is tuple or kind is list:
-        if len(value) > 64 and not data and all(type(v) is int for v in value):
-            return ("c", kind, tuple(value))
+        if not data:
+            for v in value:
+                if type(v) is not int:
+                    break
+            else:
+                return ("c", kind, tuple(value))
         return ("t" if kind is tuple else "l", *[encode(capture, v, data) for v in value])
     if kind is complex and data:
         capture.seg.floats += (value.real, value.imag)

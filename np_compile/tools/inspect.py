@@ -10,7 +10,7 @@ from unittest import mock
 import torch
 
 from np_compile.backends import lookup
-from np_compile.capture.recorder import Options
+from np_compile.capture.state import Options
 
 from .log import calls_text, graph_text
 from .target import compiled_of

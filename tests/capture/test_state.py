@@ -131,7 +131,9 @@ def test_results_are_ordinary_arrays():
     assert y.flags.aligned
     y[0] = 5
     y.sort()
-    y.shape = (2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's own, from 2.5 on
+        y.shape = (2, 2)
     assert np.add(y, y, out=y) is y
 
 

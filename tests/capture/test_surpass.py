@@ -25,6 +25,7 @@ def unbroken(f, *args):
 # -- values and dtypes -------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
 def test_fix_cbrt_clip_sign_heaviside_of_special_values():
     x = np.array([-8.0, -2.5, -0.0, 2.7, np.nan, np.inf])
     check(lambda x: (np.fix(x), np.cbrt(x), np.sign(x), np.heaviside(x, 0.5)), x)

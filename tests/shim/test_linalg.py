@@ -106,7 +106,8 @@ def test_eigen():
             expected = np.sort_complex(np.linalg.eigvals(matrix(dtype, shape)))
             np.testing.assert_allclose(order, expected, rtol=1e-4)
     assert shim.linalg.eigvals(to_shim(np.array([[0.0, 1], [-1, 0]]))).dtype == complex
-    assert shim.linalg.eigvals(to_shim(np.eye(2, dtype="f"))).dtype == np.float32
+    eye = np.eye(2, dtype="f")  # complex from NumPy 2.5 on
+    assert shim.linalg.eigvals(to_shim(eye)).dtype == np.linalg.eigvals(eye).dtype
     h = positive("D", (3, 3))
     s = shim.linalg.svd(to_shim(h), hermitian=True)
     np.testing.assert_allclose(

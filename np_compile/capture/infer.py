@@ -1,0 +1,187 @@
+"""New nodes of the tree: what a call gives is found by running the shim on tensors without data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import torch
+
+from np_compile import shim
+
+from .frames import user_line
+from .tape import INT, Break, Decoder, Node, Same, Segment, Slot, Value
+
+_GATHERS = ("take", "take_along_axis", "put", "put_along_axis", "choose")
+_INTEGER_POWERS = ("power", "pow")
+_TABLE = shim.TABLE
+_DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
+
+
+def input_node(parent: Node, key: tuple, sig: tuple) -> Node:
+    dtype, shape, stride, flip, _device, _grad, scalar, readonly = sig
+    node = Node(parent, key)
+    with torch.inference_mode(False):
+        t = torch.empty_strided(shape, stride, dtype=dtype, device="meta")
+    meta = shim.ndarray(t, flip, scalar)
+    if readonly:
+        meta._readonly = True
+    index = len(parent.all_values())
+    node.value = Value(index, meta, index, None)
+    node.values = [node.value]
+    parent.next[key] = node
+    return node
+
+
+def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Node:
+    """A new node: the call is run by the shim on meta tensors, which have no data."""
+    name = key[0]
+    parent = seg.node
+    node = Node(parent, key)
+    node.user_line = user_line()
+    node.count += 1
+    row = _TABLE.get(name)
+    if row is None:
+        return _special(node, Break("numpy", f"{show(name)} is not in the shim"))
+    if row.kind in _DATA:
+        kind = "library" if row.kind is shim.Kind.LIBRARY else "data"
+        why = "" if kind == "library" else ": its result depends on the data"
+        return _special(node, Break(kind, show(name) + why))
+    values = parent.all_values()
+    metas = [v.meta for v in values]
+    roots = {v.root for v in values}
+    before = {r: metas[r]._t._version for r in roots}
+    decoder = Decoder(
+        metas, repeat(_weak_float()), iter(ints), _scalar_meta, _complex_meta, _weak_int
+    )
+    static = Break("static", "") if ints_are_data and _has_int(key) else None
+    try:
+        args, kwargs = decoder.call(key)
+        with (
+            torch.inference_mode(False),
+            torch.device("meta"),
+            torch.no_grad(),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            result = row.function(*args, **kwargs)
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as e:
+        if static is not None:
+            return _special(node, static)
+        return _special(node, _why_not(name, e))
+    node.mutates = tuple(r for r in sorted(roots) if metas[r]._t._version != before[r])
+    if any(values[r].scalar for r in node.mutates):
+        return _special(node, Break("numpy", "writes to a NumPy scalar"))
+    used = list(_value_numbers(key))
+    by_identity = {id(metas[i]): i for i in used}
+    by_storage = {metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)}
+
+    def place(r: Any, pick: tuple) -> Any:
+        if isinstance(r, shim.ndarray):
+            if id(r) in by_identity:
+                return Same(by_identity[id(r)])
+            if r._t.device.type != "meta":
+                r = shim.ndarray(r._t.to("meta"), r._flip, r._scalar)
+            owner = by_storage.get(r._t.untyped_storage()._cdata)
+            index = len(values) + len(node.values)
+            value = Value(
+                index, r, index if owner is None else owner[0],
+                None if owner is None else owner[1],
+            )  # fmt: skip
+            node.values.append(value)
+            return Slot(value, pick)
+        if isinstance(r, tuple) and hasattr(r, "_fields"):
+            return type(r)(*(place(v, (*pick, i)) for i, v in enumerate(r)))
+        if isinstance(r, (tuple, list)):
+            return type(r)(place(v, (*pick, i)) for i, v in enumerate(r))
+        return r
+
+    node.result = place(result, ())
+    if isinstance(node.result, Slot):
+        node.value = node.result.value
+    if name in _INTEGER_POWERS and node.value is not None and node.value.dtype.kind == "i":
+        exponent = key[2]
+        if type(exponent) is int and values[exponent].dtype.kind == "i":
+            why = f"{show(name)}: raises for a negative exponent"
+            return _special(node, Break("data", why))
+    node.raises = node.special = _may_raise(key, values)
+    node.elements += sum(values[i].meta.size for i in used if values[i].root == i)
+    node.elements += sum(v.meta.size for v in node.values if v.source is None)
+    if _has_int(key):
+        kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
+        limits = [np.iinfo(d) for d in kinds if d.kind in "iu" and d not in (np.int64,)]
+        if limits:
+            node.check = max(int(k.min) for k in limits), min(int(k.max) for k in limits)
+            node.special = True
+    return node
+
+
+def _why_not(name: str, e: Exception) -> Break:
+    """Why the shim could not infer a call's results without data."""
+    what = show(name)
+    if isinstance(e, shim.DataDependent):
+        return Break("data", f"{what}: its result depends on the data")
+    text = str(e).splitlines()[0] if str(e) else type(e).__name__
+    if isinstance(e, RuntimeError) and not isinstance(e, shim.NotSupported):
+        return Break("data", f"{what}: {text}")
+    # The shim lacks it, or the call is wrong; then NumPy repeats it and raises its own error.
+    return Break("numpy", f"{what}: {text}")
+
+
+def _value_numbers(key: tuple) -> Iterator[int]:
+    """Numbers of the values that a key mentions."""
+    tag = key[0]
+    if tag in ("c", "n") and len(key) > 1:
+        return
+    for p in key[1:]:
+        if type(p) is int:
+            yield p
+        elif type(p) is tuple and p and p[0] is not INT:
+            yield from _value_numbers(p)
+
+
+def _special(node: Node, reason: Break) -> Node:
+    node.reason = reason
+    node.special = True
+    return node
+
+
+def _may_raise(key: tuple, values: list[Value]) -> bool:
+    """Whether a call indexes by integer arrays, which may be out of bounds."""
+    if key[0] in ("ndarray.__getitem__", "ndarray.__setitem__"):
+        return any(type(p) is int and values[p].dtype.kind in "iu" for p in key[2][1:])
+    return key[0].rpartition(".")[2] in _GATHERS
+
+
+def _has_int(key: tuple) -> bool:
+    """Whether a call has an integer operand among its parameters (indices do not count)."""
+    return any(
+        p is INT or (type(p) is tuple and p and p[0] not in ("x", "c", "n") and _has_int(p))
+        for p in key[1:]
+    )
+
+
+def _weak_int(_: int) -> shim.Weak:
+    return shim.Weak(torch.empty((), dtype=torch.int64, device="meta"), int)
+
+
+def _weak_float() -> shim.Weak:
+    return shim.Weak(torch.empty((), dtype=torch.float64, device="meta"), float)
+
+
+def _scalar_meta(_: Any, char: str) -> shim.ndarray:
+    dtype = shim.torch_dtype(np.dtype(char))
+    return shim.ndarray(torch.empty((), dtype=dtype, device="meta"), (), True)
+
+
+def _complex_meta(_r: Any, _i: Any) -> shim.Weak:
+    return shim.Weak(torch.empty((), dtype=torch.complex128, device="meta"), complex)
+
+
+def show(name: str) -> str:
+    return name if name.startswith("ndarray.") else f"np.{name}"

@@ -1,0 +1,182 @@
+"""Calls that are not recorded: run at once, through the shim, in NumPy, or in another library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from np_compile import config, shim
+
+from . import state
+from .array import Array
+from .numpy_names import numpy_function, row_of_function
+from .tape import Break
+from .values import Values
+from .window import WINDOW, byte_bounds, geometry
+
+
+class Outside(Values):
+    """The part of a capture that runs what the tape cannot hold, and takes its results back."""
+
+    device: torch.device | None
+    grads: bool
+    plain: bool
+    closed: bool
+
+    if TYPE_CHECKING:
+
+        def call(self, name: str, args: tuple, kwargs: dict) -> Any: ...
+
+    def _run_at_once(self, why: Break, name: str, args: tuple, kwargs: dict) -> Any:
+        if why.kind == "library" or (why.kind == "data" and (self.grads or self.device)):
+            return self.through_shim(name, args, kwargs, why)
+        return self.through_numpy(name, args, kwargs, why)
+
+    def through_shim(self, name: str, args: tuple, kwargs: dict, why: Break) -> Any:
+        """Run a call eagerly on the tensors: device and gradient survive."""
+        self.cut(why)
+        args, kwargs = self._shims((args, kwargs), why)
+        try:
+            if self.device is not None:
+                with self.device:
+                    result = shim.TABLE[name].function(*args, **kwargs)
+            else:
+                result = shim.TABLE[name].function(*args, **kwargs)
+        except shim.NotSupported:
+            return self.through_numpy(name, args, kwargs, why)
+        return self.fresh(result)
+
+    def through_numpy(self, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
+        """Run a call in NumPy on the same memory."""
+        return self.foreign(numpy_function(name), args, kwargs, why)
+
+    def foreign(self, function: Callable, args: Any, kwargs: Any, why: Break | None) -> Any:
+        """Call a function that is not recorded, on NumPy arrays; its arrays become stand-ins."""
+        stand_ins = list(_arrays((args, kwargs)))
+        if why is None and any(self._root(a)._s is self.seg for a in stand_ins):
+            why = Break("value", f"{getattr(function, '__name__', 'a function')} reads an array")
+        if why is not None:
+            self.cut(why)
+        real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
+        state.local.capture = None
+        try:
+            result = function(*real_args, **real_kwargs)
+        finally:
+            state.local.capture = self
+        if self.closed:
+            return result
+        if self.plain and any(
+            type(v) is np.ndarray and v.size > 2000 * config.plain_work for v in real_args
+        ):
+            self.plain = False
+        by_id = {id(a._np if a._host is None else a._host): a for a in stand_ins}
+        if stand_ins and self.moved:
+            self._reload()
+        if isinstance(result, np.ndarray):
+            if id(result) in by_id:
+                return by_id[id(result)]
+            for a in stand_ins:
+                whole = a._np if a._host is None else a._host
+                if isinstance(whole, np.ndarray) and np.may_share_memory(whole, result):
+                    return self._window(result, a)
+        return self.fresh(result)
+
+    def _reload(self) -> None:
+        """After foreign code ran on host copies: carry its changes to the device."""
+        for a in self.moved:
+            if a._host is not None and a._t is not None and not a._dirty and not a._readonly:
+                t = shim.share_numpy(a._host)._t
+                if not torch.equal(t, a._t.detach().to("cpu")):
+                    with torch.no_grad():
+                        a._t.copy_(t)
+
+    def real_ufunc(self, ufunc: Any, method: str, inputs: tuple, kwargs: dict) -> Any:
+        """A real NumPy ufunc met by a stand-in, in code that the capture did not reach."""
+        name = row_of_function(ufunc)
+        out = kwargs.get("out")
+        if name is None or (
+            out and any(isinstance(o, np.ndarray) and type(o) is not Array for o in out)
+        ):
+            label = getattr(ufunc, "__name__", str(ufunc))
+            call = ufunc if method == "__call__" else getattr(ufunc, method)
+            return self.foreign(call, inputs, kwargs, Break("foreign", f"calls {label}"))
+        if method != "__call__":
+            name = f"{name}.{method}"
+        if out and len(out) == 1:
+            kwargs = {**kwargs, "out": out[0]}
+        return self.call(name, inputs, kwargs)
+
+    def real_function(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """A real NumPy function met by a stand-in, in code that the capture did not reach."""
+        name = row_of_function(function)
+        if name is None:
+            label = f"{function.__module__}.{function.__name__}"
+            why = Break("numpy", f"{label} is not in the shim")
+            return self.foreign(getattr(function, "_implementation", function), args, kwargs, why)
+        return self.call(name, tuple(args), dict(kwargs))
+
+    def _window(self, result: np.ndarray, a: Array) -> Array:
+        """The stand-in of an array that a foreign function made as a view of `a`."""
+        root = a if a._root is None else a._root
+        whole = root._np if root._host is None else root._host
+        if whole.dtype != result.dtype or not tensor_like(result):
+            self.plain = True
+            return result  # type: ignore[return-value]
+        r = Array(self)
+        r._np = result if root._host is None else None
+        r._base = r._root = root
+        r._via = (WINDOW, (root, *geometry(result, byte_bounds(whole)[0])), {}, None)
+        return r
+
+    def fresh(self, result: Any) -> Any:
+        """Stand-ins for what a call outside the tape gave: NumPy arrays, shim arrays, nested."""
+        kind = type(result)
+        if kind is shim.ndarray:
+            r = self._from_tensor(result._t, result._scalar)
+            r._flip = result._flip
+            return r
+        if kind is np.ndarray:
+            if self.plain or not tensor_like(result):
+                return result
+            r = Array(self)
+            r._np = result
+            r._readonly = not result.flags.writeable
+            return r
+        if kind is tuple or kind is list:
+            return kind(self.fresh(v) for v in result)
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return kind(*(self.fresh(v) for v in result))
+        if kind is dict:
+            return {k: self.fresh(v) for k, v in result.items()}
+        return result
+
+    def _from_tensor(self, t: torch.Tensor, scalar: bool = False) -> Array:
+        r = Array(self)
+        r._t = t
+        r._scalar = scalar
+        return r
+
+
+def tensor_like(a: Any) -> bool:
+    """Whether torch can share the memory of a NumPy array."""
+    if type(a) is not np.ndarray or a.dtype not in shim.NUMPY_DTYPES:
+        return False
+    flags = a.flags
+    if flags.c_contiguous and flags.aligned:
+        return True
+    width = a.itemsize
+    return flags.aligned and all(s % width == 0 for s in a.strides)
+
+
+def _arrays(x: Any) -> Iterator[Array]:
+    if type(x) is Array:
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for v in x:
+            yield from _arrays(v)
+    elif isinstance(x, dict):
+        for v in x.values():
+            yield from _arrays(v)

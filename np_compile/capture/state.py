@@ -1,0 +1,33 @@
+"""What the captures of a process share: settings of compiled functions, the capture of a thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from .tape import Node
+
+if TYPE_CHECKING:
+    from .recorder import Capture
+
+lock = threading.RLock()  # held while a tree grows or a program is compiled
+local = threading.local()
+
+
+def current() -> Capture | None:
+    """The capture that runs in this thread, if any."""
+    return getattr(local, "capture", None)
+
+
+class Options:
+    """What a compiled function was asked for, and what belongs to all its calls."""
+
+    __slots__ = ("backend", "dynamic", "fullgraph", "name", "roots", "tensors")
+
+    def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
+        self.backend = backend
+        self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        self.tensors = tensors
+        self.name = ""
+        self.roots: dict[Any, Node] = {}

@@ -1,0 +1,156 @@
+"""From stand-ins to data: NumPy arrays, tensors, shim arrays; cutting the tape where they wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from np_compile import shim
+from np_compile.errors import GradientLost
+
+from .array import Array
+from .frames import user_line
+from .numpy_names import numpy_function
+from .tape import Break, Segment
+
+
+class Values:
+    """The part of a capture that answers where Python, NumPy or torch needs data."""
+
+    seg: Segment
+    tensors: bool
+    immediate: bool
+    moved: list[Array]
+
+    if TYPE_CHECKING:
+
+        def cut(self, reason: Break) -> None: ...
+        def enter(self, a: Array) -> None: ...
+        def _load(self, a: Array) -> None: ...
+
+    def settled(self, a: Array) -> np.ndarray | None:
+        """The NumPy array of a stand-in whose data are there and not about to change, or None."""
+        if not self.immediate:
+            return None
+        root = a if a._root is None else a._root
+        if root._w is self.seg or (root._t is None and root._np is None) or a._is_scalar():
+            return None
+        r = self.real(a, None)
+        if root is a:
+            a._fast = r
+        return r
+
+    def real(self, a: Array, why: Any) -> Any:
+        """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
+        root = a if a._root is None else a._root
+        if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
+            self.cut(why if type(why) is Break else Break("value", str(why)))
+        if a._np is not None:
+            return a._np
+        if a._base is not None:
+            name, args, kwargs, pick = a._via
+            base = self.real(a._base, why)
+            r = numpy_function(name)(base, *self._reals(args[1:]), **self._reals(kwargs))
+            if pick is not None:
+                r = flat(r)[pick]
+        elif a._host is not None:
+            if a._dirty:
+                a._host[...] = shim.to_numpy(shim.ndarray(a._t, a._flip))
+                a._dirty = False
+            return a._host
+        else:
+            t = a._t
+            if t.requires_grad and type(why) is Break and why.kind in ("numpy", "foreign"):
+                raise GradientLost(
+                    f"{why.text} runs in NumPy, where the gradient of its argument would be "
+                    f"lost\n  at {user_line()}\n  Remedy: call it under torch.no_grad(), or "
+                    "replace it by NumPy calls that the shim has."
+                )
+            r = shim.to_numpy(shim.ndarray(t, a._flip, a._is_scalar()))
+            if a._readonly:
+                r.flags.writeable = False
+        if root._t is None or root._t.device.type == "cpu":
+            a._np = r
+        elif a._base is None and isinstance(r, np.ndarray):
+            a._host = r
+            self.moved.append(a)
+        return r
+
+    @staticmethod
+    def _root(a: Array) -> Array:
+        return a if a._root is None else a._root
+
+    def memory(self, a: Array, why: str) -> Any:
+        """As `real`, for code that may write to it: nothing recorded still waits to read it."""
+        if self._root(a)._s is self.seg:
+            self.cut(Break("value", why))
+        return self.real(a, why)
+
+    def tensor(self, a: Array, why: Any) -> torch.Tensor:
+        """The torch tensor of a stand-in, on its device, with its gradient history; shared."""
+        return self.shim_array(a, why).tensor
+
+    def shim_array(self, a: Array, why: Any) -> shim.ndarray:
+        """The shim array on the memory of a stand-in."""
+        root = a if a._root is None else a._root
+        if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
+            self.cut(why if type(why) is Break else Break("value", str(why)))
+        if a._base is not None:
+            name, args, kwargs, pick = a._via
+            args = (self.shim_array(a._base, why), *args[1:])
+            r = shim.TABLE[name].function(*args, **kwargs)
+            return r if pick is None else flat(r)[pick]
+        if a._t is None:
+            self._load(a)
+        x = shim.ndarray(a._t, a._flip, a._is_scalar())
+        if a._readonly:
+            x._readonly = True
+        return x
+
+    def meta(self, a: Array) -> shim.ndarray:
+        """The shim array without data that has the layout of a stand-in."""
+        if a._v is None:
+            self.enter(a)
+        return a._v.meta
+
+    def has_data(self, a: Array) -> bool:
+        """Whether the data of a stand-in are there, or will be at the next cut."""
+        root = a if a._root is None else a._root
+        return not (root._t is None and root._np is None and root._host is None) or (
+            root._s is self.seg
+        )
+
+    def outside(self, a: Array) -> Any:
+        """What the caller gets for a stand-in: a NumPy array or scalar, or a tensor."""
+        return self.tensor(a, None) if self.tensors else self.real(a, None)
+
+    def _reals(self, x: Any, why: Any = None) -> Any:
+        """Arguments with their stand-ins replaced by NumPy arrays, nested structures included."""
+        kind = type(x)
+        if kind is Array:
+            return self.real(x, why)
+        if kind is tuple or kind is list:
+            return kind([self._reals(v, why) for v in x])
+        if kind is dict:
+            return {k: self._reals(v, why) for k, v in x.items()}
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return kind(*(self._reals(v, why) for v in x))
+        return x
+
+    def _shims(self, x: Any, why: Any) -> Any:
+        kind = type(x)
+        if kind is Array:
+            return self.shim_array(x, why)
+        if kind is tuple or kind is list:
+            return kind([self._shims(v, why) for v in x])
+        if kind is dict:
+            return {k: self._shims(v, why) for k, v in x.items()}
+        return x
+
+
+def flat(r: Any) -> list:
+    if isinstance(r, (tuple, list)):
+        return [x for v in r for x in flat(v)]
+    return [r]

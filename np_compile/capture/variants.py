@@ -1,0 +1,82 @@
+"""Which program a segment runs: by the results that are still alive, and by its integers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from np_compile.runtime.program import Program
+
+from .tape import INT, Node
+
+_refcount = sys.getrefcount
+_probe = [object()]
+_DEAD = _refcount(_probe[0])  # what a stand-in counts that only its segment holds
+
+
+class Variants:
+    """The programs of one segment with one set of live results: by integers, while they are few.
+
+    An integer parameter is a constant of the program until a second value is seen for it; from
+    then on it is data, and one program serves all its values.
+    """
+
+    __slots__ = ("dynamic", "last", "programs")
+
+    def __init__(self) -> None:
+        self.dynamic: frozenset[int] = frozenset()
+        self.last: list[int] | None = None
+        self.programs: dict[tuple, Program] = {}
+
+    def key(self, ints: list[int]) -> tuple:
+        if not self.dynamic:
+            return tuple(ints)
+        dynamic = self.dynamic
+        return tuple([None if k in dynamic else v for k, v in enumerate(ints)])
+
+    def widen(self, node: Node, ints: list[int], dynamic: bool | None) -> frozenset[int]:
+        if dynamic is True:
+            self.dynamic = frozenset(range(len(ints))) - fixed_ints(node)
+        elif self.last is not None and dynamic is None:
+            changed = {k for k, (x, y) in enumerate(zip(self.last, ints, strict=True)) if x != y}
+            self.dynamic |= changed - fixed_ints(node)
+        self.last = list(ints)
+        return self.dynamic
+
+
+def fixed_ints(node: Node) -> frozenset[int]:
+    """Numbers of the integer parameters that stay constants: slices beside index arrays."""
+    fixed: set[int] = set()
+    at = 0
+
+    def count(p: Any) -> int:
+        if p is INT:
+            return 1
+        if type(p) is tuple and p and p[0] == "n":
+            return int(p[1] not in "efd")
+        return sum(map(count, p)) if type(p) is tuple and p and p[0] != "c" else 0
+
+    for step in node.calls():
+        key = step.key
+        for p in key[1:]:
+            n = count(p)
+            if type(p) is tuple and p and p[0] == "x" and any(type(q) is int for q in p):
+                fixed.update(range(at, at + n))
+            at += n
+    return frozenset(fixed)
+
+
+def live_roots(values: list[Any]) -> tuple[int, ...]:
+    """Numbers of the arrays made in a segment whose memory Python can still reach.
+
+    Views are met before what they are views of; a view that nobody holds lets go of its base.
+    """
+    live = []
+    for i in range(len(values) - 1, -1, -1):
+        if _refcount(values[i]) > _DEAD:
+            a = values[i]
+            if a._base is None and a._t is None and a._np is None:
+                live.append(i)
+        elif (a := values[i])._base is not None:
+            a._base = a._root = a._via = None
+    return tuple(live[::-1])
