@@ -6,6 +6,7 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from ._linalg import LinAlgError, check_matrix, check_square, real_of, singular_values, work_dtypes

@@ -16,6 +16,7 @@ import math
 import numbers
 import statistics
 import struct
+import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import ALL, assert_matches, from_shim, quiet, sample, shim, to_shim, torch
+from .support import ALL, COMPLEX, assert_matches, from_shim, quiet, sample, shim, to_shim, torch
 
 
 def distinct(dtype: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
@@ -146,12 +147,33 @@ def test_nonzero(dtype: str) -> None:
         shim.where(shim.ndarray(torch.zeros(3, device="meta")))
 
 
+@pytest.mark.parametrize("dtype", ALL)
+def test_descending(dtype: str) -> None:
+    """From NumPy 2.5 on; before, the TypeError of a keyword that is not there."""
+    a = sample(dtype, (4, 9))
+    if dtype in COMPLEX:
+        a[0, :3], a.imag[0, 1:5] = np.nan, np.nan
+    for axis in (0, -1, None):
+        assert_matches("sort", a, axis, descending=True)
+        assert_matches("argsort", a, axis, descending=True, stable=True)
+        assert_matches("argsort", a, axis, descending=False, stable=True)
+    for descending in (True, False, None):
+        assert_matches("sort", a, kind="stable", descending=descending)
+    if "descending" in inspect.signature(np.sort).parameters:
+        assert_matches(lambda m, x: x.argsort(stable=True, descending=True), a)
+        assert_matches(lambda m, x: (x.sort(descending=True), x)[1], a.copy())
+
+
 MASK = np.array([[True, False, True], [False, False, True]])
 WHERES = [
     (MASK, np.arange(6).reshape(2, 3), 0),
     (MASK, 1, 2),
     (MASK, 1, 2.5),
     (MASK, np.array([1, 2, 3], "b"), 300),
+    (MASK, np.array([1, 2, 3], "B"), -1),
+    (MASK, 2**63, 1),
+    (MASK, np.array([1, 2, 3], "Q"), 2**63),
+    (MASK, np.array([1, 2, 3], "f"), 2**200),
     (MASK, np.array([1, 2, 3], "b"), 2.5),
     (MASK, np.array([1, 2, 3], "f"), 2.5),
     (MASK, np.array([[1], [2]], "Q"), np.array([1, 2, 3], "Q")),
@@ -174,6 +196,7 @@ CONDS = [np.array([True, False, False]), np.array([True, True, False])]
 SELECTS = [
     (CONDS, [np.array([1, 2, 3]), np.array([4, 5, 6])], 7.5),
     (CONDS, [np.array([1, 2, 3], "f"), 9], 0),
+    (CONDS, [np.array([1, 2, 3], "b"), 300], -1),
     (CONDS, [1, 2], 3),
     (CONDS, [1, 2.5], 3),
     (CONDS, [np.arange(6, dtype="H").reshape(2, 3), np.array([1], "B")]),
