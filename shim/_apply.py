@@ -20,7 +20,7 @@ NUMBERS = (bool, int, float, complex)
 
 
 def readable(*tensors: Any) -> bool:
-    """Whether the data of all may be looked at at no cost: plain tensors in host memory."""
+    """Whether the data of all may be looked at; see `_index_plan.readable`."""
     return all(_readable(t) for t in tensors if isinstance(t, torch.Tensor))
 
 

@@ -20,10 +20,14 @@ _FULL = slice(None)
 
 
 def readable(t: torch.Tensor) -> bool:
-    """Whether a look at the data is allowed and cheap: a plain tensor in host memory."""
+    """Whether data may be looked at: a plain tensor, neither traced nor without data.
+
+    On a device the look waits for it. An error is worth that: what is out of bounds there ends the
+    whole process.
+    """
     return (
         type(t) in (torch.Tensor, torch.nn.Parameter)
-        and t.device.type == "cpu"
+        and t.device.type != "meta"
         and not torch._C._functorch.is_functorch_wrapped_tensor(t)
     )
 

@@ -245,6 +245,10 @@ class Capture(Outside):
                 return self.through_numpy(
                     name, args, kwargs, Break("numpy", f"{show(name)}: an integer out of bounds")
                 )
+        if node.raises and self.device is not None and not self.tensors:
+            # Out of bounds in a device kernel would end the process; the shim looks first.
+            self._rewind(marks)
+            return self.through_shim(name, args, kwargs, Break("library", show(name)))
         seg.node = node
         value = node.value
         if value is None or node.mutates or node.raises:
