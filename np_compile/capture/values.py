@@ -62,12 +62,9 @@ class Values:
             return a._host
         else:
             t = a._t
-            if t.requires_grad and type(why) is Break and why.kind in ("numpy", "foreign"):
-                raise GradientLost(
-                    f"{why.text} runs in NumPy, where the gradient of its argument would be "
-                    f"lost\n  at {user_line()}\n  Remedy: call it under torch.no_grad(), or "
-                    "replace it by NumPy calls that the shim has."
-                )
+            lost = type(why) is Break and why.kind in ("numpy", "foreign")
+            if lost and t.requires_grad and torch.is_grad_enabled():
+                raise gradient_lost(why.text)
             r = shim.to_numpy(shim.ndarray(t, a._flip, a._is_scalar()))
             if a._readonly:
                 r.flags.writeable = False
@@ -83,9 +80,15 @@ class Values:
         return a if a._root is None else a._root
 
     def memory(self, a: Array, why: str) -> Any:
-        """As `real`, for code that may write to it: nothing recorded still waits to read it."""
-        if self._root(a)._s is self.seg:
+        """As `real`, for code that may write to it: nothing recorded still waits to read it.
+
+        Errors: GradientLost, since what that code computes has no gradient.
+        """
+        root = self._root(a)
+        if root._s is self.seg:
             self.cut(Break("value", why))
+        if root._t is not None and root._t.requires_grad and torch.is_grad_enabled():
+            raise gradient_lost(why)
         return self.real(a, why)
 
     def tensor(self, a: Array, why: Any) -> torch.Tensor:
@@ -148,6 +151,14 @@ class Values:
         if kind is dict:
             return {k: self._shims(v, why) for k, v in x.items()}
         return x
+
+
+def gradient_lost(why: str) -> GradientLost:
+    return GradientLost(
+        f"{why}: it would run in NumPy, and the gradient of its argument would be lost\n"
+        f"  at {user_line()}\n  Remedy: call it under torch.no_grad(), or replace it by NumPy "
+        "calls that the shim has."
+    )
 
 
 def flat(r: Any) -> list:

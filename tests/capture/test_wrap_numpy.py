@@ -556,3 +556,12 @@ def test_a_module_used_inside_wrapped_code():
     (layer(y * 2) ** 2).sum().backward()
     assert torch.allclose(x.grad, y.grad)
     assert layer.weight.grad is not None
+
+
+def test_code_outside_numpy_that_would_lose_the_gradient_raises():
+    f = compiled_eager(lambda x: np.vectorize(lambda v: v * 2)(x) + 1)
+    with pytest.raises(np_compile.errors.GradientLost, match="gradient of its argument"):
+        f(tensor(3, grad=True))
+    with torch.no_grad():
+        got = f(tensor(3, grad=True))
+    assert torch.equal(got, tensor(3) * 2 + 1)
