@@ -15,64 +15,86 @@ from .array import Array
 
 
 def replace_escaped(capture: Any) -> None:
-    """Put real arrays in the place of stand-ins that are still referenced from somewhere."""
+    """Put real arrays in the place of stand-ins that are still referenced from somewhere.
+
+    A look for who refers to what goes through all objects of the process: there are few looks.
+    """
     if sys.getrefcount(capture) <= 3:  # the caller's, this function's and getrefcount's own
         return
-    survivors = [a for a in _stand_ins(capture) if type(a) is Array]
-    for a in survivors:
-        if not capture.has_data(a):  # the segment that would have made it has failed
-            continue
-        real = capture.outside(a)
-        for holder in gc.get_referrers(a):
-            if holder is not survivors and not isinstance(holder, types.FrameType):
-                _exchange(holder, a, real)
+    survivors = [a for a in _stand_ins(capture) if capture.has_data(a)]
+    if not survivors:
+        return
+    real = {id(a): capture.outside(a) for a in survivors}
+    tuples: dict[int, tuple] = {}
+    for holder in gc.get_referrers(*survivors):
+        if isinstance(holder, tuple):
+            tuples[id(holder)] = holder
+        elif holder is not survivors:
+            _exchange(holder, real)
+    if tuples:
+        made = {k: _remade(t, real) for k, t in tuples.items()}
+        for holder in gc.get_referrers(*tuples.values()):
+            if holder is not tuples:
+                _exchange(holder, made)
 
 
 def _stand_ins(capture: Any) -> list[Array]:
-    found = []
+    """The stand-ins that refer to a capture, in their attributes or in a dictionary of them."""
+    found: list[Array] = []
+    dictionaries = []
     for holder in gc.get_referrers(capture):
         if type(holder) is Array:
             found.append(holder)
         elif type(holder) is dict and holder.get("_c") is capture:
-            found += [a for a in gc.get_referrers(holder) if type(a) is Array]
+            dictionaries.append(holder)
+    if dictionaries:
+        found += [a for a in gc.get_referrers(*dictionaries) if type(a) is Array]
     return found
 
 
-def _exchange(holder: Any, a: Array, real: Any) -> None:
-    """Put `real` where `holder` has `a`. A tuple is made anew, and exchanged where it is held."""
+def _remade(holder: tuple, real: dict[int, Any]) -> tuple:
+    items = [real.get(id(v), v) for v in holder]
+    return type(holder)(*items) if hasattr(holder, "_fields") else tuple(items)
+
+
+def _exchange(holder: Any, real: dict[int, Any]) -> None:
+    """Put `real[id(v)]` where `holder` has v."""
+    if type(holder) is Array or isinstance(holder, (types.FrameType, tuple)):
+        return
     if isinstance(holder, list):
         for i, v in enumerate(holder):
-            if v is a:
-                holder[i] = real
+            if id(v) in real:
+                holder[i] = real[id(v)]
     elif isinstance(holder, dict):
         if "_c" in holder and "_v" in holder:  # the attributes of a view of it
             return
-        owner = _class_of_dict(holder)
+        owner: Any = False
         for k, v in list(holder.items()):
-            if v is a:
+            if id(v) in real:
+                if owner is False:
+                    owner = _class_of_dict(holder)
                 if owner is not None:  # a class: its attributes are cached by the interpreter
-                    setattr(owner, k, real)
+                    setattr(owner, k, real[id(v)])
                 else:
-                    holder[k] = real
+                    holder[k] = real[id(v)]
     elif isinstance(holder, set):
-        holder.discard(a)
-        holder.add(real)
+        for v in [v for v in holder if id(v) in real]:
+            holder.discard(v)
+            holder.add(real[id(v)])
     elif isinstance(holder, types.CellType):
-        holder.cell_contents = real
-    elif isinstance(holder, tuple):
-        items = [real if v is a else v for v in holder]
-        new = type(holder)(*items) if hasattr(holder, "_fields") else tuple(items)
-        for outer in gc.get_referrers(holder):
-            if not isinstance(outer, (types.FrameType, tuple)):
-                _exchange(outer, holder, new)  # type: ignore[arg-type]
-    elif type(holder) is not Array and hasattr(holder, "__dict__"):
+        if id(holder.cell_contents) in real:
+            holder.cell_contents = real[id(holder.cell_contents)]
+    elif hasattr(holder, "__dict__"):
         for k, v in list(vars(holder).items()):
-            if v is a:
-                setattr(holder, k, real)
+            if id(v) in real:
+                setattr(holder, k, real[id(v)])
 
 
 def _class_of_dict(namespace: dict) -> type | None:
+    """The class whose attributes a dictionary holds, if it is one."""
+    if "__module__" not in namespace:
+        return None
     for owner in gc.get_referrers(namespace):
-        if isinstance(owner, type) and namespace.get("__module__") == owner.__module__:
+        if isinstance(owner, type) and namespace["__module__"] == owner.__module__:
             return owner
     return None
