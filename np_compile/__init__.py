@@ -1,5 +1,13 @@
 """Compile NumPy programs into fused kernels for CPU and CUDA, with gradients."""
 
+import os
+
+# Before torch loads its OpenMP runtime: a thread that waits at a barrier sleeps after a few
+# microseconds. By default it spins for milliseconds, and where another process needs the core the
+# kernels then take a hundred times as long. A choice of the user's stands.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
 from . import config, errors
 from .api import compile, disable, graph_break, is_compiling, wrap_numpy
 from .tools.explain import explain

@@ -11,7 +11,15 @@ from ._dtypes import Weak, result_type
 from ._matmul import product
 from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
-from ._shapes import concrete, gathered, normalize_axes, normalize_axis, one_device, viewed
+from ._shapes import (
+    concrete,
+    gathered,
+    let_numpy_raise,
+    normalize_axes,
+    normalize_axis,
+    one_device,
+    viewed,
+)
 from ._table import Kind
 from ._unsigned import bits, cast, choose_by, from_signed, to_signed, unbits
 from ._views import expanded
@@ -142,6 +150,7 @@ def size(a: View, axis: Static = None):
     """The number of elements, or of places along the axis or axes. AxisError, IndexError."""
     if axis is None:
         return a.size
+    let_numpy_raise(np.size, np.empty((1,) * a.ndim), axis)  # the errors differ by version
     if isinstance(axis, tuple):
         total = 1
         for d in normalize_axes(axis, a.ndim):

@@ -85,13 +85,46 @@ def finish(result: Any, scalar: bool) -> Any:
     return result
 
 
-def _compile(
-    implementation: Callable, scalar: bool, without: Collection[str]
-) -> tuple[Callable, frozenset[str], Any]:
-    """Build the public function of an implementation, with its signature but for `without`."""
+def _theirs(name: str) -> dict[str, inspect.Parameter] | None:
+    """The parameters of NumPy's function; None where they are not told, or take anything."""
+    found: Any = np
+    try:
+        for part in name.split("."):
+            found = getattr(found, part)
+        parameters = inspect.signature(found).parameters
+    except (AttributeError, TypeError, ValueError):
+        return None
+    kinds = {p.kind for p in parameters.values()}
+    wild = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    return None if kinds & wild else dict(parameters)
+
+
+def _public_signature(
+    implementation: Callable, name: str, without: Collection[str]
+) -> inspect.Signature:
+    """The implementation's signature less `without`, less the keyword-only parameters and the
+    defaults that the NumPy at hand lacks."""
     signature = inspect.signature(implementation)
     kept = [p for n, p in signature.parameters.items() if n not in without]
-    signature = signature.replace(parameters=kept)
+    theirs = None if name.startswith("ndarray.") else _theirs(name)
+    if theirs is not None:
+        kept = [p for p in kept if p.name in theirs or p.kind is not p.KEYWORD_ONLY]
+        kept = [
+            p.replace(default=p.empty) if p.name in theirs and _required(theirs[p.name]) else p
+            for p in kept
+        ]
+    return signature.replace(parameters=kept)
+
+
+def _required(p: inspect.Parameter) -> bool:
+    return p.default is p.empty
+
+
+def _compile(
+    implementation: Callable, row_name: str, scalar: bool, without: Collection[str]
+) -> tuple[Callable, frozenset[str], Any]:
+    """Build the public function of an implementation, its signature as the NumPy at hand has it."""
+    signature = _public_signature(implementation, row_name, without)
     name = implementation.__name__
     scope: dict[str, Any] = {
         "_impl": implementation,
@@ -181,13 +214,14 @@ def function(
     name: NumPy's dotted name, by default the implementation's. aliases: NumPy's other names.
     scalar: whether a 0-D result is a NumPy scalar (most functions) or a 0-D array (`reshape`).
     method: also a method of ndarray, under "ndarray.<name>".
-    without: keyword parameters that the public function lacks, as those the NumPy at hand lacks.
+    without: keyword parameters that a method lacks, as the NumPy at hand lacks them; those of a
+        function are found by themselves.
     Returns the public function.
     """
 
     def enter(implementation: Callable) -> Callable:
-        public, data, signature = _compile(implementation, scalar, without)
         row_name = name or implementation.__name__
+        public, data, signature = _compile(implementation, row_name, scalar, without)
         add_row(Row(row_name, public, kind, data, signature), *aliases)
         if method:
             method_name = row_name.rpartition(".")[2]

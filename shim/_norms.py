@@ -11,7 +11,7 @@ import torch
 
 from ._linalg import LinAlgError, check_matrix, check_square, real_of, singular_values, work_dtypes
 from ._matmul import matmul
-from ._normalize import Array, Static, function
+from ._normalize import Array, NoValue, Static, function
 from ._reduce import reduce_engine
 from ._shapes import normalize_axes, normalize_axis
 from ._table import Kind
@@ -30,8 +30,20 @@ def _sum(t: torch.Tensor, axis: Any, keepdims: bool = False) -> torch.Tensor:
     return reduce_engine("add", t, axis, keepdims=keepdims)
 
 
+def _least() -> Any:
+    """Where NumPy's maximum norms start: at 0, or in earlier versions nowhere."""
+    try:
+        np.linalg.norm([], np.inf)
+    except ValueError:
+        return NoValue
+    return 0
+
+
+_LEAST = _least()
+
+
 def _largest(t: torch.Tensor, axis: int, keepdims: bool = False) -> torch.Tensor:
-    return reduce_engine("maximum", t, axis, keepdims=keepdims, initial=0)
+    return reduce_engine("maximum", t, axis, keepdims=keepdims, initial=_LEAST)
 
 
 def _smallest(t: torch.Tensor, axis: int, keepdims: bool = False) -> torch.Tensor:

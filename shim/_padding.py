@@ -13,7 +13,7 @@ from ._ndarray import ndarray
 from ._normalize import Array, Static, function
 from ._ranges import spaced
 from ._reduce import reduce_engine
-from ._shapes import concrete, gathered
+from ._shapes import concrete, gathered, let_numpy_raise
 from ._unsigned import bits, cast, unbits
 
 _OPTIONS = {
@@ -48,6 +48,7 @@ def _pairs(value: Any, ndim: int, counts: bool = False) -> list[tuple]:
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple]:
     if isinstance(pad_width, dict):
+        let_numpy_raise(np.pad, np.zeros(1), {})  # a TypeError where NumPy takes no dicts
         widths = [(0, 0)] * ndim
         for axis, width in pad_width.items():
             if not isinstance(width, (int, tuple, list)):

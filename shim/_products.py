@@ -355,6 +355,7 @@ def _axis_lists(axes: Any) -> tuple[list, list]:
 def _tensordot(a: torch.Tensor, b: torch.Tensor, axes: Any) -> torch.Tensor:
     over_a, over_b = _axis_lists(axes)
     if len(set(over_a)) != len(over_a) or len(set(over_b)) != len(over_b):
+        let_numpy_raise(np.tensordot, stand_in(a), stand_in(b), axes)
         raise ValueError("duplicate axes are not allowed in tensordot")
     agree = len(over_a) == len(over_b) and all(
         a.shape[i] == b.shape[j] for i, j in zip(over_a, over_b, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import _order
@@ -37,6 +38,8 @@ _METHODS = (
     *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
     *("normal_unbiased", "lower", "higher", "midpoint", "nearest"),
 )
+# Whether a Python number as `q` is weak, or an array of the dtype of `a` (if of floats), or of ints
+_WEAK_Q = np.quantile([0], 0, method="weibull").dtype.kind == "f"
 
 
 def _sorted_last(a: torch.Tensor, axis: Any) -> tuple[torch.Tensor, tuple[int, ...]]:
@@ -127,6 +130,8 @@ def _position(n: Any, q: torch.Tensor, method: str) -> torch.Tensor:
         return (n - 1) * q
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
+        if isinstance(alpha, float) and not q.dtype.is_floating_point:
+            q = q.to(torch.float64)
         return n * q + (alpha + q * (1 - alpha - beta)) - 1
     if method == "averaged_inverted_cdf":
         return n * q - 1
@@ -180,6 +185,8 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
         raise TypeError("a must be an array of real numbers")
     weak = isinstance(q, Weak) or (isinstance(q, NUMBERS) and not isinstance(q, bool))
     q = operand_tensor(q, a.device)
+    if weak and not _WEAK_Q:
+        weak, q = False, cast(q, a.dtype) if inexact(a) else q
     if scale != 1:
         q = call("divide", q, scale)
     if readable(q) and q.numel() and not bool(((q >= 0) & (q <= 1)).all()):

@@ -23,6 +23,7 @@ from ._dtypes import result_type
 from ._ndarray import ndarray
 from ._normalize import Array, DType, NoValue, Operand, Out, Static, function
 from ._reduce import normalize_axes, reduce_engine, result_size
+from ._table import Kind
 from ._ufuncs import UFUNCS
 from ._unsigned import cast, order_key
 
@@ -114,11 +115,18 @@ def ptp(a: Array, axis: Static = None, out: Out = None, keepdims: Static = NoVal
     return call("subtract", largest, reduce_engine("minimum", a, axis, None, flag(keepdims)))
 
 
-@function()
+# NumPy's total count is a Python int, which only data can tell, or of late an int64
+_COUNTS_IN_PYTHON = type(np.count_nonzero([])) is int
+
+
+@function(kind=Kind.DATA if _COUNTS_IN_PYTHON else Kind.ARRAY)
 def count_nonzero(a: Array, axis: Static = None, *, keepdims: bool = False):
-    """How many elements over `axis` are not zero: int64."""
+    """How many elements over `axis` are not zero: int64, or a Python int as NumPy's is."""
     mask = cast(a, torch.bool)
-    return reduce_engine("add", mask, axis, torch.int64, bool(keepdims))
+    count = reduce_engine("add", mask, axis, torch.int64, bool(keepdims))
+    if _COUNTS_IN_PYTHON and axis is None and not keepdims and readable(count):
+        return int(count)
+    return count
 
 
 # means and variances

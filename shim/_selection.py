@@ -22,6 +22,7 @@ from ._dtypes import TO_NUMPY, Weak, result_type
 from ._ndarray import scalar_tensor, write
 from ._normalize import Array, Arrays, Operand, Operands, Out, Static, View, function
 from ._reduce import shape_text
+from ._shapes import let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
 from ._table import Kind
 from ._unsigned import bits, cast, choose_by, unbits
@@ -250,8 +251,8 @@ def put_along_axis(arr: View, indices: Array, values: Array, axis: Static) -> No
     if axis is None:
         if indices.dim() != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
-        if arr._flip or not t.is_contiguous():
-            raise ValueError("assignment destination is read-only")  # NumPy writes to a copy then
+        if arr._flip or not t.is_contiguous():  # of late NumPy refuses, as it would write to a copy
+            let_numpy_raise(np.put_along_axis, np.zeros(2)[::-1], np.zeros(1, int), 0, None)
         t, axis = t.reshape(-1), 0
     else:
         axis = axis_index(axis, t.dim())
@@ -350,6 +351,7 @@ def copyto(dst: View, src: Operand, casting: Static = "same_kind", where: Operan
     """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
     target = dst._t.dtype
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        let_numpy_raise(np.can_cast, "d", "d", casting)
         raise ValueError(
             f"casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe' (got {casting!r})"
         )

@@ -47,7 +47,7 @@ def _along(a: torch.Tensor, axis: Any) -> tuple[torch.Tensor, int]:
     return a, axis_index(axis, a.dim())
 
 
-@function(without=_MISSING)
+@function()
 def sort(
     a: Array,
     axis: Static = -1,
@@ -81,7 +81,7 @@ def _sort_in_place(
     write(self, _order.sort(t, axis, down))
 
 
-@function(method=True, without=_MISSING)
+@function(method=True)
 def argsort(
     a: Array,
     axis: Static = -1,

@@ -19,6 +19,7 @@ from ._dtypes import TO_NUMPY, Weak, check_python_int, torch_dtype
 from ._index_plan import readable
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
+from ._shapes import let_numpy_raise
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
 
@@ -257,6 +258,7 @@ class ufunc:
     def _call(self, inputs, out, where, casting, order, dtype, subok, signature) -> Any:
         """The long way, with every option."""
         if casting not in _CASTINGS:
+            let_numpy_raise(np.can_cast, "d", "d", casting)
             raise ValueError(
                 "casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe' "
                 f"(got {casting!r})"

@@ -137,7 +137,8 @@ def round_(a: Array, decimals: int = 0, out: Out = None):
 @function()
 def fix(x: Array, out: Out = None):
     """Values rounded towards zero."""
-    let_numpy_warn(3, np.fix, 0.0)  # deprecated from NumPy 2.5 on
+    # deprecated from NumPy 2.5 on; the error for complex numbers names what it is made of
+    let_numpy_warn(3, np.fix, np.zeros((), TO_NUMPY.get(x.dtype, "d")))
     return call("trunc", x)
 
 

@@ -9,9 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import ALL, assert_matches, from_shim, sample, shares_memory, shim, to_shim, torch
+from .support import (
+    ALL,
+    assert_matches,
+    from_shim,
+    quiet,
+    sample,
+    shares_memory,
+    shim,
+    to_shim,
+    torch,
+)
 
 nan, inf = np.nan, np.inf
+with quiet():
+    SINC_LACKS_ZERO = bool(np.isnan(np.sinc(np.float16(0))))
 
 
 @pytest.mark.parametrize("dtype", ALL)
@@ -65,7 +77,9 @@ def test_unary(dtype: str) -> None:
             assert_matches("round", a, decimals)
         assert_matches("around", a)
         small = np.where(np.isfinite(a), a, 0).astype(dtype)
-        assert_matches("sinc", small, rtol=1e-2 if dtype == "e" else 1e-5)
+        # some versions of NumPy answer NaN for a zero of float16, the shim never does
+        if dtype != "e" or not SINC_LACKS_ZERO:
+            assert_matches("sinc", small, rtol=1e-2 if dtype == "e" else 1e-5)
         assert_matches("i0", np.clip(small.real, -5, 5), rtol=1e-2 if dtype == "e" else 1e-5)
 
 

@@ -189,7 +189,17 @@ METHODS = (
     *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
     *("normal_unbiased", "lower", "higher", "midpoint", "nearest"),
 )
-SHARES = [0.3, 0.5, 1.0, 0, 1, [0.1, 0.9], np.float32(0.25), np.array([[0.0, 0.5], [0.75, 1.0]])]
+SHARES = [
+    0.3,
+    0.5,
+    1.0,
+    0,
+    1,
+    [0.1, 0.9],
+    np.float32(0.25),
+    np.array([[0.0, 0.5], [0.75, 1.0]]),
+    [0, 1],
+]
 
 
 @pytest.mark.parametrize("method", METHODS)
