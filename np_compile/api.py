@@ -157,9 +157,9 @@ def compile(
     another one begins: see `explain`.
 
     fullgraph: raise GraphBreak, with the line of code, where more than one segment would be needed.
-    dynamic: True: integers (indices, factors) are data from the first call on, and sizes are
-        symbols; False: every new integer and size compiles anew; None: integers become data once
-        a second value is seen.
+    dynamic: True: integers (indices, factors) are data from the first call on; False: every new
+        integer compiles anew; None: an integer becomes data once a second value is seen. A new
+        shape always compiles anew.
     backend: "inductor" (the default; see the setting `backend`), "aot_eager", "eager", or a
         callable backend(graph_module, example_inputs) -> callable.
     disable: return a function that runs plainly.
