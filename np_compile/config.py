@@ -1,4 +1,4 @@
-"""Every setting, declared once: default, environment variable, meaning, effect on kernels."""
+"""Every setting, declared once: default, environment variable, meaning."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from .errors import SettingError
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. `codegen`: whether a change makes the back end generate other code."""
+    """One setting: its default, how its environment variable is read, and what it does."""
 
     name: str
     default: Any
     parse: Callable[[str], Any]
     doc: str
-    codegen: bool = False
 
     @property
     def variable(self) -> str:

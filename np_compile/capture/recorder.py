@@ -250,22 +250,9 @@ class Capture(Outside):
             self._rewind(marks)
             return self.through_shim(name, args, kwargs, Break("library", show(name)))
         seg.node = node
-        value = node.value
-        if value is None or node.mutates or node.raises:
-            r = self._results(seg, node, name, args, kwargs)
-            if node.raises and inside_try():
-                self.cut(Break("library", f"{show(name)} may raise inside a try block"))
-            return r
-        r = _new(Array)
-        r._c = self
-        r._s = seg
-        r._i = value.index
-        r._v = value
-        if value.source is not None:
-            r._base = base = seg.values[value.source]
-            r._root = base if base._root is None else base._root
-            r._via = (name, args, kwargs, None)
-        seg.values.append(r)
+        r = self._results(seg, node, name, args, kwargs)
+        if node.raises and inside_try():
+            self.cut(Break("library", f"{show(name)} may raise inside a try block"))
         return r
 
     def getitem(self, a: Array, key: Any) -> Any:
