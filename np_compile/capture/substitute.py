@@ -36,7 +36,7 @@ _OWN = __file__.rpartition("/capture/")[0] + "/"
 
 
 class Names(Protocol):
-    """What a substitution puts in the place of things (see capture.recording, api.shim names)."""
+    """What a substitution puts in the place of things (see capture.recording, eager)."""
 
     builtins: dict[str, Any]
 
@@ -45,6 +45,9 @@ class Names(Protocol):
 
     def foreign(self, value: Any) -> Any:
         """For a function of another library."""
+
+    def torch(self, value: Any) -> Any:
+        """For torch's module or a function of it."""
 
     def instance(self, value: Any) -> Any:
         """For any other object; the object itself where nothing stands for it."""
@@ -113,7 +116,7 @@ class _Overlay:
 class Substitution:
     """Substituted copies of functions, for one thread. `names` says what replaces what."""
 
-    def __init__(self, names: Any):
+    def __init__(self, names: Names):
         self.names = names
         self._overlays: dict[int, _Overlay] = {}
         self._functions: dict[int, tuple[Any, Any]] = {}
