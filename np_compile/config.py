@@ -47,6 +47,10 @@ def _count(text: str) -> int:
     return count
 
 
+def _folder(text: str) -> str:
+    return os.path.abspath(os.path.expanduser(text)) if text not in ("", "auto") else "auto"
+
+
 SETTINGS = (
     Setting("disable", False, _flag, "run every compiled function plainly"),
     Setting(
@@ -78,6 +82,12 @@ SETTINGS = (
         "a segment counts as tiny if its NumPy calls, plus one for every 2000 array elements they "
         "touch, are fewer than this (0: none is)",
     ),
+    Setting(
+        "cache_dir",
+        "auto",
+        _folder,
+        "folder of the compiled kernels; `auto`: `np_compile` in `$XDG_CACHE_HOME` or `~/.cache`",
+    ),
 )
 
 
@@ -98,6 +108,7 @@ unroll: int
 max_calls: int
 plain_runs: int
 plain_work: int
+cache_dir: str
 
 globals().update({s.name: _initial(s) for s in SETTINGS})
 

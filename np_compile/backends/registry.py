@@ -14,6 +14,8 @@ import torch
 
 from np_compile.errors import UnknownBackend
 
+from .native import native
+
 Backend = Callable[[torch.fx.GraphModule, list[torch.Tensor]], Callable]
 
 
@@ -47,6 +49,7 @@ BACKENDS: dict[str, Backend] = {
     "eager": eager,
     "aot_eager": _torch_backend("aot_eager"),
     "inductor": _torch_backend("inductor"),
+    "native": native,
 }
 
 

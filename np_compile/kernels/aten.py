@@ -1,0 +1,269 @@
+"""Elementwise ATen operators as scalar expressions: one row an operator.
+
+A row takes expressions that already have the dtype to compute in, and gives the result's expression.
+`RULES` says in which dtype an operator computes: "result" (that of its result), "common" (the promoted
+dtype of its operands, with a result of bool or so), "each" (operands keep their own).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import expr as E
+from .expr import Expr, scalar
+from .scalars import convert_constant
+
+F = Callable[..., Expr]
+
+
+@dataclass(frozen=True)
+class Row:
+    """rule: dtype of the computation. build: expressions of the operands -> expression."""
+
+    rule: str
+    build: F
+
+
+def _op(name: str) -> F:
+    return lambda *args: scalar(name, *args)
+
+
+def _of_bool(name: str, on_bool: str) -> F:
+    """An operation that torch gives a meaning of its own on bools."""
+    return lambda *args: scalar(on_bool if args[0].dtype == "bool" else name, *args)
+
+
+def number(value: Any, dtype: str) -> Expr:
+    return E.const(convert_constant(value, dtype), dtype)
+
+
+def _integral(x: Expr) -> bool:
+    return x.dtype == "bool" or x.dtype[0] in "iu"
+
+
+def _scaled(factor: float) -> F:
+    return lambda x: scalar("mul", x, number(factor, x.dtype))
+
+
+def _add(a: Expr, b: Expr, alpha: Any = 1) -> Expr:
+    if a.dtype == "bool":
+        return scalar("or", a, b)
+    return scalar("add", a, b if alpha == 1 else scalar("mul", b, number(alpha, b.dtype)))
+
+
+def _sub(a: Expr, b: Expr, alpha: Any = 1) -> Expr:
+    return scalar("sub", a, b if alpha == 1 else scalar("mul", b, number(alpha, b.dtype)))
+
+
+def _div(a: Expr, b: Expr, rounding_mode: str | None = None) -> Expr:
+    if rounding_mode is None:
+        return scalar("div", a, b)
+    return scalar("floordiv" if rounding_mode == "floor" else "truncdiv", a, b)
+
+
+def power(a: Expr, b: Expr) -> Expr:
+    """a ** b; small constant exponents as torch has them, by products."""
+    if b.op == "const" and not _integral(a):
+        if b.value == 2:
+            return scalar("mul", a, a)
+        if b.value == 3:
+            return scalar("mul", scalar("mul", a, a), a)
+        if b.value == 0.5:
+            return scalar("sqrt", a)
+        if b.value == 1:
+            return a
+        if b.value == -1:
+            return scalar("div", number(1, a.dtype), a)
+        if b.value == -2:
+            return scalar("div", number(1, a.dtype), scalar("mul", a, a))
+    if b.op == "const" and _integral(a) and b.value in (1, 2):
+        return a if b.value == 1 else scalar("mul", a, a)
+    return scalar("pow", a, b)
+
+
+def _rounded(x: Expr, decimals: int = 0) -> Expr:
+    if _integral(x):
+        return x
+    if decimals == 0:
+        return scalar("round", x)
+    factor = number(10.0 ** abs(decimals), x.dtype)
+    there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return scalar(back, scalar("round", scalar(there, x, factor)), factor)
+
+
+def _clamp(x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    if low is not None:
+        x = scalar("maximum", x, low)
+    if high is not None:
+        x = scalar("minimum", x, high)
+    return x
+
+
+def _kept_if_integral(name: str) -> F:
+    return lambda x: x if _integral(x) else scalar(name, x)
+
+
+def _sigmoid(x: Expr) -> Expr:
+    one = number(1, x.dtype)
+    return scalar("div", one, scalar("add", one, scalar("exp", scalar("neg", x))))
+
+
+def _only_float(name: str) -> F:
+    """A test that no integer passes."""
+    return lambda x: E.const(False, "bool") if _integral(x) else scalar(name, x)
+
+
+def _tanh_backward(grad: Expr, out: Expr) -> Expr:
+    return scalar("mul", grad, scalar("sub", number(1, out.dtype), scalar("mul", out, out)))
+
+
+def _sigmoid_backward(grad: Expr, out: Expr) -> Expr:
+    return scalar(
+        "mul", grad, scalar("mul", scalar("sub", number(1, out.dtype), out), out)
+    )
+
+
+def _where(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    return scalar("where", condition, yes, no)
+
+
+_UNARY = (
+    "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma",
+    "reciprocal", "rsqrt",
+)  # fmt: skip
+
+ROWS: dict[str, Row] = {
+    **{name: Row("result", _op(name)) for name in _UNARY},
+    "add": Row("result", _add),
+    "sub": Row("result", _sub),
+    "rsub": Row("result", lambda a, b, alpha=1: _sub(b, a, alpha)),
+    "mul": Row("result", _of_bool("mul", "and")),
+    "div": Row("result", _div),
+    "floor_divide": Row("result", _op("floordiv")),
+    "remainder": Row("result", _op("remainder")),
+    "fmod": Row("result", _op("fmod")),
+    "pow": Row("result", power),
+    "maximum": Row("result", _of_bool("maximum", "or")),
+    "minimum": Row("result", _of_bool("minimum", "and")),
+    "fmax": Row("result", _of_bool("fmax", "or")),
+    "fmin": Row("result", _of_bool("fmin", "and")),
+    "atan2": Row("result", _op("atan2")),
+    "hypot": Row("result", _op("hypot")),
+    "copysign": Row("result", _op("copysign")),
+    "nextafter": Row("result", _op("nextafter")),
+    "gcd": Row("result", _op("gcd")),
+    "bitwise_and": Row("result", _op("and")),
+    "bitwise_or": Row("result", _op("or")),
+    "bitwise_xor": Row("result", _op("xor")),
+    "bitwise_not": Row("result", _of_bool("not", "lnot")),
+    "bitwise_left_shift": Row("result", _op("lshift")),
+    "bitwise_right_shift": Row("result", _op("rshift")),
+    "__lshift__": Row("result", _op("lshift")),
+    "__rshift__": Row("result", _op("rshift")),
+    "neg": Row("result", _op("neg")),
+    "abs": Row("result", lambda x: x if x.dtype[0] in "ub" else scalar("abs", x)),
+    "sign": Row("result", lambda x: x if x.dtype == "bool" else scalar("sign", x)),
+    "sgn": Row("result", lambda x: x if x.dtype == "bool" else scalar("sign", x)),
+    "floor": Row("result", _kept_if_integral("floor")),
+    "ceil": Row("result", _kept_if_integral("ceil")),
+    "trunc": Row("result", _kept_if_integral("trunc")),
+    "round": Row("result", _rounded),
+    "sigmoid": Row("result", _sigmoid),
+    "square": Row("result", lambda x: scalar("mul", x, x)),
+    "deg2rad": Row("result", _scaled(math.pi / 180)),
+    "rad2deg": Row("result", _scaled(180 / math.pi)),
+    "clamp": Row("result", _clamp),
+    "clamp_min": Row("result", lambda x, low: _clamp(x, low)),
+    "clamp_max": Row("result", lambda x, high: _clamp(x, None, high)),
+    "relu": Row("result", lambda x: _clamp(x, number(0, x.dtype))),
+    "tanh_backward": Row("result", _tanh_backward),
+    "sigmoid_backward": Row("result", _sigmoid_backward),
+    **{name: Row("common", _op(name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "logical_and": Row("each", _op("land")),
+    "logical_or": Row("each", _op("lor")),
+    "logical_xor": Row("each", _op("lxor")),
+    "logical_not": Row("each", _op("lnot")),
+    "isnan": Row("each", _only_float("isnan")),
+    "isinf": Row("each", _only_float("isinf")),
+    "signbit": Row("each", _op("signbit")),
+    "where": Row("result", _where),
+    "masked_fill": Row("result", lambda x, mask, value: scalar("where", mask, value, x)),
+}
+
+
+# Complex numbers: rows on pairs (real, imaginary).
+
+Pair = tuple[Expr, Expr]
+
+
+def _c_mul(a: Pair, b: Pair) -> Pair:
+    (ar, ai), (br, bi) = a, b
+    return (
+        scalar("sub", scalar("mul", ar, br), scalar("mul", ai, bi)),
+        scalar("add", scalar("mul", ar, bi), scalar("mul", ai, br)),
+    )
+
+
+def _c_div(a: Pair, b: Pair) -> Pair:
+    """Smith's algorithm, as NumPy has it."""
+    (ar, ai), (br, bi) = a, b
+    wide = scalar("ge", scalar("abs", br), scalar("abs", bi))
+    zero, one = number(0, br.dtype), number(1, br.dtype)
+    big, small = _where(wide, br, bi), _where(wide, bi, br)
+    ratio = scalar("div", small, big)
+    scale = scalar("div", one, scalar("add", big, scalar("mul", small, ratio)))
+
+    def part(x: Expr, y: Expr, op: str) -> tuple[Expr, Expr]:
+        """(x + y*ratio, x*ratio + y) or their differences"""
+        return (
+            scalar(op, x, scalar("mul", y, ratio)),
+            scalar(op, scalar("mul", x, ratio), y),
+        )
+
+    re = _where(wide, *part(ar, ai, "add"))
+    im = _where(
+        wide,
+        scalar("sub", ai, scalar("mul", ar, ratio)),
+        scalar("sub", scalar("mul", ai, ratio), ar),
+    )
+    by_zero = scalar(
+        "and", scalar("eq", scalar("abs", br), zero), scalar("eq", scalar("abs", bi), zero)
+    )
+    return (
+        _where(by_zero, scalar("div", ar, scalar("abs", br)), scalar("mul", re, scale)),
+        _where(by_zero, scalar("div", ai, scalar("abs", br)), scalar("mul", im, scale)),
+    )
+
+
+def _c_each(name: str) -> Callable[..., Pair]:
+    return lambda *args: (
+        scalar(name, *(a[0] for a in args)),
+        scalar(name, *(a[1] for a in args)),
+    )
+
+
+COMPLEX: dict[str, Callable[..., tuple[Expr, ...]]] = {
+    "add": lambda a, b, alpha=1: _c_each("add")(a, b if alpha == 1 else _c_scale(b, alpha)),
+    "sub": lambda a, b, alpha=1: _c_each("sub")(a, b if alpha == 1 else _c_scale(b, alpha)),
+    "rsub": lambda a, b, alpha=1: _c_each("sub")(b, a if alpha == 1 else _c_scale(a, alpha)),
+    "mul": _c_mul,
+    "div": _c_div,
+    "neg": _c_each("neg"),
+    "_conj_physical": lambda a: (a[0], scalar("neg", a[1])),
+    "_conj": lambda a: (a[0], scalar("neg", a[1])),
+    "reciprocal": lambda a: _c_div((number(1, a[0].dtype), number(0, a[0].dtype)), a),
+    "abs": lambda a: (scalar("hypot", a[0], a[1]),),
+    "eq": lambda a, b: (scalar("and", scalar("eq", a[0], b[0]), scalar("eq", a[1], b[1])),),
+    "ne": lambda a, b: (scalar("or", scalar("ne", a[0], b[0]), scalar("ne", a[1], b[1])),),
+    "isnan": lambda a: (scalar("or", scalar("isnan", a[0]), scalar("isnan", a[1])),),
+    "where": lambda c, a, b: (_where(c[0], a[0], b[0]), _where(c[0], a[1], b[1])),
+}
+
+
+def _c_scale(a: Pair, factor: Any) -> Pair:
+    k = number(factor, a[0].dtype)
+    return scalar("mul", a[0], k), scalar("mul", a[1], k)

@@ -1,0 +1,188 @@
+"""A tensor graph as an executable: the passes in their order, the C, and its run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from . import build, emit, libm, memory, pool
+from .arrays import of_torch
+from .collapse import collapse, flatten
+from .contract import contract
+from .dtypes import DTYPES
+from .fuse import fuse
+from .inline import inline
+from .ir import Buffer, Call, Program
+from .order import order
+from .prelude import prelude
+from .schedule import schedule
+from .share import share
+from .translate import Tensor, Translation
+
+# Program -> Program, in this order.
+PASSES: tuple[Callable[[Program], Program], ...] = (
+    share,
+    inline,
+    order,
+    fuse,
+    contract,
+    flatten,
+    collapse,
+    schedule,
+)
+
+
+@dataclass
+class Source:
+    """A program's C text and what its run needs to know."""
+
+    program: Program
+    translation: Translation
+    layout: emit.Layout
+    text: str
+    sections: int
+
+
+def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Source:
+    """The C of a tensor graph. Unsupported, if the graph has no translation."""
+    translation = Translation(graph, attributes)
+    program = translation.program
+    for step in PASSES:
+        program = step(program)
+    offsets, size = memory.plan(program)
+    fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
+    slots = {b: k for k, b in enumerate(fixed)}
+    layout = emit.Layout(slots, offsets, len(fixed), len(fixed) + 1, size)
+    body, sections = emit.source(program, layout)
+    vector_math = libm.vector_math_available(build.compiler().kind)
+    return Source(program, translation, layout, prelude(body, vector_math) + body, sections)
+
+
+class Executable:
+    """A compiled program: called with the graph's inputs, gives its outputs.
+
+    Errors: IndexError, for an index array with a value out of bounds.
+    """
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.library = build.load(source.text)
+        self._run = ctypes.c_void_p(pool.run_address())
+        layout = source.layout
+        self._sections = [
+            getattr(self.library, f"section_{k}") for k in range(source.sections)
+        ]
+        for f in self._sections:
+            f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+            f.restype = ctypes.c_int
+        self._count = layout.flag + 1
+        self._bytes = layout.size + layout.partials
+        t = source.translation
+        used = layout.slots
+        self._inputs = [
+            (used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used
+        ]
+        self._constants = [
+            (slot, t.constants[b.position]) for b, slot in used.items() if b.kind == "constant"
+        ]
+        self._fresh = [
+            (slot, b) for b, slot in used.items() if b.kind == "output"
+        ]
+        self._calls = [s for s in source.program.steps if isinstance(s, Call)]
+
+    def __call__(self, *tensors: torch.Tensor) -> list[Any]:
+        pointers = (ctypes.c_void_p * self._count)()
+        held: dict[Buffer, torch.Tensor] = {}
+        t = self.source.translation
+        for slot, k in self._inputs:
+            pointers[slot] = tensors[k].data_ptr()
+        for slot, constant in self._constants:
+            pointers[slot] = constant.data_ptr()
+        for slot, b in self._fresh:
+            made = held[b] = self._allocate(b)
+            pointers[slot] = made.data_ptr()
+        layout = self.source.layout
+        flag = ctypes.c_int64(0)
+        pointers[layout.flag] = ctypes.addressof(flag)
+        block = None
+        if self._bytes:
+            block = torch.empty(self._bytes, dtype=torch.uint8)
+            pointers[layout.block] = block.data_ptr()
+        threads = torch.get_num_threads()
+
+        def tensor(x: Tensor) -> torch.Tensor:
+            return self._tensor(x, tensors, held, block)
+
+        for k, section in enumerate(self._sections):
+            if section(pointers, threads, self._run):
+                raise IndexError("an index is out of bounds")
+            if k < len(self._calls):
+                self._call(self._calls[k], tensor, held, pointers)
+        return [tensor(x) if isinstance(x, Tensor) else x for x in t.outputs]
+
+    def _allocate(self, b: Buffer) -> torch.Tensor:
+        """Memory of an output, flat: `_tensor` gives it its shape."""
+        return torch.empty(b.size, dtype=getattr(torch, DTYPES[b.dtype].torch))
+
+    def _tensor(
+        self, x: Tensor, inputs: Sequence[torch.Tensor], held: dict, block: torch.Tensor | None
+    ) -> torch.Tensor:
+        b = x.buffer
+        if b.kind == "input":
+            base = inputs[b.position]
+            if x.shape == tuple(base.shape) and x.strides == base.stride() and x.offset == 0:
+                return base
+        elif b.kind == "constant":
+            base = self.source.translation.constants[b.position]
+        elif b in held:
+            base = held[b]
+        else:
+            assert block is not None
+            offset = self.source.layout.offsets[b]
+            size = b.size * DTYPES[b.dtype].size
+            base = block[offset : offset + size].view(getattr(torch, DTYPES[b.dtype].torch))
+        base = _under(base, x.dtype)
+        return base.as_strided(x.shape, x.strides, base.storage_offset() + x.offset)
+
+    def _call(self, call: Call, tensor: Callable, held: dict, pointers: Any) -> None:
+        def fill(x: Any) -> Any:
+            if isinstance(x, Tensor):
+                return tensor(x)
+            if isinstance(x, (tuple, list)):
+                return type(x)(fill(v) for v in x)
+            return x
+
+        result = call.target(*fill(call.args), **{k: fill(v) for k, v in call.kwargs.items()})
+        made = call.writes if call.strides else []
+        flat = [r for r in (result if isinstance(result, (tuple, list)) else [result])
+                if isinstance(r, torch.Tensor)]  # fmt: skip
+        for b, r, strides in zip(made, flat, call.strides, strict=bool(made)):
+            if r.stride() != strides:
+                r = torch.empty_strided(r.shape, strides, dtype=r.dtype).copy_(r)
+            held[b] = r
+            if b in self.source.layout.slots:
+                pointers[self.source.layout.slots[b]] = r.data_ptr()
+
+
+def _under(base: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A buffer's memory under the dtype of a view of it."""
+    if base.dtype == dtype:
+        return base
+    if dtype.is_complex:
+        return torch.view_as_complex(base.reshape(-1, 2))
+    if base.dtype.is_complex:
+        base = torch.view_as_real(base)
+    return base if base.dtype == dtype else base.view(dtype)
+
+
+def compile_graph(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Executable:
+    """The executable of a tensor graph on the CPU."""
+    return Executable(generate(graph, attributes))
+
+
+__all__ = ["PASSES", "Executable", "compile_graph", "generate", "of_torch"]

@@ -1,0 +1,298 @@
+"""Gathers, scatters, and joins: loads and stores at computed indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from . import arrays
+from . import expr as E
+from .arrays import Array, of_torch
+from .aten import number
+from .expr import Expr
+
+
+def _wrapped(index: Expr, extent: int, dim: int) -> Expr:
+    """An element of an index array as an index: negative ones count from the end."""
+    return E.wrap(E.as_index(index), extent, dim)
+
+
+def _indexed(source: Array, indices: Sequence[Array | None], t: Any) -> tuple | None:
+    """Axes of `source[indices]`, and the index into source, by NumPy's rules for integer arrays."""
+    given = [k for k, i in enumerate(indices) if i is not None]
+    if not given or any(i is not None and i.dtype == "bool" for i in indices):
+        return None
+    common = torch.broadcast_shapes(*(indices[k].shape for k in given))  # type: ignore[union-attr]
+    together = arrays.new_axes(common)
+    adjacent = given == list(range(given[0], given[-1] + 1))
+    kept = [k for k in range(len(source.axes)) if k >= len(indices) or indices[k] is None]
+    own = {k: E.axis(source.shape[k], "s") for k in kept}
+    place: list[Expr] = []
+    for k, extent in enumerate(source.shape):
+        if k in own:
+            place.append(own[k])
+        else:
+            element = indices[k].broadcast(common).at(together)[0]  # type: ignore[union-attr]
+            place.append(_wrapped(element, extent, k))
+    before = [own[k] for k in kept if k < given[0]] if adjacent else []
+    after = [own[k] for k in kept if not adjacent or k > given[0]]
+    return (*before, *together, *after), place
+
+
+def _index_list(t: Any, args: Any) -> list[Array | None]:
+    return [None if a is None else t.array(a) for a in args]
+
+
+def _index(t: Any, node: fx.Node) -> Array | None:
+    source = t.array(node.args[0])
+    found = _indexed(source, _index_list(t, node.args[1]), t)
+    if found is None or tuple(a.extent for a in found[0]) != tuple(node.meta["val"].shape):
+        return None
+    axes, place = found
+    return Array(axes, source.at(place))
+
+
+def _select(t: Any, node: fx.Node) -> Array | None:
+    source, dim, index = t.array(node.args[0]), node.args[1], t.array(node.args[2])
+    rank = len(source.axes)
+    if rank == 0 or len(index.axes) != 1:
+        return None
+    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
+    shape = list(source.shape)
+    shape[dim] = index.shape[0]  # type: ignore[call-overload]
+
+    def place(*a: Expr) -> list[Expr]:
+        parts = list(a)
+        parts[dim] = _wrapped(index.at((a[dim],))[0], source.shape[dim], dim)  # type: ignore[call-overload]
+        return parts
+
+    return source.view(shape, place)
+
+
+def _gather(t: Any, node: fx.Node) -> Array | None:
+    source, dim, index = t.array(node.args[0]), node.args[1], t.array(node.args[2])
+    rank = len(source.axes)
+    if rank == 0:
+        return None
+    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
+
+    def place(*a: Expr) -> list[Expr]:
+        parts = list(a)
+        parts[dim] = _wrapped(index.at(a)[0], source.shape[dim], dim)  # type: ignore[call-overload]
+        return parts
+
+    return source.view(index.shape, place)
+
+
+def _scatter_to(t: Any, target: Array, axes: Any, place: Sequence[Expr], parts: Any, op: str | None) -> Array | None:
+    """target[place] = parts, or += with op="sum", over all values of `axes`. Gives target."""
+    memory = target.at(place)
+    for destination, part in zip(memory, parts, strict=True):
+        if destination.op != "load":
+            return None
+        t.add(axes, destination.value, destination.args, E.cast(part, target.dtype), op=op)
+    return target
+
+
+def _own(t: Any, node: fx.Node, in_place: bool) -> Array:
+    """What is written to: the argument itself, or a copy of it."""
+    target = t.array(node.args[0])
+    return target if in_place else t.copy(target, node.args[0].meta["val"])  # type: ignore[union-attr]
+
+
+def _index_put(t: Any, node: fx.Node) -> Array | None:
+    in_place = node.target._schema.name.endswith("_")  # type: ignore[union-attr]
+    accumulate = bool(node.args[3]) if len(node.args) > 3 else node.kwargs.get("accumulate", False)
+    target = t.array(node.args[0])
+    indices = _index_list(t, node.args[1])
+    values = t.cast(t.array(node.args[2]), node.args[0].meta["val"].dtype)  # type: ignore[union-attr]
+    masks = [k for k, i in enumerate(indices) if i is not None and i.dtype == "bool"]
+    if masks:
+        return _masked_put(t, node, target, indices, values, in_place, accumulate)
+    if _indexed(target, indices, t) is None:
+        return None
+    values = t.apart(values, target)
+    indices = [None if i is None else t.apart(i, target) for i in indices]
+    target = _own(t, node, in_place)
+    axes, place = _indexed(target, indices, t)  # type: ignore[misc]
+    parts = values.broadcast([a.extent for a in axes]).at(axes)
+    if accumulate and target.dtype == "bool":
+        return None
+    return _scatter_to(t, target, axes, place, parts, "sum" if accumulate else None)
+
+
+def _masked_put(
+    t: Any, node: fx.Node, target: Array, indices: list, values: Array, in_place: bool, add: bool
+) -> Array | None:
+    """x[mask] = one value: a choice for each element."""
+    if add or len(indices) != 1 or arrays.elements(values.shape) != 1:
+        return None
+    mask = indices[0]
+    single = values.reshape(()).parts
+    axes = target.axes
+    chosen = mask.at(axes[: len(mask.axes)])[0]
+    return Array(
+        axes,
+        tuple(E.scalar("where", chosen, s, p) for s, p in zip(single, target.parts, strict=True)),
+    )
+
+
+_SCATTERS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}
+
+
+def _scatter(t: Any, node: fx.Node) -> Array | None:
+    """scatter.src, scatter.value, scatter_add, scatter_reduce."""
+    name = node.target._schema.name  # type: ignore[union-attr]
+    in_place = name.endswith("_")
+    overload = node.target._overloadname  # type: ignore[union-attr]
+    if overload not in ("src", "value", "default", "two"):
+        return None
+    target = t.array(node.args[0])
+    dim, index = node.args[1], t.array(node.args[2])
+    rank = len(target.axes)
+    if rank == 0 or target.complex:
+        return None
+    op = "sum" if "scatter_add" in name else None
+    if overload == "two":
+        kind = node.args[4]
+        op = _SCATTERS.get(kind)  # type: ignore[arg-type]
+        if op is None or node.kwargs.get("include_self", True) is not True:
+            return None
+    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
+    value = node.args[3]
+    if op is not None and target.dtype == "bool":
+        return None
+    if isinstance(value, fx.Node):
+        source = t.apart(t.array(value), target)
+    else:
+        source = t.scalar_array(value, index.shape, node.meta["val"].dtype)
+    index = t.apart(index, target)
+    target = _own(t, node, in_place)
+    axes = index.axes
+    place: list[Expr] = list(axes)
+    place[dim] = _wrapped(index.parts[0], target.shape[dim], dim)  # type: ignore[call-overload]
+    return _scatter_to(t, target, axes, place, source.at(axes), op)
+
+
+def _index_add(t: Any, node: fx.Node) -> Array | None:
+    in_place = node.target._schema.name.endswith("_")  # type: ignore[union-attr]
+    target, dim = t.array(node.args[0]), node.args[1]
+    rank = len(target.axes)
+    if rank == 0 or node.kwargs.get("alpha", 1) != 1 or target.dtype == "bool":
+        return None
+    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
+    source = t.apart(t.array(node.args[3]), target)
+    index = t.apart(t.array(node.args[2]), target)
+    target = _own(t, node, in_place)
+    axes = source.axes
+    place: list[Expr] = list(axes)
+    place[dim] = _wrapped(index.at((axes[dim],))[0], target.shape[dim], dim)  # type: ignore[call-overload]
+    return _scatter_to(t, target, axes, place, source.parts, "sum")
+
+
+def _cat(t: Any, node: fx.Node) -> Array | None:
+    """Each piece is stored where it belongs."""
+    name = node.target._schema.name  # type: ignore[union-attr]
+    value = node.meta["val"]
+    pieces = [t.cast(t.array(x), value.dtype) for x in node.args[0]]  # type: ignore[union-attr]
+    dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    rank = len(value.shape)
+    dim = dim + rank if dim < 0 else dim
+    if name.endswith("stack"):
+        pieces = [p.unsqueeze(dim) for p in pieces]
+    else:
+        pieces = [p for p in pieces if len(p.axes) == rank]
+    whole = t.empty(value)
+    start = 0
+    for p in pieces:
+        length = p.shape[dim]
+        t.write(whole.slice(dim, start, length, 1), p)
+        start += length
+    return whole
+
+
+def _pad(t: Any, node: fx.Node) -> Array | None:
+    """constant_pad_nd: pads of the last axes first; negative ones cut."""
+    value = node.meta["val"]
+    source = t.array(node.args[0])
+    pads: Any = node.args[1]
+    fill = node.args[2] if len(node.args) > 2 else node.kwargs.get("value", 0)
+    rank = len(source.axes)
+    whole = t.empty(value)
+    t.write(whole, t.scalar_array(fill, (), value.dtype))
+    inner = whole
+    for k in range(len(pads) // 2):
+        dim = rank - 1 - k
+        before, after = pads[2 * k], pads[2 * k + 1]
+        start, cut = max(before, 0), max(-before, 0)
+        length = source.shape[dim] - cut - max(-after, 0)
+        inner = inner.slice(dim, start, length, 1)
+        source = source.slice(dim, cut, length, 1)
+    t.write(inner, source)
+    return whole
+
+
+def _triangle(lower: bool) -> Callable[[Any, fx.Node], Array | None]:
+    def rule(t: Any, node: fx.Node) -> Array | None:
+        source = t.array(node.args[0])
+        k: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("diagonal", 0)
+        row, column = source.axes[-2:]
+        test = E.scalar("le" if lower else "ge", column, E.plus(row, k))
+        zero = number(0, source.dtype)
+        return Array(source.axes, tuple(E.scalar("where", test, p, zero) for p in source.parts))
+
+    return rule
+
+
+def _select_scatter(t: Any, node: fx.Node) -> Array | None:
+    """A copy of an array with a part replaced: select_scatter, slice_scatter."""
+    name = node.target._schema.name  # type: ignore[union-attr]
+    value = node.meta["val"]
+    whole = t.copy(t.array(node.args[0]), value)
+    source = t.cast(t.array(node.args[1]), value.dtype)
+    dim: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
+    dim = dim + len(whole.axes) if dim < 0 else dim
+    extent = whole.shape[dim]
+    if "select" in name:
+        at: Any = node.args[3]
+        part = whole.select(dim, at + extent if at < 0 else at)
+    else:
+        rest = (*node.args[3:], *(None, None, 1)[len(node.args) - 3 :])
+        begin, end, step = slice(*rest).indices(extent)  # type: ignore[arg-type]
+        part = whole.slice(dim, begin, len(range(begin, end, step)), step)
+    t.write(part, source)
+    return whole
+
+
+def _eye(t: Any, node: fx.Node) -> Array | None:
+    value = node.meta["val"]
+    dtype, is_complex = of_torch(value.dtype)
+    if is_complex:
+        return None
+    axes = arrays.new_axes(value.shape)
+    return Array(axes, (E.cast(E.scalar("eq", *axes), dtype),))
+
+
+RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
+    "index": _index,
+    "_unsafe_index": _index,
+    "index_select": _select,
+    "gather": _gather,
+    "index_put": _index_put,
+    "_unsafe_index_put": _index_put,
+    "scatter": _scatter,
+    "scatter_add": _scatter,
+    "scatter_reduce": _scatter,
+    "index_add": _index_add,
+    "cat": _cat,
+    "stack": _cat,
+    "constant_pad_nd": _pad,
+    "tril": _triangle(True),
+    "triu": _triangle(False),
+    "select_scatter": _select_scatter,
+    "slice_scatter": _select_scatter,
+    "eye": _eye,
+}

@@ -1,0 +1,306 @@
+"""View operators as maps of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import fx
+
+from . import arrays
+from . import expr as E
+from .arrays import Array, of_torch
+from .dtypes import DTYPES
+
+
+def _dim(dim: int, rank: int) -> int:
+    return dim + rank if dim < 0 else dim
+
+
+def _source(t: Any, node: fx.Node) -> Array:
+    return t.array(node.args[0])
+
+
+def _shape(node: fx.Node) -> tuple[int, ...]:
+    return tuple(node.meta["val"].shape)
+
+
+def _same(t: Any, node: fx.Node) -> Array:
+    return _source(t, node)
+
+
+def _reshape(t: Any, node: fx.Node) -> Any:
+    if node.target._overloadname == "dtype":  # type: ignore[union-attr]
+        return _bits(t, node)
+    return _source(t, node).reshape(_shape(node))
+
+
+def _bits(t: Any, node: fx.Node) -> Any:
+    """The same memory under another dtype of the same width."""
+    source, value = _source(t, node), node.meta["val"]
+    dtype, is_complex = of_torch(value.dtype)
+    if source.complex or is_complex or DTYPES[dtype].size != DTYPES[source.dtype].size:
+        return None
+    if DTYPES[dtype].narrow or DTYPES[source.dtype].narrow:
+        return None
+    return source.map(lambda p: E.bitcast(p, dtype))
+
+
+def _expand(t: Any, node: fx.Node) -> Array:
+    return _source(t, node).broadcast(_shape(node))
+
+
+def _permute(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    rank = len(source.axes)
+    return source.permute([_dim(d, rank) for d in node.args[1]])  # type: ignore[union-attr]
+
+
+def _transpose(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    rank = len(source.axes)
+    order = list(range(rank))
+    if rank >= 2:
+        a, b = (_dim(d, rank) for d in node.args[1:3]) if len(node.args) > 1 else (0, 1)  # type: ignore[arg-type]
+        order[a], order[b] = b, a
+    return source.permute(order)
+
+
+def _slice(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    dim, start, end, step = (*node.args[1:], *(0, None, None, 1)[len(node.args) - 1 :])
+    extent = source.shape[dim]
+    begin, _, step = slice(start, end, step).indices(extent)
+    return source.slice(_dim(dim, len(source.axes)), begin, _shape(node)[dim], step)
+
+
+def _select(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    dim = _dim(node.args[1], len(source.axes))  # type: ignore[arg-type]
+    at = node.args[2]
+    return source.select(dim, at + source.shape[dim] if at < 0 else at)  # type: ignore[operator]
+
+
+def _unsqueeze(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    return source.unsqueeze(_dim(node.args[1], len(source.axes) + 1))  # type: ignore[arg-type]
+
+
+def _squeeze(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    rank = len(source.axes)
+    if len(node.args) == 1:
+        chosen = set(range(rank))
+    else:
+        dims = node.args[1]
+        chosen = {_dim(d, rank) for d in (dims if isinstance(dims, (list, tuple)) else (dims,))}  # type: ignore[arg-type]
+    for dim in sorted(chosen, reverse=True):
+        if rank and source.shape[dim] == 1:
+            source = source.select(dim, 0)
+    return source
+
+
+def _diagonal(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    offset, first, second = (*node.args[1:], *(0, 0, 1)[len(node.args) - 1 :])
+    offset = node.kwargs.get("offset", offset)
+    rank = len(source.axes)
+    first = _dim(node.kwargs.get("dim1", first), rank)
+    second = _dim(node.kwargs.get("dim2", second), rank)
+
+    def index(*a: E.Expr) -> list[E.Expr]:
+        rest = list(a[:-1])
+        both = {first: E.plus(a[-1], max(-offset, 0)), second: E.plus(a[-1], max(offset, 0))}
+        for dim in sorted(both):
+            rest.insert(dim, both[dim])
+        return rest
+
+    return source.view(_shape(node), index)
+
+
+def _as_strided(t: Any, node: fx.Node) -> Array | None:
+    """Only of memory that its buffer fills in C order, where a place is an index."""
+    source = _source(t, node)
+    place = arrays.element_of(source.parts[0])
+    if place is None or source.complex:
+        return None
+    buffer = place[0]
+    if buffer.strides != arrays.contiguous_strides(buffer.shape):
+        return None
+    shape, strides = _shape(node), node.args[2]
+    offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+    if offset is None:
+        lies = arrays.strided(source)
+        if lies is None:
+            return None
+        offset = lies[1]
+    axes = arrays.new_axes(shape)
+    flat: E.Expr = E.integer(offset)
+    for a, s in zip(axes, strides, strict=True):  # type: ignore[arg-type]
+        flat = E.plus(flat, E.times(a, s))
+    return Array(axes, (E.load(buffer, arrays.unravel(flat, buffer.shape)),))
+
+
+def _as_real(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    last = E.axis(2, "c")
+    places = [arrays.element_of(p) for p in source.parts]
+    if all(places) and places[0][0] is places[1][0] and places[0][1][:-1] == places[1][1][:-1]:  # type: ignore[index]
+        buffer, index = places[0]  # type: ignore[misc]
+        if (index[-1].value, places[1][1][-1].value) == (0, 1):  # type: ignore[index]
+            return Array((*source.axes, last), (E.load(buffer, (*index[:-1], last)),))
+    real = E.scalar("eq", last, E.integer(0))
+    return Array((*source.axes, last), (E.scalar("where", real, *source.parts),))
+
+
+def _as_complex(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    axes = source.axes[:-1]
+    return Array(axes, tuple(source.at((*axes, E.integer(k)))[0] for k in (0, 1)))
+
+
+def _real(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    return Array(source.axes, source.parts[:1])
+
+
+def _imag(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    return Array(source.axes, source.parts[1:])
+
+
+def _unbind(t: Any, node: fx.Node) -> tuple[Array, ...]:
+    source = _source(t, node)
+    dim = _dim(node.args[1] if len(node.args) > 1 else 0, len(source.axes))  # type: ignore[arg-type]
+    return tuple(source.select(dim, k) for k in range(source.shape[dim]))
+
+
+def _split(t: Any, node: fx.Node) -> tuple[Array, ...]:
+    source = _source(t, node)
+    dim = _dim(node.args[2] if len(node.args) > 2 else 0, len(source.axes))  # type: ignore[arg-type]
+    parts, start = [], 0
+    for piece in node.meta["val"]:
+        length = piece.shape[dim]
+        parts.append(source.slice(dim, start, length, 1))
+        start += length
+    return tuple(parts)
+
+
+def _unfold(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    dim, _size, step = node.args[1:4]
+    dim = _dim(dim, len(source.axes))  # type: ignore[arg-type]
+
+    def index(*a: E.Expr) -> list[E.Expr]:
+        parts = list(a[:-1])
+        parts[dim] = E.plus(E.times(a[dim], step), a[-1])  # type: ignore[arg-type]
+        return parts
+
+    return source.view(_shape(node), index)
+
+
+def _flip(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    rank = len(source.axes)
+    dims = {_dim(d, rank) for d in node.args[1]}  # type: ignore[union-attr]
+
+    def index(*a: E.Expr) -> list[E.Expr]:
+        return [
+            E.plus(E.times(x, -1), n - 1) if k in dims else x
+            for k, (x, n) in enumerate(zip(a, source.shape, strict=True))
+        ]
+
+    return source.view(source.shape, index)
+
+
+def _roll(t: Any, node: fx.Node) -> Array:
+    """roll(x, shifts, dims): the index wraps around once."""
+    source = _source(t, node)
+    shifts = node.args[1]
+    dims = node.args[2] if len(node.args) > 2 else []
+    shifts = shifts if isinstance(shifts, (list, tuple)) else [shifts]  # type: ignore[list-item]
+    if not dims:
+        flat = source.reshape((arrays.elements(source.shape),))
+        return _rolled(flat, {0: shifts[0]}).reshape(source.shape)
+    total: dict[int, int] = {}
+    for s, d in zip(shifts, dims, strict=True):  # type: ignore[arg-type]
+        d = _dim(d, len(source.axes))
+        total[d] = total.get(d, 0) + s
+    return _rolled(source, total)
+
+
+def _rolled(source: Array, shifts: dict[int, int]) -> Array:
+    def index(*a: E.Expr) -> list[E.Expr]:
+        parts = list(a)
+        for d, s in shifts.items():
+            n = source.shape[d]
+            s = s % n if n else 0
+            if s:
+                parts[d] = E.mod(E.plus(a[d], n - s), n)
+        return parts
+
+    return source.view(source.shape, index)
+
+
+def _repeat(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    shape = _shape(node)
+    lead = len(shape) - len(source.axes)
+
+    def index(*a: E.Expr) -> list[E.Expr]:
+        return [E.mod(x, n) if n else x for x, n in zip(a[lead:], source.shape, strict=True)]
+
+    return source.view(shape, index)
+
+
+# Views of memory. A rule gives None where it does not apply.
+RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
+    "alias": _same,
+    "detach": _same,
+    "lift": _same,
+    "lift_fresh": _same,
+    "expand": _expand,
+    "permute": _permute,
+    "transpose": _transpose,
+    "t": _transpose,
+    "slice": _slice,
+    "select": _select,
+    "unsqueeze": _unsqueeze,
+    "squeeze": _squeeze,
+    "view": _reshape,
+    "_unsafe_view": _reshape,
+    "_reshape_alias": _reshape,
+    "diagonal": _diagonal,
+    "as_strided": _as_strided,
+    "view_as_real": _as_real,
+    "view_as_complex": _as_complex,
+    "real": _real,
+    "imag": _imag,
+    "unbind": _unbind,
+    "split": _split,
+    "split_with_sizes": _split,
+    "unfold": _unfold,
+}
+
+# Rearrangements that make new memory in torch, and are maps of indices all the same.
+COPIES: dict[str, Callable[[Any, fx.Node], Any]] = {
+    "flip": _flip,
+    "roll": _roll,
+    "repeat": _repeat,
+    "_conj": lambda t, node: _conjugate(t, node),
+}
+
+
+def _conjugate(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    if not source.complex:
+        return source
+    return Array(source.axes, (source.parts[0], E.scalar("neg", source.parts[1])))
+
+
+def unknown_alias(node: fx.Node) -> bool:
+    """Whether an operator without a rule gives a view of its argument."""
+    returns = node.target._schema.returns  # type: ignore[union-attr]
+    return any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+
+
