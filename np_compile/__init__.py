@@ -1,5 +1,6 @@
 """Compile NumPy programs into fused kernels for CPU and CUDA, with gradients."""
 
+import gc
 import os
 
 # Before torch loads its OpenMP runtime: a thread that waits at a barrier sleeps after a few
@@ -8,10 +9,18 @@ import os
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
-from . import config, errors
-from .api import compile, disable, graph_break, is_compiling, wrap_numpy
-from .tools.explain import explain
-from .tools.inspect import inspect
+# A full collection walks over all objects of torch, which takes 0.1 s, to find nothing; what the
+# import makes would set one off.
+_collecting = gc.isenabled()
+gc.disable()
+try:
+    from . import config, errors
+    from .api import compile, disable, graph_break, is_compiling, wrap_numpy
+    from .tools.explain import explain
+    from .tools.inspect import inspect
+finally:
+    if _collecting:
+        gc.enable()
 
 __version__ = "0.1.0"
 

@@ -59,7 +59,7 @@ SETTINGS = (
         _level,
         "1 decisions and breaks, 2 timings, 3 NumPy calls, 4 tensor programs, 5 back-end output",
     ),
-    Setting("backend", "inductor", str, "the back end when `backend=` is not given"),
+    Setting("backend", "native", str, "the back end when `backend=` is not given"),
     Setting(
         "unroll",
         8,

@@ -17,7 +17,7 @@ from ._flags import flagsobj
 from ._index import _fitted, _value
 from ._ndarray import ndarray, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
-from ._table import TABLE, Kind, Row, add_row
+from ._table import TABLE, Deferred, Kind, Row, add_row
 from ._ufuncs import UFUNCS
 
 __all__ = ["OPERATORS", "_attributes"]
@@ -27,7 +27,7 @@ def _method(name: str | None = None, kind: Kind = Kind.ARRAY, data: tuple[str, .
     """Enter a function as the row "ndarray.<name>"."""
 
     def enter(f: Callable) -> Callable:
-        signature = inspect.signature(f)
+        signature = Deferred(lambda: inspect.signature(f))
         row_name = f"ndarray.{name or f.__name__}"
         add_row(Row(row_name, f, kind, frozenset(data), signature))
         return f
@@ -237,7 +237,11 @@ def _conjugate(self: ndarray) -> ndarray:
 
 add_row(
     Row(
-        "ndarray.conj", _conjugate, Kind.ARRAY, frozenset(("self",)), inspect.signature(_conjugate)
+        "ndarray.conj",
+        _conjugate,
+        Kind.ARRAY,
+        frozenset(("self",)),
+        Deferred(lambda: inspect.signature(_conjugate)),
     ),
     "ndarray.conjugate",
 )

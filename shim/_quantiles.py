@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,13 @@ _METHODS = (
     *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
     *("normal_unbiased", "lower", "higher", "midpoint", "nearest"),
 )
-# Whether a Python number as `q` is weak, or an array of the dtype of `a` (if of floats), or of ints
-_WEAK_Q = np.quantile([0], 0, method="weibull").dtype.kind == "f"
+
+
+@cache
+def _weak_q() -> bool:
+    """Whether a Python number as `q` is weak, or an array of the dtype of `a` (if of floats), or
+    of ints: as the NumPy at hand has it."""
+    return np.quantile([0], 0, method="weibull").dtype.kind == "f"
 
 
 def _sorted_last(a: torch.Tensor, axis: Any) -> tuple[torch.Tensor, tuple[int, ...]]:
@@ -185,7 +191,7 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
         raise TypeError("a must be an array of real numbers")
     weak = isinstance(q, Weak) or (isinstance(q, NUMBERS) and not isinstance(q, bool))
     q = operand_tensor(q, a.device)
-    if weak and not _WEAK_Q:
+    if weak and not _weak_q():
         weak, q = False, cast(q, a.dtype) if inexact(a) else q
     if scale != 1:
         q = call("divide", q, scale)

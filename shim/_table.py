@@ -8,7 +8,8 @@ np_compile are all made from this table; there is no second list of names.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,32 @@ class Kind(enum.Enum):
     DATA = "data"  # result's shape or Python value depends on the data: runs eagerly
     LIBRARY = "library"  # a library call that may raise on the data (linalg): runs eagerly
     IMPURE = "impure"  # draws random numbers or touches files: never recorded
+
+
+class Deferred(inspect.Signature):
+    """A signature that is worked out when somebody looks at it: there are hundreds of rows.
+
+    make: gives the signature.
+    """
+
+    __slots__ = ("_found", "_make")
+
+    def __init__(self, make: Callable[[], inspect.Signature]):
+        self._make = make
+        self._found: inspect.Signature | None = None
+        self._return_annotation = self.empty
+
+    def _made(self) -> inspect.Signature:
+        if self._found is None:
+            self._found = self._make()
+        return self._found
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:  # type: ignore[override]
+        return self._made().parameters
+
+    def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
+        return self._made().replace(**changes)
 
 
 @dataclass(frozen=True, slots=True)

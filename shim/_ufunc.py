@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -468,6 +469,7 @@ def _power_of_number(run: Callable, dtype: torch.dtype) -> Callable:
     return power
 
 
+@cache
 def _call_signature(nin: int, nout: int) -> inspect.Signature:
     p = inspect.Parameter
     names = ("x",) if nin == 1 else ("x1", "x2")

@@ -6,6 +6,7 @@ The calls are written out for one and two operands, so that the frequent one is 
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from . import _accumulate
 from ._index_plan import readable
 from ._ndarray import ndarray
-from ._table import Kind, Row, add_row
+from ._table import Deferred, Kind, Row, add_row
 from ._ufunc import _OPTIONS, _laid_out, ufunc
 from ._ufunc_table import ROWS
 
@@ -141,7 +142,7 @@ def _enter() -> None:
                 bound,
                 kind,
                 _METHOD_DATA[method],
-                inspect.signature(bound),
+                Deferred(partial(inspect.signature, bound)),
             )
             add_row(row, *(f"{n}.{method}" for n in aliases))
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.lowering.meta import Shapes
 
 from .frames import user_line
 from .tape import INT, Break, Decoder, Node, Same, Segment, Slot, Value
@@ -64,6 +65,7 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
             torch.inference_mode(False),
             torch.device("meta"),
             torch.no_grad(),
+            Shapes(),
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")

@@ -140,9 +140,7 @@ def of_buffer(buffer: Buffer, complex: bool = False) -> Array:
         axes = new_axes(buffer.shape)
         return Array(axes, (E.load(buffer, axes),))
     axes = new_axes(buffer.shape[:-1])
-    return Array(
-        axes, tuple(E.load(buffer, (*axes, E.integer(k))) for k in (0, 1))
-    )
+    return Array(axes, tuple(E.load(buffer, (*axes, E.integer(k))) for k in (0, 1)))
 
 
 def constant(shape: Sequence[int], *values: Expr) -> Array:
@@ -174,7 +172,10 @@ def strided(array: Array) -> tuple[Buffer, int, tuple[int, ...]] | None:
         if other is None or other[0] is not buffer:
             return None
         pairs = list(zip(index, other[1], strict=True))
-        if any(a is not b for a, b in pairs[:-1]) or (pairs[-1][0].value, pairs[-1][1].value) != (0, 1):
+        if any(a is not b for a, b in pairs[:-1]) or (pairs[-1][0].value, pairs[-1][1].value) != (
+            0,
+            1,
+        ):
             return None
     return buffer, offset, tuple(atoms.get(a, 0) for a in array.axes)
 

@@ -121,9 +121,7 @@ def _tanh_backward(grad: Expr, out: Expr) -> Expr:
 
 
 def _sigmoid_backward(grad: Expr, out: Expr) -> Expr:
-    return scalar(
-        "mul", grad, scalar("mul", scalar("sub", number(1, out.dtype), out), out)
-    )
+    return scalar("mul", grad, scalar("mul", scalar("sub", number(1, out.dtype), out), out))
 
 
 def _where(condition: Expr, yes: Expr, no: Expr) -> Expr:

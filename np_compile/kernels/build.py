@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from np_compile.errors import BackendError
 
-from . import cache
+from . import cache, libm
 
 if TYPE_CHECKING:
     import subprocess
@@ -46,7 +46,6 @@ _FLAGS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("-shared", _ALL, ""),
     ("-w", _ALL, ""),
 )
-_LIBRARIES = ("-pthread", "-lm")  # after the source, as linkers want them
 
 
 class NoCompiler(BackendError):
@@ -199,8 +198,20 @@ def key(source: str, compiler: Compiler) -> str:
     """
     import hashlib
 
-    parts = (_FORMAT, compiler.argv, compiler.identity, _FLAGS, _LIBRARIES, processor())
+    parts = (
+        _FORMAT,
+        compiler.argv,
+        compiler.identity,
+        _FLAGS,
+        libm.vector_math_available(),
+        processor(),
+    )
     return hashlib.sha256(f"{parts!r}\0{source}".encode()).hexdigest()
+
+
+def _libraries(kind: str) -> tuple[str, ...]:
+    """What a program is linked with, after the source, as linkers want it."""
+    return ("-pthread", *libm.libraries(libm.vector_math_available(kind)))
 
 
 _loaded: dict[str, ctypes.CDLL] = {}
@@ -251,7 +262,7 @@ class Build:
             "-o",
             self._output,
             self._text,
-            *_LIBRARIES,
+            *_libraries(self._compiler.kind),
         ]
         try:
             self._process = subprocess.Popen(

@@ -107,5 +107,3 @@ def _joined(x: Expr, a: Expr, b: Expr, one: Expr, memo: dict[Expr, Expr]) -> Exp
         made = E.rebuild(x, tuple(_joined(y, a, b, one, memo) for y in x.args))
     memo[x] = made
     return made
-
-

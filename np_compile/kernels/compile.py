@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,13 @@ import torch
 from torch import fx
 
 from . import build, emit, libm, memory, pool
-from .arrays import of_torch
 from .collapse import collapse, flatten
 from .contract import contract
 from .dtypes import DTYPES
 from .fuse import fuse
+from .guard import guard
 from .inline import inline
-from .ir import Buffer, Call, Program
+from .ir import Buffer, Call, Fence, Program
 from .order import order
 from .prelude import prelude
 from .schedule import schedule
@@ -28,6 +29,7 @@ from .translate import Tensor, Translation
 PASSES: tuple[Callable[[Program], Program], ...] = (
     share,
     inline,
+    guard,
     order,
     fuse,
     contract,
@@ -69,14 +71,13 @@ class Executable:
     Errors: IndexError, for an index array with a value out of bounds.
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, eager: Callable[..., Any]):
         self.source = source
+        self._eager = eager
         self.library = build.load(source.text)
         self._run = ctypes.c_void_p(pool.run_address())
         layout = source.layout
-        self._sections = [
-            getattr(self.library, f"section_{k}") for k in range(source.sections)
-        ]
+        self._sections = [getattr(self.library, f"section_{k}") for k in range(source.sections)]
         for f in self._sections:
             f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
             f.restype = ctypes.c_int
@@ -84,16 +85,13 @@ class Executable:
         self._bytes = layout.size + layout.partials
         t = source.translation
         used = layout.slots
-        self._inputs = [
-            (used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used
-        ]
+        self._inputs = [(used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used]
         self._constants = [
             (slot, t.constants[b.position]) for b, slot in used.items() if b.kind == "constant"
         ]
-        self._fresh = [
-            (slot, b) for b, slot in used.items() if b.kind == "output"
-        ]
-        self._calls = [s for s in source.program.steps if isinstance(s, Call)]
+        self._between = [s for s in source.program.steps if isinstance(s, (Call, Fence))]
+        made = {b for s in self._between if isinstance(s, Call) for b in s.writes}
+        self._fresh = [(slot, b) for b, slot in used.items() if b.kind == "output" and b not in made]
 
     def __call__(self, *tensors: torch.Tensor) -> list[Any]:
         pointers = (ctypes.c_void_p * self._count)()
@@ -120,10 +118,43 @@ class Executable:
 
         for k, section in enumerate(self._sections):
             if section(pointers, threads, self._run):
-                raise IndexError("an index is out of bounds")
-            if k < len(self._calls):
-                self._call(self._calls[k], tensor, held, pointers)
+                raise self._out_of_bounds(tensors)
+            step = self._between[k] if k < len(self._between) else None
+            if isinstance(step, Call):
+                self._call(step, tensor, held, pointers)
         return [tensor(x) if isinstance(x, Tensor) else x for x in t.outputs]
+
+    def _out_of_bounds(self, tensors: Sequence[torch.Tensor]) -> IndexError:
+        """The error of an index out of bounds, in NumPy's words."""
+        try:
+            self._eager(*(t.clone() for t in tensors))
+        except (IndexError, RuntimeError) as e:
+            return IndexError(str(e).splitlines()[0].replace(" dimension ", " axis "))
+        return IndexError("an index is out of bounds")
+
+    @property
+    def notes(self) -> list[str]:
+        """Decisions that a user may want to know: what was not fused, what torch runs, and why."""
+        program = self.source.program
+        calls = [
+            f"torch runs {s.name}: {s.why}" + (f"\n  at {s.line}" if s.line else "")
+            for s in self._between
+            if isinstance(s, Call)
+        ]
+        return [*dict.fromkeys(program.notes), *calls]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory beside arguments and results that a run of the kernels takes."""
+        return self._bytes
+
+    def __str__(self) -> str:
+        """The loops, the decisions, the memory, and the C."""
+        notes = "".join(f"/* {note} */\n" for note in self.notes)
+        return (
+            f"/* loops\n{self.source.program}\n*/\n{notes}"
+            f"/* scratch memory: {self.scratch_bytes} bytes */\n{self.source.text}\n"
+        )
 
     def _allocate(self, b: Buffer) -> torch.Tensor:
         """Memory of an output, flat: `_tensor` gives it its shape."""
@@ -180,9 +211,24 @@ def _under(base: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return base if base.dtype == dtype else base.view(dtype)
 
 
-def compile_graph(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Executable:
+Listener = Callable[["Executable"], None]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Within the block, `listener` is told of every program that is compiled."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def compile_graph(module: fx.GraphModule) -> Executable:
     """The executable of a tensor graph on the CPU."""
-    return Executable(generate(graph, attributes))
-
-
-__all__ = ["PASSES", "Executable", "compile_graph", "generate", "of_torch"]
+    source = generate(module.graph, lambda name: getattr(module, name))
+    made = Executable(source, lambda *tensors: module.forward(*tensors))
+    for listener in _listeners:
+        listener(made)
+    return made

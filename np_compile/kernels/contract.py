@@ -39,6 +39,8 @@ def _shrink(b: Buffer, nest: Loop) -> None:
     uses = list(_uses(b, nest, ()))
     around = set.intersection(*(set(axes) for axes, _, _ in uses))
     reduced = {a for _, s, _ in uses if s.target is b for a in s.over}
+    if not around - reduced:
+        return  # it is handed on outside of all loops
     dropped = []
     for d in range(len(b.shape)):
         indices = {index[d] for _, _, index in uses}

@@ -30,12 +30,16 @@ def _apart(x: Expr, y: Expr) -> bool:
 def reads_elsewhere(statement: Statement) -> bool:
     """Whether a statement reads elements of its target that another iteration of it writes."""
     return any(
-        x.value is statement.target and x.args != statement.index and not disjoint(x.args, statement.index)
+        x.value is statement.target
+        and x.args != statement.index
+        and not disjoint(x.args, statement.index)
         for x in statement.reads()
     )
 
 
-def same_iteration(a: Index, b: Index, axis: Expr, renamed: Expr, known: Mapping[Expr, Expr]) -> bool:
+def same_iteration(
+    a: Index, b: Index, axis: Expr, renamed: Expr, known: Mapping[Expr, Expr]
+) -> bool:
     """Whether equal elements at `a` and `b` mean equal values of `axis` (in a) and `renamed` (in b).
 
     known: axes of b that are known to be axes of a.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from . import expr as E
 from .dtypes import DTYPES
 from .expr import Expr
-from .ir import Buffer, Call, Loop, Program, Statement, statements
+from .ir import Buffer, Call, Fence, Loop, Program, Statement, statements
 from .scalars import c_cast, c_constant, c_expression, c_load, c_store
 from .schedule import lanes
 
@@ -67,18 +67,27 @@ class Nest:
         self._checks = False
         self._accumulators: dict[Statement, _Accumulator] = {}
         self._declared: set[Buffer] = set()
+        self._axes: dict[Expr, str] = {}
 
     # Names and lines
 
+    def axis(self, x: Expr) -> str:
+        """The C variable of a loop: the same in every process, so that the disk cache finds it."""
+        if x not in self._axes:
+            self._axes[x] = f"{x.value[0][0]}{len(self._axes)}"
+        return self._axes[x]
+
     def fresh(self, hint: str = "v") -> str:
         self._counter += 1
-        return f"{hint}{self._counter}"
+        return f"{hint}_{self._counter}"
 
     def line(self, text: str, scope: Scope | None = None) -> None:
         scope = self._scopes[-1] if scope is None else scope
         scope.lines.append("    " * scope.depth + text)
 
-    def open(self, head: str, axes: frozenset[Expr], written: frozenset[Buffer], lane: str = "") -> None:
+    def open(
+        self, head: str, axes: frozenset[Expr], written: frozenset[Buffer], lane: str = ""
+    ) -> None:
         top = self._scopes[-1]
         self._scopes.append(
             Scope(top.axes | axes, [], top.depth + 1, written=written, lane=lane or top.lane)
@@ -119,7 +128,7 @@ class Nest:
         if x.op == "const":
             return c_constant(x.value, x.dtype)
         if x.op == "axis":
-            return x.value[0]
+            return self.axis(x)
         scope = self._scope_of(x)
         for s in reversed(self._scopes):
             found = s.names.get(x)
@@ -394,12 +403,14 @@ class Writer(Nest):
 
     def loop(self, loop: Loop, lo: str, hi: str, chunk: bool = False) -> None:
         started = self.start(loop, chunk)
-        v = loop.axis.value[0]
+        v = self.axis(loop.axis)
         if "simd" in loop.marks:
             self.vector(loop, lo, hi)
         else:
             self.open(
-                f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)", frozenset((loop.axis,)), written_in(loop)
+                f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)",
+                frozenset((loop.axis,)),
+                written_in(loop),
             )
             self.inside(loop)
             self.close()
@@ -512,7 +523,7 @@ class Writer(Nest):
 
     def vector(self, loop: Loop, lo: str, hi: str) -> None:
         """A loop without loops inside, as vectors."""
-        v = loop.axis.value[0]
+        v = self.axis(loop.axis)
         axes = frozenset((loop.axis,))
         written = written_in(loop)
         reducing = [s for s in loop.body if isinstance(s, Statement) and s in self._accumulators]
@@ -559,7 +570,7 @@ class Writer(Nest):
             self.close()
 
     def _lanes(self, loop: Loop, whole: str, hi: str, width: int) -> None:
-        v, lane = loop.axis.value[0], self.fresh("l")
+        v, lane = self.axis(loop.axis), self.fresh("l")
         written = written_in(loop)
         self.open(f"for (; {whole} + {width} <= {hi}; {whole} += {width})", frozenset(), written)
         self.open(
@@ -581,8 +592,8 @@ class Writer(Nest):
         mine = [s for s in statements(loop) if s.over and _outermost(s) is loop.axis]
         for s in mine:
             self.accumulate(s, width)
-        v = loop.axis.value[0]
-        base = self.fresh(f"{v}_")
+        v = self.axis(loop.axis)
+        base = self.fresh(v)
         extent = loop.axis.extent
         self.line(f"for (i64 {base} = {lo}; {base} < {hi}; {base} += {width}) {{")
         if extent % width:
@@ -604,10 +615,9 @@ class Writer(Nest):
         self._scopes.append(scope)
         held = dict(self._arrays)
         self._arrays_width = width
-        for s in statements(loop):
-            if s.target.kind in ("register", "local"):
-                self._arrays[s.target] = True
-        for b in {s.target for s in statements(loop) if s.target.kind in ("register", "local")}:
+        made = {s.target for s in statements(loop) if s.target.kind in ("register", "local")}
+        for b in sorted(made - self._declared, key=lambda b: b.name):
+            self._arrays[b] = True
             self.variables(b, width)
         self._strip_body(loop.body, _Strip(loop.axis, base, count, width, written))
         self._arrays = held
@@ -628,7 +638,7 @@ class Writer(Nest):
             mine = [s for s in statements(step) if s.over and _outermost(s) is step.axis]
             for s in mine:
                 self.accumulate(s, strip.width)
-            v = step.axis.value[0]
+            v = self.axis(step.axis)
             self.open(
                 f"for (i64 {v} = 0; {v} < {step.axis.extent}L; {v}++)",
                 frozenset((step.axis,)), written_in(step),
@@ -655,7 +665,7 @@ class Writer(Nest):
             f"#pragma omp simd\n{'    ' * self._scopes[-1].depth}for (int {lane} = 0; {lane} < {strip.count}; {lane}++)",
             frozenset((strip.axis,)), strip.written, lane,
         )  # fmt: skip
-        self.line(f"const i64 {strip.axis.value[0]} = {strip.base} + {lane};")
+        self.line(f"const i64 {self.axis(strip.axis)} = {strip.base} + {lane};")
         fill()
         self.close()
 
@@ -723,7 +733,7 @@ def source(program: Program, layout: Layout) -> tuple[str, int]:
     sections: list[list[str]] = [[]]
     number = 0
     for step in program.steps:
-        if isinstance(step, Call):
+        if isinstance(step, (Call, Fence)):
             sections.append([])
             continue
         name = f"kernel_{number}"
@@ -773,7 +783,9 @@ def _combined(writer: Writer, s: Statement, dtype: str, offset: int, chunks: int
         lines.append(f"    const i64 *place = (const i64 *){block}{second}L);")
         lines.append("    i64 best = place[0];")
         better = _better(str(s.op), dtype, "part[c]", "all")
-        lines.append(f"    for (i64 c = 1; c < {chunks}; c++) if ({better}) all = part[c], best = place[c];")
+        lines.append(
+            f"    for (i64 c = 1; c < {chunks}; c++) if ({better}) all = part[c], best = place[c];"
+        )
         lines.append(f"    {s.target.name}[{at}] = best;")
     else:
         step = combine(str(s.op), dtype, "all", "part[c]")

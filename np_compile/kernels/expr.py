@@ -43,14 +43,17 @@ class Expr:
     wrap    (extent, dim)               an integer from data as an index: checked against the
                                         extent; negative ones count from the end
     other   a row of scalars.OPS
+
+    number: in the order of creation.
     """
 
-    __slots__ = ("__weakref__", "_atoms", "_range", "args", "dtype", "op", "value")
+    __slots__ = ("__weakref__", "_atoms", "_range", "args", "dtype", "number", "op", "value")
 
     op: str
     args: tuple[Expr, ...]
     dtype: str
     value: Any
+    number: int
 
     def __repr__(self) -> str:
         return show(self)
@@ -69,6 +72,7 @@ def make(op: str, args: tuple[Expr, ...], dtype: str, value: Any = None) -> Expr
         found = Expr()
         found.op, found.args, found.dtype, found.value = op, args, dtype, value
         found._range = found._atoms = None
+        found.number = next(_numbers)
         _interned[key] = found
     return found
 
@@ -200,7 +204,7 @@ def affine(constant: int, atoms: Mapping[Expr, int]) -> Expr:
         return integer(constant)
     if constant == 0 and len(items) == 1 and items[0][1] == 1:
         return items[0][0]
-    items.sort(key=lambda item: id(item[0]))
+    items.sort(key=lambda item: item[0].number)  # the same text in every process
     return make("affine", tuple(a for a, _ in items), "i64", (constant, *(c for _, c in items)))
 
 
@@ -262,7 +266,7 @@ def mod(a: Expr, d: int) -> Expr:
     if d == 1:
         return integer(0)
     _, rest = _divide(a, d)
-    k, atoms = terms(rest)
+    _, atoms = terms(rest)
     if any(x.op == "imod" and c * x.value % d == 0 for x, c in atoms.items()):
         # (y % m)*c -> y*c, where d divides m*c
         for x, c in atoms.items():
@@ -419,7 +423,7 @@ def substitute(x: Expr, mapping: Mapping[Expr, Expr], memo: dict[Expr, Expr] | N
 
 # Text
 
-_INFIX = {
+INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^",
 }  # fmt: skip
@@ -450,10 +454,10 @@ def show(x: Expr) -> str:
         return f"{x.value.name}[{', '.join(inner)}]"
     if x.op in ("cast", "bitcast"):
         return f"{'bits_' if x.op == 'bitcast' else ''}{x.dtype}({inner[0]})"
-    if x.op in _INFIX:
-        return f"({inner[0]} {_INFIX[x.op]} {inner[1]})"
+    if x.op in INFIX and not (x.dtype == "i64" and x.op in ("add", "sub", "mul")):
+        return f"({inner[0]} {INFIX[x.op]} {inner[1]})"
     if x.op == "wrap":
-        return f"wrap({inner[0]}, {x.value[0]})"
+        return f"wrap({inner[0]}, {x.value[0]}, {x.value[1]})"
     if x.op == "idiv":
         return f"({inner[0]} // {x.value})"
     if x.op == "imod":

@@ -74,7 +74,7 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
         running = [t for t in (*inside, s) if t.scan and {loop.axis, partner} & set(t.over)]
         if any(t.op is not None and not t.scan for t in (*inside, s)) or not running:
             return "a running reduction"
-    if partner in s.over and not s.scan and any(a not in s.over for a in left):
+    if partner in s.over and any(a not in s.over for a in left):
         return "it reduces along this loop, and keeps axes further in"
     if not _agree(loop.axis, partner, inside, s):
         return "it walks memory along another axis"

@@ -87,7 +87,9 @@ def _gather(t: Any, node: fx.Node) -> Array | None:
     return source.view(index.shape, place)
 
 
-def _scatter_to(t: Any, target: Array, axes: Any, place: Sequence[Expr], parts: Any, op: str | None) -> Array | None:
+def _scatter_to(
+    t: Any, target: Array, axes: Any, place: Sequence[Expr], parts: Any, op: str | None
+) -> Array | None:
     """target[place] = parts, or += with op="sum", over all values of `axes`. Gives target."""
     memory = target.at(place)
     for destination, part in zip(memory, parts, strict=True):

@@ -94,9 +94,7 @@ def inline(program: Program) -> Program:
         length = len(E.walk(s.value))
         if budget[0] + length > _LONGEST:
             return None
-        mapping = {
-            a: i for a, i in zip(s.index, x.args, strict=True) if a.op == "axis"
-        }
+        mapping = {a: i for a, i in zip(s.index, x.args, strict=True) if a.op == "axis"}
         value = E.substitute(s.value, mapping)
         if not safe(p, s, q, user, value):
             return None
@@ -109,15 +107,15 @@ def inline(program: Program) -> Program:
         memo: dict[Expr, Expr] = {}
         budget = [len(E.walk(step.value))]
 
-        def change(x: Expr, q: int = q, step: Statement = step, budget: list = budget) -> Expr | None:
+        def change(
+            x: Expr, q: int = q, step: Statement = step, budget: list = budget
+        ) -> Expr | None:
             return replacement(x, q, step, budget)
 
         value = E.transform(step.value, change, memo)
         index = tuple(E.transform(i, change, memo) for i in step.index)
         if value is not step.value or index != step.index:
-            origins = {
-                x.value for x in step.reads() if x in memo and memo[x] is not x
-            }
+            origins = {x.value for x in step.reads() if x in memo and memo[x] is not x}
             more = tuple(
                 c for b in origins for _, s in definitions.get(b, ()) if isinstance(s, Statement)
                 for c in s.calls
@@ -140,9 +138,7 @@ def prune(program: Program) -> Program:
             wanted |= reads
     program.steps = kept[::-1]
     used = {b for s in program.steps for part in accesses(s) for b in part}
-    program.buffers = [
-        b for b in program.buffers if b in used or b.kind in ("input", "output")
-    ]
+    program.buffers = [b for b in program.buffers if b in used or b.kind in ("input", "output")]
     return program
 
 

@@ -1,24 +1,38 @@
 """The loop IR: a program is a list of buffers and a list of steps.
 
     program   = buffer* step*
-    buffer    = NAME ":" DTYPE "[" extents "]" "strides" "[" ints "]" KIND
-    step      = loop | statement | call
-    loop      = "for" AXIS "<" INT mark* ":" step+            (indented)
+    buffer    = NAME ":" DTYPE "[" INTs "]" "strides" "[" INTs "]" KIND INT?
+    step      = loop | ["all" extents ":"] statement | call | "fence"
+    loop      = "for" extent mark* ":" step+                  (indented by two more)
+    extent    = AXIS "<" INT
+    mark      = "parallel" INT | "simd" | "strip"             INT: iterations of a chunk
     statement = element "=" expr                              store
-              | element ["running"] REDUCTION "=" expr ["over" AXIS+]
+              | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
+                ... ["along" AXIS]                            of each: the axis of its vectors
     element   = NAME "[" exprs "]"
-    call      = NAMES "=" "call" OPERATOR "(" ... ")"         a torch operator
-    expr      = INT | NUMBER ":" DTYPE | AXIS | element | OP "(" exprs ")" | expr INFIX expr
+    call      = NAMES "=" "call" OPERATOR "(" NAMES ")"       a torch operator
+    expr      = INT | NUMBER ":" DTYPE | AXIS | element | OP "(" exprs ")"
+              | DTYPE "(" expr ")" | "bits_" DTYPE "(" expr ")"            casts
+              | "(" expr INFIX expr ")"                       INFIX: + - * / < <= > >= == != & | ^
+              | "wrap" "(" expr "," INT "," INT ")"           extent, number of the axis
+              | "(" expr "//" INT ")" | "(" expr "%" INT ")" | INT "*" expr
+              | "(" expr ("+" expr)+ ")"                      sums of indices
     DTYPE     = bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
-    KIND      = "input" INT | "output" INT | "constant" INT | "temporary" | "local" | "register"
+    KIND      = input | output | constant | temporary | local | register
     REDUCTION = sum prod min max any all argmin argmax
-    mark      = "parallel" | "simd" | "strip"
+
+An INT is an index or data of dtype i64. Of i64, `+` and `INT *` are sums of indices; data are added
+by add(a, b) and multiplied by mul(a, b), which wrap around. "along" is printed where it is not the
+last axis. What `text` prints, `parse` reads, but for calls; the user's lines and the notes are not
+printed.
 
 Meaning. Steps run in order; a loop runs its body for each value of its axis. A statement outside of
 loops, as the translation makes it, brings its own axes: it runs for all their values, and reads
 all that it reads before it writes. Once placed in loops (`fuse`), its axes are those of the loops.
 A reduction sets its element to the identity before the outermost of its `over` loops is entered and
-holds the result when that loop has ended. A running reduction (`scan`) stores the value so far in each step.
+holds the result when that loop has ended. A running reduction (`scan`) stores the value so far in
+each step. argmin and argmax give the least rank of the extreme values; NaN is more extreme than any
+number. A reduction without `over` combines the element with the value.
 
 Memory is that of NumPy: an element of a buffer lies at the sum of index times stride, and two names
 never mean the same memory: views are indices.
@@ -31,6 +45,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .expr import Expr, axes_of, bounds, show, walk
+
+# Reduction -> the operation that combines two values; of argmin and argmax, ranks.
+COMBINE = {
+    "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
+}  # fmt: skip
+PAIRED = ("argmin", "argmax")
+MARKS = ("parallel", "simd", "strip")
+KINDS = ("input", "output", "constant", "temporary", "local", "register")
 
 
 class Malformed(Exception):
@@ -92,14 +114,17 @@ class Statement:
 
     def __str__(self) -> str:
         op = f"{'running ' if self.scan else ''}{self.op}" if self.op else ""
-        over = f" over {' '.join(show(a) for a in self.over)}" if self.over else ""
-        return f"{self.element()} {op}= {show(self.value)}{over}"
+        tail = f" over {' '.join(show(a) for a in self.over)}" if self.over else ""
+        tail += f" rank {show(self.rank)}" if self.rank is not None else ""
+        if self.vector is not None and self.vector not in self.axes[-1:]:
+            tail += f" along {show(self.vector)}"
+        return f"{self.element()} {op}= {show(self.value)}{tail}"
 
 
 @dataclass(eq=False)
 class Loop:
-    """`for axis < extent`, with a body in order. marks: "parallel" (in chunks of `grain` iterations),
-    "simd", "strip"."""
+    """`for axis < extent`, with a body in order. marks: "parallel" (in chunks of `grain`
+    iterations), "simd", "strip"."""
 
     axis: Expr
     body: list[Loop | Statement] = field(default_factory=list)
@@ -131,18 +156,29 @@ class Call:
 
 
 @dataclass(eq=False)
+class Fence:
+    """A point that is passed only if no index so far was out of bounds."""
+
+    def __str__(self) -> str:
+        return "fence"
+
+
+Step = Loop | Statement | Call | Fence
+
+
+@dataclass(eq=False)
 class Program:
     """Buffers, steps, and the reasons of decisions that a user may ask for."""
 
     buffers: list[Buffer]
-    steps: list[Loop | Statement | Call]
+    steps: list[Step]
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return text(self)
 
 
-def statements(step: Loop | Statement | Call) -> Iterator[Statement]:
+def statements(step: Step) -> Iterator[Statement]:
     """The statements of a step, in order."""
     if isinstance(step, Statement):
         yield step
@@ -151,7 +187,7 @@ def statements(step: Loop | Statement | Call) -> Iterator[Statement]:
             yield from statements(inner)
 
 
-def accesses(step: Loop | Statement | Call) -> tuple[set[Buffer], set[Buffer]]:
+def accesses(step: Step) -> tuple[set[Buffer], set[Buffer]]:
     """The buffers that a step reads, and those that it writes."""
     if isinstance(step, Call):
         return set(step.reads), set(step.writes)
@@ -176,10 +212,12 @@ def text(program: Program) -> str:
     return "\n".join(lines)
 
 
-def _lines(step: Loop | Statement | Call, depth: int) -> list[str]:
+def _lines(step: Step, depth: int) -> list[str]:
     pad = "  " * depth
     if isinstance(step, Loop):
-        marks = "".join(f" {m}" for m in sorted(step.marks))
+        marks = "".join(
+            f" {m} {step.grain}" if m == "parallel" else f" {m}" for m in sorted(step.marks)
+        )
         lines = [f"{pad}for {show(step.axis)} < {step.axis.extent}{marks}:"]
         for inner in step.body:
             lines += _lines(inner, depth + 1)
@@ -192,57 +230,98 @@ def _lines(step: Loop | Statement | Call, depth: int) -> list[str]:
 
 def check(program: Program) -> None:
     """Malformed, if a rule of the IR is broken: the place and the rule."""
-    known = set(program.buffers)
-    written = {b for b in program.buffers if b.kind in ("input", "constant")}
+    _Checker(program).run()
 
-    def fail(s: Any, rule: str) -> None:
+
+class _Checker:
+    """The rules, and what has been written so far."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.known = set(program.buffers)
+        self.written = {b for b in program.buffers if b.kind in ("input", "constant")}
+
+    def run(self) -> None:
+        names = [b.name for b in self.program.buffers]
+        for b in self.program.buffers:
+            if names.count(b.name) > 1:
+                self.fail(b.name, "two buffers have that name")
+            if len(b.shape) != len(b.strides):
+                self.fail(b.name, f"it has {len(b.shape)} axes and {len(b.strides)} strides")
+        for step in self.program.steps:
+            self.step(step, ())
+
+    def fail(self, s: Any, rule: str) -> None:
         line = getattr(s, "line", "")
         raise Malformed(f"{s}\n  {rule}" + (f"\n  made by {line}" if line else ""))
 
-    def element(s: Statement, b: Buffer, index: tuple[Expr, ...]) -> None:
-        if b not in known:
-            fail(s, f"{b.name} is no buffer of the program")
-        if len(index) != len(b.shape):
-            fail(s, f"{b.name} has {len(b.shape)} axes, the index {len(index)}")
-        for i, extent in zip(index, b.shape, strict=True):
-            if i.dtype != "i64":
-                fail(s, f"an index of dtype {i.dtype}")
-            lo, hi = bounds(i)
-            if lo > -(1 << 61) and hi < (1 << 61) and (lo < 0 or hi >= extent):
-                fail(s, f"{show(i)} runs over {lo}..{hi}, beyond extent {extent} of {b.name}")
-
-    def visit(step: Loop | Statement | Call, around: tuple[Expr, ...]) -> None:
-        if isinstance(step, Call):
+    def step(self, step: Step, around: tuple[Expr, ...]) -> None:
+        if isinstance(step, Statement):
+            self.statement(step, around)
+        elif isinstance(step, Loop):
+            self.loop(step, around)
+        elif isinstance(step, Call):
             for b in step.reads:
-                if b not in written:
-                    fail(step, f"{b.name} is read and was never written")
-            written.update(step.writes)
-            return
-        if isinstance(step, Loop):
-            if step.axis in around:
-                fail(step, f"the axis {show(step.axis)} is looped over twice")
-            for inner in step.body:
-                visit(inner, (*around, step.axis))
-            return
-        s = step
-        scope = {*around, *s.axes}
-        if around and set(s.axes) - set(around):
-            fail(s, "an axis of the statement is not among the loops around it")
-        element(s, s.target, s.index)
+                if b not in self.written:
+                    self.fail(step, f"{b.name} is read and was never written")
+            self.written.update(step.writes)
+
+    def loop(self, loop: Loop, around: tuple[Expr, ...]) -> None:
+        head = f"for {show(loop.axis)} < {loop.axis.extent}"
+        if loop.axis in around:
+            self.fail(head, f"the axis {show(loop.axis)} is looped over twice")
+        if loop.marks - set(MARKS):
+            self.fail(head, f"no mark is called {min(loop.marks - set(MARKS))}")
+        if "parallel" in loop.marks and loop.grain < 1:
+            self.fail(head, "a parallel loop has chunks of at least one iteration")
+        for inner in loop.body:
+            self.step(inner, (*around, loop.axis))
+
+    def statement(self, s: Statement, around: tuple[Expr, ...]) -> None:
+        if around and s.axes != around:
+            self.fail(s, "the axes of the statement are not the loops around it")
+        self.element(s, s.target, s.index)
         for x in s.reads():
-            element(s, x.value, x.args)
-            if x.value not in written and x.value is not s.target:
-                fail(s, f"{x.value.name} is read and was never written")
-        free = (axes_of(s.value) | frozenset().union(*map(axes_of, s.index))) - scope
+            self.element(s, x.value, x.args)
+            if x.value not in self.written:
+                self.fail(s, f"{x.value.name} is read and was never written")
+        if s.op is None or s.op in COMBINE:
+            if s.value.dtype != s.target.dtype:
+                self.fail(s, f"stores {s.value.dtype} in {s.target.dtype}")
+        elif s.op not in PAIRED:
+            self.fail(s, f"no reduction is called {s.op}")
+        elif s.target.dtype != "i64":
+            self.fail(s, f"stores a rank in {s.target.dtype}")
+        if (s.rank is not None) != (s.op in PAIRED):
+            self.fail(s, "argmin and argmax have a rank, and nothing else has")
+        self.ranges(s)
+        self.written.add(s.target)
+
+    def ranges(self, s: Statement) -> None:
+        """The axes of a statement's parts."""
+        parts = (s.value, *s.index) if s.rank is None else (s.value, *s.index, s.rank)
+        free = frozenset().union(*map(axes_of, parts)) - set(s.axes)
         if free:
-            fail(s, f"the axis {show(next(iter(free)))} is not looped over")
-        if s.op is None and s.value.dtype != s.target.dtype:
-            fail(s, f"stores {s.value.dtype} in {s.target.dtype}")
+            self.fail(s, f"the axis {show(next(iter(free)))} is not looped over")
+        if set(s.over) - set(s.axes):
+            self.fail(s, "it reduces over an axis that is not its own")
+        if s.op is None and s.over:
+            self.fail(s, "a store has no axes to reduce over")
+        if not s.over and (s.scan or s.op in PAIRED):
+            self.fail(s, "it reduces over no axis")
         if s.over and not s.scan:
             for i in s.index:
                 if axes_of(i) & set(s.over):
-                    fail(s, "the index of a reduction depends on an axis that it runs over")
-        written.add(s.target)
+                    self.fail(s, "the index of a reduction depends on an axis that it runs over")
 
-    for step in program.steps:
-        visit(step, ())
+    def element(self, s: Statement, b: Buffer, index: tuple[Expr, ...]) -> None:
+        if b not in self.known:
+            self.fail(s, f"{b.name} is no buffer of the program")
+        if len(index) != len(b.shape):
+            self.fail(s, f"{b.name} has {len(b.shape)} axes, the index {len(index)}")
+        for i, extent in zip(index, b.shape, strict=True):
+            if i.dtype != "i64":
+                self.fail(s, f"an index of dtype {i.dtype}")
+            lo, hi = bounds(i)
+            if lo > -(1 << 61) and hi < (1 << 61) and (lo < 0 or hi >= extent):
+                self.fail(s, f"{show(i)} runs over {lo}..{hi}, beyond extent {extent} of {b.name}")

@@ -24,9 +24,7 @@ def plan(program: Program) -> tuple[dict[Buffer, int], int]:
                     last[b] = k
     places: dict[Buffer, tuple[int, int]] = {}
     for b in sorted(first, key=lambda b: (-_bytes(b), b.name)):
-        taken = sorted(
-            places[c] for c in places if first[c] <= last[b] and first[b] <= last[c]
-        )
+        taken = sorted(places[c] for c in places if first[c] <= last[b] and first[b] <= last[c])
         at = 0
         for begin, end in taken:
             if at + _bytes(b) <= begin:

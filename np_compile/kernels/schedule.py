@@ -121,5 +121,3 @@ def _time(loop: Loop, times: float) -> float:
 
 def _gathers(x: E.Expr) -> bool:
     return x.op == "load" and any(y.op in ("wrap", "idiv", "imod") for y in E.walk(*x.args))
-
-

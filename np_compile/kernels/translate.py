@@ -348,7 +348,9 @@ class Translation:
         else:
             outcome = result(node.meta.get("val"))
         self.program.steps.append(
-            Call(str(target), target, args, kwargs, reads, made or changed, strides, why, self._line)
+            Call(
+                str(target), target, args, kwargs, reads, made or changed, strides, why, self._line
+            )
         )
         return outcome
 
@@ -395,6 +397,7 @@ class Translation:
                 t.buffer.position = -1
                 return t
             if called and fits:
+                t.buffer.kind = "output"
                 return t
         held = self.materialize(value, like)
         t = self.tensor(held, like)
@@ -519,7 +522,9 @@ def _pointwise(t: Translation, node: fx.Node) -> Array | None:
             arrays_.append(t.operand(x, compute))
     if name in ("logical_and", "logical_or", "logical_xor"):
         arrays_ = [None if a is None else _truth(a) for a in arrays_]
-        row = ROWS[{"logical_and": "bitwise_and", "logical_or": "bitwise_or"}.get(name, "bitwise_xor")]
+        row = ROWS[
+            {"logical_and": "bitwise_and", "logical_or": "bitwise_or"}.get(name, "bitwise_xor")
+        ]
     if name == "where":
         arrays_[0] = _truth(arrays_[0])  # type: ignore[arg-type]
     axes = arrays.new_axes(value.shape)

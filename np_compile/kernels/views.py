@@ -143,7 +143,7 @@ def _as_strided(t: Any, node: fx.Node) -> Array | None:
 
 def _as_real(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    last = E.axis(2, "c")
+    last = E.axis(2, "p")
     places = [arrays.element_of(p) for p in source.parts]
     if all(places) and places[0][0] is places[1][0] and places[0][1][:-1] == places[1][1][:-1]:  # type: ignore[index]
         buffer, index = places[0]  # type: ignore[misc]
@@ -302,5 +302,3 @@ def unknown_alias(node: fx.Node) -> bool:
     """Whether an operator without a rule gives a view of its argument."""
     returns = node.target._schema.returns  # type: ignore[union-attr]
     return any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-
-

@@ -1,7 +1,9 @@
 """From a segment of the tape to a tensor graph: the shim is traced through.
 
-The segment's calls are replayed through the shim under `make_fx` on fake tensors; what comes out is
-a `torch.fx.GraphModule` of ATen operators, the contract of every torch compiler back end.
+The segment's calls are replayed through the shim on tensors without data, and the operators that
+run are written down: by a `Recorder`, which is quick, where all lies in host memory and no gradient
+is asked for, else by torch's `make_fx`. What comes out is a `torch.fx.GraphModule` of ATen
+operators, the contract of every torch compiler back end.
 
 Inputs of the graph: the segment's arrays in order; then, if there are any, its Python floats as one
 float64 vector and its changing integers as one int64 vector, both in host memory.
@@ -12,18 +14,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 from np_compile import shim
 from np_compile.capture.tape import INPUT, Decoder, Node
 
 from .lens import Lens, indexed, settle
+from .record import Recorder
+from .tensor_graph import TensorGraph
 
 
 def _written_inputs(node: Node) -> list[int]:
@@ -33,60 +35,41 @@ def _written_inputs(node: Node) -> list[int]:
     return [k for k, root in enumerate(roots) if root in written]
 
 
-def _without_writes(replay: Callable, written: list[int]) -> Callable:
-    """The segment with its writes made into new values, and inputs written to once, at the end:
-    nothing that autograd has saved is changed behind its back."""
-
-    def on_copies(*tensors: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        own = list(tensors)
-        for k in written:
-            own[k] = tensors[k].clone()
-        return replay(*own), [own[k] for k in written]
-
-    pure = torch.func.functionalize(on_copies)
-
-    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        outputs, new = pure(*tensors)
-        for k, values in zip(written, new, strict=True):
-            tensors[k].copy_(values)
-        return outputs
-
-    return run
-
-
-def _copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    return source.to(target.dtype).expand(target.shape).clone()
-
-
-# What functionalization leaves of a write has no derivative in torch; this has.
-_DIFFERENTIABLE = {torch.ops.aten.copy.default: _copy}
-
-
 def lower(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], device: torch.device | None,
 ) -> torch.fx.GraphModule:  # fmt: skip
     """The tensor graph of the segment that ends at `node`, specialized to the shapes of `args`."""
 
-    def replay(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic)
+    def replay(tensors: Any, graph: torch.fx.Graph | None) -> list[torch.Tensor]:
+        return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic, graph)
 
-    traced: Callable = replay
-    if any(a.requires_grad for a in args):
-        traced = _without_writes(replay, _written_inputs(node))
-    examples = [a.detach() for a in args]
-    where = device if device is not None else nullcontext()
-    with where, torch.no_grad(), warnings.catch_warnings():
+    with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        graph = make_fx(
-            traced,
-            decomposition_table=_DIFFERENTIABLE,
-            tracing_mode="fake",
-            _allow_non_fake_inputs=True,
-        )(*examples)
-    graph.graph.eliminate_dead_code()
-    graph.recompile()
-    return graph
+        if device is None and all(map(_plain, args)):
+            return _record(replay, args)
+        from .trace import trace  # with much of torch behind it
+
+        return trace(replay, args, _written_inputs(node), device)
+
+
+def _plain(t: torch.Tensor) -> bool:
+    """Whether a tensor lies in host memory as it is, and no gradient is asked of it."""
+    return (
+        type(t) is torch.Tensor
+        and t.device.type == "cpu"
+        and not (t.requires_grad or t.is_conj() or t.is_neg())
+    )
+
+
+def _record(replay: Callable, args: list[torch.Tensor]) -> torch.fx.GraphModule:
+    """The graph of a replay for inputs like `args`."""
+    recorder = Recorder()
+    inputs = [recorder.input(a) for a in args]
+    with recorder:
+        outputs = replay(inputs, recorder.graph)
+    graph = recorder.finish(outputs)
+    return TensorGraph(recorder.constants, graph)
 
 
 def interpreter(
@@ -96,14 +79,14 @@ def interpreter(
     """The segment as a function of the graph's inputs that runs the shim call by call."""
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic)
+        return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic, None)
 
     return run
 
 
 def _replay(
     node: Node, live: tuple[int, ...], tensors: Any, n_inputs: int, has_floats: bool,
-    ints: list[int], dynamic: tuple[int, ...],
+    ints: list[int], dynamic: tuple[int, ...], graph: torch.fx.Graph | None,
 ) -> list[torch.Tensor]:  # fmt: skip
     floats: Iterator = iter(())
     rest = list(tensors[n_inputs:])
@@ -117,8 +100,6 @@ def _replay(
     values: list[Any] = []
     decoder = Decoder(values, floats, iter(numbers), _scalar, _complex)
     inputs = iter(tensors)
-    mode = get_proxy_mode()
-    graph = mode.tracer.graph if mode is not None else None
     for step in node.path():
         key = step.key
         if key[0] is INPUT:

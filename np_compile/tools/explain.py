@@ -14,10 +14,12 @@ from .target import compiled_of
 @dataclass
 class SegmentReport:
     """One kind of segment. calls: names of its NumPy calls, in order. lines: where they stand in
-    the user's code. runs: how often it ran in this call."""
+    the user's code. notes: decisions of the back end, such as what it did not fuse and why. runs:
+    how often it ran in this call."""
 
     calls: list[str]
     lines: list[str]
+    notes: list[str] = field(default_factory=list)
     runs: int = 1
 
 
@@ -49,6 +51,7 @@ class Explanation:
         for i, s in enumerate(self.segments):
             lines.append(f"  segment {i}: {len(s.calls)} NumPy calls, run {s.runs} times")
             lines += [f"    {line}" for line in s.lines]
+            lines += [f"    note: {note}".replace("\n", "\n    ") for note in s.notes]
         for b in self.breaks:
             lines.append(f"  break ({b.kind}), {b.times} times: {b.reason}")
             lines.append(f"    at {b.line}")
@@ -82,7 +85,8 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
                     return
                 steps = what.calls()
                 lines = list(dict.fromkeys(s.user_line for s in steps))
-                segments[id(what)] = SegmentReport([s.key[0] for s in steps], lines)
+                notes = list(getattr(more.compiled, "notes", ()))
+                segments[id(what)] = SegmentReport([s.key[0] for s in steps], lines, notes)
                 report.segments.append(segments[id(what)])
             else:
                 reason: Break = what

@@ -82,6 +82,8 @@ def _with_text(
     backend: Any, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
 ) -> tuple[Callable, str]:
     """Compile, and the source of what was made."""
+    if backend == "native":
+        return _native_text(graph, example_inputs)
     if backend != "inductor":
         name = backend if isinstance(backend, str) else getattr(backend, "__name__", repr(backend))
         return lookup(backend)(graph, example_inputs), (
@@ -97,3 +99,16 @@ def _with_text(
     ):
         made = lookup(backend)(graph, example_inputs)
     return made, "\n".join(codes)
+
+
+def _native_text(
+    graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
+) -> tuple[Callable, str]:
+    """The native back end's programs: loops, decisions, memory and C. With gradients there are two,
+    and the second is made when the first is differentiated."""
+    from np_compile.kernels.compile import listening
+
+    made: list[Any] = []
+    with listening(made.append):
+        run = lookup("native")(graph, example_inputs)
+    return run, "\n".join(map(str, made))

@@ -21,7 +21,7 @@ def compiled(program: Any, name: str, stream: TextIO) -> None:
     if config.debug >= 4:
         print(graph_text(program.graph), file=stream)
     if config.debug >= 5:
-        print(f"# made by the back end {program.backend_name!r}: {program.compiled!r}", file=stream)
+        print(f"# made by the back end {program.backend_name!r}:\n{program.compiled}", file=stream)
 
 
 def broke(reason: Any, name: str, line: str, stream: TextIO) -> None:

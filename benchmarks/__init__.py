@@ -1,0 +1,1 @@
+"""Benchmarks: NumPy programs run by every contender; `python -m benchmarks --help`."""

@@ -1,0 +1,233 @@
+"""Run the benchmark programs by every contender, one process for each program.
+
+python -m benchmarks [PROGRAM ...] [--sizes small medium large] [--contenders numpy native ...]
+                     [--rounds N] [--limit SECONDS] [--threads N] [--busy]
+                     [--json FILE] [--plot FILE] [--list]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from . import report
+from .contenders import CONTENDERS, DEFAULT
+from .programs import PROGRAMS, SIZES
+
+ROOT = Path(__file__).parent.parent
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "NPROC",  # XLA's pool
+)
+PACKAGES = ("numpy", "torch", "numba", "jax", "jaxlib", "np_compile")
+PROGRAM_SECONDS = 3600.0  # for all sizes of a program; then its process is ended
+
+
+def environment(cache: str, threads: int | None) -> dict[str, str]:
+    """The variables of a measuring process: compilers start with an empty cache in `cache`."""
+    variables = dict(os.environ)
+    variables["XDG_CACHE_HOME"] = cache
+    variables["NP_COMPILE_CACHE_DIR"] = f"{cache}/np_compile"
+    variables["TORCHINDUCTOR_CACHE_DIR"] = f"{cache}/inductor"
+    if threads is not None:
+        variables.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    return variables
+
+
+def run_process(
+    name: str, options: argparse.Namespace, contenders: list[str], sizes: list[str], *more: str
+) -> tuple[list[dict], str]:
+    """The lines that a measuring process wrote, and why it ended early (empty if it did not)."""
+    with tempfile.TemporaryDirectory(prefix="np_compile_benchmark_") as folder:
+        target = f"{folder}/report"
+        command = [
+            *(sys.executable, "-W", "ignore", "-m", "benchmarks.measure", name),
+            *("--report", target, "--sizes", *sizes, "--contenders", *contenders),
+            *("--rounds", str(options.rounds), "--limit", str(options.limit), *more),
+        ]
+        cache = options.cache or f"{folder}/cache"
+        with open(f"{folder}/text", "w+", encoding="utf-8", errors="replace") as text:
+            try:
+                status = subprocess.run(
+                    command,
+                    cwd=ROOT,
+                    env=environment(cache, options.threads),
+                    stdout=text,
+                    stderr=subprocess.STDOUT,
+                    timeout=PROGRAM_SECONDS,
+                ).returncode
+                ended = f"crashed, status {status}" if status else ""
+            except subprocess.TimeoutExpired:
+                ended = f"the process was stopped after {PROGRAM_SECONDS:g} s"
+            text.seek(0)
+            last = [line for line in text.read().splitlines() if line.strip()][-1:]
+        lines = []
+        if os.path.exists(target):
+            for line in Path(target).read_text(encoding="utf-8").splitlines():
+                with contextlib.suppress(ValueError):  # a killed process leaves half a line
+                    lines.append(json.loads(line))
+    return lines, (f"{ended}: {last[0][:200]}" if ended and last else ended)
+
+
+def run_program(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """One result for each size. A contender that ends the process is left out of the next try."""
+    contenders, sizes = list(options.contenders), list(options.sizes)
+    lost: dict[str, str] = {}
+    results = []
+    while sizes and contenders:
+        lines, ended = run_process(name, options, contenders, sizes)
+        for line in lines:
+            if "result" in line:
+                sizes.remove(line["size"])
+                gone = {n: {"status": "failed", "reason": r} for n, r in lost.items()}
+                results.append(report.result(PROGRAMS[name], line["size"], line["result"] | gone))
+        if not ended:
+            break
+        culprits = [line["doing"] for line in lines if "doing" in line]
+        if not culprits or culprits[-1] not in contenders:
+            raise RuntimeError(f"{name}: {ended}")
+        reasons = [line["out"] for line in lines if "out" in line]
+        lost[culprits[-1]] = reasons[0] if reasons else ended
+        contenders.remove(culprits[-1])
+    return results
+
+
+def measure_first_call(options: argparse.Namespace, backend: str) -> dict[str, Any]:
+    """The first call of outer_sum in a new process, with an empty cache and with a full one."""
+    figures: dict[str, Any] = {"backend": backend}
+    with tempfile.TemporaryDirectory(prefix="np_compile_benchmark_") as cache:
+        shared = argparse.Namespace(**vars(options) | {"cache": cache})
+        for which in ("empty_cache", "full_cache"):
+            more = ("--first-call", backend)
+            lines, ended = run_process("outer_sum", shared, ["numpy"], ["large"], *more)
+            figures[which] = lines[-1]["first_call"] if lines else {"failed": ended}
+    return figures
+
+
+@contextlib.contextmanager
+def busy_core(wanted: bool) -> Iterator[None]:
+    """Another process keeps one core busy, the last one this process may use."""
+    if not wanted:
+        yield
+        return
+    pin = ""
+    if hasattr(os, "sched_getaffinity"):
+        pin = f"import os; os.sched_setaffinity(0, {{{max(os.sched_getaffinity(0))}}})\n"
+    loop = subprocess.Popen([sys.executable, "-c", f"{pin}while True: pass"])
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    versions = {}
+    for package in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    cpu = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                cpu = line.partition(":")[2].strip()
+                break
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    system = f"{platform.system()} {platform.machine()}"
+    waiting = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", *THREAD_VARIABLES)
+    return {
+        "python": platform.python_version(),
+        "environment": {name: os.environ[name] for name in waiting if name in os.environ},
+        "versions": versions,
+        "system": system,
+        "cpu": cpu,
+        "cores": cores,
+    }
+
+
+def write(figures: dict[str, Any], path: str) -> None:
+    """All figures as JSON."""
+    Path(path).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Time NumPy programs by every contender; see benchmarks/README.md.",
+    )
+    made.add_argument("programs", nargs="*", metavar="PROGRAM", help="all, unless some are named")
+    made.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    made.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(DEFAULT))
+    made.add_argument("--rounds", type=_positive, default=7, help="rounds of each size (7)")
+    made.add_argument(
+        "--limit", type=float, default=120.0, help="seconds for a contender's first call (120)"
+    )
+    made.add_argument("--threads", type=_positive, help="threads of every contender")
+    made.add_argument("--busy", action="store_true", help="another process keeps a core busy")
+    made.add_argument("--json", metavar="FILE", help="write all figures")
+    made.add_argument("--plot", metavar="FILE", help="draw the ratios; needs matplotlib")
+    made.add_argument("--list", action="store_true", help="list the programs and end")
+    made.set_defaults(cache=None)
+    return made
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected a positive number")
+    return number
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    """Measure, print, and return all figures."""
+    options = parser().parse_args(arguments)
+    for name in options.programs:
+        if name not in PROGRAMS:
+            parser().error(f"no program {name!r}; there are {', '.join(PROGRAMS)}")
+    if options.list:
+        print(report.listing())
+        return {}
+    names = options.programs or list(PROGRAMS)
+    begin = time.perf_counter()
+    figures: dict[str, Any] = {
+        "machine": machine(),
+        "options": {k: v for k, v in vars(options).items() if k not in ("cache", "list")},
+        "results": [],
+    }
+    with busy_core(options.busy):
+        for place, name in enumerate(names, 1):
+            print(f"[{place}/{len(names)}] {name}", file=sys.stderr, flush=True)
+            figures["results"] += run_program(name, options)
+            if options.json:  # what is there stays, should the run be ended
+                write(figures, options.json)
+        reference = report.reference(figures["results"])
+        if "outer_sum" in names and reference not in (None, "numpy"):
+            figures["first_call"] = measure_first_call(options, reference)
+    figures["seconds"] = time.perf_counter() - begin
+    report.summarize(figures)
+    print(report.text(figures))
+    if options.json:
+        write(figures, options.json)
+    if options.plot:
+        report.plot(figures, options.plot)
+    return figures
+
+
+if __name__ == "__main__":
+    main()

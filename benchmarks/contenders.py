@@ -1,0 +1,160 @@
+"""The contenders: how each one turns a program into something to call on NumPy arrays."""
+
+from __future__ import annotations
+
+import importlib
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import handwritten
+from .programs import Program
+
+
+class Unsupported(Exception):
+    """A contender has no way to run a program; the text says why."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """load imports what it needs; build(program, arguments) gives the function that is measured.
+
+    The measured function takes NumPy arrays and gives NumPy arrays. same_dtype: its results must
+    have NumPy's dtypes, not only NumPy's values.
+    """
+
+    name: str
+    what: str
+    load: Callable[[], object]
+    build: Callable[[Program, tuple], Callable]
+    same_dtype: bool = False
+
+
+def rebound(function: Callable, names: dict[str, Any], wrap: Callable = lambda f: f) -> Callable:
+    """A copy of a function, and of its module's helpers, in which globals mean other things."""
+    scope = dict(vars(importlib.import_module(function.__module__)))
+    code = function.__code__
+    for name in code.co_names:
+        helper = scope.get(name)
+        if isinstance(helper, types.FunctionType) and helper.__module__ == function.__module__:
+            scope[name] = wrap(rebound(helper, names, wrap))
+    scope.update(names)
+    return types.FunctionType(code, scope, function.__name__, function.__defaults__)
+
+
+def np_compile_contender(name: str) -> Contender:
+    """np_compile with a back end, which need not exist: building then raises Unsupported."""
+    load = _load_compiler if name in ("inductor", "aot_eager") else _nothing
+    return Contender(name, f"np_compile, {name}", load, _np_compile(name), same_dtype=True)
+
+
+def _nothing() -> None:
+    """NumPy and np_compile are loaded in any case."""
+
+
+def _numpy(program: Program, arguments: tuple) -> Callable:
+    return program.function
+
+
+def _load_compiler() -> None:
+    import torch._dynamo
+    import torch._inductor.compile_fx  # noqa: F401
+
+
+def _by_autograd(loss: Callable, wrt: tuple[int, ...]) -> Callable:
+    """A function of arrays that gives the gradients of a loss of tensors."""
+    import torch
+
+    def gradient(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        tensors = [torch.from_numpy(a) for a in arrays]
+        inputs = [tensors[i].requires_grad_() for i in wrt]
+        return tuple(g.numpy() for g in torch.autograd.grad(loss(*tensors), inputs))
+
+    return gradient
+
+
+def _np_compile(backend: str) -> Callable[[Program, tuple], Callable]:
+    def build(program: Program, arguments: tuple) -> Callable:
+        import np_compile
+        from np_compile.backends import lookup
+
+        try:
+            lookup(backend)
+        except np_compile.errors.UnknownBackend as e:
+            raise Unsupported(f"np_compile has no back end {backend!r}") from e
+        if program.loss is not None:
+            wrapped = np_compile.wrap_numpy(program.loss)
+            return _by_autograd(np_compile.compile(wrapped, backend=backend), program.wrt)
+        return np_compile.compile(program.function, backend=backend)
+
+    return build
+
+
+def _torch(program: Program, arguments: tuple) -> Callable:
+    import torch
+
+    if program.loss is not None:
+        wrapped = torch.compiler.wrap_numpy(program.loss)
+        return _by_autograd(torch.compile(wrapped, dynamic=False), program.wrt)
+    return torch.compile(program.function, dynamic=False)
+
+
+def _numba(program: Program, arguments: tuple) -> Callable:
+    import numba
+
+    warnings.simplefilter("ignore", numba.NumbaPerformanceWarning)
+    form = program.forms.get("numba", program.function)
+    compiled = numba.njit(parallel=True, fastmath=False)
+    helper = numba.njit(fastmath=False)
+    return compiled(rebound(form, {"prange": numba.prange}, helper))
+
+
+def _load_jax() -> None:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_platforms", "cpu")
+
+
+def _jax(program: Program, arguments: tuple) -> Callable:
+    import jax
+    import jax.numpy as jnp
+
+    if program.loss is not None:
+        form = jax.grad(rebound(program.loss, {"np": jnp}), argnums=program.wrt)
+    else:
+        form = program.forms.get("jax") or rebound(program.function, {"np": jnp})
+    counts = tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
+    jitted = jax.jit(form, static_argnums=counts)
+
+    def call(*arrays: Any) -> Any:
+        return jax.tree.map(np.asarray, jax.block_until_ready(jitted(*arrays)))
+
+    return call
+
+
+def _handwritten(program: Program, arguments: tuple) -> Callable:
+    maker = handwritten.MAKERS.get(program.name)
+    if maker is None:
+        raise Unsupported("not written by hand")
+    return maker()
+
+
+CONTENDERS: dict[str, Contender] = {
+    c.name: c
+    for c in (
+        Contender("numpy", "NumPy", _nothing, _numpy),
+        *map(np_compile_contender, ("native", "inductor", "aot_eager", "eager")),
+        Contender("torch", "torch.compile on the NumPy function", _load_compiler, _torch),
+        Contender("numba", "Numba, parallel", lambda: importlib.import_module("numba"), _numba),
+        Contender("jax", "JAX on the CPU, float64 enabled", _load_jax, _jax),
+        Contender("c", "C written by hand, gcc and OpenMP", _nothing, _handwritten),
+    )
+}
+DEFAULT = ("numpy", "native", "inductor", "torch", "numba", "jax", "c")
+# The first of these that ran is what the others are compared with.
+REFERENCES = ("native", "inductor", "aot_eager", "eager", "numpy")

@@ -1,0 +1,1 @@
+"""Tensor graph -> loop IR -> C: the native back end's compiler."""

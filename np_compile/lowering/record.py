@@ -1,0 +1,175 @@
+"""Operators written down as they are called: a tensor graph of a segment on the CPU.
+
+A `Recorder` is torch's dispatch mode over meta tensors: each operator becomes a node of a plain
+`torch.fx.Graph`, and gives a meta tensor that knows its node. It does what `make_fx` does on fake
+tensors, without gradients and other devices, in a twentieth of the time.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import cache
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from .meta import Shapes, tensors_of
+
+_CPU = torch.device("cpu")
+_NODE = "_np_compile_node"  # attribute of a meta tensor: (recorder, its node)
+_aten = torch.ops.aten
+
+
+class Recorder(Shapes):
+    """The graph of the operators that run within it.
+
+    graph: so far. constants: the tensors behind its `get_attr` nodes, by name.
+    A node's `meta["val"]` is a meta tensor (a tuple of them) with its shape, strides and dtype.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph = Graph()
+        self.constants: dict[str, torch.Tensor] = {}
+        self._known: dict[int, torch.Tensor] = {}  # id of a constant -> its meta tensor
+
+    def input(self, like: torch.Tensor) -> torch.Tensor:
+        """The meta tensor of the graph's next input, laid out as `like`."""
+        offset = like.storage_offset()
+        meta = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta")
+        if offset:
+            room = torch.empty(offset + _span(like), dtype=like.dtype, device="meta")
+            meta = room.as_strided(like.shape, like.stride(), offset)
+        return self._track(meta, self.graph.placeholder(f"arg{len(self.graph.nodes)}_1"))
+
+    def finish(self, outputs: list[torch.Tensor]) -> Graph:
+        """The graph that gives `outputs`, without operators that nothing needs."""
+        with self:
+            given = [t if t.is_meta else self._constant(t) for t in outputs]
+        self.graph.output([self._node(t) for t in given])
+        for node in reversed(self.graph.nodes):
+            if not node.users and node.op in ("call_function", "get_attr") and not _writes(node):
+                self.graph.erase_node(node)
+        return self.graph
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if _is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        tensors = list(tensors_of(args, kwargs))
+        if tensors and not any(t.is_meta for t in tensors):
+            return self._on_constants(func, tensors, args, kwargs)
+        if func is _aten._to_copy.default and _moves_only(args[0], kwargs):
+            return args[0]
+        if func._schema.is_mutable and not args[0].is_meta:
+            raise RuntimeError(f"{func} writes into a constant of the program")
+        node = self.graph.create_node(
+            "call_function",
+            func,
+            tuple(self._graph_side(a) for a in args),
+            {k: self._graph_side(v) for k, v in kwargs.items()},
+            name=func.overloadpacket.__name__,
+        )
+        result = self.run(
+            func,
+            tuple(self._meta_side(a) for a in args),
+            {k: self._meta_side(v, k) for k, v in kwargs.items()},
+        )
+        return self._track(result, node)
+
+    def _on_constants(
+        self, func: Any, tensors: list[torch.Tensor], args: tuple, kwargs: dict
+    ) -> Any:
+        """An operator whose tensors all have data: it runs now, its result is a constant."""
+        if func is _aten.lift_fresh.default:  # torch.tensor(...): may be written to later
+            return self._constant(args[0])
+        if func._schema.is_mutable and any(id(t) in self._known for t in tensors):
+            raise RuntimeError(f"{func} writes into a constant of the program")
+        device = kwargs.get("device")
+        if device is not None and device.type == "meta":  # where the program's arrays are
+            return self._constant(func(*args, **{**kwargs, "device": _CPU}))
+        return func(*args, **kwargs)
+
+    def _constant(self, t: torch.Tensor) -> torch.Tensor:
+        """A fresh copy, in each run, of a tensor that has data; as a meta tensor."""
+        held = self._held(t)
+        node = self.graph.create_node(
+            "call_function", _aten.lift_fresh_copy.default, (self._node(held),),
+            name="lift_fresh_copy",
+        )  # fmt: skip
+        return self._track(self.run(_aten.empty_like.default, (held,), {}), node)
+
+    def _held(self, t: torch.Tensor) -> torch.Tensor:
+        """The meta tensor of a tensor that has data, which becomes an attribute of the graph."""
+        found = self._known.get(id(t))
+        if found is None:
+            name = f"_tensor_constant{len(self.constants)}"
+            self.constants[name] = t
+            meta = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+            found = self._known[id(t)] = self._track(meta, self.graph.get_attr(name))
+        return found
+
+    def _track(self, result: Any, node: Node) -> Any:
+        """Note on an operator's result which node gives it."""
+        if isinstance(result, torch.Tensor):
+            # Not the result itself: torch makes it a view in place only while nobody else has it.
+            node.meta["val"] = result.detach()
+            setattr(result, _NODE, (self, node))
+        elif isinstance(result, (tuple, list)):
+            for i, part in enumerate(result):
+                self._track(part, self.graph.call_function(operator.getitem, (node, i)))
+            node.meta["val"] = tuple(part.detach() for part in result)
+        return result
+
+    def _node(self, t: torch.Tensor) -> Node:
+        owner, node = getattr(t, _NODE, (None, None))
+        if owner is not self or node is None:
+            raise RuntimeError("a tensor that no operator of the program has made")
+        return node
+
+    def _graph_side(self, a: Any) -> Any:
+        """An argument as the graph has it: nodes for tensors, and the device of the run."""
+        if isinstance(a, torch.Tensor):
+            return self._node(a if a.is_meta else self._held(a))
+        if isinstance(a, (list, tuple)):
+            return type(a)(self._graph_side(b) for b in a)
+        return _CPU if isinstance(a, torch.device) else a
+
+    def _meta_side(self, a: Any, name: str = "") -> Any:
+        """An argument for the meta device."""
+        if isinstance(a, torch.Tensor):
+            return a if a.is_meta else self._held(a)
+        if isinstance(a, list):
+            return [self._meta_side(b) for b in a]
+        return torch.device("meta") if name == "device" else a
+
+
+def _moves_only(t: torch.Tensor, kwargs: dict) -> bool:
+    """Whether a copy is for the sake of the device: to the program there is one device."""
+    return (
+        t.is_meta
+        and kwargs.get("device") is not None
+        and kwargs.get("dtype") in (None, t.dtype)
+        and kwargs.get("memory_format") in (None, torch.preserve_format)
+    )
+
+
+def _span(t: torch.Tensor) -> int:
+    """How many elements of memory a tensor reaches over."""
+    if not t.numel():
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
+
+
+@cache
+def _is_composite(func: Any) -> bool:
+    """Whether an operator is made of others, and they are what the graph should have."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+
+
+def _writes(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable

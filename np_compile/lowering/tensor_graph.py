@@ -1,0 +1,45 @@
+"""The form of a tensor graph that torch's back ends take, made at little cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+class TensorGraph(torch.fx.GraphModule):
+    """A `torch.fx.GraphModule` whose Python code is generated when somebody asks for it.
+
+    `forward` and `code` ask for it. A back end that reads the graph alone never does, and that is
+    half the time of lowering.
+    """
+
+    def recompile(self) -> Any:
+        """Bring the generated code up to date with the graph; torch's code object, if any."""
+        return super().recompile() if self._generated() else None
+
+    def _generated(self) -> bool:
+        return "forward" in vars(type(self))  # torch makes a class for each graph
+
+    def _generate(self) -> None:
+        if not self._generated():
+            super().recompile()
+
+    @property
+    def forward(self) -> Callable[..., list[torch.Tensor]]:  # type: ignore[override]
+        self._generate()
+        return self.forward  # the generated method hides this property from now on
+
+    @property
+    def code(self) -> str:
+        self._generate()
+        return super().code
+
+    def __str__(self) -> str:
+        self._generate()
+        return super().__str__()
+
+    def __reduce__(self) -> Any:
+        self._generate()
+        return super().__reduce__()

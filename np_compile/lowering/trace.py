@@ -1,0 +1,68 @@
+"""torch's own tracer: the tensor graph of a segment with gradients, or on a device.
+
+The segment is replayed under `make_fx` on fake tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import torch
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+
+Replay = Callable[[tuple[torch.Tensor, ...], torch.fx.Graph | None], list[torch.Tensor]]
+
+
+def trace(
+    replay: Replay, args: list[torch.Tensor], written: list[int], device: torch.device | None
+) -> torch.fx.GraphModule:
+    """The graph of a replay for inputs like `args`. written: the inputs that it writes to."""
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        mode = get_proxy_mode()
+        return replay(tensors, None if mode is None else mode.tracer.graph)
+
+    traced: Callable = run
+    if any(a.requires_grad for a in args):
+        traced = _without_writes(run, written)
+    examples = [a.detach() for a in args]
+    with device if device is not None else nullcontext():
+        graph = make_fx(
+            traced,
+            decomposition_table=_DIFFERENTIABLE,
+            tracing_mode="fake",
+            _allow_non_fake_inputs=True,
+        )(*examples)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+    return graph
+
+
+def _without_writes(replay: Callable, written: list[int]) -> Callable:
+    """The segment with its writes made into new values, and inputs written to once, at the end:
+    nothing that autograd has saved is changed behind its back."""
+
+    def on_copies(*tensors: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        own = list(tensors)
+        for k in written:
+            own[k] = tensors[k].clone()
+        return replay(*own), [own[k] for k in written]
+
+    pure = torch.func.functionalize(on_copies)
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        outputs, new = pure(*tensors)
+        for k, values in zip(written, new, strict=True):
+            tensors[k].copy_(values)
+        return outputs
+
+    return run
+
+
+def _copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    return source.to(target.dtype).expand(target.shape).clone()
+
+
+# What functionalization leaves of a write has no derivative in torch; this has.
+_DIFFERENTIABLE = {torch.ops.aten.copy.default: _copy}

@@ -1,0 +1,36 @@
+"""What a first call leaves alone: the parts of torch and NumPy that take long to import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("torch._dynamo", "torch._inductor", "sympy", "numpy.ma")
+_RUN = f"""
+import json, sys, warnings
+import np_compile
+from tests.lowering.test_record import PROGRAMS
+
+def heavy():
+    return {{m for m in {HEAVY} if m in sys.modules}}
+
+warnings.simplefilter("error")
+found = {{"import": heavy()}}
+for name, (program, *arrays) in PROGRAMS.items():
+    before = heavy()
+    np_compile.compile(program, backend=lambda graph, inputs: graph.forward)(*arrays)
+    found[name] = heavy() - before
+print(json.dumps({{k: sorted(v) for k, v in found.items() if v}}))
+"""
+
+
+def test_imports_of_a_first_call() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    # The shape functions of torch's transforms are torch's own, and bring it.
+    assert json.loads(done.stdout.splitlines()[-1]) in ({}, {"fft": ["sympy"]})
