@@ -29,6 +29,8 @@ from .programs import PROGRAMS, SIZES, Program
 ROUND_SECONDS = 0.005  # a round of one contender lasts at least so long
 SIZE_SECONDS = 8.0  # all rounds of one size should not last longer
 FEWEST_ROUNDS = 3
+# A new thread often begins on the core of the one that made it; parting them takes the system time.
+WARM_SECONDS = 0.1
 # Threads of the contender before spin for this long before they sleep (libgomp's default).
 PAUSE_SECONDS = 0.02
 
@@ -184,8 +186,11 @@ def start(
 
 
 def calls_for(runner: Runner) -> tuple[int, float]:
-    """Calls that fill a round, and the seconds they take; at least three calls to warm up."""
+    """Calls that fill a round, and the seconds they take; before, some that warm up."""
+    end = time.perf_counter() + WARM_SECONDS
     runner.seconds(2)
+    while time.perf_counter() < end:
+        runner.seconds(1)
     calls = 1
     while True:
         total = runner.seconds(calls) * calls

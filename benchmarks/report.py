@@ -195,7 +195,10 @@ def seconds(value: float | None) -> str:
 def _factor(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}" if value < 1e4 else f"{value:.0e}"
+    for below, form in ((0.1, ".1g"), (10.0, ".2f"), (1e4, ".0f")):
+        if value < below:
+            return f"{value:{form}}"
+    return f"{value:.0e}"
 
 
 def _cell(outcome: dict | None) -> str:

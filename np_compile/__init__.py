@@ -7,7 +7,7 @@ import os
 # microseconds. By default it spins for milliseconds, and where another process needs the core the
 # kernels then take a hundred times as long. A choice of the user's stands.
 if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
 
 # A full collection walks over all objects of torch, which takes 0.1 s, to find nothing; what the
 # import makes would set one off.

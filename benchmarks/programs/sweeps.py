@@ -118,12 +118,15 @@ def _triangular_solve_numba(lower, x):
     blocks = max(8, columns // 512)
     for b in prange(blocks):
         first, last = b * columns // blocks, (b + 1) * columns // blocks
+        total = np.empty(last - first)
         for i in range(n):
+            total[:] = 0.0
             for k in range(i):
-                for j in range(first, last):
-                    x[i, j] -= lower[i, k] * x[k, j]
-            for j in range(first, last):
-                x[i, j] /= lower[i, i]
+                factor = lower[i, k]
+                for j in range(last - first):
+                    total[j] += factor * x[k, first + j]
+            for j in range(last - first):
+                x[i, first + j] = (x[i, first + j] - total[j]) / lower[i, i]
 
 
 @triangular_solve.jax

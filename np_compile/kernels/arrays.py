@@ -154,6 +154,11 @@ def element_of(x: Expr) -> tuple[Buffer, tuple[Expr, ...]] | None:
     return x.value, x.args
 
 
+def place_of(x: Expr) -> tuple[Buffer, tuple[Expr, ...]] | None:
+    """Where a part lies in memory, be it under another dtype."""
+    return element_of(x.args[0] if x.op == "bitcast" else x)
+
+
 def strided(array: Array) -> tuple[Buffer, int, tuple[int, ...]] | None:
     """An array that lies in memory at constant strides: buffer, offset and strides in elements
     (of the buffer; a complex array's are twice its own); None of others."""
@@ -172,10 +177,8 @@ def strided(array: Array) -> tuple[Buffer, int, tuple[int, ...]] | None:
         if other is None or other[0] is not buffer:
             return None
         pairs = list(zip(index, other[1], strict=True))
-        if any(a is not b for a, b in pairs[:-1]) or (pairs[-1][0].value, pairs[-1][1].value) != (
-            0,
-            1,
-        ):
+        sides = (pairs[-1][0].value, pairs[-1][1].value)
+        if sides != (0, 1) or any(a is not b for a, b in pairs[:-1]):
             return None
     return buffer, offset, tuple(atoms.get(a, 0) for a in array.axes)
 

@@ -36,6 +36,13 @@ def _of_bool(name: str, on_bool: str) -> F:
     return lambda *args: scalar(on_bool if args[0].dtype == "bool" else name, *args)
 
 
+def _of_kind(name: str, on_integers: str, on_bool: str) -> F:
+    """An operation on floats, and what it is on integers and on bools."""
+    return lambda *args: scalar(
+        on_bool if args[0].dtype == "bool" else on_integers if _integral(args[0]) else name, *args
+    )
+
+
 def number(value: Any, dtype: str) -> Expr:
     return E.const(convert_constant(value, dtype), dtype)
 
@@ -124,6 +131,12 @@ def _sigmoid_backward(grad: Expr, out: Expr) -> Expr:
     return scalar("mul", grad, scalar("mul", scalar("sub", number(1, out.dtype), out), out))
 
 
+def _angle(x: Expr) -> Expr:
+    zero = number(0, x.dtype)
+    turned = scalar("where", scalar("lt", x, zero), number(math.pi, x.dtype), zero)
+    return scalar("where", scalar("isnan", x), x, turned)
+
+
 def _where(condition: Expr, yes: Expr, no: Expr) -> Expr:
     return scalar("where", condition, yes, no)
 
@@ -147,8 +160,8 @@ ROWS: dict[str, Row] = {
     "pow": Row("result", power),
     "maximum": Row("result", _of_bool("maximum", "or")),
     "minimum": Row("result", _of_bool("minimum", "and")),
-    "fmax": Row("result", _of_bool("fmax", "or")),
-    "fmin": Row("result", _of_bool("fmin", "and")),
+    "fmax": Row("result", _of_kind("fmax", "maximum", "or")),
+    "fmin": Row("result", _of_kind("fmin", "minimum", "and")),
     "atan2": Row("result", _op("atan2")),
     "hypot": Row("result", _op("hypot")),
     "copysign": Row("result", _op("copysign")),
@@ -172,6 +185,7 @@ ROWS: dict[str, Row] = {
     "round": Row("result", _rounded),
     "sigmoid": Row("result", _sigmoid),
     "square": Row("result", lambda x: scalar("mul", x, x)),
+    "angle": Row("result", _angle),
     "deg2rad": Row("result", _scaled(math.pi / 180)),
     "rad2deg": Row("result", _scaled(180 / math.pi)),
     "clamp": Row("result", _clamp),
@@ -181,11 +195,12 @@ ROWS: dict[str, Row] = {
     "tanh_backward": Row("result", _tanh_backward),
     "sigmoid_backward": Row("result", _sigmoid_backward),
     **{name: Row("common", _op(name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "logical_and": Row("each", _op("land")),
-    "logical_or": Row("each", _op("lor")),
-    "logical_xor": Row("each", _op("lxor")),
+    "logical_and": Row("each", _op("and")),
+    "logical_or": Row("each", _op("or")),
+    "logical_xor": Row("each", _op("xor")),
     "logical_not": Row("each", _op("lnot")),
     "isnan": Row("each", _only_float("isnan")),
+    "isfinite": Row("each", _op("isfinite")),
     "isinf": Row("each", _only_float("isinf")),
     "signbit": Row("each", _op("signbit")),
     "where": Row("result", _where),
@@ -193,75 +208,16 @@ ROWS: dict[str, Row] = {
 }
 
 
-# Complex numbers: rows on pairs (real, imaginary).
-
-Pair = tuple[Expr, Expr]
-
-
-def _c_mul(a: Pair, b: Pair) -> Pair:
-    (ar, ai), (br, bi) = a, b
-    return (
-        scalar("sub", scalar("mul", ar, br), scalar("mul", ai, bi)),
-        scalar("add", scalar("mul", ar, bi), scalar("mul", ai, br)),
-    )
-
-
-def _c_div(a: Pair, b: Pair) -> Pair:
-    """Smith's algorithm, as NumPy has it."""
-    (ar, ai), (br, bi) = a, b
-    wide = scalar("ge", scalar("abs", br), scalar("abs", bi))
-    zero, one = number(0, br.dtype), number(1, br.dtype)
-    big, small = _where(wide, br, bi), _where(wide, bi, br)
-    ratio = scalar("div", small, big)
-    scale = scalar("div", one, scalar("add", big, scalar("mul", small, ratio)))
-
-    def part(x: Expr, y: Expr, op: str) -> tuple[Expr, Expr]:
-        """(x + y*ratio, x*ratio + y) or their differences"""
-        return (
-            scalar(op, x, scalar("mul", y, ratio)),
-            scalar(op, scalar("mul", x, ratio), y),
-        )
-
-    re = _where(wide, *part(ar, ai, "add"))
-    im = _where(
-        wide,
-        scalar("sub", ai, scalar("mul", ar, ratio)),
-        scalar("sub", scalar("mul", ai, ratio), ar),
-    )
-    by_zero = scalar(
-        "and", scalar("eq", scalar("abs", br), zero), scalar("eq", scalar("abs", bi), zero)
-    )
-    return (
-        _where(by_zero, scalar("div", ar, scalar("abs", br)), scalar("mul", re, scale)),
-        _where(by_zero, scalar("div", ai, scalar("abs", br)), scalar("mul", im, scale)),
-    )
-
-
-def _c_each(name: str) -> Callable[..., Pair]:
-    return lambda *args: (
-        scalar(name, *(a[0] for a in args)),
-        scalar(name, *(a[1] for a in args)),
-    )
-
-
-COMPLEX: dict[str, Callable[..., tuple[Expr, ...]]] = {
-    "add": lambda a, b, alpha=1: _c_each("add")(a, b if alpha == 1 else _c_scale(b, alpha)),
-    "sub": lambda a, b, alpha=1: _c_each("sub")(a, b if alpha == 1 else _c_scale(b, alpha)),
-    "rsub": lambda a, b, alpha=1: _c_each("sub")(b, a if alpha == 1 else _c_scale(a, alpha)),
-    "mul": _c_mul,
-    "div": _c_div,
-    "neg": _c_each("neg"),
-    "_conj_physical": lambda a: (a[0], scalar("neg", a[1])),
-    "_conj": lambda a: (a[0], scalar("neg", a[1])),
-    "reciprocal": lambda a: _c_div((number(1, a[0].dtype), number(0, a[0].dtype)), a),
-    "abs": lambda a: (scalar("hypot", a[0], a[1]),),
-    "eq": lambda a, b: (scalar("and", scalar("eq", a[0], b[0]), scalar("eq", a[1], b[1])),),
-    "ne": lambda a, b: (scalar("or", scalar("ne", a[0], b[0]), scalar("ne", a[1], b[1])),),
-    "isnan": lambda a: (scalar("or", scalar("isnan", a[0]), scalar("isnan", a[1])),),
-    "where": lambda c, a, b: (_where(c[0], a[0], b[0]), _where(c[0], a[1], b[1])),
-}
-
-
-def _c_scale(a: Pair, factor: Any) -> Pair:
-    k = number(factor, a[0].dtype)
-    return scalar("mul", a[0], k), scalar("mul", a[1], k)
+def frexp(x: Expr) -> tuple[Expr, Expr]:
+    """Mantissa, from 0.5 to 1, and exponent; those of zero and of what is no number are (x, 0)."""
+    wide = E.cast(x, "f64")
+    tiny = scalar("lt", scalar("abs", wide), number(2.0**-1022, "f64"))
+    scaled = scalar("where", tiny, scalar("mul", wide, number(2.0**54, "f64")), wide)
+    bits = E.bitcast(scaled, "i64")
+    field = scalar("and", scalar("rshift", bits, number(52, "i64")), number(0x7FF, "i64"))
+    lost = scalar("where", tiny, number(1022 + 54, "i64"), number(1022, "i64"))
+    rest = scalar("and", bits, number(~(0x7FF << 52), "i64"))
+    mantissa = E.bitcast(scalar("or", rest, number(1022 << 52, "i64")), "f64")
+    whole = scalar("or", scalar("eq", wide, number(0, "f64")), scalar("not", scalar("isfinite", wide)))
+    exponent = scalar("where", whole, number(0, "i64"), scalar("sub", field, lost))
+    return scalar("where", whole, x, E.cast(mantissa, x.dtype)), E.cast(exponent, "i32")

@@ -23,6 +23,8 @@ from .order import order
 from .prelude import prelude
 from .schedule import schedule
 from .share import share
+from .skew import skew
+from .split import split
 from .translate import Tensor, Translation
 
 # Program -> Program, in this order.
@@ -33,8 +35,10 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
     order,
     fuse,
     contract,
+    skew,
     flatten,
     collapse,
+    split,
     schedule,
 )
 

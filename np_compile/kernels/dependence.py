@@ -50,12 +50,17 @@ def same_iteration(
         c = atoms.pop(axis, 0)
         if c == 0 or others.pop(renamed, 0) != c or k != m:
             continue
-        others = {known.get(atom, atom): n for atom, n in others.items()}
-        if atoms == others and all(atom in known.values() for atom in atoms):
+        others = {E.substitute(atom, known): n for atom, n in others.items()}
+        if atoms == others and all(_fixed(atom, known) for atom in atoms):
             return True
         if _small(atoms, c) and _small(others, c):
             return True
     return False
+
+
+def _fixed(atom: Expr, known: Mapping[Expr, Expr]) -> bool:
+    """Whether an atom has one value in an iteration of the known axes."""
+    return E.axes_of(atom) <= set(known.values()) and not E.loads(atom)
 
 
 def _small(atoms: Mapping[Expr, int], step: int) -> bool:

@@ -176,7 +176,8 @@ class Nest:
         if x.op == "affine":
             return self._affine(x)
         if x.op == "load":
-            return c_load(x.dtype, self.place(x.value, x.args[0]))
+            place = self.place(x.value, x.args[0])
+            return place if x.value.kind == "register" else c_load(x.dtype, place)
         if x.op == "idiv":
             return self._quotient(x, "/")
         if x.op == "imod":
@@ -595,6 +596,9 @@ class Writer(Nest):
         v = self.axis(loop.axis)
         base = self.fresh(v)
         extent = loop.axis.extent
+        # Of its own scope, so that what is computed outside of the strips is written before them.
+        top = self._scopes[-1]
+        self._scopes.append(Scope(top.axes, [], top.depth, written=written_in(loop)))
         self.line(f"for (i64 {base} = {lo}; {base} < {hi}; {base} += {width}) {{")
         if extent % width:
             self.line(f"    if ({extent}L - {base} >= {width}) {{")
@@ -606,6 +610,7 @@ class Writer(Nest):
         else:
             self._strip(loop, base, str(width), width, 1)
         self.line("}")
+        top.lines += self._scopes.pop().lines
         self.finish(loop, mine, chunk)
 
     def _strip(self, loop: Loop, base: str, count: str, width: int, deeper: int) -> None:

@@ -13,6 +13,7 @@ from . import expr as E
 from .arrays import Array, of_torch
 from .aten import number
 from .expr import Expr
+from .reductions import scan
 
 
 def _wrapped(index: Expr, extent: int, dim: int) -> Expr:
@@ -278,6 +279,64 @@ def _eye(t: Any, node: fx.Node) -> Array | None:
     return Array(axes, (E.cast(E.scalar("eq", *axes), dtype),))
 
 
+def _search(t: Any, node: fx.Node) -> Array | None:
+    """searchsorted in one sorted axis: halving steps, as many for each value."""
+    base = t.array(node.args[0])
+    wanted = node.args[1]
+    if len(base.axes) != 1 or node.kwargs.get("sorter") is not None:
+        return None
+    right = node.kwargs.get("right", False) or node.kwargs.get("side") == "right"
+    common = torch.result_type(node.args[0].meta["val"], _value(wanted))  # type: ignore[union-attr]
+    if common.is_complex:
+        return None
+    base = t.cast(base, common)
+    if not arrays.element_of(base.parts[0]):
+        base = t.materialize(base)
+    sought = t.operand(wanted, common)
+    axes, value = sought.axes, sought.parts[0]
+    extent = base.shape[0]
+    found: Expr = E.integer(0)
+    step = 1 << max(extent.bit_length() - 1, 0)
+    while step and extent:
+        there = E.plus(found, step)
+        # Clamped, so that every load lies within; the test below leaves those beyond out.
+        last = E.choose(E.scalar("lt", there, E.integer(extent)), there, E.integer(extent))
+        element = base.at((E.plus(last, -1),))[0]
+        passed = E.scalar("le" if right else "lt", element, value)
+        if value.dtype[0] in "fb" and value.dtype != "bool":
+            passed = E.scalar("or", passed, E.scalar("isnan", value))
+        further = E.scalar("and", passed, E.scalar("le", there, E.integer(extent)))
+        held = t.fresh("i64", sought.shape)
+        t.add(axes, held, axes, E.choose(further, there, found))
+        found = E.load(held, axes)
+        step >>= 1
+    return Array(axes, (E.cast(found, of_torch(node.meta["val"].dtype)[0]),))
+
+
+def _value(x: Any) -> Any:
+    return x.meta["val"] if isinstance(x, fx.Node) else x
+
+
+def _masked_scatter(t: Any, node: fx.Node) -> Array | None:
+    """Where the mask holds, the next element of the source: a running count says which."""
+    shape = tuple(node.meta["val"].shape)
+    target = t.array(node.args[0]).broadcast(shape)
+    mask = t.array(node.args[1]).broadcast(shape)
+    source = t.cast(t.array(node.args[2]), node.meta["val"].dtype)
+    count = arrays.elements(source.shape)
+    if not count or not shape:
+        return None
+    taken = mask.reshape((arrays.elements(shape),)).map(lambda p: E.cast(p, "i64"))
+    place = scan(t, "sum", taken, 0).reshape(shape).at(target.axes)[0]
+    nth = E.wrap(E.plus(place, -1), count, 0)
+    chosen = mask.at(target.axes)[0]
+    parts = source.reshape((count,)).at((nth,))
+    return Array(
+        target.axes,
+        tuple(E.scalar("where", chosen, p, q) for p, q in zip(parts, target.parts, strict=True)),
+    )
+
+
 RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
     "index": _index,
     "_unsafe_index": _index,
@@ -297,4 +356,6 @@ RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
     "select_scatter": _select_scatter,
     "slice_scatter": _select_scatter,
     "eye": _eye,
+    "searchsorted": _search,
+    "masked_scatter": _masked_scatter,
 }

@@ -167,7 +167,8 @@ def _matches(s: Statement, index: tuple[Expr, ...]) -> bool:
 def _constant_parts(definitions: list) -> bool:
     """Whether the stores are to different constant parts (real and imaginary)."""
     parts = {tuple(i if i.op == "const" else None for i in s.index) for _, s in definitions}
-    return len(parts) == len(definitions)
+    kinds = {tuple(i is None for i in part) for part in parts}
+    return len(parts) == len(definitions) and len(kinds) == 1
 
 
 def _points(s: Statement) -> int:

@@ -34,7 +34,10 @@ def parse(text: str) -> Program:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        reader = _Reader(f"line {number}: {line.strip()}", line, buffers)
+        place = f"line {number}: {line.strip()}"
+        if " = call " in line:
+            raise Malformed(f"{place}\n  calls of torch cannot be read")
+        reader = _Reader(place, line, buffers)
         depth, rest = divmod(len(line) - len(line.lstrip(" ")), 2)
         if rest or depth >= len(levels):
             reader.fail("the indentation fits no loop")
@@ -71,7 +74,7 @@ class _Reader:
         while position < len(line):
             found = _TOKEN.match(line, position)
             if found is None:
-                self.fail(f"{line[position:]!r} begins no word")
+                raise Malformed(f"{place}\n  {line[position:]!r} begins no word")
             position = found.end()
             self.tokens.append((str(found.lastgroup), found.group(str(found.lastgroup))))
 

@@ -138,18 +138,29 @@ def _argument(op: str, t: Any, node: fx.Node) -> Array | None:
 def _running(op: str, t: Any, node: fx.Node) -> Array | None:
     """cumsum, cumprod."""
     value = node.meta["val"]
-    dtype, is_complex = of_torch(value.dtype)
+    _, is_complex = of_torch(value.dtype)
     if is_complex and op != "sum":
         return None
-    source = t.cast(t.array(node.args[0]), value.dtype)
+    return scan(t, op, t.cast(t.array(node.args[0]), value.dtype), node.args[1])
+
+
+def _running_extremum(op: str, t: Any, node: fx.Node) -> tuple[Array, Array] | None:
+    """cummax, cummin, where nothing asks for the positions."""
+    source = t.array(node.args[0])
+    if source.complex or any(user.args[1] != 0 for user in node.users):
+        return None
+    return scan(t, op, source, node.args[1]), arrays.constant(source.shape, E.integer(0))
+
+
+def scan(t: Any, op: str, source: Array, dim: Any) -> Array:
+    """The results so far along an axis."""
     rank = len(source.axes)
     if rank == 0:
         return source
-    dim: Any = node.args[1]
     over = (source.axes[dim + rank if dim < 0 else dim],)
     made = []
     for part in source.parts:
-        b = t.fresh(dtype, source.shape)
+        b = t.fresh(part.dtype, source.shape)
         t.add(source.axes, b, source.axes, part, op=op, over=over, scan=True)
         made.append(E.load(b, source.axes))
     return Array(source.axes, tuple(made))
@@ -169,4 +180,6 @@ RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
     "argmax": partial(_argument, "argmax"),
     "cumsum": partial(_running, "sum"),
     "cumprod": partial(_running, "prod"),
+    "cummax": partial(_running_extremum, "max"),
+    "cummin": partial(_running_extremum, "min"),
 }

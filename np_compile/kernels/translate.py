@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import arrays, indexing, reductions, views
+from . import arrays, indexing, products, reductions, views
 from . import expr as E
 from .arrays import Array, of_torch
-from .aten import COMPLEX, ROWS, number
+from .aten import ROWS, frexp, number
+from .complex import COMPLEX
 from .expr import Expr
 from .ir import Buffer, Call, Program, Statement
 
@@ -53,7 +54,7 @@ class Translation:
         self.inputs: list[Buffer | None] = []
         self._attributes = attributes
         self._values: dict[fx.Node, Any] = {}
-        self._mutated = _mutated_roots(graph)
+        self._root, self._mutated = _mutated_roots(graph)
         self._line = ""
         self._calls: tuple[str, ...] = ()
         self._fresh: set[Buffer] = set()
@@ -163,10 +164,13 @@ class Translation:
         source = source.broadcast(target.shape) if source.shape != target.shape else source
         if target.complex and not source.complex:
             source = Array(source.axes, (source.parts[0], number(0, target.dtype)))
-        places = [arrays.element_of(p) for p in target.parts]
+        places = [arrays.place_of(p) for p in target.parts]
         if any(p is None for p in places):
             raise Unsupported("a write to an array that is not in memory")
         values = [E.cast(p, target.dtype) for p in source.at(target.axes)]
+        values = [
+            E.bitcast(v, place[0].dtype) for v, place in zip(values, places, strict=False) if place
+        ]
         touched = {p[0] for p in places if p is not None}
         own = all(
             x.args == place[1]
@@ -260,13 +264,13 @@ class Translation:
             made = views.RULES[name](self, node)
             if made is not None:
                 return made
-            if node in self._mutated or node.args[0] in self._mutated:
+            if self._root[node] in self._mutated:
                 raise Unsupported(f"{node.target}: a view that no index map describes")
         if name + "_" in _WRITES_METADATA and in_place:
             made = views.RULES[name](self, node)
             self._values[node.args[0]] = made
             return made
-        for rules in (_RULES, reductions.RULES, indexing.RULES):
+        for rules in (_RULES, reductions.RULES, indexing.RULES, products.RULES):
             rule = rules.get(name)
             if rule is not None:
                 mark = len(self.program.steps)
@@ -287,19 +291,24 @@ class Translation:
             if result is not target:
                 self.write(target, result)
             return target
+        mutated = node in self._mutated
         if isinstance(result, tuple):
+            values = node.meta["val"]
+            return tuple(self._kept(r, v, mutated) for r, v in zip(result, values, strict=True))
+        return self._kept(result, node.meta["val"], mutated)
+
+    def _kept(self, result: Array, value: torch.Tensor, mutated: bool) -> Array:
+        """A result in memory of its own, unless nothing that changes is in it."""
+        if value.numel() == 0:
+            return self.scalar_array(0, tuple(value.shape), value.dtype)
+        if not mutated and not any(E.loads(p) for p in result.parts):
             return result
-        if node.meta["val"].numel() == 0:
-            return self.scalar_array(0, tuple(node.meta["val"].shape), node.meta["val"].dtype)
-        if node in self._mutated or any(E.loads(p) for p in result.parts):
-            value = node.meta["val"]
-            loaded = {x.value for p in result.parts for x in E.loads(p)}
-            own = loaded <= self._fresh and all(arrays.element_of(p) for p in result.parts)
-            if own and not (node in self._mutated and result.complex):
-                return result
-            apart = result.complex and node not in self._mutated
-            return self.materialize(result, None if apart else value)
-        return result
+        loaded = {x.value for p in result.parts for x in E.loads(p)}
+        own = loaded <= self._fresh and all(arrays.element_of(p) for p in result.parts)
+        if own and not (mutated and result.complex):
+            return result
+        apart = result.complex and not mutated
+        return self.materialize(result, None if apart else value)
 
     def call(self, node: fx.Node, why: str) -> Any:
         """The operator as a call of torch on arrays in memory."""
@@ -311,6 +320,7 @@ class Translation:
         reads: list[Buffer] = []
         names = [a.name for a in schema.arguments]
         changed: list[Buffer] = []
+        moved: list[tuple[Array, Array]] = []
 
         def argument(x: Any, name: str) -> Any:
             if isinstance(x, (tuple, list)):
@@ -320,7 +330,11 @@ class Translation:
             value = self._values[x]
             if not isinstance(value, Array):
                 return value
-            t = self.tensor(value, x.meta["val"], name in written)
+            if name in written and arrays.strided(value) is None:
+                held = self.materialize(value, x.meta["val"])
+                moved.append((value, held))
+                value = held
+            t = self.tensor(value, x.meta["val"])
             reads.append(t.buffer)
             if name in written:
                 changed.append(t.buffer)
@@ -347,19 +361,18 @@ class Translation:
             outcome: Any = self._values[node.args[0]]
         else:
             outcome = result(node.meta.get("val"))
+        run = _copying(target) if views.unknown_alias(node) else target
         self.program.steps.append(
-            Call(
-                str(target), target, args, kwargs, reads, made or changed, strides, why, self._line
-            )
+            Call(str(target), run, args, kwargs, reads, made or changed, strides, why, self._line)
         )
+        for array, held in moved:
+            self.write(array, held)
         return outcome
 
-    def tensor(self, array: Array, like: torch.Tensor, exact: bool = False) -> Tensor:
+    def tensor(self, array: Array, like: torch.Tensor) -> Tensor:
         """The array as a tensor: where it lies, or copied to memory of its own."""
         place = arrays.strided(array)
         if place is None:
-            if exact:
-                raise Unsupported("a write to an array that is not in memory")
             place = arrays.strided(self.materialize(array, like))
             assert place is not None
         buffer, offset, strides = place
@@ -411,6 +424,11 @@ _LITERAL = (
 )  # fmt: skip
 
 
+def _copying(operator: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """An operator that gives a view of its argument, with memory of its own for the result."""
+    return lambda *args, **kwargs: operator(*args, **kwargs).clone()
+
+
 def _static(t: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shape, strides = tuple(t.shape), tuple(t.stride())
     if not all(type(n) is int for n in (*shape, *strides)):
@@ -445,8 +463,8 @@ def _packet(node: fx.Node) -> tuple[str, bool]:
     return (name[:-1] if writes and name.endswith("_") else name), writes
 
 
-def _mutated_roots(graph: fx.Graph) -> set[fx.Node]:
-    """Nodes whose memory is written to, by themselves or through a view."""
+def _mutated_roots(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], set[fx.Node]]:
+    """For each node the one whose memory it lies in, and those of them that are written to."""
     root: dict[fx.Node, fx.Node] = {}
     mutated: set[fx.Node] = set()
     for node in graph.nodes:
@@ -466,7 +484,7 @@ def _mutated_roots(graph: fx.Graph) -> set[fx.Node]:
             x = node.kwargs.get(spec.name)
             if spec.alias_info is not None and spec.alias_info.is_write and x is not None:
                 mutated.add(root[x])
-    return mutated
+    return root, mutated
 
 
 # Rules: (translation, node) -> Array, a tuple of them, or None where the rule does not apply.
@@ -508,7 +526,7 @@ def _pointwise(t: Translation, node: fx.Node) -> Array | None:
     complex_case = value.dtype.is_complex or any(
         t.array(x).complex for x in tensors if isinstance(x, fx.Node)
     )
-    if complex_case:
+    if complex_case and name not in _LOGICAL:
         return _complex(t, name, tensors, options, value, compute, rule)
     if row is None:
         return None
@@ -520,17 +538,18 @@ def _pointwise(t: Translation, node: fx.Node) -> Array | None:
             arrays_.append(t.operand(x, None))
         else:
             arrays_.append(t.operand(x, compute))
-    if name in ("logical_and", "logical_or", "logical_xor"):
+    if name in _LOGICAL:
         arrays_ = [None if a is None else _truth(a) for a in arrays_]
-        row = ROWS[
-            {"logical_and": "bitwise_and", "logical_or": "bitwise_or"}.get(name, "bitwise_xor")
-        ]
     if name == "where":
         arrays_[0] = _truth(arrays_[0])  # type: ignore[arg-type]
     axes = arrays.new_axes(value.shape)
     parts = [None if a is None else a.broadcast(value.shape).at(axes)[0] for a in arrays_]
     made = row.build(*parts, **options)
     return Array(axes, (E.cast(made, of_torch(value.dtype)[0]),))
+
+
+# Operators on truth values: any operand is compared with zero first.
+_LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
 def _truth(a: Array) -> Array:
@@ -550,12 +569,12 @@ def _complex(
     build = COMPLEX.get(name)
     if build is None:
         return None
-    if name == "abs":
+    if rule == "result" and not value.is_complex():
         compute = operands[0].meta["val"].dtype
     axes = arrays.new_axes(value.shape)
     pairs = []
     for k, x in enumerate(operands):
-        plain = rule == "each" or (name == "where" and k == 0)
+        plain = rule == "each" or (name, k) in (("where", 0), ("masked_fill", 1))
         a = t.operand(x, None if plain else compute)
         pairs.append(a.broadcast(value.shape).at(axes))
     parts = build(*pairs, **options)
@@ -589,10 +608,14 @@ def _arange(t: Translation, node: fx.Node) -> Array | None:
         start = node.args[0]
     elif overload == "start_step":
         start, step = node.args[0], _argument(node, 2, "step", 1)
-    if not isinstance(start, int) or not isinstance(step, int) or value.dtype.is_floating_point:
-        return None
     axes = arrays.new_axes(value.shape)
-    count = E.plus(E.times(axes[0], step), start)
+    if isinstance(start, int) and isinstance(step, int):
+        count = E.plus(E.times(axes[0], step), start)
+    elif isinstance(start, fx.Node) or isinstance(step, fx.Node):
+        return None
+    else:
+        steps = E.scalar("mul", E.cast(axes[0], "f64"), number(step, "f64"))
+        count = E.scalar("add", number(start, "f64"), steps)
     return Array(axes, (E.cast(count, of_torch(value.dtype)[0]),))
 
 
@@ -624,6 +647,12 @@ def _make_complex(t: Translation, node: fx.Node) -> Array | None:
     return Array(axes, parts)
 
 
+def _frexp(t: Translation, node: fx.Node) -> tuple[Array, Array]:
+    source = t.array(node.args[0])
+    mantissa, exponent = frexp(source.parts[0])
+    return Array(source.axes, (mantissa,)), Array(source.axes, (exponent,))
+
+
 _COPIES = ("clone", "_to_copy", "lift_fresh_copy", "contiguous", "resolve_conj", "resolve_neg")
 _FILLS = (
     "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
@@ -640,4 +669,5 @@ _RULES: dict[str, Callable[[Translation, fx.Node], Any]] = {
     **views.COPIES,
     "arange": _arange,
     "complex": _make_complex,
+    "frexp": _frexp,
 }

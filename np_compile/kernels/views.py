@@ -10,6 +10,7 @@ from torch import fx
 from . import arrays
 from . import expr as E
 from .arrays import Array, of_torch
+from .aten import number
 from .dtypes import DTYPES
 
 
@@ -36,14 +37,62 @@ def _reshape(t: Any, node: fx.Node) -> Any:
 
 
 def _bits(t: Any, node: fx.Node) -> Any:
-    """The same memory under another dtype of the same width."""
+    """The same memory under another dtype."""
     source, value = _source(t, node), node.meta["val"]
     dtype, is_complex = of_torch(value.dtype)
-    if source.complex or is_complex or DTYPES[dtype].size != DTYPES[source.dtype].size:
-        return None
+    if source.complex:
+        source = _real_pairs(source)
+        source = source.reshape((*source.shape[:-2], 2 * source.shape[-2]))
+    if is_complex:
+        halves = tuple(source.shape[:-1])
+        pairs = _bits_of(source, (*halves, 2 * value.shape[-1]), dtype)
+        return pairs and _complex_of(pairs.reshape((*value.shape, 2)))
+    return _bits_of(source, _shape(node), dtype)
+
+
+def _bits_of(source: Array, shape: tuple[int, ...], dtype: str) -> Array | None:
+    """Real elements under another dtype; None where no expression says it."""
+    if source.dtype == dtype:
+        return source
     if DTYPES[dtype].narrow or DTYPES[source.dtype].narrow:
         return None
-    return source.map(lambda p: E.bitcast(p, dtype))
+    if "bool" in (dtype, source.dtype):
+        return None
+    ratio = DTYPES[source.dtype].size / DTYPES[dtype].size
+    if ratio == 1:
+        return source.map(lambda p: E.bitcast(p, dtype))
+    if ratio > 1:
+        return _pieces(source, shape, int(ratio), dtype)
+    return _joined(source, shape, int(1 / ratio), dtype)
+
+
+def _unsigned(dtype: str) -> str:
+    return f"u{DTYPES[dtype].bits}"
+
+
+def _pieces(source: Array, shape: tuple[int, ...], count: int, dtype: str) -> Array:
+    """Each element as `count` of a narrower dtype, along the last axis."""
+    wide, narrow = _unsigned(source.dtype), _unsigned(dtype)
+    axes = arrays.new_axes(shape)
+    whole = E.bitcast(source.at((*axes[:-1], E.floordiv(axes[-1], count)))[0], wide)
+    shift = E.times(E.mod(axes[-1], count), DTYPES[dtype].bits)
+    piece = E.cast(E.scalar("rshift", whole, E.cast(shift, wide)), narrow)
+    return Array(axes, (E.bitcast(piece, dtype),))
+
+
+def _joined(source: Array, shape: tuple[int, ...], count: int, dtype: str) -> Array:
+    """Each `count` elements along the last axis as one of a wider dtype."""
+    wide, narrow = _unsigned(dtype), _unsigned(source.dtype)
+    axes = arrays.new_axes(shape)
+    total: E.Expr | None = None
+    for k in range(count):
+        place = (*axes[:-1], E.plus(E.times(axes[-1], count), k))
+        part = E.cast(E.bitcast(source.at(place)[0], narrow), wide)
+        if k:
+            part = E.scalar("lshift", part, number(k * DTYPES[narrow].bits, wide))
+        total = part if total is None else E.scalar("or", total, part)
+    assert total is not None
+    return Array(axes, (E.bitcast(total, dtype),))
 
 
 def _expand(t: Any, node: fx.Node) -> Array:
@@ -107,6 +156,14 @@ def _diagonal(t: Any, node: fx.Node) -> Array:
     rank = len(source.axes)
     first = _dim(node.kwargs.get("dim1", first), rank)
     second = _dim(node.kwargs.get("dim2", second), rank)
+    return diagonal(source, offset, first, second)
+
+
+def diagonal(source: Array, offset: int, first: int, second: int) -> Array:
+    """The elements whose index along axis `second` exceeds that along `first` by `offset`."""
+    rows, columns = source.shape[first], source.shape[second]
+    length = min(rows + min(offset, 0), columns - max(offset, 0))
+    kept = [n for k, n in enumerate(source.shape) if k not in (first, second)]
 
     def index(*a: E.Expr) -> list[E.Expr]:
         rest = list(a[:-1])
@@ -115,7 +172,7 @@ def _diagonal(t: Any, node: fx.Node) -> Array:
             rest.insert(dim, both[dim])
         return rest
 
-    return source.view(_shape(node), index)
+    return source.view((*kept, max(length, 0)), index)
 
 
 def _as_strided(t: Any, node: fx.Node) -> Array | None:
@@ -142,7 +199,11 @@ def _as_strided(t: Any, node: fx.Node) -> Array | None:
 
 
 def _as_real(t: Any, node: fx.Node) -> Array:
-    source = _source(t, node)
+    return _real_pairs(_source(t, node))
+
+
+def _real_pairs(source: Array) -> Array:
+    """Complex elements as real ones, with a last axis for the two parts."""
     last = E.axis(2, "p")
     places = [arrays.element_of(p) for p in source.parts]
     if all(places) and places[0][0] is places[1][0] and places[0][1][:-1] == places[1][1][:-1]:  # type: ignore[index]
@@ -154,7 +215,11 @@ def _as_real(t: Any, node: fx.Node) -> Array:
 
 
 def _as_complex(t: Any, node: fx.Node) -> Array:
-    source = _source(t, node)
+    return _complex_of(_source(t, node))
+
+
+def _complex_of(source: Array) -> Array:
+    """Real elements, pairs along the last axis, as complex ones."""
     axes = source.axes[:-1]
     return Array(axes, tuple(source.at((*axes, E.integer(k)))[0] for k in (0, 1)))
 
@@ -253,6 +318,26 @@ def _repeat(t: Any, node: fx.Node) -> Array:
     return source.view(shape, index)
 
 
+def _diagonal_matrix(t: Any, node: fx.Node) -> Array:
+    """diag_embed: zeros, and the last axis on the diagonal of two new ones."""
+    given = [*node.args[1:], *(0, -2, -1)[len(node.args) - 1 :]]
+    names = ("offset", "dim1", "dim2")
+    offset, first, second = (node.kwargs.get(n, g) for n, g in zip(names, given, strict=True))
+    value = node.meta["val"]
+    rank = len(value.shape)
+    whole = t.empty(value)
+    t.write(whole, t.scalar_array(0, (), value.dtype))
+    t.write(diagonal(whole, offset, _dim(first, rank), _dim(second, rank)), _source(t, node))
+    return whole
+
+
+def _conjugate(t: Any, node: fx.Node) -> Array:
+    source = _source(t, node)
+    if not source.complex:
+        return source
+    return Array(source.axes, (source.parts[0], E.scalar("neg", source.parts[1])))
+
+
 # Views of memory. A rule gives None where it does not apply.
 RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
     "alias": _same,
@@ -287,15 +372,9 @@ COPIES: dict[str, Callable[[Any, fx.Node], Any]] = {
     "flip": _flip,
     "roll": _roll,
     "repeat": _repeat,
-    "_conj": lambda t, node: _conjugate(t, node),
+    "_conj": _conjugate,
+    "diag_embed": _diagonal_matrix,
 }
-
-
-def _conjugate(t: Any, node: fx.Node) -> Array:
-    source = _source(t, node)
-    if not source.complex:
-        return source
-    return Array(source.axes, (source.parts[0], E.scalar("neg", source.parts[1])))
 
 
 def unknown_alias(node: fx.Node) -> bool:

@@ -1,0 +1,81 @@
+"""Products of vectors and matrices as sums of products, where a loop is as fast as a library call.
+
+A product of a matrix and a vector is bound by memory: as a loop it is no slower, and what comes
+before and after it is one pass with it. A product of matrices is a loop only if it is small, or narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import fx
+
+from . import arrays
+from . import expr as E
+from .arrays import Array, of_torch
+from .expr import Expr
+from .reductions import accumulator
+
+# A product of two matrices is a loop up to so many multiplications, or with two extents so narrow.
+_SMALL = 16 * 32 * 32
+_NARROW = 4
+
+
+def _multiply(a: Expr, b: Expr) -> Expr:
+    return E.scalar("mul", a, b)
+
+
+def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr, ...]:
+    """The parts of a product of two numbers, real or complex."""
+    if len(a) == 1:
+        return (_multiply(a[0], b[0]),)
+    (ar, ai), (br, bi) = a, b
+    rr, ii, ri, ir = _multiply(ar, br), _multiply(ai, bi), _multiply(ar, bi), _multiply(ai, br)
+    if conjugate:
+        return E.scalar("add", rr, ii), E.scalar("sub", ri, ir)
+    return E.scalar("sub", rr, ii), E.scalar("add", ri, ir)
+
+
+def _loops(*extents: int) -> bool:
+    """Whether a product of matrices of these extents is a loop."""
+    return arrays.elements(extents) <= _SMALL or sorted(extents)[1] <= _NARROW
+
+
+def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Array | None]:
+    """A rule: the axes of the operands by letters, k the one that is summed over."""
+
+    def rule(t: Any, node: fx.Node) -> Array | None:
+        value = node.meta["val"]
+        dtype, _ = of_torch(value.dtype)
+        if dtype == "bool":
+            return None
+        a, b = t.array(node.args[0]), t.array(node.args[1])
+        extents = dict(zip(left + right, a.shape + b.shape, strict=True))
+        if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj")):
+            return None
+        axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}
+        kept = tuple(axes[x] for x in axes if x != "k")
+        wide = accumulator("sum", dtype)
+        pairs = (array.at([axes[x] for x in letters]) for array, letters in ((a, left), (b, right)))
+        first, second = (tuple(E.cast(p, wide) for p in parts) for parts in pairs)
+        made = []
+        for part in _parts(first, second, conjugate):
+            held = t.fresh(wide, [x.extent for x in kept])
+            if not extents["k"]:
+                t.add(kept, held, kept, E.cast(E.integer(0), wide))
+            else:
+                t.add((*kept, axes["k"]), held, kept, part, op="sum", over=(axes["k"],))
+            made.append(E.cast(E.load(held, kept), dtype))
+        return Array(kept, tuple(made))
+
+    return rule
+
+
+RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
+    "dot": _product("k", "k"),
+    "vdot": _product("k", "k", conjugate=True),
+    "mv": _product("ik", "k"),
+    "mm": _product("ik", "kj"),
+    "bmm": _product("bik", "bkj"),
+}
