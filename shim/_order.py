@@ -20,8 +20,10 @@ def _turned(t: torch.Tensor) -> torch.Tensor:
     return -t if t.dtype.is_floating_point else ~t
 
 
-def argsort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
-    """Indices that sort along `dim`, equal elements in their order: int64."""
+def argsort(
+    t: torch.Tensor, dim: int = -1, descending: bool = False, stable: bool = True
+) -> torch.Tensor:
+    """Indices that sort along `dim`: int64. stable: equal elements in their order."""
     if t.dtype.is_complex:
         order = None
         for key in _passes(-t if descending else t):
@@ -30,7 +32,7 @@ def argsort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.T
             order = step if order is None else order.gather(dim, step)
         return order
     key = _turned(order_key(t)) if descending else order_key(t)
-    return torch.sort(key, dim=dim, stable=True).indices
+    return torch.sort(key, dim=dim, stable=stable).indices
 
 
 def sort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:

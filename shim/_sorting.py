@@ -91,10 +91,11 @@ def argsort(
     stable: Static = None,
     descending: Static = NoValue,
 ):
-    """Indices that sort along `axis`, equal elements in their order: int64."""
+    """Indices that sort along `axis`: int64. Equal elements stay in their order if asked to."""
     down = _check_sort(kind, order, stable, descending)
     a = a.reshape(-1) if a.dim() == 0 else a
-    return _order.argsort(*_along(a, axis), down)
+    keep = bool(stable) or (kind is not None and kind[0].lower() in "sm")
+    return _order.argsort(*_along(a, axis), down, keep)
 
 
 def _check_partition(n: int, kth: Any, kind: Any, order: Any) -> None:

@@ -516,10 +516,13 @@ class Capture(Outside):
             self.weigh(node, node)
 
     def _failed(self, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
-        """A program raised on its data. Nothing is written yet: NumPy says what was wrong."""
-        if program.mutates or self.grads:
+        """A program raised on its data: NumPy says what was wrong. What the program writes to, NumPy
+        gets a copy of."""
+        if self.grads:
             raise error
         real = [self.real(a, None) if a._t is not None else None for a in seg.values]
+        for i in program.mutates:
+            real[i] = None if real[i] is None else real[i].copy(order="K")
         decoder = Decoder(
             real, iter(seg.floats), iter(seg.ints), lambda v, char: np.dtype(char).type(v), complex
         )
@@ -527,9 +530,13 @@ class Capture(Outside):
             if node.key[0] is INPUT:
                 continue
             args, kwargs = decoder.call(node.key)
-            result = numpy_function(node.key[0])(*args, **kwargs)
-            for value, r in zip(node.values, flat(result), strict=True):
+            results = flat(numpy_function(node.key[0])(*args, **kwargs))
+            if len(results) > len(node.values):  # the rest are arguments that were written to
+                results = [r for r in results if r is not None and not any(r is x for x in real)]
+            for value, r in zip(node.values, results, strict=True):
                 real[value.index] = r
+        if program.mutates:
+            raise error
         warnings.warn(
             f"the {program.backend_name} back end failed on data that NumPy accepts, NumPy's "
             f"results are used: {error}",

@@ -218,6 +218,8 @@ def frexp(x: Expr) -> tuple[Expr, Expr]:
     lost = scalar("where", tiny, number(1022 + 54, "i64"), number(1022, "i64"))
     rest = scalar("and", bits, number(~(0x7FF << 52), "i64"))
     mantissa = E.bitcast(scalar("or", rest, number(1022 << 52, "i64")), "f64")
-    whole = scalar("or", scalar("eq", wide, number(0, "f64")), scalar("not", scalar("isfinite", wide)))
+    whole = scalar(
+        "or", scalar("eq", wide, number(0, "f64")), scalar("not", scalar("isfinite", wide))
+    )
     exponent = scalar("where", whole, number(0, "i64"), scalar("sub", field, lost))
     return scalar("where", whole, x, E.cast(mantissa, x.dtype)), E.cast(exponent, "i32")

@@ -105,7 +105,9 @@ def _log_size(x: Expr, y: Expr, less_one: Expr) -> Expr:
     half, one = number(0.5, dtype), number(1, dtype)
     size = scalar("hypot", x, y)
     # Half of a number near the greatest has a finite hypotenuse.
-    huge = scalar("gt", scalar("maximum", scalar("abs", x), scalar("abs", y)), number(_HUGE[dtype], dtype))
+    huge = scalar(
+        "gt", scalar("maximum", scalar("abs", x), scalar("abs", y)), number(_HUGE[dtype], dtype)
+    )
     size = _where(huge, scalar("hypot", _mul(x, half), _mul(y, half)), size)
     far = _add(scalar("log", size), _where(huge, number(math.log(2), dtype), number(0, dtype)))
     near = scalar("and", scalar("gt", size, half), scalar("lt", size, _add(one, half)))

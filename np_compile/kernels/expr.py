@@ -115,10 +115,46 @@ def bitcast(x: Expr, dtype: str) -> Expr:
 
 def wrap(x: Expr, extent: int, dim: int) -> Expr:
     """An integer from data as an index into an axis: checked, negative ones from the end."""
+    x = _from_end(x, extent)
     lo, hi = bounds(x)
     if lo >= 0 and hi < extent:
         return x
-    return make("wrap", (x,), "i64", (extent, dim))
+    return make("wrap", (_before_lift(x, extent),), "i64", (extent, dim))
+
+
+def _before_lift(x: Expr, extent: int) -> Expr:
+    """r, where x is r lifted by `extent` if negative, and `extent` if it is negative still: what
+    `wrap` does to r."""
+    checked = _unless_negative(x)
+    lifted = _unless_negative(checked[0]) if checked else None
+    if checked is None or lifted is None or checked[1] is not integer(extent):
+        return x
+    r = as_index(lifted[0])
+    return r if terms(as_index(lifted[1])) == (extent, {r: 1}) else x
+
+
+def _unless_negative(x: Expr) -> tuple[Expr, Expr] | None:
+    """r and v, where x is "v if r < 0, else r"."""
+    if x.op == "where" and x.args[0].op == "lt":
+        r, zero = x.args[0].args
+        if r is x.args[2] and zero is integer(0):
+            return r, x.args[1]
+    return None
+
+
+def _from_end(x: Expr, extent: int) -> Expr:
+    """The plain index of one whose negative values have been counted from the end already."""
+    if x.op == "where" and x.args[0].op == "lt" and x.args[0].args[1] is integer(0):
+        inner = x.args[0].args[0]
+        _, yes, no = x.args
+        if no is inner and yes.op == "add" and set(yes.args) == {inner, integer(extent)}:
+            return inner  # where(x < 0, x + n, x) -> x
+        if no is inner and yes is integer(
+            extent
+        ):  # where(y < 0, n, y): what is too low is an error
+            plain = _from_end(inner, extent)
+            return x if plain is inner else plain
+    return x
 
 
 def as_index(x: Expr) -> Expr:
@@ -153,6 +189,8 @@ def scalar(op: str, *args: Expr) -> Expr:
         return args[0]
     elif op == "mul" and _is_one(args[0]):  # 1 * x -> x
         return args[1]
+    elif op == "add" and dtype == "i64" and integer(0) in args:  # x + 0 -> x, of integers
+        return args[1] if args[0] is integer(0) else args[0]
     elif op in _COMPARE and args[0].dtype == "i64":
         known = _compare_ranges(op, args[0], args[1])
         if known is not None:

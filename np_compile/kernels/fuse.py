@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from . import expr as E
 from .dependence import conflicts, reads_elsewhere, same_iteration
 from .expr import Expr
-from .ir import Buffer, Call, Loop, Program, Statement, accesses, statements
+from .ir import Buffer, Call, Fence, Loop, Program, Statement, Step, accesses, statements
 
 # Loops of one nest: more would spill registers and slow the C compiler.
 _MOST_STATEMENTS = 40
@@ -21,7 +21,7 @@ _MOST_STATEMENTS = 40
 
 def fuse(program: Program) -> Program:
     """The program as loops. Its notes say which neighbours stayed apart, and why."""
-    placed: list[Loop | Statement | Call] = []
+    placed: list[Step] = []
     for step in program.steps:
         if not isinstance(step, Statement):
             placed.append(step)
@@ -50,6 +50,8 @@ def _join(placed: list, s: Statement, notes: list[str]) -> bool:
                 return True
             if why and k == len(placed) - 1:
                 notes.append(f"{s.target.name} is not fused with what is before it: {why}")
+        elif isinstance(step, Fence) and s.target.kind == "input":
+            return False
         r, w = accesses(step)
         if (w & reads) or (w & writes) or (r & writes):
             return False

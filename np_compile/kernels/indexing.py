@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import arrays
+from . import arrays, views
 from . import expr as E
 from .arrays import Array, of_torch
 from .aten import number
@@ -19,6 +19,14 @@ from .reductions import scan
 def _wrapped(index: Expr, extent: int, dim: int) -> Expr:
     """An element of an index array as an index: negative ones count from the end."""
     return E.wrap(E.as_index(index), extent, dim)
+
+
+def _checked(index: Expr, extent: int, dim: int) -> Expr:
+    """The same for an operator that takes no negative indices: they are out of bounds."""
+    x = E.as_index(index)
+    if E.bounds(x)[0] < 0:
+        x = E.choose(E.scalar("lt", x, E.integer(0)), E.integer(extent), x)
+    return E.wrap(x, extent, dim)
 
 
 def _indexed(source: Array, indices: Sequence[Array | None], t: Any) -> tuple | None:
@@ -67,7 +75,7 @@ def _select(t: Any, node: fx.Node) -> Array | None:
 
     def place(*a: Expr) -> list[Expr]:
         parts = list(a)
-        parts[dim] = _wrapped(index.at((a[dim],))[0], source.shape[dim], dim)  # type: ignore[call-overload]
+        parts[dim] = _checked(index.at((a[dim],))[0], source.shape[dim], dim)  # type: ignore[call-overload]
         return parts
 
     return source.view(shape, place)
@@ -82,7 +90,7 @@ def _gather(t: Any, node: fx.Node) -> Array | None:
 
     def place(*a: Expr) -> list[Expr]:
         parts = list(a)
-        parts[dim] = _wrapped(index.at(a)[0], source.shape[dim], dim)  # type: ignore[call-overload]
+        parts[dim] = _checked(index.at(a)[0], source.shape[dim], dim)  # type: ignore[call-overload]
         return parts
 
     return source.view(index.shape, place)
@@ -156,7 +164,7 @@ def _scatter(t: Any, node: fx.Node) -> Array | None:
     target = t.array(node.args[0])
     dim, index = node.args[1], t.array(node.args[2])
     rank = len(target.axes)
-    if rank == 0 or target.complex:
+    if rank == 0:
         return None
     op = "sum" if "scatter_add" in name else None
     if overload == "two":
@@ -166,17 +174,17 @@ def _scatter(t: Any, node: fx.Node) -> Array | None:
             return None
     dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
     value = node.args[3]
-    if op is not None and target.dtype == "bool":
+    if op is not None and (target.dtype == "bool" or (target.complex and op != "sum")):
         return None
     if isinstance(value, fx.Node):
-        source = t.apart(t.array(value), target)
+        source = t.apart(t.cast(t.array(value), node.meta["val"].dtype), target)
     else:
         source = t.scalar_array(value, index.shape, node.meta["val"].dtype)
     index = t.apart(index, target)
     target = _own(t, node, in_place)
     axes = index.axes
     place: list[Expr] = list(axes)
-    place[dim] = _wrapped(index.parts[0], target.shape[dim], dim)  # type: ignore[call-overload]
+    place[dim] = _checked(index.parts[0], target.shape[dim], dim)  # type: ignore[call-overload]
     return _scatter_to(t, target, axes, place, source.at(axes), op)
 
 
@@ -192,7 +200,7 @@ def _index_add(t: Any, node: fx.Node) -> Array | None:
     target = _own(t, node, in_place)
     axes = source.axes
     place: list[Expr] = list(axes)
-    place[dim] = _wrapped(index.at((axes[dim],))[0], target.shape[dim], dim)  # type: ignore[call-overload]
+    place[dim] = _checked(index.at((axes[dim],))[0], target.shape[dim], dim)  # type: ignore[call-overload]
     return _scatter_to(t, target, axes, place, source.parts, "sum")
 
 
@@ -251,11 +259,14 @@ def _triangle(lower: bool) -> Callable[[Any, fx.Node], Array | None]:
 
 
 def _select_scatter(t: Any, node: fx.Node) -> Array | None:
-    """A copy of an array with a part replaced: select_scatter, slice_scatter."""
+    """A copy of an array with a part replaced: select_scatter, slice_scatter, diagonal_scatter."""
     name = node.target._schema.name  # type: ignore[union-attr]
     value = node.meta["val"]
     whole = t.copy(t.array(node.args[0]), value)
     source = t.cast(t.array(node.args[1]), value.dtype)
+    if "diagonal" in name:
+        t.write(views.diagonal_of(whole, node, 2), source)
+        return whole
     dim: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
     dim = dim + len(whole.axes) if dim < 0 else dim
     extent = whole.shape[dim]
@@ -355,6 +366,7 @@ RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
     "triu": _triangle(False),
     "select_scatter": _select_scatter,
     "slice_scatter": _select_scatter,
+    "diagonal_scatter": _select_scatter,
     "eye": _eye,
     "searchsorted": _search,
     "masked_scatter": _masked_scatter,

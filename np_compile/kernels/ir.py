@@ -278,8 +278,8 @@ class _Checker:
             self.step(inner, (*around, loop.axis))
 
     def statement(self, s: Statement, around: tuple[Expr, ...]) -> None:
-        if around and s.axes != around:
-            self.fail(s, "the axes of the statement are not the loops around it")
+        if around and s.axes != tuple(a for a in around if a in s.axes):
+            self.fail(s, "the axes of the statement are not those of loops around it, in order")
         self.element(s, s.target, s.index)
         for x in s.reads():
             self.element(s, x.value, x.args)

@@ -9,11 +9,13 @@ strip       a loop with loops inside whose statements all walk memory along its 
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from . import expr as E
-from .dependence import reads_elsewhere, same_iteration
+from .dependence import disjoint, reads_elsewhere, same_iteration
 from .dtypes import DTYPES
 from .inline import cost
-from .ir import Loop, Program, Statement, statements
+from .ir import Buffer, Loop, Program, Statement, statements
 
 # Estimated nanoseconds below which a nest is not worth waking a thread for, and of one chunk.
 _THRESHOLD = 20_000
@@ -60,10 +62,11 @@ def _vectors(loop: Loop) -> None:
     inside = list(statements(loop))
     inner = [b for b in loop.body if isinstance(b, Loop)]
     if not inner:
-        if loop.axis.extent > 1 and not any(_serial(s, loop.axis) for s in inside):
+        serial = any(_serial(s, loop.axis) for s in inside) or _ring(inside, loop.axis)
+        if loop.axis.extent > 1 and not serial:
             loop.marks.add("simd")
         return
-    deeper = [s for s in inside if s.axes[-1] is not loop.axis]
+    deeper = [s for s in inside if s.axes[-1:] != (loop.axis,)]
     walks = all(s.vector is loop.axis for s in deeper)
     if walks and loop.axis.extent >= 4 and not any(_serial(s, loop.axis) for s in inside):
         loop.marks.add("strip")
@@ -84,6 +87,16 @@ def _serial(s: Statement, axis: E.Expr) -> bool:
         ):
             return True
     return reads_elsewhere(s) or (not s.over and s.op is not None)
+
+
+def _ring(inside: list[Statement], axis: E.Expr) -> bool:
+    """Whether a local array hands values from one iteration to another (see `skew`)."""
+    places: dict[Buffer, set[tuple[E.Expr, ...]]] = {}
+    for s in inside:
+        for b, index in ((s.target, s.index), *((x.value, x.args) for x in s.reads())):
+            if b.kind == "local" and any(axis in E.axes_of(i) for i in index):
+                places.setdefault(b, set()).add(index)
+    return any(not disjoint(x, y) for found in places.values() for x, y in combinations(found, 2))
 
 
 def _independent(loop: Loop) -> bool:

@@ -133,7 +133,9 @@ class _Pair:
             body_of(row, self.reader, row)
 
         def body_of(row: Expr, loop: Loop, local: Expr) -> None:
-            target.extend(self._at(program, loop, base, local, lag, length, before, after, halo, chunk))
+            target.extend(
+                self._at(program, loop, base, local, lag, length, before, after, halo, chunk)
+            )
 
         target = body
         first = max(before, lag)
@@ -221,8 +223,7 @@ def _match(program: Program, k: int) -> _Pair | None:
     for s in second:
         for x in s.reads():
             if x.value in targets and (
-                x.args[0] is not writer.axis
-                or any(writer.axis in E.axes_of(i) for i in x.args[1:])
+                x.args[0] is not writer.axis or any(writer.axis in E.axes_of(i) for i in x.args[1:])
             ):
                 return None
     return _distances(reader, writer, first, second, array, sorted(targets, key=lambda b: b.name))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
 
-from . import arrays, indexing, products, reductions, views
+from . import arrays, indexing, library, products, reductions, views
 from . import expr as E
 from .arrays import Array, of_torch
 from .aten import ROWS, frexp, number
@@ -21,6 +22,7 @@ from .complex import COMPLEX
 from .expr import Expr
 from .ir import Buffer, Call, Program, Statement
 
+_WITH_EFFECTS = torch.ops.higher_order.with_effects
 _WRITES_METADATA = ("squeeze_", "unsqueeze_", "t_", "transpose_")
 
 
@@ -38,6 +40,16 @@ class Tensor:
     ):
         self.buffer, self.offset = buffer, offset
         self.shape, self.strides, self.dtype = shape, strides, dtype
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """A torch operator, its arguments, and tensors like its results."""
+
+    target: Any
+    args: tuple
+    kwargs: dict[str, Any]
+    value: Any
 
 
 class Translation:
@@ -198,12 +210,17 @@ class Translation:
             raise Unsupported(f"a graph node of kind {node.op}")
         elif node.target is operator.getitem:
             self._values[node] = self._values[node.args[0]][node.args[1]]
+        elif node.target is _WITH_EFFECTS:
+            self._values[node] = self._with_effects(node)
         else:
             self._values[node] = self._operator(node)
 
     def _placeholder(self, node: fx.Node) -> Any:
         position = len(self.inputs)
         value = node.meta.get("val")
+        if node.users and all(u.target is _WITH_EFFECTS and u.args[0] is node for u in node.users):
+            self.inputs.append(None)  # it says what comes first, and holds no data
+            return None
         if not isinstance(value, torch.Tensor):
             raise Unsupported("an input that is not a tensor")
         if value.device.type not in ("cpu", "meta"):
@@ -264,8 +281,6 @@ class Translation:
             made = views.RULES[name](self, node)
             if made is not None:
                 return made
-            if self._root[node] in self._mutated:
-                raise Unsupported(f"{node.target}: a view that no index map describes")
         if name + "_" in _WRITES_METADATA and in_place:
             made = views.RULES[name](self, node)
             self._values[node.args[0]] = made
@@ -310,15 +325,25 @@ class Translation:
         apart = result.complex and not mutated
         return self.materialize(result, None if apart else value)
 
+    def _with_effects(self, node: fx.Node) -> tuple:
+        """An operator that checks or prints, as AOTAutograd ties it to its place in the order."""
+        token, target, *args = node.args
+        step = _Operation(target, tuple(args), node.kwargs, tuple(node.meta["val"][1:]))
+        return (self._values[token], *self._call(step, "it is called for its effect"))  # type: ignore[index]
+
     def call(self, node: fx.Node, why: str) -> Any:
         """The operator as a call of torch on arrays in memory."""
-        target: Any = node.target
-        schema = target._schema
+        if views.unknown_alias(node.target) and self._root[node] in self._mutated:
+            raise Unsupported(f"{node.target}: a view that no index map describes")
+        step = _Operation(node.target, node.args, node.kwargs, node.meta.get("val"))
+        return self._call(step, why, library.faster(node))
+
+    def _call(self, step: _Operation, why: str, faster: Callable | None = None) -> Any:
+        schema = step.target._schema
         written = [
             a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
         ]
         reads: list[Buffer] = []
-        names = [a.name for a in schema.arguments]
         changed: list[Buffer] = []
         moved: list[tuple[Array, Array]] = []
 
@@ -340,8 +365,9 @@ class Translation:
                 changed.append(t.buffer)
             return t
 
-        args = tuple(argument(a, n) for a, n in zip(node.args, names, strict=False))
-        kwargs = {k: argument(v, k) for k, v in node.kwargs.items()}
+        names = [a.name for a in schema.arguments]
+        args = tuple(argument(a, n) for a, n in zip(step.args, names, strict=False))
+        kwargs = {k: argument(v, k) for k, v in step.kwargs.items()}
         if "device" in kwargs:
             kwargs["device"] = torch.device("cpu")
         made: list[Buffer] = []
@@ -357,13 +383,13 @@ class Translation:
             strides.append(tuple(value.stride()))
             return array
 
-        if changed:
-            outcome: Any = self._values[node.args[0]]
-        else:
-            outcome = result(node.meta.get("val"))
-        run = _copying(target) if views.unknown_alias(node) else target
+        outcome: Any = self._values[step.args[0]] if changed else result(step.value)
+        run = faster or step.target
+        if views.unknown_alias(step.target):
+            run = _copying(step.target)
+        name = str(step.target)
         self.program.steps.append(
-            Call(str(target), run, args, kwargs, reads, made or changed, strides, why, self._line)
+            Call(name, run, args, kwargs, reads, made or changed, strides, why, self._line)
         )
         for array, held in moved:
             self.write(array, held)

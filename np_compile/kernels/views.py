@@ -150,13 +150,16 @@ def _squeeze(t: Any, node: fx.Node) -> Array:
 
 
 def _diagonal(t: Any, node: fx.Node) -> Array:
-    source = _source(t, node)
-    offset, first, second = (*node.args[1:], *(0, 0, 1)[len(node.args) - 1 :])
-    offset = node.kwargs.get("offset", offset)
-    rank = len(source.axes)
-    first = _dim(node.kwargs.get("dim1", first), rank)
-    second = _dim(node.kwargs.get("dim2", second), rank)
-    return diagonal(source, offset, first, second)
+    return diagonal_of(_source(t, node), node, 1)
+
+
+def diagonal_of(source: Array, node: fx.Node, first: int, axes: tuple[int, int] = (0, 1)) -> Array:
+    """The diagonal that a node's arguments name, from the one at position `first` on."""
+    given = [*node.args[first:], *(0, *axes)[len(node.args) - first :]]
+    names = ("offset", "dim1", "dim2")
+    offset, *dims = (node.kwargs.get(n, g) for n, g in zip(names, given, strict=True))
+    rows, columns = (_dim(d, len(source.axes)) for d in dims)
+    return diagonal(source, offset, rows, columns)
 
 
 def diagonal(source: Array, offset: int, first: int, second: int) -> Array:
@@ -320,14 +323,10 @@ def _repeat(t: Any, node: fx.Node) -> Array:
 
 def _diagonal_matrix(t: Any, node: fx.Node) -> Array:
     """diag_embed: zeros, and the last axis on the diagonal of two new ones."""
-    given = [*node.args[1:], *(0, -2, -1)[len(node.args) - 1 :]]
-    names = ("offset", "dim1", "dim2")
-    offset, first, second = (node.kwargs.get(n, g) for n, g in zip(names, given, strict=True))
     value = node.meta["val"]
-    rank = len(value.shape)
     whole = t.empty(value)
     t.write(whole, t.scalar_array(0, (), value.dtype))
-    t.write(diagonal(whole, offset, _dim(first, rank), _dim(second, rank)), _source(t, node))
+    t.write(diagonal_of(whole, node, 1, (-2, -1)), _source(t, node))
     return whole
 
 
@@ -377,7 +376,7 @@ COPIES: dict[str, Callable[[Any, fx.Node], Any]] = {
 }
 
 
-def unknown_alias(node: fx.Node) -> bool:
-    """Whether an operator without a rule gives a view of its argument."""
-    returns = node.target._schema.returns  # type: ignore[union-attr]
+def unknown_alias(operator: Any) -> bool:
+    """Whether an operator gives a view of its argument."""
+    returns = operator._schema.returns
     return any(r.alias_info is not None and not r.alias_info.is_write for r in returns)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+
+import np_compile
 from np_compile.kernels.compile import compile_graph
 from np_compile.kernels.ir import Call
 
-from ..support import check
+from ..support import check, observe, same
 
 
 class Watched:
-    """The native back end, with the torch calls of its programs kept in `calls`."""
+    """The native back end; the torch calls of its programs are kept in `calls`."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -24,23 +27,63 @@ class Watched:
         return made
 
 
-def check_loops(f: Callable, *args: Any, calls: Collection[str] = (), **options: Any) -> None:
-    """The compiled function does what NumPy does, and no torch operator but `calls` runs in it."""
-    watched = Watched()
-    check(f, *args, backend=watched, **options)
-    assert set(watched.calls) == set(calls), watched.calls
-
-
 Case = tuple[Callable, tuple]
 
 
-def check_table(
-    cases: Mapping[str, Case], calls: Collection[str] = (), **options: Any
-) -> None:
-    """Many functions as one program: a name -> (function, arguments)."""
+def check_table(cases: Mapping[str, Case], calls: Collection[str] = (), **options: Any) -> None:
+    """Many functions as one program: a name -> (function, arguments).
+
+    Each does what it does in NumPy, and no torch operator but `calls` runs in it.
+    """
     names = list(cases)
 
     def together(*arguments: tuple) -> dict[str, Any]:
         return {n: cases[n][0](*a) for n, a in zip(names, arguments, strict=True)}
 
-    check_loops(together, *(cases[n][1] for n in names), calls=calls, **options)
+    watched = Watched()
+    check(together, *(cases[n][1] for n in names), backend=watched, **options)
+    assert set(watched.calls) == set(calls), watched.calls
+
+
+def check_elements(
+    cases: Mapping[str, Case],
+    rtol: Callable[[str], float],
+    calls: Collection[str] = (),
+    zeros: Collection[str] = (),
+) -> None:
+    """As `check_table`, once, and each float within `rtol(name)` of its own size; signs of zeros
+    too, but for the names in `zeros`.
+    """
+    names = list(cases)
+
+    def together(*arguments: tuple) -> dict[str, Any]:
+        return {n: cases[n][0](*a) for n, a in zip(names, arguments, strict=True)}
+
+    watched = Watched()
+    arguments = [cases[n][1] for n in names]
+    want = observe(together, tuple(arguments), {})
+    got = observe(np_compile.compile(together, backend=watched), tuple(arguments), {})
+    assert want.error is None, want.error
+    assert got.error is None, got.error
+    for n in names:
+        a, b = got.result[n], want.result[n]
+        if not isinstance(b, tuple):
+            a, b = (a,), (b,)
+        for x, y in zip(a, b, strict=True):
+            _close(x, y, n, rtol(n), n not in zeros)
+    assert set(watched.calls) == set(calls), watched.calls
+
+
+def _close(got: np.ndarray, want: np.ndarray, name: str, rtol: float, signs: bool) -> None:
+    assert (got.dtype, got.shape) == (want.dtype, want.shape), name
+    if want.dtype.kind not in "fc":
+        same(got, want, name)
+        return
+    atol = rtol if want.dtype.kind == "c" else 0.0
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(got, want, rtol, atol, equal_nan=True, err_msg=name)
+    if signs and want.dtype.kind == "f":
+        number = ~np.isnan(want)
+        np.testing.assert_array_equal(
+            np.signbit(got)[number], np.signbit(want)[number], f"{name}: signs"
+        )

@@ -158,7 +158,7 @@ def test_rules_that_no_text_breaks() -> None:
         check(program)
     program, s = _program()
     program.steps = [Loop(E.axis(4), [s])]
-    with pytest.raises(Malformed, match="the axes of the statement are not the loops around it"):
+    with pytest.raises(Malformed, match="not those of loops around it, in order"):
         check(program)
     program, s = _program()
     s.op = "mean"

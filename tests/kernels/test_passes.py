@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,19 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile.kernels import compile as pipeline
 from np_compile.kernels import schedule as schedule_
+from np_compile.kernels import skew as skew_
+from np_compile.kernels.collapse import collapse, flatten
 from np_compile.kernels.compile import PASSES
+from np_compile.kernels.contract import contract
+from np_compile.kernels.dtypes import DTYPES
+from np_compile.kernels.fuse import fuse
+from np_compile.kernels.inline import inline
 from np_compile.kernels.interpret import execute
-from np_compile.kernels.ir import Call, Program, check
+from np_compile.kernels.ir import Call, Loop, Program, accesses, check
+from np_compile.kernels.memory import plan
+from np_compile.kernels.order import order
 from np_compile.kernels.parse import parse
+from np_compile.kernels.share import share
 from np_compile.kernels.translate import Translation
 
 RTOL = {
@@ -101,8 +112,8 @@ def compiled(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> None:
 
 
 BINARY: dict[str, Callable] = {
-    "add": np.add, "subtract": lambda x, y: x * 1 - y, "multiply": np.multiply, "maximum": np.maximum,
-    "minimum": np.minimum, "less": np.less, "not_equal": np.not_equal,
+    "add": np.add, "subtract": lambda x, y: x * 1 - y, "multiply": np.multiply,
+    "maximum": np.maximum, "minimum": np.minimum, "less": np.less, "not_equal": np.not_equal,
 }  # fmt: skip
 UNARY: dict[str, Callable] = {
     "negative": lambda x: -(x * 1), "absolute": np.absolute, "square": lambda x: x * x,
@@ -332,6 +343,58 @@ def test_random_programs(case: tuple) -> None:
     verify(*case, preserved)
 
 
+# Updates in place from neighbours
+
+
+def _neighbours(offsets: Sequence[tuple[int, ...]], step: int, kind: str) -> Callable:
+    """The update of an array's inner part from a few neighbours, twice."""
+
+    def update(x: Any) -> Any:
+        inner = tuple(slice(3, -3, step) for _ in range(x.ndim))
+        for _ in (0, 1):
+            total = 0
+            for at in offsets:
+                where = (slice(3 + a, -3 + a or None, step) for a in at)
+                total = total + x[tuple(where)] * (2 + at[0])
+            if kind == "store":
+                x[inner] = total
+            elif kind == "add":
+                x[inner] += total
+            else:
+                x[inner] = np.where(total > 0, total, x[inner] - total.max(axis=-1, keepdims=True))
+        return x.sum()
+
+    return update
+
+
+@st.composite
+def stencils(draw: st.DrawFn) -> tuple[list[np.ndarray], Callable]:
+    """An array, and a function that updates it in place from neighbours."""
+    rank = draw(st.integers(1, 3))
+    shape = [draw(st.integers(8, 20)), *(draw(st.integers(8, 9)) for _ in range(rank - 1))]
+    x = np.random.default_rng(draw(st.integers(0, 3))).integers(-4, 5, shape).astype("f8")
+    if draw(st.booleans()):
+        x = np.asfortranarray(x)
+    at = st.tuples(*(st.integers(-3, 3) for _ in range(rank)))
+    step = draw(st.sampled_from((1, 1, 1, 2)))
+    offsets = draw(st.lists(at, min_size=1, max_size=4))
+    return [x], _neighbours(offsets, step, draw(st.sampled_from(("store", "add", "where"))))
+
+
+@given(stencils())
+def test_random_stencils(case: tuple) -> None:
+    arrays, f = case
+    mine, theirs = copied(arrays), copied(arrays)
+    wanted = f(*mine)
+    got, graphs = traced(f, *theirs)
+    np.testing.assert_array_equal([got, *theirs[0].flat], [wanted, *mine[0].flat])
+    with pytest.MonkeyPatch.context() as patch:  # short loops too become pairs, in many chunks
+        patch.setattr(skew_, "_ROWS", 1)
+        patch.setattr(skew_, "_PEELED", 6)
+        for module, inputs in graphs:
+            preserved(module, inputs)
+
+
 @settings(max_examples=25)
 @given(programs(10, LARGE))
 def test_random_programs_in_c(case: tuple) -> None:
@@ -355,7 +418,7 @@ def _norm(x: Any) -> Any:
 
 
 def _chain(x: Any) -> Any:
-    for k in range(10):
+    for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10):
         x = np.sin(x) * 0.5 + k
     return x
 
@@ -487,3 +550,239 @@ def test_passes_keep_the_meaning(name: str) -> None:
     assert graphs
     for module, inputs in graphs:
         preserved(module, inputs)
+
+
+# How many loop nests
+
+
+def nests(f: Callable, *args: Any) -> int:
+    """Loop nests of the graphs of a call; nothing but single elements is outside of them."""
+    steps = [
+        s
+        for module, _ in captured(f, *args)
+        for s in pipeline.generate(module.graph, partial(getattr, module)).program.steps
+    ]
+    assert not any(isinstance(s, Call) for s in steps)
+    return sum(isinstance(s, Loop) for s in steps)
+
+
+def _sums(x: Any, y: Any) -> Any:
+    d = x - y
+    return (d * d).sum(axis=1), np.abs(d).max(axis=1), d.argmin(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "wanted"),
+    [
+        (_softmax, (_a(40, 50),), 1),
+        (_softmax, (np.asfortranarray(_a(40, 50)),), 1),
+        (_norm, (_a(40, 50),), 1),
+        (_norm, (_a(40, 5, 50),), 1),
+        (lambda x: (x.mean(), x.sum(), x.min()), (_a(40, 50),), 1),
+        (lambda x: (x.mean(1), x.sum(1), x.min(1)), (_a(40, 50),), 1),
+        (_sums, (_a(40, 50), _a(50)), 1),
+        (_chain, (_a(40, 50),), 1),
+        (lambda x: np.sqrt(((x[:, None] - x) ** 2).sum(-1)), (_a(20, 3),), 1),
+        (lambda x: np.roll(x.T[::-1] * 2, 1, axis=0) + 1, (_a(40, 50),), 1),
+        (lambda x: np.cumsum(np.exp(x), axis=1) * 2, (_a(40, 50),), 1),
+    ],
+)
+def test_number_of_nests(f: Callable, args: tuple, wanted: int) -> None:
+    assert nests(f, *copied(list(args))) == wanted
+
+
+@pytest.mark.parametrize("n", [1, 4, 12])
+def test_a_chain_of_pointwise_operations_is_one_nest_forward_and_one_backward(n: int) -> None:
+    def chain(x: Any, y: Any) -> Any:
+        for _ in range(n):
+            x = np.tanh(x * y) + np.sin(x)
+        return x
+
+    made: list[Any] = []
+    x, y = (torch.rand(20, 30, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    with pipeline.listening(made.append):
+        result = np_compile.compile(np_compile.wrap_numpy(chain), backend="native")(x, y)
+        result.sum().backward()
+    assert [sum(isinstance(s, Loop) for s in e.source.program.steps) for e in made] == [1, 1]
+    grads = [x.grad, y.grad]
+    x.grad = y.grad = None
+    np_compile.wrap_numpy(chain)(x, y).sum().backward()
+    for got, wanted in zip(grads, (x.grad, y.grad), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-12, atol=1e-12)
+
+
+# What single passes do
+
+
+def after(text: str, *passes: Callable[[Program], Program]) -> str:
+    """The steps of a program after some passes, with axes named by their order in the text."""
+    program = parse(text)
+    for step in passes:
+        program = step(program)
+        check(program)
+    lines = str(program).splitlines()[len(program.buffers) :]
+    names: dict[str, str] = {}
+    word = re.compile(r"\b[ijklmn]\d*\b")
+    return "\n".join(
+        word.sub(lambda m: names.setdefault(m[0], "ijklmn"[len(names)]), line) for line in lines
+    )
+
+
+HEAD = """\
+x: f64[4,6] strides[6,1] input 0
+y: f64[6,4] strides[1,6] input 1
+s: f64[4] strides[1] temporary
+t: f64[4,6] strides[6,1] temporary
+u: f64[4,6] strides[6,1] temporary
+r: f64[4,6] strides[6,1] output
+q: f64[4] strides[1] output
+"""
+
+
+def test_share_computes_once() -> None:
+    text = """\
+all i < 4, j < 6: t[i, j] = exp(x[i, j])
+all k < 4, l < 6: u[k, l] = exp(x[k, l])
+all m < 4, n < 6: r[m, n] = (t[m, n] * u[m, n])"""
+    assert (
+        after(HEAD + text, share, inline)
+        == """\
+all i < 4, j < 6: t[i, j] = exp(x[i, j])
+all k < 4, l < 6: r[k, l] = (t[k, l] * t[k, l])"""
+        or after(HEAD + text, share, inline)
+        == """\
+all i < 4, j < 6: r[i, j] = (exp(x[i, j]) * exp(x[i, j]))"""
+    )
+
+
+def test_inline_leaves_no_store_that_nobody_reads() -> None:
+    text = """\
+all i < 4, j < 6: t[i, j] = (x[i, j] + 1.0:f64)
+all i < 4, j < 6: u[i, j] = (t[i, (5 + -1*j)] * 2.0:f64)
+all i < 4, j < 6: r[i, j] = (u[i, j] - x[i, j])"""
+    assert after(HEAD + text, inline) == (
+        "all i < 4, j < 6: r[i, j] = (((x[i, (5 + -1*j)] + 1.0:f64) * 2.0:f64) - x[i, j])"
+    )
+
+
+def test_inline_stops_at_a_write_to_what_it_reads() -> None:
+    text = """\
+all i < 4, j < 6: t[i, j] = (x[i, j] + 1.0:f64)
+all i < 4, j < 6: x[i, j] = 0.0:f64
+all i < 4, j < 6: r[i, j] = t[i, j]"""
+    assert after(HEAD + text, inline) == text
+
+
+def test_inline_knows_that_a_store_to_a_part_changes_the_whole() -> None:
+    text = """\
+all i < 4, j < 6: t[i, j] = neg(x[i, j])
+all j < 6: t[0, j] = 1.0:f64
+all i < 4, j < 6: r[i, j] = t[i, j]"""
+    assert after(HEAD + text, inline) == text
+
+
+def test_order_walks_memory_in_the_smallest_steps() -> None:
+    text = "all i < 6, j < 4: y[i, j] = (y[i, j] * 2.0:f64)"
+    assert after(HEAD + text, order) == "all i < 4, j < 6: y[j, i] = (y[j, i] * 2.0:f64)"
+    text = "all i < 4, j < 6: q[i] sum= y[j, i] over j"
+    assert after(HEAD + text, order) == "all i < 4, j < 6: q[i] sum= y[j, i] over j"
+    text = "all i < 6, j < 4: q[j] sum= x[j, i] over i"
+    assert after(HEAD + text, order) == "all i < 4, j < 6: q[i] sum= x[i, j] over j"
+
+
+ROWS = """\
+all i < 4, j < 6: s[i] sum= x[i, j] over j
+all k < 4, l < 6: r[k, l] = (x[k, l] / s[k])"""
+
+
+def test_fuse_puts_a_reduction_and_its_use_in_one_loop_over_rows() -> None:
+    assert (
+        after(HEAD + ROWS, order, fuse)
+        == """\
+for i < 4:
+  for j < 6:
+    s[i] sum= x[i, j] over j
+  for k < 6:
+    r[i, k] = (x[i, k] / s[i])"""
+    )
+
+
+def test_contract_keeps_a_row_sum_in_a_register() -> None:
+    assert (
+        after(HEAD + ROWS, order, fuse, contract)
+        == """\
+for i < 4:
+  for j < 6:
+    s[] sum= x[i, j] over j
+  for k < 6:
+    r[i, k] = (x[i, k] / s[])"""
+    )
+
+
+def test_fuse_keeps_a_stencil_and_its_copy_apart() -> None:
+    text = """\
+all i < 4, j < 4: t[i, j] = (x[i, j] + x[i, (2 + j)])
+all k < 4, l < 4: x[k, (1 + l)] = t[k, l]"""
+    assert (
+        after(HEAD + text, order, fuse)
+        == """\
+for i < 4:
+  for j < 4:
+    t[i, j] = (x[i, j] + x[i, (2 + j)])
+  for k < 4:
+    x[i, (1 + k)] = t[i, k]"""
+    )
+
+
+def test_collapse_makes_one_loop_of_contiguous_ones() -> None:
+    text = "all i < 4, j < 6: r[i, j] = (x[i, j] + 1.0:f64)"
+    passes = (order, fuse, contract, flatten, collapse)
+    assert after(HEAD + text, *passes) == "for i < 24:\n  r[i] = (x[i] + 1.0:f64)"
+    text = "all i < 4, j < 5: r[i, j] = (x[i, (1 + j)] + 1.0:f64)"
+    assert (
+        after(HEAD + text, *passes)
+        == """\
+for i < 4:
+  for j < 5:
+    r[(6*i + j)] = (x[(1 + 6*i + j)] + 1.0:f64)"""
+    )
+
+
+def test_schedule_marks_what_may_run_at_once() -> None:
+    def marked(text: str) -> str:
+        return after(text, order, fuse, contract, flatten, collapse, schedule_.schedule)
+
+    long = "x: f64[90000] strides[1] input 0\ny: f64[90000] strides[1] input 1\n"
+    text = marked(long + "all i < 90000: y[i] = exp(x[i])")
+    assert re.fullmatch(r"for i < 90000 parallel \d+ simd:\n  y\[i\] = exp\(x\[i\]\)", text)
+    text = marked(long + "all i < 90000: y[i] running sum= x[i] over i")
+    assert text == "for i < 90000:\n  y[i] running sum= x[i] over i"
+    text = marked(long + "all i < 9: y[i] = exp(x[i])")
+    assert text == "for i < 9 simd:\n  y[i] = exp(x[i])"
+    text = marked(long + "for i < 9:\n  y[(1 + i)] = y[i]")
+    assert text == "for i < 9:\n  y[(1 + i)] = y[i]"
+
+
+# Memory
+
+
+@given(programs(10))
+def test_temporaries_that_live_at_once_lie_apart(case: tuple) -> None:
+    arguments_, steps, results = case
+    for module, _ in captured(function(steps, results), *copied(arguments_)):
+        translation = Translation(module.graph, partial(getattr, module))
+        program = translation.program
+        for step in PASSES:
+            program = step(program)
+        offsets, size = plan(program)
+        lives: dict[Any, list[int]] = {}
+        for k, step in enumerate(program.steps):
+            for b in set().union(*accesses(step)):
+                lives.setdefault(b, []).append(k)
+        places = [(b, offsets[b], offsets[b] + b.size * DTYPES[b.dtype].size) for b in offsets]
+        for b, begin, end in places:
+            assert begin >= 0
+            assert end <= size
+            for c, low, high in places:
+                together = min(lives[b]) <= max(lives[c]) and min(lives[c]) <= max(lives[b])
+                assert b is c or not together or end <= low or high <= begin

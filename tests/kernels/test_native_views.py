@@ -1,0 +1,220 @@
+"""Views as indices: reads through every kind of view, and writes through them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ..support import data
+from .native_checks import Case, check_table
+
+VIEWS = {
+    "backwards": lambda x: x[::-1, ::-2],
+    "transposed": lambda x: x.T,
+    "swapped": lambda x: np.swapaxes(x, 0, 1)[1:],
+    "moved": lambda x: np.moveaxis(x, 0, 1),
+    "diagonal": lambda x: np.diagonal(x, 1),
+    "lower diagonal": lambda x: np.diagonal(x, -2),
+    "reshaped": lambda x: x.reshape(3, 8),
+    "reshaped after a transpose": lambda x: x.T.reshape(3, 8),
+    "reshaped in Fortran's order": lambda x: np.reshape(x, (8, 3), order="F"),
+    "raveled in Fortran's order": lambda x: x.ravel("F"),
+    "flat": lambda x: x.flatten(),
+    "broadcast": lambda x: np.broadcast_to(x[:, None], (4, 3, 6)),
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=1),
+    "new axes": lambda x: x[None, :, None, 1],
+    "one element left": lambda x: x[..., 0],
+    "empty": lambda x: x[2:2],
+    "split": lambda x: np.split(x, 2, axis=1)[1],
+    "three parts": lambda x: np.hsplit(x, 3)[2],
+    "squeezed": lambda x: np.squeeze(x[:1]),
+    "expanded": lambda x: np.expand_dims(x, (0, 2)),
+    "three dimensions": np.atleast_3d,
+    "flipped": np.flip,
+    "turned": np.rot90,
+    "turned twice": lambda x: np.rot90(x, 2),
+    "rolled": lambda x: np.roll(x, 2),
+    "rolled along axes": lambda x: np.roll(x, (1, -2), (0, 1)),
+    "tiled": lambda x: np.tile(x, (2, 3)),
+    "repeated": lambda x: np.repeat(x, 2, axis=1),
+    "each repeated": lambda x: np.repeat(x, 3),
+    "in Fortran's order": np.asfortranarray,
+    "trace": np.trace,
+    "differences": np.diff,
+    "second differences": lambda x: np.diff(x, 2, axis=0),
+    "lower triangle": np.tril,
+    "upper triangle": lambda x: np.triu(x, 1),
+    "gradient": lambda x: np.gradient(x, axis=1),
+    "matrix of a diagonal": lambda x: np.diag(x[0]),
+    "matrix of a flat diagonal": lambda x: np.diagflat(x[0], -1),
+    "powers": lambda x: np.vander(x[0], 4),
+    "outer": lambda x: np.outer(x, x),
+    "kron": lambda x: np.kron(x, x),
+    "cross": lambda x: np.cross(x[:, :3], x[:, 3:]),
+}
+
+
+@pytest.mark.parametrize("dtype", "dfliB?D")
+def test_reads_through_views(dtype):
+    x = data(4, 6, dtype=dtype)
+    unfit = ("differences", "second differences", "gradient", "powers", "kron", "cross")
+    table: dict[str, Case] = {}
+    for name, view in VIEWS.items():
+        if dtype in "?B" and name in unfit:
+            continue
+        table[name] = (lambda x, v=view: v(x) * x.dtype.type(1), (x,))
+    check_table(table)
+
+
+@pytest.mark.parametrize("layout", ["fortran", "strided", "backwards", "broadcast"])
+def test_views_of_arguments_in_other_layouts(layout):
+    x = {
+        "fortran": np.asfortranarray(data(4, 6)),
+        "strided": data(8, 18)[::2, ::3],
+        "backwards": data(4, 6)[::-1, ::-1],
+        "broadcast": np.broadcast_to(data(6), (4, 6)),
+    }[layout]
+    table = {n: (lambda x, v=v: v(x) * 2, (x,)) for n, v in VIEWS.items()}
+    check_table(table, alias=False)
+
+
+def backwards(y):
+    y[::-2, ::-1] = np.arange(6.0)
+
+
+def rows_of_the_transpose(y):
+    y.T[1:3] += y.T[2:4]
+
+
+def diagonal(y):
+    np.fill_diagonal(y, 7)
+
+
+def shifted_down(y):
+    y[1:] = y[:-1]
+
+
+def added_to_the_row_before(y):
+    y[:-1] += y[1:]
+
+
+def reshaped(y):
+    y.reshape(3, 8)[1] = 0
+
+
+def twice_sliced(y):
+    y[:, ::2][1:, 1] = 3
+
+
+def rows_in_turn(y):
+    y[1] = y[0]
+    y[0] = y[2]
+    y[...] *= 2
+
+
+def bits(y):
+    y.view("i8")[...] = 5
+
+
+def changed_bits(y):
+    y.view("i8")[1:] ^= 3
+
+
+def scattered_bits(y):
+    y.view("i8")[[0, 2, 0]] = np.arange(6)
+
+
+def out_backwards(y):
+    np.add(y, 1, out=y)
+    np.multiply(y, y, out=y[::-1])
+
+
+def out_where(y):
+    np.exp(y, out=y, where=y > 0)
+
+
+def real_parts(y):
+    y.view("D").real[:, 1:] = 2
+    y.view("D").imag[...] *= y.view("D").real
+
+
+WRITES = (
+    backwards, rows_of_the_transpose, diagonal, shifted_down, added_to_the_row_before, reshaped,
+    twice_sliced, rows_in_turn, bits, changed_bits, scattered_bits, out_backwards, out_where,
+    real_parts,
+)  # fmt: skip
+
+
+def test_writes_through_views_of_a_new_array():
+    def on_copy(write):
+        def run(x):
+            y = x * 1
+            write(y)
+            return y
+
+        return run
+
+    check_table({w.__name__: (on_copy(w), (data(4, 6),)) for w in WRITES})
+
+
+def test_writes_through_views_of_an_argument():
+    def on_argument(write):
+        def run(x):
+            write(x)
+            return x.sum()
+
+        return run
+
+    check_table({w.__name__: (on_argument(w), (data(4, 6),)) for w in WRITES})
+
+
+@pytest.mark.parametrize("layout", ["fortran", "strided", "backwards"])
+def test_writes_to_arguments_in_other_layouts(layout):
+    def arrays():
+        return {
+            "fortran": np.asfortranarray(data(4, 6)),
+            "strided": data(8, 18)[::2, ::3],
+            "backwards": data(4, 6)[::-1, ::-1],
+        }[layout]
+
+    def on_argument(write):
+        def run(x):
+            write(x)
+            return x.sum()
+
+        return run
+
+    whole = [w for w in WRITES if "bits" not in w.__name__ and w is not real_parts]
+    check_table({w.__name__: (on_argument(w), (arrays(),)) for w in whole}, alias=False)
+
+
+def test_parts_of_complex_numbers():
+    z = data(4, 4, dtype="D")
+
+    def set_real(z):
+        y = z * 1
+        y.real = 2
+        y.imag[1:] = y.real[:-1]
+        y.real[:, ::2] += 1
+        return y
+
+    check_table(
+        {
+            "parts": (lambda z: (z.real * 2, z.imag + 1, z.conj(), abs(z), np.angle(z)), (z,)),
+            "set": (set_real, (z,)),
+            "as pairs": (lambda z: z.view("d") * 2, (z,)),
+            "from pairs": (lambda x: x.copy().view("D") * 2, (data(4, 6),)),
+        }
+    )
+
+
+def test_bits_under_another_width():
+    check_table(
+        {
+            "wider": (lambda x: x.view("i4") + 1, (data(4, 8, dtype="b"),)),
+            "narrower": (lambda x: x.view("i1") + np.int8(1), (data(4, 6),)),
+            "halves": (lambda x: x.view("u4") ^ np.uint32(5), (data(4, 6),)),
+            "floats": (lambda x: x.view("f4") * 2, (data(4, 6, dtype="i"),)),
+            "joined": (lambda x: x.view("f8") * 2, (data(4, 6, dtype="f"),)),
+        }
+    )

@@ -1,0 +1,202 @@
+"""The passes that change how loops run: each on programs that need it, and seen in the loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile.kernels.compile import listening
+from np_compile.kernels.ir import text
+
+from ..support import check
+
+
+def loops(f, *args):
+    """The texts of the programs that a call compiles."""
+    made = []
+    with listening(made.append):
+        np_compile.compile(f, backend="native")(*args)
+    return [text(e.source.program) for e in made]
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+# Updates in place from neighbours: a ring of rows, chunks, saved rows.
+
+
+def five_points(u):
+    u[1:-1, 1:-1] += 0.1 * (
+        u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+    )
+
+
+def two_behind(u):
+    u[2:] = u[:-2] + 0.5 * u[1:-1] + u[2:]
+
+
+def two_ahead(u):
+    u[:-2] = u[:-2] + u[1:-1] * u[2:]
+
+
+def backwards(u):
+    u[::-1][1:] = u[::-1][:-1] * 2 - u[::-1][1:]
+
+
+def two_fields(u, v):
+    u[1:-1] += 0.1 * (u[2:] + u[:-2] - 2 * u[1:-1]) + v[1:-1]
+    v[1:-1] = u[:-2] + v[2:]
+
+
+@pytest.mark.parametrize("shape", [(30, 7), (47, 30), (1001, 13), (90, 9, 11), (4000,)])
+@pytest.mark.parametrize("f", [five_points, two_behind, two_ahead, backwards, two_fields])
+def test_updates_from_neighbours(f, shape):
+    if f is five_points and len(shape) != 2:
+        pytest.skip("a program for two axes")
+    args = [rng().random(shape) for _ in range(2 if f is two_fields else 1)]
+    check(f, *args, backend="native", rtol=1e-12)
+
+
+def test_a_stencil_needs_two_rows_of_scratch_memory_and_the_saved_ones():
+    made = []
+    with listening(made.append):
+        np_compile.compile(five_points, backend="native")(rng().random((700, 700)))
+    program = text(made[0].source.program)
+    assert "halo" in program
+    assert "local" in program
+    assert made[0].scratch_bytes < 700 * 700 * 8 / 20
+
+
+# Indices that wrap around
+
+
+def neighbours(x):
+    return (
+        np.roll(x, 1, 0) + np.roll(x, -1, 0) + np.roll(x, (2, -3), (0, 1)) - np.roll(x, 5),
+        np.roll(np.roll(x, 1, 1), -1, 1),
+    )
+
+
+@pytest.mark.parametrize("shape", [(10, 12), (3, 100), (64, 64), (1, 9)])
+def test_rolled_arrays(shape):
+    check(neighbours, rng().random(shape), backend="native")
+
+
+def test_a_rolled_loop_is_cut_where_it_wraps():
+    def f(x):
+        return np.roll(x, 1) + np.roll(x, -1)
+
+    (program,) = loops(f, rng().random(1000))
+    assert "%" not in program
+    assert program.count("for ") == 3
+
+
+# Reductions
+
+
+def by_columns(x):
+    return x.sum(0), x.max(0), (x * x).mean(0), x.sum(), x.prod(1), x.argmin(0), x.argmax()
+
+
+@pytest.mark.parametrize("shape", [(20_000, 7), (4097, 32), (5000, 1), (4096, 3), (8, 9000)])
+def test_reductions_of_tall_and_wide_arrays(shape):
+    check(by_columns, rng().random(shape) - 0.5, backend="native", rtol=1e-11)
+
+
+def test_a_tall_reduction_is_made_in_parts():
+    (program,) = loops(lambda x: x.sum(0), rng().random((100_000, 4)))
+    assert "part" in program
+    assert "parallel" in program
+
+
+def test_rows_are_normalized_in_one_nest():
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    (program,) = loops(softmax, rng().random((50, 30)))
+    assert sum(line.startswith("for ") for line in program.splitlines()) == 1
+
+
+# Two orders of memory
+
+
+def across(x, y):
+    return x.T.copy(), x.T + y, (x[:, ::-1].T * 2, np.asfortranarray(y))
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (100, 300), (129, 257), (400, 70)])
+def test_transposed_arrays(shape):
+    x = rng().random(shape)
+    check(across, x, rng().random(shape[::-1]), backend="native")
+    check(across, np.asfortranarray(x), rng().random(shape).T, backend="native")
+
+
+def test_a_transposed_copy_runs_in_tiles():
+    (program,) = loops(lambda x: np.ascontiguousarray(x.T), rng().random((300, 200)))
+    assert "for w" in program
+
+
+# Stores at computed indices
+
+
+def assigned(x, i, v):
+    x[i] = v
+    return x[i]
+
+
+@pytest.mark.parametrize("trailing", [(), (5,)])
+def test_the_last_of_several_values_for_a_place_stays(trailing):
+    i = rng().integers(-50, 50, 400)
+    args = np.zeros((50, *trailing)), i, rng().random((400, *trailing))
+    check(assigned, *args, backend="native")
+
+
+def test_no_search_for_the_last_of_several_values():
+    i = rng().integers(-50, 50, 400)
+    (program,) = loops(assigned, np.zeros(50), i, rng().random(400))
+    assert "-1" not in program
+
+
+def test_addition_at_indices_changes_the_array_where_it_lies():
+    def f(x, i, v):
+        np.add.at(x, i, v)
+
+    args = np.zeros(50), rng().integers(-50, 50, 400), rng().random(400)
+    check(f, *args, backend="native")
+    (program,) = loops(f, *args)
+    assert "x0[wrap(" in program
+
+
+# Sorting and transforms by NumPy's library
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2", "?"])
+def test_sorting(dtype):
+    def f(x):
+        return (
+            np.sort(x), np.argsort(x), np.argsort(x, kind="stable"), np.sort(x.reshape(20, -1), 0),
+            np.argsort(x.reshape(20, -1), axis=0), np.median(x),
+        )  # fmt: skip
+
+    x = (rng().random(2000) * 100).astype(dtype)
+    if x.dtype.kind == "f":
+        x[::100] = np.nan
+    check(f, x, backend="native")
+
+
+@pytest.mark.parametrize("n", [4095, 4096, 5001])
+def test_long_real_transforms(n):
+    def f(x):
+        z = np.fft.rfft(x)
+        return (
+            z,
+            np.fft.irfft(z, len(x)),
+            np.fft.irfft(z),
+            np.fft.rfft(x, norm="ortho"),
+            np.fft.fft(x),
+        )
+
+    check(f, rng().random(n), backend="native", rtol=1e-9)
