@@ -26,11 +26,14 @@ from .skew import skew
 from .split import split
 from .tile import tile
 from .translate import Translation
+from .unroll import unroll
 from .winners import winners
 
 # Program -> Program, in this order.
 PASSES: tuple[Callable[[Program], Program], ...] = (
     share,
+    inline,
+    unroll,
     inline,
     winners,
     in_place,

@@ -167,6 +167,10 @@ class Translation:
             return self.materialize(array)
         return array
 
+    def root(self, node: fx.Node) -> fx.Node:
+        """The node that made the memory which a node's array lies in."""
+        return self._root[node]
+
     def truth(self, array: Array) -> Array:
         """Whether each element differs from 0."""
         return _truth(array)
@@ -619,6 +623,8 @@ def _full(t: Translation, node: fx.Node) -> Array | None:
         fill = _argument(node, 2 if name == "new_full" else 1, "fill_value")
     elif name == "scalar_tensor":
         fill = node.args[0]
+    elif "empty" in name and node in t._mutated:
+        return t.empty(value)  # whatever lies there, as in NumPy
     else:
         fill = 1 if "ones" in name else 0
     if isinstance(fill, fx.Node):

@@ -12,6 +12,7 @@ from . import expr as E
 from .arrays import Array, of_torch
 from .aten import number
 from .dtypes import DTYPES
+from .ir import Buffer
 
 
 def _dim(dim: int, rank: int) -> int:
@@ -179,26 +180,50 @@ def diagonal(source: Array, offset: int, first: int, second: int) -> Array:
 
 
 def _as_strided(t: Any, node: fx.Node) -> Array | None:
-    """Only of memory that its buffer fills in C order, where a place is an index."""
+    """Where every place in memory is an index of the buffer that the source lies in."""
     source = _source(t, node)
-    place = arrays.element_of(source.parts[0])
-    if place is None or source.complex:
+    place = arrays.place_of(source.parts[0])
+    if place is None:
         return None
-    buffer = place[0]
-    if buffer.strides != arrays.contiguous_strides(buffer.shape):
-        return None
+    buffer, pair = place[0], 2 if source.complex else 1
     shape, strides = _shape(node), node.args[2]
-    offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+    offset: Any = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
     if offset is None:
         lies = arrays.strided(source)
         if lies is None:
             return None
-        offset = lies[1]
+        start = lies[1]
+    else:
+        start = (offset - t.root(node).meta["val"].storage_offset()) * pair
     axes = arrays.new_axes(shape)
-    flat: E.Expr = E.integer(offset)
+    flat: E.Expr = E.integer(start)
     for a, s in zip(axes, strides, strict=True):  # type: ignore[arg-type]
-        flat = E.plus(flat, E.times(a, s))
-    return Array(axes, (E.load(buffer, arrays.unravel(flat, buffer.shape)),))
+        flat = E.plus(flat, E.times(a, s * pair))  # type: ignore[operator]
+    parts = []
+    for k, part in enumerate(source.parts):
+        index = _index_of(E.plus(flat, k), buffer)
+        if index is None:
+            return None
+        parts.append(E.bitcast(E.load(buffer, index), part.dtype))
+    return Array(axes, tuple(parts))
+
+
+def _index_of(position: E.Expr, buffer: Buffer) -> list[E.Expr] | None:
+    """The index of the element at a place in memory, counted from the buffer's first."""
+    index: list[E.Expr] = [E.integer(0)] * len(buffer.shape)
+    order = sorted(range(len(index)), key=lambda d: -buffer.strides[d])
+    for d in order:
+        stride, extent = buffer.strides[d], buffer.shape[d]
+        if extent == 1 or stride == 0:
+            continue
+        if stride < 0:
+            return None
+        index[d] = E.floordiv(position, stride)
+        position = E.mod(position, stride)
+        low, high = E.bounds(index[d])
+        if low < 0 or high >= extent:
+            return None
+    return index if E.bounds(position) == (0, 0) else None
 
 
 def _as_real(t: Any, node: fx.Node) -> Array:

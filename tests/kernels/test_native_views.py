@@ -63,7 +63,7 @@ def test_reads_through_views(dtype):
         if dtype in "?B" and name in unfit:
             continue
         table[name] = (lambda x, v=view: v(x) * x.dtype.type(1), (x,))
-    check_table(table)
+    check_table(table, {"aten.cumprod.default"} if dtype == "D" else ())
 
 
 @pytest.mark.parametrize("layout", ["fortran", "strided", "backwards", "broadcast"])
@@ -75,7 +75,7 @@ def test_views_of_arguments_in_other_layouts(layout):
         "broadcast": np.broadcast_to(data(6), (4, 6)),
     }[layout]
     table = {n: (lambda x, v=v: v(x) * 2, (x,)) for n, v in VIEWS.items()}
-    check_table(table, alias=False)
+    check_table(table, alias=False, new=layout != "broadcast")
 
 
 def backwards(y):

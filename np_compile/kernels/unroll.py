@@ -1,0 +1,85 @@
+"""Pass: a reduction of a few elements is an expression.
+
+A loop of three steps inside one of a million has no vectors; written out, the outer loop has.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from . import expr as E
+from .expr import Expr
+from .ir import Program, Statement
+
+# Most elements of such a reduction, nodes of the expression, and fewest results.
+_MOST = 8
+_NODES = 200
+_RESULTS = 32
+
+_STEP = {
+    "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
+}  # fmt: skip
+
+
+def unroll(program: Program) -> Program:
+    """The program with such reductions written out."""
+    for s in program.steps:
+        if isinstance(s, Statement) and _short(s):
+            values = [
+                (E.substitute(s.value, at), None if s.rank is None else E.substitute(s.rank, at))
+                for at in _steps(s)
+            ]
+            if s.op in _STEP:
+                s.value = _folded(_STEP[s.op], [v for v, _ in values])
+            else:
+                s.value = _position(str(s.op), values)
+            s.axes = tuple(a for a in s.axes if a not in s.over)
+            s.op, s.over, s.rank = None, (), None
+    return program
+
+
+def _short(s: Statement) -> bool:
+    if not s.over or s.scan:
+        return False
+    steps = results = 1
+    for a in s.axes:
+        if a in s.over:
+            steps *= a.extent
+        else:
+            results *= a.extent
+    return steps <= _MOST and results >= _RESULTS and len(E.walk(s.value)) * steps <= _NODES
+
+
+def _steps(s: Statement) -> list[dict[Expr, Expr]]:
+    """The values of the reduced axes, in order."""
+    ranges = (range(a.extent) for a in s.over)
+    return [
+        {a: E.integer(k) for a, k in zip(s.over, at, strict=True)} for at in product(*ranges)
+    ]
+
+
+def _folded(op: str, values: list[Expr]) -> Expr:
+    """All values in one: eight as a tree, as NumPy sums them, fewer one after the other."""
+    if len(values) == _MOST:
+        while len(values) > 1:
+            values = [E.scalar(op, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+        return values[0]
+    total = values[0]
+    for v in values[1:]:
+        total = E.scalar(op, total, v)
+    return total
+
+
+def _position(op: str, values: list[tuple[Expr, Expr | None]]) -> Expr:
+    """Where the first of the best values is; a NaN is better than a number."""
+    best, place = values[0]
+    assert place is not None
+    for v, at in values[1:]:
+        assert at is not None
+        better = E.scalar("gt" if op == "argmax" else "lt", v, best)
+        if v.dtype[0] in "fb" and v.dtype != "bool":
+            first = E.scalar("and", E.scalar("ne", v, v), E.scalar("eq", best, best))
+            better = E.scalar("or", better, first)
+        best = E.scalar("where", better, v, best)
+        place = E.scalar("where", better, at, place)
+    return place

@@ -1,0 +1,488 @@
+"""What goes wrong in a call, and what happens beside it: indices out of bounds, sizes beyond 2^31,
+threads, forks, the end of the process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from np_compile.kernels import pool
+
+import np_compile
+
+# -- indices out of bounds -----------------------------------------------------------------------
+
+
+def _outcome(f: Callable, args: tuple) -> tuple[BaseException | None, list[Any]]:
+    """What a call on copies of the arguments raises, and the copies afterwards."""
+    own = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    try:
+        f(*own)
+    except Exception as e:
+        return e, own
+    return None, own
+
+
+def refused(f: Callable, *args: Any) -> None:
+    """f raises NumPy's IndexError, compiled too, and writes nothing."""
+    want, _ = _outcome(f, args)
+    assert isinstance(want, IndexError)
+    compiled = np_compile.compile(f, backend="native")
+    for _ in range(2):  # the first call compiles
+        got, after = _outcome(compiled, args)
+        assert type(got) is IndexError
+        assert str(got) == str(want)
+        for a, b in zip(after, args, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def _gather(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    return np.sin(x[i]) * 2
+
+
+def _scatter(x: np.ndarray, i: np.ndarray) -> None:
+    x[i] = 1.0
+
+
+def _add_at(x: np.ndarray, i: np.ndarray) -> None:
+    np.add.at(x, i, 2.0)
+
+
+def _add_in_place(x: np.ndarray, i: np.ndarray) -> None:
+    x[i] += 1
+
+
+def _take(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    return np.take(x, i) + 1
+
+
+def _put(x: np.ndarray, i: np.ndarray) -> None:
+    np.put(x, i, 3.0)
+
+
+def _along(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(x, i, axis=0) * 2
+
+
+def _put_along(x: np.ndarray, i: np.ndarray) -> None:
+    np.put_along_axis(x, i, 7.0, axis=0)
+
+
+def _written_before(x: np.ndarray, i: np.ndarray) -> None:
+    x += 1
+    x[2:4] *= 3
+    np.add.at(x, i, 1.0)
+
+
+def _written_after(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    y = x[i]
+    x[:] = 0
+    return y
+
+
+def _read_last(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    x -= x.mean()
+    return x[i] * x[i[::-1]]
+
+
+def _in_a_loop(x: np.ndarray, i: np.ndarray) -> None:
+    for _ in range(3):
+        x *= 2
+        x[i] += 1
+
+
+def _computed(x: np.ndarray, i: np.ndarray) -> None:
+    x *= 2
+    x[i * 2 - i] = x[0]
+
+
+def _into_new(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    y = np.cos(x)
+    y[i] = 2
+    return y
+
+
+ONE_INDEX = (
+    _gather, _scatter, _add_at, _add_in_place, _take, _put, _along, _put_along, _written_before,
+    _written_after, _read_last, _in_a_loop, _computed, _into_new,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("f", ONE_INDEX, ids=lambda f: f.__name__[1:])
+@pytest.mark.parametrize("wrong", [10, -11, 2**40, -(2**62)])
+def test_an_index_out_of_bounds(f: Callable, wrong: int) -> None:
+    refused(f, np.arange(10.0), np.array([1, wrong, 2, -10, 9]))
+
+
+@pytest.mark.parametrize("f", ONE_INDEX, ids=lambda f: f.__name__[1:])
+def test_one_wrong_index_among_many_in_several_threads(f: Callable) -> None:
+    i = np.arange(200_000)[::-1].copy()
+    i[77_777] = 200_000
+    refused(f, np.arange(200_000.0), i)
+
+
+@pytest.mark.parametrize("f", ONE_INDEX, ids=lambda f: f.__name__[1:])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8, np.int64])
+def test_indices_up_to_the_ends_are_accepted(f: Callable, dtype: type) -> None:
+    low = [] if dtype is np.uint8 else [-10, -1, -4]
+    i = np.array([0, 9, 3, *low], dtype)
+    if f is _put_along:
+        i = i[:3]
+    x = np.linspace(1, 2, 10)
+    mine, own = x.copy(), x.copy()
+    want, got = f(own, i), np_compile.compile(f, backend="native")(mine, i)
+    np.testing.assert_allclose(mine, own, rtol=1e-12)
+    if want is not None:
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def _get_two(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    return x[i, j] + 1
+
+
+def _set_two(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
+    x[i, j] = -1.0
+
+
+def _add_two(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
+    x += 1
+    np.add.at(x, (i, j), 1.0)
+
+
+def _get_outer(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    return x[i[:, None], j] * 2
+
+
+def _get_columns(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    return x[i][:, j] * 2
+
+
+@pytest.mark.parametrize(
+    "f", [_get_two, _set_two, _add_two, _get_outer, _get_columns], ids=lambda f: f.__name__[1:]
+)
+@pytest.mark.parametrize(
+    ("i", "j"), [([0, 3], [0, 1]), ([0, 1], [0, 4]), ([0, 1], [-5, 1]), ([-4, 1], [2, 2])]
+)
+def test_several_index_arrays(f: Callable, i: list, j: list) -> None:
+    refused(f, np.arange(12.0).reshape(3, 4), np.array(i), np.array(j))
+
+
+def _two_writes(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
+    x[i] = 1
+    x[j] = 2
+
+
+def _index_of_index(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
+    x[j[i]] = 0
+
+
+@pytest.mark.parametrize("f", [_two_writes, _index_of_index], ids=lambda f: f.__name__[1:])
+def test_the_second_index_is_wrong(f: Callable) -> None:
+    refused(f, np.arange(10.0), np.array([1, 2]), np.array([3, 4, -11]))
+
+
+def _take_into(x: np.ndarray, i: np.ndarray, out: np.ndarray) -> None:
+    np.take(x, i, out=out)
+
+
+def test_out_keeps_its_values() -> None:
+    refused(_take_into, np.arange(10.0), np.array([1, 10, 2]), np.zeros(3))
+
+
+def test_two_arrays_of_which_the_second_index_is_wrong() -> None:
+    def both(x: np.ndarray, y: np.ndarray, i: np.ndarray) -> None:
+        x *= 2
+        y[i] += 1
+
+    refused(both, np.ones(4), np.ones(3), np.array([0, 3]))
+
+
+def test_an_empty_array_has_no_index() -> None:
+    refused(_gather, np.zeros(0), np.array([0]))
+
+
+def test_a_call_after_a_refused_one() -> None:
+    f = np_compile.compile(_written_before, backend="native")
+    x = np.arange(10.0)
+    with pytest.raises(IndexError):
+        f(x, np.array([10]))
+    f(x, np.array([0]))
+    want = np.arange(10.0)
+    _written_before(want, np.array([0]))
+    np.testing.assert_array_equal(x, want)
+
+
+def test_a_tensor_is_left_as_it_is() -> None:
+    f = np_compile.compile(np_compile.wrap_numpy(_written_before), backend="native")
+    x = torch.arange(10.0)
+    with pytest.raises(IndexError, match="index 10 is out of bounds for axis 0 with size 10"):
+        f(x, torch.tensor([10]))
+    assert x.tolist() == list(range(10))
+
+
+# -- more than 2^31 elements ---------------------------------------------------------------------
+
+FAR = 2**31 + 1000
+
+
+def _native(f: Callable, *args: Any) -> Any:
+    return np_compile.compile(f, backend="native", fullgraph=True)(*args)
+
+
+def test_a_sum_of_more_elements_than_32_bits_count() -> None:
+    x = np.broadcast_to(np.int8(1), (FAR,))
+    assert _native(lambda x: x.sum(), x) == FAR
+    y = np.broadcast_to(np.array([1, 2, 3], np.uint8), (2**30, 3))
+    assert _native(lambda y: (y * np.uint8(2)).sum(axis=0), y).tolist() == [2**31, 2**32, 3 * 2**31]
+
+
+@pytest.fixture(scope="module")
+def far() -> np.ndarray:
+    """Zeros of which only the touched pages take memory."""
+    return np.zeros(FAR, np.uint8)
+
+
+def test_a_position_beyond_32_bits(far: np.ndarray) -> None:
+    far[FAR - 5] = 7
+    assert _native(lambda x: (x.argmax(), x.max(), x.any()), far) == (FAR - 5, 7, True)
+    rows = far.reshape(2, FAR // 2)
+    found = _native(lambda x: x.argmax(axis=1), rows)
+    assert found.tolist() == [0, FAR // 2 - 5]
+
+
+def test_slices_and_indices_beyond_32_bits(far: np.ndarray) -> None:
+    def change(x: np.ndarray) -> None:
+        x[2**31 + 10 : 2**31 + 20] += 3
+        x[-3:] = x[2**31 + 8 : 2**31 + 11]
+
+    _native(change, far)
+    assert far[2**31 + 8 : 2**31 + 12].tolist() == [0, 0, 3, 3]
+    assert far[-4:].tolist() == [0, 0, 0, 3]
+    i = np.array([2**31 + 10, -1, 5])
+    assert _native(lambda x, i: x[i] * 2, far, i).tolist() == [6, 6, 0]
+    _native(lambda x, i: np.add.at(x, i, 1), far, i)
+    assert far[i].tolist() == [4, 4, 1]
+    with pytest.raises(IndexError, match=f"index {FAR} is out of bounds for axis 0 with size {FAR}"):
+        _native(lambda x, i: x[i] * 2, far, np.array([FAR]))
+
+
+def test_strides_beyond_32_bits(far: np.ndarray) -> None:
+    far[::2**30] = 1
+    x = np.lib.stride_tricks.as_strided(far, (3, 4), (2**30, 1))
+    y = _native(lambda x: x + 1, x)
+    assert y[:, 0].tolist() == [2, 2, 2]
+    assert _native(lambda x: x[:: 2**30] + 1, far).tolist() == [2, 2, 2]
+    assert _native(lambda x: x[:: -(2**30)] + 1, far[: 2**31 + 1]).tolist() == [2, 2, 2]
+
+
+# -- threads -------------------------------------------------------------------------------------
+
+
+def _wave(x: np.ndarray) -> np.ndarray:
+    return np.sin(x) * 2 + x.sum()
+
+
+def _smooth(x: np.ndarray) -> np.ndarray:
+    y = x.copy()
+    y[1:-1] = (x[:-2] + x[1:-1] + x[2:]) / 3
+    return y
+
+
+def _rows(x: np.ndarray) -> np.ndarray:
+    z = x.reshape(100, -1)
+    return (z - z.mean(axis=1, keepdims=True)).std(axis=0)
+
+
+def _picked(x: np.ndarray) -> np.ndarray:
+    return x[np.arange(0, x.size, 2) % 1000] + 1
+
+
+def test_many_threads_call_one_and_several_functions() -> None:
+    functions = [_wave, _smooth, _rows, _picked]
+    compiled = [np_compile.compile(f, backend="native") for f in functions]
+    data = [np.random.default_rng(k).random(100_000) for k in range(3)]
+    wanted = [[f(x) for x in data] for f in functions]
+    together = threading.Barrier(6)
+
+    def work(number: int) -> None:
+        together.wait()
+        for turn in range(20):
+            k, j = (number + turn) % 4, turn % 3
+            np.testing.assert_allclose(compiled[k](data[j]), wanted[k][j], rtol=1e-11)
+
+    with ThreadPoolExecutor(6) as threads:
+        for done in [threads.submit(work, n) for n in range(6)]:
+            done.result(timeout=120)
+    assert pool.library().npc_helpers() < max(torch.get_num_threads(), 2)
+
+
+def test_threads_that_fail_among_others() -> None:
+    f = np_compile.compile(_written_before, backend="native")
+    good, bad = np.arange(50_000), np.array([50_000])
+    want = np.arange(50_000.0)
+    _written_before(want, good)
+
+    def work(number: int) -> None:
+        for turn in range(20):
+            x = np.arange(50_000.0)
+            if (number + turn) % 2:
+                with pytest.raises(IndexError):
+                    f(x, bad)
+                want_now = np.arange(50_000.0)
+            else:
+                f(x, good)
+                want_now = want
+            np.testing.assert_array_equal(x, want_now)
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(work, n) for n in range(4)]:
+            done.result(timeout=120)
+
+
+_HEAD = """
+import atexit, os, sys, threading
+import numpy as np
+import torch
+import np_compile
+from np_compile.kernels import pool
+
+@np_compile.compile(backend="native")
+def wave(x):
+    return np.sin(x) * 2 + x.sum()
+
+@np_compile.compile(backend="native")
+def other(x):
+    return np.sqrt(x).mean() + x
+
+x = np.linspace(0, 1, 400_000)
+
+def right(f):
+    return np.allclose(f(x), f.__wrapped__(x))
+"""
+
+
+def run(code: str, timeout: float = 120) -> str:
+    """Python's words for a program that begins with `_HEAD`; its exit status must be 0."""
+    done = subprocess.run(
+        [sys.executable, "-c", _HEAD + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_one_thread_means_no_helper() -> None:
+    said = run("""
+        torch.set_num_threads(1)
+        assert right(wave)
+        print(pool.library().npc_helpers())
+        torch.set_num_threads(3)
+        for _ in range(50):
+            assert right(wave)
+        print(pool.library().npc_helpers() <= 2)
+    """)
+    assert said.split() == ["0", "True"]
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_forked_child_computes() -> None:
+    said = run("""
+        torch.set_num_threads(2)
+        for _ in range(20):
+            assert right(wave)
+        for _ in range(5):
+            child = os.fork()
+            if not child:
+                code = 1
+                try:
+                    code = 0 if right(wave) and right(other) and right(wave) else 2
+                finally:
+                    os._exit(code)
+            assert right(wave)
+            assert os.waitpid(child, 0)[1] == 0
+        assert right(wave) and right(other)
+        print("done")
+    """)
+    assert said == "done\n"
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_fork_while_other_threads_compute() -> None:
+    said = run("""
+        assert right(wave)
+        stop = threading.Event()
+        failed = []
+        def work():
+            while not stop.is_set():
+                if not right(wave):
+                    failed.append(1)
+        workers = [threading.Thread(target=work) for _ in range(2)]
+        for w in workers:
+            w.start()
+        for _ in range(10):
+            child = os.fork()
+            if not child:
+                code = 1
+                try:
+                    code = 0 if right(wave) else 2
+                finally:
+                    os._exit(code)
+            assert os.waitpid(child, 0)[1] == 0
+        stop.set()
+        for w in workers:
+            w.join()
+        print("failed" if failed else "done")
+    """)
+    assert said == "done\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the start method fork")
+def test_processes_of_multiprocessing() -> None:
+    said = run("""
+        import multiprocessing
+        assert right(wave)
+        with multiprocessing.get_context("fork").Pool(2) as processes:
+            print(processes.map(right, [wave] * 4) if False else processes.map(abs, [-1]))
+            print(all(processes.starmap(work, [(k,) for k in range(6)])))
+    """.replace("import multiprocessing", "import multiprocessing\n        def work(k):\n"
+                "            return right(wave) and right(other)", 1))
+    assert said == "[1]\nTrue\n"
+
+
+def test_calls_at_the_end_of_the_process() -> None:
+    said = run("""
+        class Last:
+            def __del__(self):
+                print("deleted", right(wave))
+        assert right(wave)
+        last = Last()
+        atexit.register(lambda: print("exit", right(wave), right(other)))
+    """)
+    assert "exit True True" in said
+    assert "deleted True" in said
+
+
+def test_the_process_ends_while_a_thread_computes() -> None:
+    said = run("""
+        assert right(wave)
+        started = threading.Event()
+        def work():
+            while True:
+                wave(x)
+                started.set()
+        threading.Thread(target=work, daemon=True).start()
+        started.wait()
+        print("done")
+    """)
+    assert said == "done\n"
