@@ -15,6 +15,7 @@ from torch._C import _len_torch_function_stack as _context_depth
 from . import config
 from .backends import lookup
 from .capture.recording import NAMES
+from .capture.replay import MISS, Replays
 from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .capture.substitute import Substitution
@@ -39,6 +40,7 @@ class Compiled:
         self._disable = disable
         self._tensors = tensors
         self._local = threading.local()
+        self._replays = Replays(function) if not tensors and not options.fullgraph else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.__np_compile_captured__
@@ -51,6 +53,11 @@ class Compiled:
             return capture.substitution.function(function)(*args, **kwargs)
         if self._disable or config.disable:
             return self.__wrapped__(*args, **kwargs)
+        replays = self._replays
+        if replays is not None and replays.kept and not kwargs and _context_depth() == 0:
+            result = replays.run(args)
+            if result is not MISS:
+                return result
         return self._run(args, kwargs, None)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
@@ -58,9 +65,10 @@ class Compiled:
         if substitution is None:
             substitution = self._local.substitution = Substitution(NAMES)
         device = _device(args, kwargs, self._tensors)
+        keeps = listener is None and device is None
         return run_captured(
             self.__np_compile_captured__, substitution, self._options, args, kwargs, device,
-            listener,
+            listener, self._replays if keeps else None,
         )  # fmt: skip
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

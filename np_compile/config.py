@@ -34,21 +34,32 @@ def _flag(text: str) -> bool:
 
 
 def _level(text: str) -> int:
-    level = int(text)
-    if not 0 <= level <= 5:
+    if text not in ("0", "1", "2", "3", "4", "5"):
         raise ValueError("expected a level from 0 to 5")
-    return level
+    return int(text)
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 0:
+    if not text.strip().isdecimal():
         raise ValueError("expected a number that is not negative")
-    return count
+    return int(text)
+
+
+def _plain(text: str) -> str:
+    if text not in ("auto", "never", "always"):
+        raise ValueError("expected auto, never or always")
+    return text
 
 
 def _folder(text: str) -> str:
-    return os.path.abspath(os.path.expanduser(text)) if text not in ("", "auto") else "auto"
+    if text in ("", "auto"):
+        return "auto"
+    path = os.path.expanduser(text)
+    if path.startswith("~"):
+        raise ValueError("there is no such home folder")
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise ValueError("this is no folder")
+    return os.path.abspath(path)
 
 
 SETTINGS = (
@@ -70,17 +81,11 @@ SETTINGS = (
         "max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"
     ),
     Setting(
-        "plain_runs",
-        16,
-        _count,
-        "runs of a tiny segment within one call after which its loop goes on in plain NumPy",
-    ),
-    Setting(
-        "plain_work",
-        24,
-        _count,
-        "a segment counts as tiny if its NumPy calls, plus one for every 2000 array elements they "
-        "touch, are fewer than this (0: none is)",
+        "plain",
+        "auto",
+        _plain,
+        "loops and small calls run in plain NumPy: `auto` where they were measured to be faster, "
+        "`never`, or `always` (loops only, and from their start)",
     ),
     Setting(
         "cache_dir",
@@ -98,7 +103,13 @@ def _initial(setting: Setting) -> Any:
     try:
         return setting.parse(text)
     except ValueError as e:
-        raise SettingError(f"{setting.variable}={text!r}: {e}. It sets: {setting.doc}.") from None
+        raise senseless(setting.name, text, str(e)) from None
+
+
+def senseless(name: str, value: Any, why: str) -> SettingError:
+    """The error of an environment variable whose value is none for its setting."""
+    setting = next(s for s in SETTINGS if s.name == name)
+    return SettingError(f"{setting.variable}={value!r}: {why}. It sets: {setting.doc}.")
 
 
 disable: bool
@@ -106,8 +117,7 @@ debug: int
 backend: str
 unroll: int
 max_calls: int
-plain_runs: int
-plain_work: int
+plain: str
 cache_dir: str
 
 globals().update({s.name: _initial(s) for s in SETTINGS})

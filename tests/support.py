@@ -321,8 +321,7 @@ def check(
     new: whether to run on rolled values. adaptive: whether loops of tiny segments may go on in
     plain NumPy, as they do by default. options go to `compile`.
     """
-    work = np_compile.config.plain_work if adaptive else 0
-    with np_compile.config.patch(plain_work=work):
+    with np_compile.config.patch(plain="auto" if adaptive else "never"):
         return _check(f, args, backend, kwargs, new, alias, rtol, adaptive, make, options)
 
 

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "capture": {"config", "errors", "log", "lowering", "runtime", "shim", "tape"},
     "eager": {"capture", "shim"},
     "api": {"backends", "capture", "config", "eager", "errors", "tape"},
-    "tools": {"api", "backends", "capture", "config", "errors", "log", "tape"},
+    "tools": {"api", "backends", "capture", "config", "errors", "kernels", "log", "tape"},
     "package": {"api", "config", "errors", "tools"},
 }
 _OWN_PART = {"np_compile.capture.tape": "tape", "np_compile.tools.log": "log"}

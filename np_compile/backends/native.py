@@ -21,22 +21,23 @@ def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> C
 
         return lookup("inductor")(graph, example_inputs)
     if any(t.requires_grad for t in example_inputs):
-        return _differentiable(graph, example_inputs)
+        return _Differentiable(graph, example_inputs)
     return _kernels(graph)
 
 
 def _kernels(graph: torch.fx.GraphModule) -> Callable:
     from np_compile.kernels.build import NoCompiler
     from np_compile.kernels.compile import compile_graph
-    from np_compile.kernels.translate import Unsupported
+    from np_compile.kernels.nodes import Unsupported
 
     try:
         return compile_graph(graph)
     except NoCompiler as e:
-        _warn_once(f"np_compile: {e} Tensor programs run operator by operator.")
+        _warn_once(f"np_compile: tensor programs run operator by operator: {e}")
     except Unsupported as e:
         _warn_once(
-            f"np_compile: the native back end cannot run {e}; this segment runs operator by operator."
+            f"np_compile: the native back end cannot run {e}; this segment runs operator by "
+            "operator."
         )
     return graph.forward
 
@@ -46,18 +47,57 @@ def _warn_once(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def _differentiable(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
-    from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
-    from torch._decomp import core_aten_decompositions
-    from torch._dynamo.backends.common import aot_autograd
+_LINES = ("user_line", "np_call")  # of a graph node: the user's line, and the NumPy call there
 
-    def compiler(part: torch.fx.GraphModule, _inputs: Any) -> Callable:
-        return make_boxed_func(_kernels(part))
 
-    made: Callable = aot_autograd(
-        fw_compiler=compiler,
-        bw_compiler=compiler,
-        partition_fn=min_cut_rematerialization_partition,
-        decompositions=core_aten_decompositions(),
-    )(graph, example_inputs)
-    return made
+def _with_lines(part: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    for node in part.graph.nodes:
+        node.meta.update(node.meta.get("custom", {}))
+    return part
+
+
+class _Differentiable:
+    """A program that autograd differentiates: kernels for each half, the backward ones made when
+    the first gradient is asked for. parts: those made so far."""
+
+    def __init__(self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):
+        from torch._decomp import core_aten_decompositions
+        from torch._dynamo.backends.common import aot_autograd
+        from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+        self.parts: list[Callable] = []
+        for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
+            node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
+        self._run: Callable = aot_autograd(
+            fw_compiler=self._forward,
+            bw_compiler=self._backward,
+            partition_fn=min_cut_rematerialization_partition,
+            decompositions=core_aten_decompositions(),
+        )(graph, example_inputs)
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        return self._run(*tensors)
+
+    @property
+    def notes(self) -> list[str]:
+        """The decisions of both halves."""
+        return [note for part in self.parts for note in getattr(part, "notes", ())]
+
+    def _forward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
+        return self._boxed(_kernels(_with_lines(part)))
+
+    def _backward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
+        from np_compile.kernels.build import CompileFailed
+
+        try:
+            return self._boxed(_kernels(_with_lines(part)))
+        except CompileFailed as e:
+            _warn_once(f"np_compile: a gradient is computed operator by operator: {e}")
+            return self._boxed(part.forward)
+
+    def _boxed(self, made: Callable) -> Callable:
+        from torch._functorch.aot_autograd import make_boxed_func
+
+        self.parts.append(made)
+        boxed: Callable = make_boxed_func(made)
+        return boxed

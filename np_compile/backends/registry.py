@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from np_compile import config
 from np_compile.errors import UnknownBackend
 
 from .native import native
@@ -51,6 +52,8 @@ BACKENDS: dict[str, Backend] = {
     "inductor": _torch_backend("inductor"),
     "native": native,
 }
+if config.backend not in BACKENDS:
+    raise config.senseless("backend", config.backend, f"there are {', '.join(BACKENDS)}")
 
 
 def lookup(backend: str | Backend) -> Backend:

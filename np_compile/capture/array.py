@@ -173,6 +173,8 @@ class Array:
                 r = real[key]
                 if type(r) is not np.ndarray:
                     return r
+        if self._c.plain:
+            return self._c.plain_item(self, key)
         return self._c.getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -322,10 +324,18 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
     operator: for Python's operators, which leave some operands to the other side.
     """
 
+    def otherwise(self: Array, other: Any) -> Any:
+        kind = type(other)
+        if operator and kind is not Array and getattr(kind, "__array_ufunc__", 0) is None:
+            return NotImplemented
+        return self._c.call(row, (other, self) if reverse else (self, other), {})
+
     def method(self: Array, other: Any) -> Any:
         c = self._c
         seg = c.seg
         if self._s is not seg:
+            if c.plain:
+                return otherwise(self, other)
             c.enter(self)
         kind = type(other)
         if kind is Array:
@@ -346,9 +356,7 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
         else:
             node = None
         if node is None or node.special:
-            if operator and kind is not Array and getattr(kind, "__array_ufunc__", 0) is None:
-                return NotImplemented
-            return c.call(row, (other, self) if reverse else (self, other), {})
+            return otherwise(self, other)
         seg.node = node
         value = node.value
         r = _new(Array)

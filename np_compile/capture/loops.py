@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from np_compile import config
 
 from .state import current
-from .tape import Break
+from .tape import Break, Node
+
+if TYPE_CHECKING:
+    from .recorder import Capture
 
 _LOOP = Break("loop", "a loop iteration ends")
+_USES = 256  # runs of a loop in NumPy before it is measured again
+_SHAPES = 3  # sets of shapes that one run of a loop may compile for
+_WORTH_COMPILING = 10**8  # elements of an iteration beyond which a compile is shorter than it
 
 
 class MarkedRange:
@@ -65,7 +71,8 @@ class MarkedRange:
 def marked(numbers: range, site: Any) -> Iterator[int]:
     """The numbers, with a cut at each iteration that recorded calls if there are many of them.
 
-    site: what identifies the loop in the user's code. A loop of tiny segments goes on in NumPy.
+    site: what identifies the loop in the user's code. The loop goes on in NumPy where that is the
+    faster way, see `_Loop`.
     """
     capture = current()
     if capture is None:
@@ -77,11 +84,104 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     if long and capture.seg.node is not root:
         capture.cut(_LOOP)
     outer = capture.plain
-    for i in numbers:
-        yield i
-        node = capture.seg.node
-        if node is not root and (long or node.count > limit) and not capture.closed:
-            capture.cut(_LOOP)
-            capture.weigh(node, site)
-    if not outer and not capture.closed:
-        capture.plain = False
+    loop = _Loop(capture, site) if long and not outer and capture.immediate else None
+    try:
+        for i in numbers:
+            yield i
+            if capture.plain:
+                continue
+            node = capture.seg.node
+            if node is not root and (long or node.count > limit):
+                capture.cut(_LOOP)
+            if loop is not None:
+                loop.iteration_ends(node)
+    finally:
+        if not outer and not capture.closed:
+            capture.plain = False
+
+
+class _Place:
+    """A loop that goes on in NumPy in calls with arguments of one signature.
+
+    node: the segment whose measurement said so, None where none did. uses: how often since.
+    limit: elements of an array at which the loop is compiled again.
+    """
+
+    __slots__ = ("limit", "node", "uses")
+
+    def __init__(self, node: Node | None, limit: float):
+        self.node = node
+        self.limit = limit
+        self.uses = 0
+
+
+class _Loop:
+    """One run of a loop: whether to go on in NumPy, by what its iterations cost either way."""
+
+    __slots__ = ("_built", "_capture", "_excess", "_key", "_shapes", "_total", "_unweighed")
+
+    def __init__(self, capture: Capture, site: Any):
+        self._capture = capture
+        self._key = (site, capture.signature)
+        self._built = capture.built
+        self._excess = capture.excess
+        self._unweighed = capture.unweighed
+        self._total = 0.0
+        self._shapes: set[tuple] = set()
+        if config.plain == "auto":
+            self._remembered()
+        elif config.plain == "always":
+            capture.go_plain("as the setting `plain` says, the loop goes on in NumPy")
+
+    def _remembered(self) -> None:
+        """Go on in NumPy from the first iteration where an earlier call found that faster."""
+        capture = self._capture
+        place = capture.options.loops.get(self._key)
+        if place is None:
+            return
+        place.uses += 1
+        if place.node is not None and place.uses > _USES:  # look again
+            place.node.excess = None
+            del capture.options.loops[self._key]
+        else:
+            capture.go_plain("the loop is faster in NumPy, as an earlier call found", place.limit)
+
+    def iteration_ends(self, node: Node) -> None:
+        """node: where the segment of the iteration ended."""
+        capture = self._capture
+        if capture.built != self._built:
+            self._built = capture.built
+            if self._has_new_shapes(node):
+                return
+        if capture.unweighed != self._unweighed:
+            self._unweighed = capture.unweighed
+            self._excess = capture.excess
+            return
+        excess = capture.excess - self._excess
+        self._excess = capture.excess
+        self._total += excess
+        if excess > 0 and self._total > 0:
+            limit = capture.go_plain(
+                "an iteration is faster in NumPy, "
+                f"by {excess * 1e6:.1f} us: the loop goes on there",
+                elements=node.elements,
+            )
+            self._remember(_Place(node, limit))
+
+    def _has_new_shapes(self, node: Node) -> bool:
+        """Go on in NumPy where each iteration would be compiled for shapes of its own."""
+        capture = self._capture
+        self._shapes.add(tuple([v.shape for v in node.all_values()]))
+        if len(self._shapes) <= _SHAPES or node.elements > _WORTH_COMPILING or not capture.weighs:
+            return False
+        limit = capture.go_plain(
+            "each iteration has arrays of new shapes: the loop goes on in NumPy, not to compile "
+            "for each of them",
+            float("inf"),
+        )
+        self._remember(_Place(None, limit))
+        return True
+
+    def _remember(self, place: _Place) -> None:
+        if self._key[1] is not None:
+            self._capture.options.loops[self._key] = place

@@ -61,7 +61,9 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if capture is None:
         return real(*args, **kwargs)
     if capture.plain:
-        return capture.call(name, args, kwargs)
+        if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
+            return capture.call(name, args, kwargs)
+        return capture.new_plain(real(*args, **kwargs))
     if creates and not kwargs and len(args) == 1 and type(args[0]) in (int, tuple):
         return capture.call(name, args, kwargs)  # of a shape: `zeros(n)`, `arange(n)`
     if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from np_compile import config, shim
+from np_compile import shim
 
 from . import state
-from .array import Array
+from .array import Array, _new
 from .numpy_names import numpy_function, row_of_function
 from .tape import Break
 from .values import Values
 from .window import WINDOW, byte_bounds, geometry
+
+_BASIC = frozenset((int, slice, type(None), type(...)))
+_OPERANDS = frozenset((np.ndarray, int, float, bool, complex, np.float64, np.int64, np.bool_))
 
 
 class Outside(Values):
@@ -24,6 +27,7 @@ class Outside(Values):
     device: torch.device | None
     grads: bool
     plain: bool
+    limit: float
     closed: bool
 
     if TYPE_CHECKING:
@@ -53,6 +57,65 @@ class Outside(Values):
         """Run a call in NumPy on the same memory."""
         return self.foreign(numpy_function(name), args, kwargs, why)
 
+    def plainly(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """As `through_numpy` in plain mode, quicker for a ufunc of arrays and numbers."""
+        function = numpy_function(name)
+        if type(function) is np.ufunc and not kwargs and not self.closed:
+            real = []
+            for v in args:
+                kind = type(v)
+                if kind is Array:
+                    r = v._np
+                    real.append(self.real(v, None) if r is None else r)
+                elif kind in _OPERANDS:
+                    real.append(v)
+                else:
+                    break
+            else:
+                result = function(*real)
+                extra = len(args) - function.nin
+                if extra == 0:  # new memory, of which nobody else knows
+                    return self.new_plain(result)
+                if extra == 1 and function.nout == 1:
+                    return args[-1]
+                return result
+        return self.through_numpy(name, args, kwargs, None)
+
+    def new_plain(self, result: Any) -> Any:
+        """What a call in plain mode gives; a large array ends the mode."""
+        if type(result) is np.ndarray and result.size > self.limit:
+            self.plain = False
+            return self.fresh(result)
+        return result
+
+    def plain_item(self, a: Array, key: Any) -> Any:
+        """`a[key]` in plain mode: a view is a stand-in, which knows what it is a view of."""
+        for k in key if type(key) is tuple else (key,):
+            if type(k) not in _BASIC:
+                return self.through_numpy("ndarray.__getitem__", (a, key), {}, None)
+        real = self.real(a, None) if a._np is None else a._np
+        view = real[key]
+        if type(view) is not np.ndarray or self.closed:
+            return view
+        r = _new(Array)
+        r._c = self
+        r._np = view
+        r._base = a
+        r._root = a if a._root is None else a._root
+        r._via = ("ndarray.__getitem__", (a, key), {}, None)
+        return r
+
+    def put_plain(self, a: Array, key: Any, value: Any) -> None:
+        """`a[key] = value` in plain mode."""
+        for k in key if type(key) is tuple else (key,):
+            if type(k) not in _BASIC or self.closed:
+                self.through_numpy("ndarray.__setitem__", (a, key, value), {}, None)
+                return
+        real = self.real(a, None) if a._np is None else a._np
+        if type(value) is Array:
+            value = self.real(value, None) if value._np is None else value._np
+        real[key] = value
+
     def foreign(self, function: Callable, args: Any, kwargs: Any, why: Break | None) -> Any:
         """Call a function that is not recorded, on NumPy arrays; its arrays become stand-ins."""
         stand_ins = list(_arrays((args, kwargs)))
@@ -68,9 +131,7 @@ class Outside(Values):
             state.local.capture = self
         if self.closed:
             return result
-        if self.plain and any(
-            type(v) is np.ndarray and v.size > 2000 * config.plain_work for v in real_args
-        ):
+        if self.plain and any(type(v) is np.ndarray and v.size > self.limit for v in real_args):
             self.plain = False
         by_id = {id(a._np if a._host is None else a._host): a for a in stand_ins}
         if stand_ins and self.moved:
@@ -123,7 +184,10 @@ class Outside(Values):
         root = a if a._root is None else a._root
         whole = root._np if root._host is None else root._host
         if whole.dtype != result.dtype or not tensor_like(result):
-            self.plain = True
+            if not self.plain:
+                self.cut(Break("numpy", "an array is looked at as another dtype"))
+                self.plain = True
+            self.limit = float("inf")
             return result  # type: ignore[return-value]
         r = Array(self)
         r._np = result if root._host is None else None

@@ -8,6 +8,7 @@ eagerly through the shim on the same tensors, or in NumPy itself where the shim 
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -45,10 +46,12 @@ from .tape import (
 )
 from .values import flat
 from .variants import Variants, live_roots
+from .weigh import weigh
 from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 
 _SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
 _lock = state.lock
+_REPEATS = 3  # slow segments in a row before Python asked for a value
 _static_ints: set[str] = set()  # rows seen to need their integers, `reshape` say
 
 
@@ -73,12 +76,23 @@ class Capture(Outside):
         self._root_of(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
         self.moved: list[Array] = []  # roots whose master copy is on the device
-        self.runs: dict[Any, int] = {}
+        # What `loops` and `choice` go by. Plain: calls run in NumPy; nothing waits to run then.
         self.plain = False
+        self.limit = float("inf")  # elements of an array that ends it
+        self.weighs = self.immediate and config.plain == "auto"
+        self.signature: tuple | None = None  # of the arguments
+        self.built = 0  # programs compiled
+        self.count = 0  # NumPy calls run in segments, and the elements they touch
+        self.elements = 0
+        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement
+        self.unweighed = 0  # runs of segments of which it is not known yet
+        self.repeats: dict[Node, list] = {}
+        self._since = time.perf_counter()  # the end of the segment before
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self.substitution: Any = None
         self.exchange: Any = None
+        self.watch: Any = None  # replay.Watch, where the call may be kept
 
     # -- arrays from outside ----------------------------------------------------------------
 
@@ -123,7 +137,7 @@ class Capture(Outside):
     def take_over(self, t: torch.Tensor) -> None:
         """A tensor comes among the arrays: from now on gradients count, and its device."""
         self.grads = True
-        self.immediate = False
+        self.immediate = self.weighs = False
         if t.device.type != "cpu" and self.device is None:
             self.cut(Break("asked", "a tensor on another device"))
             self.device = t.device
@@ -217,7 +231,7 @@ class Capture(Outside):
     def call(self, name: str, args: tuple, kwargs: dict) -> Any:
         """One NumPy call: recorded, or run at once where it cannot be."""
         if self.plain:
-            return self.through_numpy(name, args, kwargs, None)
+            return self.plainly(name, args, kwargs)
         try:
             args = self._admit(args)
             if kwargs:
@@ -257,29 +271,28 @@ class Capture(Outside):
 
     def getitem(self, a: Array, key: Any) -> Any:
         """`a[key]`: as `call`, quicker for slices."""
-        if not self.plain:
-            seg = self.seg
-            if a._s is not seg:
-                self.enter(a)
-            marks = len(seg.floats), len(seg.ints)
-            piece = slices_piece(seg.ints, a._v.shape, key)
-            if piece is not None:
-                node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
-                if node is not None and not node.special:
-                    seg.node = node
-                    value: Any = node.value  # a slice gives exactly one
-                    r = _new(Array)
-                    r._c = self
-                    r._s = seg
-                    r._i = value.index
-                    r._v = value
-                    if value.source is not None:
-                        r._base = a
-                        r._root = a if a._root is None else a._root
-                        r._via = ("ndarray.__getitem__", (a, key), {}, None)
-                    seg.values.append(r)
-                    return r
-            self._rewind(marks)
+        seg = self.seg
+        if a._s is not seg:
+            self.enter(a)
+        marks = len(seg.floats), len(seg.ints)
+        piece = slices_piece(seg.ints, a._v.shape, key)
+        if piece is not None:
+            node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
+            if node is not None and not node.special:
+                seg.node = node
+                value: Any = node.value  # a slice gives exactly one
+                r = _new(Array)
+                r._c = self
+                r._s = seg
+                r._i = value.index
+                r._v = value
+                if value.source is not None:
+                    r._base = a
+                    r._root = a if a._root is None else a._root
+                    r._via = ("ndarray.__getitem__", (a, key), {}, None)
+                seg.values.append(r)
+                return r
+        self._rewind(marks)
         return self.call("ndarray.__getitem__", (a, key), {})
 
     def setitem(self, a: Array, key: Any, value: Any) -> None:
@@ -289,7 +302,10 @@ class Capture(Outside):
             name, args, _kwargs, _pick = value._via
             if name == "ndarray.__getitem__" and args[1] is key:
                 return  # the end of `a[key] += ...`: the view has been written to already
-        if not self.plain and (kind is Array or kind is float):
+        if self.plain:
+            self.put_plain(a, key, value)
+            return
+        if kind is Array or kind is float:
             seg = self.seg
             if a._s is not seg:
                 self.enter(a)
@@ -476,6 +492,9 @@ class Capture(Outside):
         """End the segment: compile it, if this is the first time, run it, and start a new one."""
         seg = self.seg
         node = seg.node
+        watch = self.watch
+        if watch is not None:
+            watch.cut(reason.kind)
         if reason.kind not in ("end", "loop", "library"):
             self._tell(reason)
         if self.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
@@ -491,6 +510,8 @@ class Capture(Outside):
             seg.values.clear()  # nothing of it can be seen any more
             seg.inputs.clear()
             return
+        start = time.perf_counter()
+        built = self.built
         variants = node.programs.get(live)
         if variants is None:
             variants = node.programs.setdefault(live, Variants())
@@ -503,26 +524,39 @@ class Capture(Outside):
             outputs = program.run(seg.inputs, seg.floats, seg.ints)
         except Exception as e:
             outputs = self._failed(seg, live, program, e)
+        if watch is not None:
+            watch.ran(program, [a._t for a in seg.inputs], seg.floats, seg.ints, outputs)
         sigs = program.signatures(outputs)
         for i, t, sig in zip(live, outputs, sigs, strict=True):
             root = seg.values[i]
             root._t = t
             root._sig = sig
+        self.count += node.count
+        self.elements += node.elements
+        if self.weighs:
+            if node.excess is not None:
+                self.excess += node.excess
+            else:
+                self.unweighed += 1
+                if self.built == built:
+                    weigh(node, seg, start - self._since, time.perf_counter() - start)
+            self._since = time.perf_counter()
         seg.values.clear()  # stand-ins hold their segment: leave no cycle
         seg.inputs.clear()
         if self.listener is not None:
             self.listener("segment", node, program)
-        if reason.kind == "value":
-            self.weigh(node, node)
+        if reason.kind == "value" and self.immediate:
+            self._repeated(node)
 
     def _failed(self, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
-        """A program raised on its data: NumPy says what was wrong. What the program writes to, NumPy
-        gets a copy of."""
+        """A program raised on its data: NumPy says what was wrong, on copies."""
         if self.grads:
             raise error
         real = [self.real(a, None) if a._t is not None else None for a in seg.values]
         for i in program.mutates:
-            real[i] = None if real[i] is None else real[i].copy(order="K")
+            written = real[i]
+            if written is not None:
+                real[i] = written.copy(order="K")
         decoder = Decoder(
             real, iter(seg.floats), iter(seg.ints), lambda v, char: np.dtype(char).type(v), complex
         )
@@ -556,13 +590,14 @@ class Capture(Outside):
                     self.options, self.device, grad,
                 )  # fmt: skip
                 variants.programs[key] = program
+                self.built += 1
             return program
 
     def finish(self) -> None:
         """The call is over: stand-ins that are still held answer with their values."""
         self.closed = True
         self.plain = True
-        self.immediate = False
+        self.immediate = self.weighs = False
         self.fullgraph = False
         self.known.clear()
         for a in self.moved:
@@ -576,19 +611,34 @@ class Capture(Outside):
         if config.debug:
             log.broke(reason, self.options.name, user_line(), sys.stderr)
 
-    def weigh(self, node: Node, site: Any) -> None:
-        """Go on in plain NumPy where a loop's segments are too small to be worth their hand-over.
+    def _repeated(self, node: Node) -> None:
+        """A segment ended because Python needs a value. A loop that does so again and again goes
+        on in NumPy where that is faster."""
+        seen = self.repeats.get(node)
+        if seen is None:
+            self.repeats[node] = [self.excess, self.unweighed, 0]
+            return
+        if self.weighs and self.unweighed == seen[1] and self.excess > seen[0]:
+            seen[2] += 1
+        seen[:2] = self.excess, self.unweighed
+        if config.plain == "always":
+            seen[2] += 1
+        if seen[2] >= _REPEATS:
+            self.go_plain("faster in NumPy: it goes on there", elements=node.elements)
 
-        It is left again at the end of the loop, or at the first large array.
+    def go_plain(self, why: str, limit: float = 0.0, elements: int = 0) -> float:
+        """Go on in NumPy, until the end of the loop or an array of more elements than the limit.
+
+        elements: of the segment that was measured, where no limit is known. Returns the limit.
         """
-        work = node.count + node.elements / 2000
-        if work >= config.plain_work or not self.immediate:
-            return
-        runs = self.runs[node, site] = self.runs.get((node, site), 0) + 1
-        if runs < config.plain_runs:
-            return
+        if self.seg.node is not self.root:
+            self.cut(Break("loop", why))
         self.plain = True
-        self._tell(Break("plain", "segments smaller than their hand-over: it goes on in NumPy"))
+        if config.plain == "always":
+            limit = float("inf")
+        self.limit = limit or max(elements, 50_000)
+        self._tell(Break("plain", why))
+        return self.limit
 
     # -- loops and shapes -------------------------------------------------------------------
 

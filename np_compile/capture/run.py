@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import types
 from typing import Any
 
 import torch
 
+from np_compile import config
+
 from . import state
 from .arguments import Exchange
 from .array import Array
+from .choice import choice_of, signature
 from .escape import replace_escaped
 from .recorder import Capture
 from .recording import TensorDoors
@@ -21,10 +25,43 @@ _END = Break("end", "the function ends")
 
 def run(
     function: types.FunctionType, substitution: Any, options: Options, args: tuple, kwargs: dict,
-    device: torch.device | None, listener: Any = None,
+    device: torch.device | None, listener: Any = None, replays: Any = None,
 ) -> Any:  # fmt: skip
-    """Call `function` captured; the result, and every effect, are the plain function's."""
+    """Call `function`; the result, and every effect, are the plain function's.
+
+    It is captured, unless calls with such arguments were found to be faster as they are.
+    replays: where a call is kept, if it can be (see `replay`).
+    """
+    if device is not None or options.tensors or options.fullgraph or config.plain != "auto":
+        return _captured(Capture(options, device, listener), function, substitution, args, kwargs)
+    key = signature(args, kwargs)
+    capture = None
+    if key is None or not options.adapts:
+        capture = Capture(options, device, listener)
+        capture.signature = key
+        return _captured(capture, function, substitution, args, kwargs, replays)
+    choice = choice_of(options.choices, key)
+    if listener is None and choice.wants_plain():
+        return choice.call(function, args, kwargs)
+    start = time.perf_counter()
     capture = Capture(options, device, listener)
+    capture.signature = key
+    result = _captured(capture, function, substitution, args, kwargs, replays)
+    if listener is None:
+        took = time.perf_counter() - start
+        choice.ran_compiled(took, capture.built, capture.count, capture.elements)
+    elif choice.way == "plain":
+        code = function.__code__
+        listener("break", Break("plain", str(choice)), f"{code.co_filename}:{code.co_firstlineno}")
+    return result
+
+
+def _captured(
+    capture: Capture, function: types.FunctionType, substitution: Any, args: tuple, kwargs: dict,
+    replays: Any = None,
+) -> Any:  # fmt: skip
+    options = capture.options
+    watch = capture.watch = None if replays is None else replays.watch(args, kwargs)
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
     before = getattr(state.local, "capture", None)
@@ -49,6 +86,9 @@ def run(
             else:
                 result = f(*given_args, **given_kwargs)
             capture.cut(_END)
+            if watch is not None:
+                capture.watch = None
+                replays.keep(watch, args, capture.known, result)
             result = exchange.give(result)
         except BaseException as e:
             _deliver(capture, e)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .choice import Choice
 from .tape import Node
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def current() -> Capture | None:
 class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
-    __slots__ = ("backend", "dynamic", "fullgraph", "name", "roots", "tensors")
+    __slots__ = (
+        "adapts", "backend", "choices", "dynamic", "fullgraph", "loops", "name", "roots", "tensors",
+    )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
         self.backend = backend
@@ -31,3 +34,7 @@ class Options:
         self.tensors = tensors
         self.name = ""
         self.roots: dict[Any, Node] = {}
+        # Whether calls may run plainly where that is faster; a back end asked for is to be used.
+        self.adapts = backend == "native" and not tensors and not fullgraph
+        self.choices: dict[tuple, Choice] = {}
+        self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `loops`

@@ -67,11 +67,13 @@ class Node:
         recording has to look at `reason` or `check` at all.
     raises: whether running it may raise on the data (an index out of bounds).
     count, elements: calls from the root to here, and array elements that they touch.
+    excess: seconds that a compiled run up to here takes more than NumPy, None until there were
+        enough of them; `timing` is of those so far (see `weigh`).
     """
 
     __slots__ = (
-        "check", "count", "elements", "key", "mutates", "next", "parent", "programs", "raises",
-        "reason", "result", "special", "user_line", "value", "values",
+        "check", "count", "elements", "excess", "key", "mutates", "next", "parent", "programs",
+        "raises", "reason", "result", "special", "timing", "user_line", "value", "values",
     )  # fmt: skip
 
     def __init__(self, parent: Node | None, key: tuple):
@@ -88,6 +90,8 @@ class Node:
         self.raises = False
         self.user_line: str = ""
         self.programs: dict[Any, Any] = {}
+        self.excess: float | None = None
+        self.timing: Any = None
         self.count: int = parent.count if parent is not None else 0
         self.elements: int = parent.elements if parent is not None else 0
 

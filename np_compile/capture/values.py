@@ -23,6 +23,7 @@ class Values:
     tensors: bool
     immediate: bool
     moved: list[Array]
+    watch: Any
 
     if TYPE_CHECKING:
 
@@ -44,6 +45,8 @@ class Values:
 
     def real(self, a: Array, why: Any) -> Any:
         """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
+        if self.watch is not None:
+            self.watch.spoiled = True
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
             self.cut(why if type(why) is Break else Break("value", str(why)))
@@ -97,6 +100,8 @@ class Values:
 
     def shim_array(self, a: Array, why: Any) -> shim.ndarray:
         """The shim array on the memory of a stand-in."""
+        if self.watch is not None:
+            self.watch.spoiled = True
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
             self.cut(why if type(why) is Break else Break("value", str(why)))

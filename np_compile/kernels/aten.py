@@ -1,8 +1,9 @@
 """Elementwise ATen operators as scalar expressions: one row an operator.
 
-A row takes expressions that already have the dtype to compute in, and gives the result's expression.
-`RULES` says in which dtype an operator computes: "result" (that of its result), "common" (the promoted
-dtype of its operands, with a result of bool or so), "each" (operands keep their own).
+A row takes expressions that already have the dtype to compute in, and gives the result's
+expression. Its rule says in which dtype the operator computes: "result" (that of its result),
+"common" (the promoted dtype of its operands, with a result of bool or so), "each" (operands keep
+their own).
 """
 
 from __future__ import annotations

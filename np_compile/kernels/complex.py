@@ -1,7 +1,8 @@
 """Elementwise ATen operators on complex numbers: one row an operator.
 
-A row takes pairs of expressions (real, imaginary) and gives a pair, or one expression in a tuple for
-a real result. Where a formula would give NaN for a zero or an infinity, a choice gives C's answer.
+A row takes pairs of expressions (real, imaginary) and gives a pair, or one expression in a tuple
+for a real result. Where a formula would give NaN for a zero or an infinity, a choice gives C's
+answer.
 """
 
 from __future__ import annotations

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from . import expr as E
 from .dtypes import DTYPES
 from .expr import Expr
-from .ir import Buffer, Call, Fence, Loop, Program, Statement, statements
+from .ir import COMBINE, PAIRED, Buffer, Call, Fence, Loop, Program, Statement, statements
 from .scalars import c_cast, c_constant, c_expression, c_load, c_store
 from .schedule import lanes
 
-_PAIRED = ("argmin", "argmax")
 _SIMD = "#pragma omp simd"
 # Steps of a lane after which its sum is put aside: keeps the error of a long sum small.
 _CHAIN = 64
@@ -280,10 +279,7 @@ class Nest:
 
 def combine(op: str, dtype: str, a: str, b: str) -> str:
     """The C expression of one step of a reduction."""
-    name = {
-        "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
-    }[op]  # fmt: skip
-    return c_expression(name, dtype, [a, b])
+    return c_expression(COMBINE[op], dtype, [a, b])
 
 
 def identity(op: str, dtype: str) -> str:
@@ -327,7 +323,7 @@ class _Accumulator:
         text = nest.value(s.value)
         lane = nest._scopes[-1].lane
         at = f"[{lane}]" if self.lane and lane else ""
-        if self.op in _PAIRED:
+        if self.op in PAIRED:
             v = nest.fresh()
             nest.line(f"const {DTYPES[self.dtype].register} {v} = {text};")
             assert s.rank is not None
@@ -453,12 +449,12 @@ class Writer(Nest):
 
     def accumulate(self, s: Statement, width: int) -> None:
         """The variables of a reduction; width: of its lanes, 1 for none."""
-        dtype = s.target.dtype if s.op not in _PAIRED else s.value.dtype
+        dtype = s.target.dtype if s.op not in PAIRED else s.value.dtype
         a = _Accumulator(str(s.op), dtype, self.fresh("acc"), width if width > 1 else 0, s.scan)
         self._accumulators[s] = a
         start = identity(a.op, a.dtype)
         names = [(DTYPES[a.dtype].register, a.name, start)]
-        if a.op in _PAIRED:
+        if a.op in PAIRED:
             names.append(("i64", f"{a.name}_at", "0"))
         for kind, name, value in names:
             if a.lane:
@@ -483,7 +479,7 @@ class Writer(Nest):
                 continue
             if a.lane:
                 self.fold(a)
-            result = f"{a.name}_at" if a.op in _PAIRED else a.name
+            result = f"{a.name}_at" if a.op in PAIRED else a.name
             if a.lane:
                 result += "[0]"
             if chunk:
@@ -496,7 +492,7 @@ class Writer(Nest):
         half = a.lane // 2
         self.line(f"for (int w = {half}; w > 0; w /= 2)")
         x, y = f"{a.name}[l]", f"{a.name}[l + w]"
-        if a.op in _PAIRED:
+        if a.op in PAIRED:
             at = f"{a.name}_at"
             first = f"({_better(a.op, a.dtype, y, x)}) | ({_tied(a.dtype, y, x)} & ({at}[l + w] < {at}[l]))"
             self.line(
@@ -510,7 +506,7 @@ class Writer(Nest):
         assert self.root is not None
         chunks = -(-self.root.axis.extent // self.root.grain)
         storage = DTYPES[a.dtype].register
-        names = [(storage, a.name)] + ([("i64", f"{a.name}_at")] if a.op in _PAIRED else [])
+        names = [(storage, a.name)] + ([("i64", f"{a.name}_at")] if a.op in PAIRED else [])
         offsets = []
         for kind, name in names:
             offset = self.layout.partials
@@ -655,7 +651,7 @@ class Writer(Nest):
             def put(results: list[Statement] = results) -> None:
                 for s in results:
                     a = self._accumulators[s]
-                    name = f"{a.name}_at" if a.op in _PAIRED else a.name
+                    name = f"{a.name}_at" if a.op in PAIRED else a.name
                     self._uses = _use_counts(s)
                     self.store(s, s.index[0], f"{name}[{self._scopes[-1].lane}]")
 
@@ -783,7 +779,7 @@ def _combined(writer: Writer, s: Statement, dtype: str, offset: int, chunks: int
     lines.append("    " + target)
     at = s.index[0].value
     lines.append(f"    {kind} all = part[0];")
-    if s.op in _PAIRED:
+    if s.op in PAIRED:
         second = offset + -(-8 * chunks // 64) * 64
         lines.append(f"    const i64 *place = (const i64 *){block}{second}L);")
         lines.append("    i64 best = place[0];")

@@ -26,8 +26,39 @@ class Source:
     sections: int
 
 
+_empty_strided = torch.empty_strided
+_num_threads = torch.get_num_threads
+_KEPT_BYTES = 1 << 26  # a larger scratch block is given back after each run
+
+
+class _Workspace:
+    """What one run at a time needs: the array of pointers, the parameters, the scratch block."""
+
+    __slots__ = ("block", "flag", "floats", "ints", "pointers")
+
+    def __init__(self, pointers: Any, flag: ctypes.c_int64, block: torch.Tensor | None):
+        self.pointers = pointers
+        self.flag = flag  # kept here, as `pointers` leads to it
+        self.block = block
+        self.floats: Any = None
+        self.ints: Any = None
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output buffer: its slot, and the layout of the tensor that is made for it."""
+
+    slot: int
+    buffer: Buffer
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+
+
 class Executable:
     """A compiled program: called with the graph's inputs, gives its outputs.
+
+    Several threads may run it at once: each takes a workspace from the list of free ones.
 
     Errors: IndexError, for an index array with a value out of bounds.
     """
@@ -42,50 +73,133 @@ class Executable:
         for f in self._sections:
             f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
             f.restype = ctypes.c_int
-        self._count = layout.flag + 1
+        self._pointers = ctypes.c_void_p * (layout.flag + 1)
         self._bytes = layout.size + layout.partials
         t = source.translation
         used = layout.slots
         self._inputs = [(used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used]
+        self._slots = {k: slot for slot, k in self._inputs}
         self._constants = [
             (slot, t.constants[b.position]) for b, slot in used.items() if b.kind == "constant"
         ]
         self._between = [s for s in source.program.steps if isinstance(s, (Call, Fence))]
-        made = {b for s in self._between if isinstance(s, Call) for b in s.writes}
+        made = {b for s in self._between if isinstance(s, Call) and s.strides for b in s.writes}
+        whole = {x.buffer: x for x in t.outputs if isinstance(x, Tensor) and _is_whole(x)}
+        named = [x.buffer for x in t.outputs if isinstance(x, Tensor)]
         self._fresh = [
-            (slot, b) for b, slot in used.items() if b.kind == "output" and b not in made
+            _Output(slot, b, x.shape, x.strides, x.dtype)
+            if (x := whole.get(b)) is not None and named.count(b) == 1
+            else _Output(slot, b, (b.size,), (1,), getattr(torch, DTYPES[b.dtype].torch))
+            for b, slot in used.items()
+            if b.kind == "output" and b not in made
         ]
+        fresh = [o.buffer for o in self._fresh if o.buffer in whole and named.count(o.buffer) == 1]
+        self._whole = frozenset(fresh)
+        # Where each result is one fresh tensor: which of them. Else `_tensor` makes the results.
+        self._results = (
+            [fresh.index(b) for b in named]
+            if len(self._fresh) == len(fresh) == len(t.outputs) and not self._between
+            else None
+        )
+        self._free: list[_Workspace] = []
 
     def __call__(self, *tensors: torch.Tensor) -> list[Any]:
-        pointers = (ctypes.c_void_p * self._count)()
-        held: dict[Buffer, torch.Tensor] = {}
-        t = self.source.translation
+        return self.run(tensors, (), ())
+
+    def run(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Any]:
+        """As a call with `tensors`, then a vector of the floats and one of the integers.
+
+        A vector without elements is not among the graph's inputs.
+        """
+        try:
+            work = self._free.pop()
+        except IndexError:
+            work = self._workspace()
+        pointers = work.pointers
+        given = len(tensors)
         for slot, k in self._inputs:
-            pointers[slot] = tensors[k].data_ptr()
-        for slot, constant in self._constants:
-            pointers[slot] = constant.data_ptr()
-        for slot, b in self._fresh:
-            made = held[b] = self._allocate(b)
-            pointers[slot] = made.data_ptr()
+            if k < given:
+                pointers[slot] = tensors[k].data_ptr()
+        if floats or ints:
+            self._parameters(work, given, floats, ints)
+        made = []
+        for o in self._fresh:
+            new = _empty_strided(o.shape, o.strides, dtype=o.dtype)
+            pointers[o.slot] = new.data_ptr()
+            made.append(new)
+        results = self._results
+        if results is None:
+            return self._in_sections(work, tensors, floats, ints, made)
+        threads = _num_threads()
+        for section in self._sections:
+            if section(pointers, threads, self._run):
+                raise self._out_of_bounds(_with_vectors(tensors, floats, ints))
+        self._put_back(work)
+        return made if len(made) == 1 else [made[k] for k in results]
+
+    def _workspace(self) -> _Workspace:
         layout = self.source.layout
+        pointers = self._pointers()
         flag = ctypes.c_int64(0)
         pointers[layout.flag] = ctypes.addressof(flag)
+        for slot, constant in self._constants:
+            pointers[slot] = constant.data_ptr()
         block = None
         if self._bytes:
             block = torch.empty(self._bytes, dtype=torch.uint8)
             pointers[layout.block] = block.data_ptr()
-        threads = torch.get_num_threads()
+        return _Workspace(pointers, flag, block)
+
+    def _put_back(self, work: _Workspace) -> None:
+        if self._bytes <= _KEPT_BYTES:
+            self._free.append(work)
+
+    def _parameters(
+        self, work: _Workspace, given: int, floats: Sequence[float], ints: Sequence[int]
+    ) -> None:
+        """Write the vectors of parameters, and where they lie."""
+        slots = self._slots
+        if floats:
+            vector = work.floats
+            if vector is None:
+                vector = work.floats = (ctypes.c_double * len(floats))()
+            vector[:] = floats
+            if given in slots:
+                work.pointers[slots[given]] = ctypes.addressof(vector)
+            given += 1
+        if ints:
+            vector = work.ints
+            if vector is None:
+                vector = work.ints = (ctypes.c_int64 * len(ints))()
+            vector[:] = ints
+            if given in slots:
+                work.pointers[slots[given]] = ctypes.addressof(vector)
+
+    def _in_sections(
+        self, work: _Workspace, given: Sequence[torch.Tensor], floats: Sequence[float],
+        ints: Sequence[int], made: list[torch.Tensor],
+    ) -> list[Any]:  # fmt: skip
+        """The rest of a run that calls torch between kernels, or gives views."""
+        tensors = _with_vectors(given, floats, ints)
+        held = {o.buffer: x for o, x in zip(self._fresh, made, strict=True)}
 
         def tensor(x: Tensor) -> torch.Tensor:
-            return self._tensor(x, tensors, held, block)
+            return self._tensor(x, tensors, held, work.block)
 
+        threads = torch.get_num_threads()
         for k, section in enumerate(self._sections):
-            if section(pointers, threads, self._run):
+            if section(work.pointers, threads, self._run):
                 raise self._out_of_bounds(tensors)
             step = self._between[k] if k < len(self._between) else None
             if isinstance(step, Call):
-                self._call(step, tensor, held, pointers)
-        return [tensor(x) if isinstance(x, Tensor) else x for x in t.outputs]
+                self._call(step, tensor, held, work.pointers)
+        t = self.source.translation
+        results = [tensor(x) if isinstance(x, Tensor) else x for x in t.outputs]
+        if not any(isinstance(s, Call) for s in self._between):  # results may lie in the block
+            self._put_back(work)
+        return results
 
     def _out_of_bounds(self, tensors: Sequence[torch.Tensor]) -> IndexError:
         """The error of an index out of bounds, in NumPy's words."""
@@ -119,10 +233,6 @@ class Executable:
             f"/* scratch memory: {self.scratch_bytes} bytes */\n{self.source.text}\n"
         )
 
-    def _allocate(self, b: Buffer) -> torch.Tensor:
-        """Memory of an output, flat: `_tensor` gives it its shape."""
-        return torch.empty(b.size, dtype=getattr(torch, DTYPES[b.dtype].torch))
-
     def _tensor(
         self, x: Tensor, inputs: Sequence[torch.Tensor], held: dict, block: torch.Tensor | None
     ) -> torch.Tensor:
@@ -135,6 +245,8 @@ class Executable:
             base = self.source.translation.constants[b.position]
         elif b in held:
             base = held[b]
+            if (x.shape, x.strides, x.offset, x.dtype) == (base.shape, base.stride(), 0, base.dtype):
+                return base
         else:
             assert block is not None
             offset = self.source.layout.offsets[b]
@@ -161,6 +273,30 @@ class Executable:
             held[b] = r
             if b in self.source.layout.slots:
                 pointers[self.source.layout.slots[b]] = r.data_ptr()
+
+
+def _is_whole(x: Tensor) -> bool:
+    """Whether an output is all of its buffer, each byte once: it can be allocated as it is."""
+    b = x.buffer
+    dense = 1
+    for extent, stride in sorted(zip(x.shape, x.strides, strict=True), key=lambda p: p[1]):
+        if extent != 1:
+            if stride != dense:
+                return False
+            dense *= extent
+    return x.offset == 0 and dense * x.dtype.itemsize == b.size * DTYPES[b.dtype].size
+
+
+def _with_vectors(
+    tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+) -> list[torch.Tensor]:
+    """The graph's inputs: tensors, and the parameters as vectors."""
+    inputs = list(tensors)
+    if floats:
+        inputs.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
+    if ints:
+        inputs.append(torch.tensor(ints, dtype=torch.int64, device="cpu"))
+    return inputs
 
 
 def _under(base: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

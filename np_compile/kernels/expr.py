@@ -54,6 +54,8 @@ class Expr:
     dtype: str
     value: Any
     number: int
+    _range: tuple[int, int] | None
+    _atoms: frozenset[Expr] | None
 
     def __repr__(self) -> str:
         return show(self)
@@ -410,7 +412,8 @@ def rebuild(x: Expr, args: tuple[Expr, ...]) -> Expr:
     """The same operation of other operands, simplified."""
     op = x.op
     if op == "affine":
-        total, atoms = x.value[0], {}
+        total = x.value[0]
+        atoms: dict[Expr, int] = {}
         for a, c in zip(args, x.value[1:], strict=True):
             k, inner = terms(a)
             total += k * c

@@ -13,6 +13,7 @@ from . import expr as E
 from .arrays import Array, of_torch
 from .aten import number
 from .expr import Expr
+from .nodes import args_of, argument_of, node_of, overload_of, schema_of
 from .reductions import scan
 
 
@@ -31,20 +32,21 @@ def _checked(index: Expr, extent: int, dim: int) -> Expr:
 
 def _indexed(source: Array, indices: Sequence[Array | None], t: Any) -> tuple | None:
     """Axes of `source[indices]`, and the index into source, by NumPy's rules for integer arrays."""
-    given = [k for k, i in enumerate(indices) if i is not None]
-    if not given or any(i is not None and i.dtype == "bool" for i in indices):
+    found = {k: i for k, i in enumerate(indices) if i is not None}
+    given = list(found)
+    if not given or any(i.dtype == "bool" for i in found.values()):
         return None
-    common = torch.broadcast_shapes(*(indices[k].shape for k in given))  # type: ignore[union-attr]
+    common = torch.broadcast_shapes(*(i.shape for i in found.values()))
     together = arrays.new_axes(common)
     adjacent = given == list(range(given[0], given[-1] + 1))
-    kept = [k for k in range(len(source.axes)) if k >= len(indices) or indices[k] is None]
+    kept = [k for k in range(len(source.axes)) if k not in found]
     own = {k: E.axis(source.shape[k], "s") for k in kept}
     place: list[Expr] = []
     for k, extent in enumerate(source.shape):
         if k in own:
             place.append(own[k])
         else:
-            element = indices[k].broadcast(common).at(together)[0]  # type: ignore[union-attr]
+            element = found[k].broadcast(common).at(together)[0]
             place.append(_wrapped(element, extent, k))
     before = [own[k] for k in kept if k < given[0]] if adjacent else []
     after = [own[k] for k in kept if not adjacent or k > given[0]]
@@ -56,8 +58,8 @@ def _index_list(t: Any, args: Any) -> list[Array | None]:
 
 
 def _index(t: Any, node: fx.Node) -> Array | None:
-    source = t.array(node.args[0])
-    found = _indexed(source, _index_list(t, node.args[1]), t)
+    source = t.array(args_of(node)[0])
+    found = _indexed(source, _index_list(t, args_of(node)[1]), t)
     if found is None or tuple(a.extent for a in found[0]) != tuple(node.meta["val"].shape):
         return None
     axes, place = found
@@ -65,32 +67,32 @@ def _index(t: Any, node: fx.Node) -> Array | None:
 
 
 def _select(t: Any, node: fx.Node) -> Array | None:
-    source, dim, index = t.array(node.args[0]), node.args[1], t.array(node.args[2])
+    source, dim, index = t.array(args_of(node)[0]), args_of(node)[1], t.array(args_of(node)[2])
     rank = len(source.axes)
     if rank == 0 or len(index.axes) != 1:
         return None
-    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
+    dim = dim + rank if dim < 0 else dim
     shape = list(source.shape)
-    shape[dim] = index.shape[0]  # type: ignore[call-overload]
+    shape[dim] = index.shape[0]
 
     def place(*a: Expr) -> list[Expr]:
         parts = list(a)
-        parts[dim] = _checked(index.at((a[dim],))[0], source.shape[dim], dim)  # type: ignore[call-overload]
+        parts[dim] = _checked(index.at((a[dim],))[0], source.shape[dim], dim)
         return parts
 
     return source.view(shape, place)
 
 
 def _gather(t: Any, node: fx.Node) -> Array | None:
-    source, dim, index = t.array(node.args[0]), node.args[1], t.array(node.args[2])
+    source, dim, index = t.array(args_of(node)[0]), args_of(node)[1], t.array(args_of(node)[2])
     rank = len(source.axes)
     if rank == 0:
         return None
-    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
+    dim = dim + rank if dim < 0 else dim
 
     def place(*a: Expr) -> list[Expr]:
         parts = list(a)
-        parts[dim] = _checked(index.at(a)[0], source.shape[dim], dim)  # type: ignore[call-overload]
+        parts[dim] = _checked(index.at(a)[0], source.shape[dim], dim)
         return parts
 
     return source.view(index.shape, place)
@@ -102,24 +104,28 @@ def _scatter_to(
     """target[place] = parts, or += with op="sum", over all values of `axes`. Gives target."""
     memory = target.at(place)
     for destination, part in zip(memory, parts, strict=True):
+        value = E.cast(part, target.dtype)
+        if destination.op == "bitcast" and op is None:
+            destination = destination.args[0]
+            value = E.bitcast(value, destination.dtype)
         if destination.op != "load":
             return None
-        t.add(axes, destination.value, destination.args, E.cast(part, target.dtype), op=op)
+        t.add(axes, destination.value, destination.args, value, op=op)
     return target
 
 
 def _own(t: Any, node: fx.Node, in_place: bool) -> Array:
     """What is written to: the argument itself, or a copy of it."""
-    target = t.array(node.args[0])
-    return target if in_place else t.copy(target, node.args[0].meta["val"])  # type: ignore[union-attr]
+    target = t.array(args_of(node)[0])
+    return target if in_place else t.copy(target, node_of(node, 0).meta["val"])
 
 
 def _index_put(t: Any, node: fx.Node) -> Array | None:
-    in_place = node.target._schema.name.endswith("_")  # type: ignore[union-attr]
-    accumulate = bool(node.args[3]) if len(node.args) > 3 else node.kwargs.get("accumulate", False)
-    target = t.array(node.args[0])
-    indices = _index_list(t, node.args[1])
-    values = t.cast(t.array(node.args[2]), node.args[0].meta["val"].dtype)  # type: ignore[union-attr]
+    in_place = schema_of(node).name.endswith("_")
+    accumulate = bool(argument_of(node, 3, "accumulate", False))
+    target = t.array(args_of(node)[0])
+    indices = _index_list(t, args_of(node)[1])
+    values = t.cast(t.array(args_of(node)[2]), node_of(node, 0).meta["val"].dtype)
     masks = [k for k, i in enumerate(indices) if i is not None and i.dtype == "bool"]
     if masks:
         return _masked_put(t, node, target, indices, values, in_place, accumulate)
@@ -128,7 +134,9 @@ def _index_put(t: Any, node: fx.Node) -> Array | None:
     values = t.apart(values, target)
     indices = [None if i is None else t.apart(i, target) for i in indices]
     target = _own(t, node, in_place)
-    axes, place = _indexed(target, indices, t)  # type: ignore[misc]
+    found = _indexed(target, indices, t)
+    assert found is not None
+    axes, place = found
     parts = values.broadcast([a.extent for a in axes]).at(axes)
     if accumulate and target.dtype == "bool":
         return None
@@ -156,24 +164,24 @@ _SCATTERS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}
 
 def _scatter(t: Any, node: fx.Node) -> Array | None:
     """scatter.src, scatter.value, scatter_add, scatter_reduce."""
-    name = node.target._schema.name  # type: ignore[union-attr]
+    name = schema_of(node).name
     in_place = name.endswith("_")
-    overload = node.target._overloadname  # type: ignore[union-attr]
+    overload = overload_of(node)
     if overload not in ("src", "value", "default", "two"):
         return None
-    target = t.array(node.args[0])
-    dim, index = node.args[1], t.array(node.args[2])
+    target = t.array(args_of(node)[0])
+    dim, index = args_of(node)[1], t.array(args_of(node)[2])
     rank = len(target.axes)
     if rank == 0:
         return None
     op = "sum" if "scatter_add" in name else None
     if overload == "two":
-        kind = node.args[4]
-        op = _SCATTERS.get(kind)  # type: ignore[arg-type]
+        kind = args_of(node)[4]
+        op = _SCATTERS.get(kind)
         if op is None or node.kwargs.get("include_self", True) is not True:
             return None
-    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
-    value = node.args[3]
+    dim = dim + rank if dim < 0 else dim
+    value = args_of(node)[3]
     if op is not None and (target.dtype == "bool" or (target.complex and op != "sum")):
         return None
     if isinstance(value, fx.Node):
@@ -184,32 +192,32 @@ def _scatter(t: Any, node: fx.Node) -> Array | None:
     target = _own(t, node, in_place)
     axes = index.axes
     place: list[Expr] = list(axes)
-    place[dim] = _checked(index.parts[0], target.shape[dim], dim)  # type: ignore[call-overload]
+    place[dim] = _checked(index.parts[0], target.shape[dim], dim)
     return _scatter_to(t, target, axes, place, source.at(axes), op)
 
 
 def _index_add(t: Any, node: fx.Node) -> Array | None:
-    in_place = node.target._schema.name.endswith("_")  # type: ignore[union-attr]
-    target, dim = t.array(node.args[0]), node.args[1]
+    in_place = schema_of(node).name.endswith("_")
+    target, dim = t.array(args_of(node)[0]), args_of(node)[1]
     rank = len(target.axes)
     if rank == 0 or node.kwargs.get("alpha", 1) != 1 or target.dtype == "bool":
         return None
-    dim = dim + rank if dim < 0 else dim  # type: ignore[operator]
-    source = t.apart(t.array(node.args[3]), target)
-    index = t.apart(t.array(node.args[2]), target)
+    dim = dim + rank if dim < 0 else dim
+    source = t.apart(t.array(args_of(node)[3]), target)
+    index = t.apart(t.array(args_of(node)[2]), target)
     target = _own(t, node, in_place)
     axes = source.axes
     place: list[Expr] = list(axes)
-    place[dim] = _checked(index.at((axes[dim],))[0], target.shape[dim], dim)  # type: ignore[call-overload]
+    place[dim] = _checked(index.at((axes[dim],))[0], target.shape[dim], dim)
     return _scatter_to(t, target, axes, place, source.parts, "sum")
 
 
 def _cat(t: Any, node: fx.Node) -> Array | None:
     """Each piece is stored where it belongs."""
-    name = node.target._schema.name  # type: ignore[union-attr]
+    name = schema_of(node).name
     value = node.meta["val"]
-    pieces = [t.cast(t.array(x), value.dtype) for x in node.args[0]]  # type: ignore[union-attr]
-    dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    pieces = [t.cast(t.array(x), value.dtype) for x in args_of(node)[0]]
+    dim: Any = args_of(node)[1] if len(args_of(node)) > 1 else node.kwargs.get("dim", 0)
     rank = len(value.shape)
     dim = dim + rank if dim < 0 else dim
     if name.endswith("stack"):
@@ -228,9 +236,9 @@ def _cat(t: Any, node: fx.Node) -> Array | None:
 def _pad(t: Any, node: fx.Node) -> Array | None:
     """constant_pad_nd: pads of the last axes first; negative ones cut."""
     value = node.meta["val"]
-    source = t.array(node.args[0])
-    pads: Any = node.args[1]
-    fill = node.args[2] if len(node.args) > 2 else node.kwargs.get("value", 0)
+    source = t.array(args_of(node)[0])
+    pads: Any = args_of(node)[1]
+    fill = args_of(node)[2] if len(args_of(node)) > 2 else node.kwargs.get("value", 0)
     rank = len(source.axes)
     whole = t.empty(value)
     t.write(whole, t.scalar_array(fill, (), value.dtype))
@@ -248,8 +256,8 @@ def _pad(t: Any, node: fx.Node) -> Array | None:
 
 def _triangle(lower: bool) -> Callable[[Any, fx.Node], Array | None]:
     def rule(t: Any, node: fx.Node) -> Array | None:
-        source = t.array(node.args[0])
-        k: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("diagonal", 0)
+        source = t.array(args_of(node)[0])
+        k: Any = args_of(node)[1] if len(args_of(node)) > 1 else node.kwargs.get("diagonal", 0)
         row, column = source.axes[-2:]
         test = E.scalar("le" if lower else "ge", column, E.plus(row, k))
         zero = number(0, source.dtype)
@@ -260,22 +268,22 @@ def _triangle(lower: bool) -> Callable[[Any, fx.Node], Array | None]:
 
 def _select_scatter(t: Any, node: fx.Node) -> Array | None:
     """A copy of an array with a part replaced: select_scatter, slice_scatter, diagonal_scatter."""
-    name = node.target._schema.name  # type: ignore[union-attr]
+    name = schema_of(node).name
     value = node.meta["val"]
-    whole = t.copy(t.array(node.args[0]), value)
-    source = t.cast(t.array(node.args[1]), value.dtype)
+    whole = t.copy(t.array(args_of(node)[0]), value)
+    source = t.cast(t.array(args_of(node)[1]), value.dtype)
     if "diagonal" in name:
         t.write(views.diagonal_of(whole, node, 2), source)
         return whole
-    dim: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
+    dim: Any = args_of(node)[2] if len(args_of(node)) > 2 else node.kwargs.get("dim", 0)
     dim = dim + len(whole.axes) if dim < 0 else dim
     extent = whole.shape[dim]
     if "select" in name:
-        at: Any = node.args[3]
+        at: Any = args_of(node)[3]
         part = whole.select(dim, at + extent if at < 0 else at)
     else:
-        rest = (*node.args[3:], *(None, None, 1)[len(node.args) - 3 :])
-        begin, end, step = slice(*rest).indices(extent)  # type: ignore[arg-type]
+        rest = (*args_of(node)[3:], *(None, None, 1)[len(args_of(node)) - 3 :])
+        begin, end, step = slice(*rest).indices(extent)
         part = whole.slice(dim, begin, len(range(begin, end, step)), step)
     t.write(part, source)
     return whole
@@ -292,12 +300,12 @@ def _eye(t: Any, node: fx.Node) -> Array | None:
 
 def _search(t: Any, node: fx.Node) -> Array | None:
     """searchsorted in one sorted axis: halving steps, as many for each value."""
-    base = t.array(node.args[0])
-    wanted = node.args[1]
+    base = t.array(args_of(node)[0])
+    wanted = args_of(node)[1]
     if len(base.axes) != 1 or node.kwargs.get("sorter") is not None:
         return None
     right = node.kwargs.get("right", False) or node.kwargs.get("side") == "right"
-    common = torch.result_type(node.args[0].meta["val"], _value(wanted))  # type: ignore[union-attr]
+    common = torch.result_type(node_of(node, 0).meta["val"], _value(wanted))
     if common.is_complex:
         return None
     base = t.cast(base, common)
@@ -331,9 +339,9 @@ def _value(x: Any) -> Any:
 def _masked_scatter(t: Any, node: fx.Node) -> Array | None:
     """Where the mask holds, the next element of the source: a running count says which."""
     shape = tuple(node.meta["val"].shape)
-    target = t.array(node.args[0]).broadcast(shape)
-    mask = t.array(node.args[1]).broadcast(shape)
-    source = t.cast(t.array(node.args[2]), node.meta["val"].dtype)
+    target = t.array(args_of(node)[0]).broadcast(shape)
+    mask = t.array(args_of(node)[1]).broadcast(shape)
+    source = t.cast(t.array(args_of(node)[2]), node.meta["val"].dtype)
     count = arrays.elements(source.shape)
     if not count or not shape:
         return None

@@ -15,7 +15,7 @@ def plan(program: Program) -> tuple[dict[Buffer, int], int]:
     """Byte offset of each temporary, and the size of the block."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
-    made = {b for s in program.steps if isinstance(s, Call) for b in s.writes}
+    made = {b for s in program.steps if isinstance(s, Call) and s.strides for b in s.writes}
     for k, step in enumerate(program.steps):
         for part in accesses(step):
             for b in part:

@@ -1,7 +1,8 @@
 """Products of vectors and matrices as sums of products, where a loop is as fast as a library call.
 
 A product of a matrix and a vector is bound by memory: as a loop it is no slower, and what comes
-before and after it is one pass with it. A product of matrices is a loop only if it is small, or narrow.
+before and after it is one pass with it. A product of matrices is a loop only if it is small, or
+narrow.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from . import arrays
 from . import expr as E
 from .arrays import Array, of_torch
 from .expr import Expr
+from .nodes import args_of
 from .reductions import accumulator
 
 # A product of two matrices is a loop up to so many multiplications, or with two extents so narrow.
@@ -39,7 +41,8 @@ def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr,
 
 def _loops(*extents: int) -> bool:
     """Whether a product of matrices of these extents is a loop."""
-    return arrays.elements(extents) <= _SMALL or sorted(extents)[1] <= _NARROW
+    least, middle, _ = sorted(extents)
+    return arrays.elements(extents) <= _SMALL or middle <= _NARROW or least <= 1
 
 
 def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Array | None]:
@@ -50,7 +53,7 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         dtype, _ = of_torch(value.dtype)
         if dtype == "bool":
             return None
-        a, b = t.array(node.args[0]), t.array(node.args[1])
+        a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
         extents = dict(zip(left + right, a.shape + b.shape, strict=True))
         if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj")):
             return None

@@ -14,6 +14,7 @@ from .arrays import Array, of_torch
 from .aten import number
 from .dtypes import DTYPES
 from .expr import Expr
+from .nodes import args_of, overload_of, schema_of
 
 
 def _dims(dims: Any, rank: int) -> tuple[int, ...]:
@@ -26,7 +27,7 @@ def _dims(dims: Any, rank: int) -> tuple[int, ...]:
 
 
 def _given(node: fx.Node) -> dict[str, Any]:
-    names = (a.name for a in node.target._schema.arguments)  # type: ignore[union-attr]
+    names = (a.name for a in schema_of(node).arguments)
     return {**dict(zip(names, node.args, strict=False)), **node.kwargs}
 
 
@@ -113,7 +114,7 @@ def _mean(t: Any, node: fx.Node) -> Array | None:
 
 def _extremum(op: str, t: Any, node: fx.Node) -> Any:
     """max.default, max.dim and their like."""
-    overload = node.target._overloadname  # type: ignore[union-attr]
+    overload = overload_of(node)
     given = _given(node)
     source = t.array(given["self"])
     if source.complex or overload not in ("default", "dim"):
@@ -141,15 +142,15 @@ def _running(op: str, t: Any, node: fx.Node) -> Array | None:
     _, is_complex = of_torch(value.dtype)
     if is_complex and op != "sum":
         return None
-    return scan(t, op, t.cast(t.array(node.args[0]), value.dtype), node.args[1])
+    return scan(t, op, t.cast(t.array(args_of(node)[0]), value.dtype), args_of(node)[1])
 
 
 def _running_extremum(op: str, t: Any, node: fx.Node) -> tuple[Array, Array] | None:
     """cummax, cummin, where nothing asks for the positions."""
-    source = t.array(node.args[0])
-    if source.complex or any(user.args[1] != 0 for user in node.users):
+    source = t.array(args_of(node)[0])
+    if source.complex or any(args_of(user)[1] != 0 for user in node.users):
         return None
-    return scan(t, op, source, node.args[1]), arrays.constant(source.shape, E.integer(0))
+    return scan(t, op, source, args_of(node)[1]), arrays.constant(source.shape, E.integer(0))
 
 
 def scan(t: Any, op: str, source: Array, dim: Any) -> Array:

@@ -31,7 +31,7 @@ def share(program: Program) -> Program:
             step.value = E.transform(step.value, change, memo)
             step.index = tuple(E.transform(i, change, memo) for i in step.index)
         b = step.target
-        if b.kind != "temporary" or writers[b] != 1:
+        if b.kind not in ("temporary", "output") or writers[b] != 1:
             continue
         if any(writers.get(x.value, 0) > (x.value.kind == "temporary") for x in step.reads()):
             continue
@@ -45,10 +45,10 @@ def share(program: Program) -> Program:
         key = (
             tuple(renamed.values()), b.dtype, b.shape, b.strides, step.op, step.scan,
             tuple(renamed[a] for a in step.over), E.substitute(step.value, renamed, inner),
+            None if step.rank is None else E.substitute(step.rank, renamed, inner),
             tuple(E.substitute(i, renamed, inner) for i in step.index),
         )  # fmt: skip
-        if key in found:
-            same[b] = found[key]
-        else:
-            found[key] = b
+        first = found.setdefault(key, b)
+        if first is not b and b.kind == "temporary":
+            same[b] = first
     return program

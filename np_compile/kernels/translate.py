@@ -14,20 +14,16 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import arrays, indexing, library, products, reductions, views
+from . import arrays, elementwise, indexing, library, products, reductions, views
 from . import expr as E
 from .arrays import Array, of_torch
-from .aten import ROWS, frexp, number
-from .complex import COMPLEX
+from .aten import number
 from .expr import Expr
 from .ir import Buffer, Call, Program, Statement
+from .nodes import Unsupported, args_of, mutated_roots, packet
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 _WRITES_METADATA = ("squeeze_", "unsqueeze_", "t_", "transpose_")
-
-
-class Unsupported(Exception):
-    """A graph that has no translation: the operator, and why."""
 
 
 class Tensor:
@@ -66,7 +62,7 @@ class Translation:
         self.inputs: list[Buffer | None] = []
         self._attributes = attributes
         self._values: dict[fx.Node, Any] = {}
-        self._root, self._mutated = _mutated_roots(graph)
+        self._root, self._mutated = mutated_roots(graph)
         self._line = ""
         self._calls: tuple[str, ...] = ()
         self._fresh: set[Buffer] = set()
@@ -173,7 +169,7 @@ class Translation:
 
     def truth(self, array: Array) -> Array:
         """Whether each element differs from 0."""
-        return _truth(array)
+        return elementwise.truth(array)
 
     def write(self, target: Array, source: Array) -> None:
         """target[...] = source, broadcast and cast."""
@@ -213,7 +209,7 @@ class Translation:
         elif node.op != "call_function":
             raise Unsupported(f"a graph node of kind {node.op}")
         elif node.target is operator.getitem:
-            self._values[node] = self._values[node.args[0]][node.args[1]]
+            self._values[node] = self._values[args_of(node)[0]][args_of(node)[1]]
         elif node.target is _WITH_EFFECTS:
             self._values[node] = self._with_effects(node)
         else:
@@ -222,7 +218,9 @@ class Translation:
     def _placeholder(self, node: fx.Node) -> Any:
         position = len(self.inputs)
         value = node.meta.get("val")
-        if node.users and all(u.target is _WITH_EFFECTS and u.args[0] is node for u in node.users):
+        if node.users and all(
+            u.target is _WITH_EFFECTS and args_of(u)[0] is node for u in node.users
+        ):
             self.inputs.append(None)  # it says what comes first, and holds no data
             return None
         if not isinstance(value, torch.Tensor):
@@ -280,16 +278,16 @@ class Translation:
         return Array(array.axes, parts if is_complex else parts[:1])
 
     def _operator(self, node: fx.Node) -> Any:
-        name, in_place = _packet(node)
+        name, in_place = packet(node)
         if name in views.RULES and not in_place:
             made = views.RULES[name](self, node)
             if made is not None:
                 return made
         if name + "_" in _WRITES_METADATA and in_place:
             made = views.RULES[name](self, node)
-            self._values[node.args[0]] = made
+            self._values[args_of(node)[0]] = made
             return made
-        for rules in (_RULES, reductions.RULES, indexing.RULES, products.RULES):
+        for rules in (elementwise.RULES, reductions.RULES, indexing.RULES, products.RULES):
             rule = rules.get(name)
             if rule is not None:
                 mark = len(self.program.steps)
@@ -306,7 +304,7 @@ class Translation:
     def _settle(self, node: fx.Node, result: Any, in_place: bool) -> Any:
         """A rule's result where it belongs: in the written argument, or in memory of its own."""
         if in_place:
-            target = self.array(node.args[0])
+            target = self.array(args_of(node)[0])
             if result is not target:
                 self.write(target, result)
             return target
@@ -331,9 +329,9 @@ class Translation:
 
     def _with_effects(self, node: fx.Node) -> tuple:
         """An operator that checks or prints, as AOTAutograd ties it to its place in the order."""
-        token, target, *args = node.args
+        token, target, *args = args_of(node)
         step = _Operation(target, tuple(args), node.kwargs, tuple(node.meta["val"][1:]))
-        return (self._values[token], *self._call(step, "it is called for its effect"))  # type: ignore[index]
+        return (self._values[token], *self._call(step, "it is called for its effect"))
 
     def call(self, node: fx.Node, why: str) -> Any:
         """The operator as a call of torch on arrays in memory."""
@@ -412,7 +410,7 @@ class Translation:
 
     def _finish(self, node: fx.Node) -> None:
         taken: dict[Any, Any] = {}
-        results = node.args[0]
+        results = args_of(node)[0]
         for x in results if isinstance(results, (tuple, list)) else (results,):
             if not isinstance(x, fx.Node):
                 self.outputs.append(x)
@@ -430,9 +428,9 @@ class Translation:
         place = arrays.strided(value)
         if place is not None:
             t = self.tensor(value, like)
-            if t.buffer.kind in ("input", "output"):
-                return t
             fits = all(n == 1 or s == m for n, s, m in zip(shape, strides, t.strides, strict=True))
+            if t.buffer.kind == "input" or (t.buffer.kind == "output" and fits):
+                return t
             whole = t.buffer.size == like.numel() * (2 if value.complex else 1)
             called = any(isinstance(s, Call) and t.buffer in s.writes for s in self.program.steps)
             if t.buffer.kind == "temporary" and fits and whole and not called:
@@ -442,10 +440,29 @@ class Translation:
             if called and fits:
                 t.buffer.kind = "output"
                 return t
-        held = self.materialize(value, like)
-        t = self.tensor(held, like)
+        if like.numel() and _dense_strides(like) != strides:
+            t = self._spread(value, like)
+        else:
+            t = self.tensor(self.materialize(value, like), like)
         t.buffer.kind = "output"
         return t
+
+    def _spread(self, array: Array, like: torch.Tensor) -> Tensor:
+        """The array in new memory with gaps or repeats, at the strides of `like`: whoever asked for
+        the result may have planned for them."""
+        shape, strides = _static(like)
+        span = 1 + sum(s * (n - 1) for s, n in zip(strides, shape, strict=True))
+        once = [0 if s == 0 else n for s, n in zip(strides, shape, strict=True)]
+        axes = arrays.new_axes([max(n, 1) for n in once])
+        place: Expr = E.integer(0)
+        for a, s in zip(axes, strides, strict=True):
+            place = E.plus(place, E.times(a, s))
+        index = [a if n else E.integer(0) for a, n in zip(axes, once, strict=True)]
+        width = len(array.parts)
+        b = self.buffer(array.dtype, (span * width,))
+        for k, part in enumerate(array.at(index)):
+            self.add(axes, b, (E.plus(E.times(place, width), k),), part)
+        return Tensor(b, 0, shape, strides, like.dtype)
 
 
 _LITERAL = (
@@ -477,229 +494,3 @@ def _dense_strides(t: torch.Tensor) -> tuple[int, ...]:
             return arrays.contiguous_strides(shape)
         step *= n
     return strides
-
-
-def _packet(node: fx.Node) -> tuple[str, bool]:
-    """An operator's name without namespace and overload, and whether it writes its argument."""
-    target: Any = node.target
-    schema = getattr(target, "_schema", None)
-    if schema is None:
-        raise Unsupported(f"{node.target} is no ATen operator")
-    space, _, name = schema.name.partition("::")
-    if space != "aten":
-        return f"{space}::{name}", False
-    first = schema.arguments[0] if schema.arguments else None
-    writes = first is not None and first.alias_info is not None and first.alias_info.is_write
-    return (name[:-1] if writes and name.endswith("_") else name), writes
-
-
-def _mutated_roots(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], set[fx.Node]]:
-    """For each node the one whose memory it lies in, and those of them that are written to."""
-    root: dict[fx.Node, fx.Node] = {}
-    mutated: set[fx.Node] = set()
-    for node in graph.nodes:
-        root[node] = node
-        if node.op != "call_function" or not hasattr(node.target, "_schema"):
-            if node.op == "call_function" and node.args and isinstance(node.args[0], fx.Node):
-                root[node] = root[node.args[0]]
-            continue
-        arguments = node.target._schema.arguments
-        for spec, x in zip(arguments, node.args, strict=False):
-            if spec.alias_info is None or not isinstance(x, fx.Node):
-                continue
-            root[node] = root[x]
-            if spec.alias_info.is_write:
-                mutated.add(root[x])
-        for spec in arguments:
-            x = node.kwargs.get(spec.name)
-            if spec.alias_info is not None and spec.alias_info.is_write and x is not None:
-                mutated.add(root[x])
-    return root, mutated
-
-
-# Rules: (translation, node) -> Array, a tuple of them, or None where the rule does not apply.
-
-
-def _argument(node: fx.Node, position: int, name: str, default: Any = None) -> Any:
-    if len(node.args) > position:
-        return node.args[position]
-    return node.kwargs.get(name, default)
-
-
-def _common(node: fx.Node, args: Sequence[Any]) -> torch.dtype:
-    """The dtype in which torch compares operands."""
-    values = [a.meta["val"] if isinstance(a, fx.Node) else a for a in args]
-    return torch.result_type(*values)
-
-
-def _pointwise(t: Translation, node: fx.Node) -> Array | None:
-    name, _ = _packet(node)
-    value = node.meta["val"]
-    row = ROWS.get(name)
-    schema = node.target._schema  # type: ignore[union-attr]
-    given = dict(zip((a.name for a in schema.arguments), node.args, strict=False))
-    given.update(node.kwargs)
-    kinds = {a.name: str(a.type) for a in schema.arguments}
-    operands = []
-    options = {}
-    for key, x in given.items():
-        is_data = "Tensor" in kinds[key] or "number" in kinds[key] or "Scalar" in kinds[key]
-        if is_data and key != "alpha":
-            operands.append((key, x))
-        elif x is not None:
-            options[key] = x
-    rule = row.rule if row is not None else "result"
-    compute = value.dtype
-    tensors = [x for _, x in operands if x is not None]
-    if rule == "common":
-        compute = _common(node, tensors)
-    complex_case = value.dtype.is_complex or any(
-        t.array(x).complex for x in tensors if isinstance(x, fx.Node)
-    )
-    if complex_case and name not in _LOGICAL:
-        return _complex(t, name, tensors, options, value, compute, rule)
-    if row is None:
-        return None
-    arrays_: list[Array | None] = []
-    for key, x in operands:
-        if x is None:
-            arrays_.append(None)
-        elif rule == "each" or (name in ("where", "masked_fill") and key in ("condition", "mask")):
-            arrays_.append(t.operand(x, None))
-        else:
-            arrays_.append(t.operand(x, compute))
-    if name in _LOGICAL:
-        arrays_ = [None if a is None else _truth(a) for a in arrays_]
-    if name == "where":
-        arrays_[0] = _truth(arrays_[0])  # type: ignore[arg-type]
-    axes = arrays.new_axes(value.shape)
-    parts = [None if a is None else a.broadcast(value.shape).at(axes)[0] for a in arrays_]
-    made = row.build(*parts, **options)
-    return Array(axes, (E.cast(made, of_torch(value.dtype)[0]),))
-
-
-# Operators on truth values: any operand is compared with zero first.
-_LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
-
-
-def _truth(a: Array) -> Array:
-    def nonzero(x: Expr) -> Expr:
-        return x if x.dtype == "bool" else E.scalar("ne", x, number(0, x.dtype))
-
-    if a.complex:
-        either = E.scalar("or", nonzero(a.parts[0]), nonzero(a.parts[1]))
-        return Array(a.axes, (either,))
-    return a.map(nonzero)
-
-
-def _complex(
-    t: Translation, name: str, operands: list[Any], options: dict, value: torch.Tensor,
-    compute: torch.dtype, rule: str,
-) -> Array | None:  # fmt: skip
-    build = COMPLEX.get(name)
-    if build is None:
-        return None
-    if rule == "result" and not value.is_complex():
-        compute = operands[0].meta["val"].dtype
-    axes = arrays.new_axes(value.shape)
-    pairs = []
-    for k, x in enumerate(operands):
-        plain = rule == "each" or (name, k) in (("where", 0), ("masked_fill", 1))
-        a = t.operand(x, None if plain else compute)
-        pairs.append(a.broadcast(value.shape).at(axes))
-    parts = build(*pairs, **options)
-    dtype = of_torch(value.dtype)[0]
-    return Array(axes, tuple(E.cast(p, dtype) for p in parts))
-
-
-def _full(t: Translation, node: fx.Node) -> Array | None:
-    value = node.meta["val"]
-    name, in_place = _packet(node)
-    if in_place:
-        fill = 0 if name == "zero" else node.args[1]
-        if isinstance(fill, fx.Node):
-            return t.cast(t.array(fill), value.dtype).broadcast(value.shape)
-    elif name in ("full", "new_full", "full_like"):
-        fill = _argument(node, 2 if name == "new_full" else 1, "fill_value")
-    elif name == "scalar_tensor":
-        fill = node.args[0]
-    elif "empty" in name and node in t._mutated:
-        return t.empty(value)  # whatever lies there, as in NumPy
-    else:
-        fill = 1 if "ones" in name else 0
-    if isinstance(fill, fx.Node):
-        return None
-    return t.scalar_array(fill, tuple(value.shape), value.dtype)
-
-
-def _arange(t: Translation, node: fx.Node) -> Array | None:
-    value = node.meta["val"]
-    overload = node.target._overloadname  # type: ignore[union-attr]
-    start, step = 0, 1
-    if overload == "start":
-        start = node.args[0]
-    elif overload == "start_step":
-        start, step = node.args[0], _argument(node, 2, "step", 1)
-    axes = arrays.new_axes(value.shape)
-    if isinstance(start, int) and isinstance(step, int):
-        count = E.plus(E.times(axes[0], step), start)
-    elif isinstance(start, fx.Node) or isinstance(step, fx.Node):
-        return None
-    else:
-        steps = E.scalar("mul", E.cast(axes[0], "f64"), number(step, "f64"))
-        count = E.scalar("add", number(start, "f64"), steps)
-    return Array(axes, (E.cast(count, of_torch(value.dtype)[0]),))
-
-
-def _copied(t: Translation, node: fx.Node) -> Array | None:
-    """clone, _to_copy and the like: the same elements as new memory."""
-    value = node.meta["val"]
-    source = t.array(node.args[0])
-    if value.device.type not in ("cpu", "meta"):
-        return None
-    return t.cast(source, value.dtype)
-
-
-def _copy(t: Translation, node: fx.Node) -> Array | None:
-    _, in_place = _packet(node)
-    source = t.array(node.args[1])
-    if in_place:
-        target = t.array(node.args[0])
-        return t.cast(source, node.args[0].meta["val"].dtype).broadcast(target.shape)  # type: ignore[union-attr]
-    return t.cast(source, node.meta["val"].dtype).broadcast(node.meta["val"].shape)
-
-
-def _make_complex(t: Translation, node: fx.Node) -> Array | None:
-    value = node.meta["val"]
-    axes = arrays.new_axes(value.shape)
-    dtype, _ = of_torch(value.dtype)
-    parts = tuple(
-        E.cast(t.array(x).broadcast(value.shape).at(axes)[0], dtype) for x in node.args[:2]
-    )
-    return Array(axes, parts)
-
-
-def _frexp(t: Translation, node: fx.Node) -> tuple[Array, Array]:
-    source = t.array(node.args[0])
-    mantissa, exponent = frexp(source.parts[0])
-    return Array(source.axes, (mantissa,)), Array(source.axes, (exponent,))
-
-
-_COPIES = ("clone", "_to_copy", "lift_fresh_copy", "contiguous", "resolve_conj", "resolve_neg")
-_FILLS = (
-    "full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
-    "new_full", "scalar_tensor", "fill", "zero", "empty", "empty_like", "new_empty",
-    "empty_strided", "new_empty_strided",
-)  # fmt: skip
-
-_RULES: dict[str, Callable[[Translation, fx.Node], Any]] = {
-    **dict.fromkeys(ROWS, _pointwise),
-    **dict.fromkeys(COMPLEX, _pointwise),
-    **dict.fromkeys(_COPIES, _copied),
-    **dict.fromkeys(_FILLS, _full),
-    "copy": _copy,
-    **views.COPIES,
-    "arange": _arange,
-    "complex": _make_complex,
-    "frexp": _frexp,
-}

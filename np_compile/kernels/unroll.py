@@ -9,16 +9,12 @@ from itertools import product
 
 from . import expr as E
 from .expr import Expr
-from .ir import Program, Statement
+from .ir import COMBINE, Program, Statement
 
 # Most elements of such a reduction, nodes of the expression, and fewest results.
 _MOST = 8
 _NODES = 200
 _RESULTS = 32
-
-_STEP = {
-    "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
-}  # fmt: skip
 
 
 def unroll(program: Program) -> Program:
@@ -29,8 +25,8 @@ def unroll(program: Program) -> Program:
                 (E.substitute(s.value, at), None if s.rank is None else E.substitute(s.rank, at))
                 for at in _steps(s)
             ]
-            if s.op in _STEP:
-                s.value = _folded(_STEP[s.op], [v for v, _ in values])
+            if s.op in COMBINE:
+                s.value = _folded(COMBINE[s.op], [v for v, _ in values])
             else:
                 s.value = _position(str(s.op), values)
             s.axes = tuple(a for a in s.axes if a not in s.over)

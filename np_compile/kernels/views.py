@@ -13,6 +13,7 @@ from .arrays import Array, of_torch
 from .aten import number
 from .dtypes import DTYPES
 from .ir import Buffer
+from .nodes import args_of, overload_of
 
 
 def _dim(dim: int, rank: int) -> int:
@@ -20,7 +21,7 @@ def _dim(dim: int, rank: int) -> int:
 
 
 def _source(t: Any, node: fx.Node) -> Array:
-    return t.array(node.args[0])
+    return t.array(args_of(node)[0])
 
 
 def _shape(node: fx.Node) -> tuple[int, ...]:
@@ -32,7 +33,7 @@ def _same(t: Any, node: fx.Node) -> Array:
 
 
 def _reshape(t: Any, node: fx.Node) -> Any:
-    if node.target._overloadname == "dtype":  # type: ignore[union-attr]
+    if overload_of(node) == "dtype":
         return _bits(t, node)
     return _source(t, node).reshape(_shape(node))
 
@@ -103,7 +104,7 @@ def _expand(t: Any, node: fx.Node) -> Array:
 def _permute(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     rank = len(source.axes)
-    return source.permute([_dim(d, rank) for d in node.args[1]])  # type: ignore[union-attr]
+    return source.permute([_dim(d, rank) for d in args_of(node)[1]])
 
 
 def _transpose(t: Any, node: fx.Node) -> Array:
@@ -111,14 +112,15 @@ def _transpose(t: Any, node: fx.Node) -> Array:
     rank = len(source.axes)
     order = list(range(rank))
     if rank >= 2:
-        a, b = (_dim(d, rank) for d in node.args[1:3]) if len(node.args) > 1 else (0, 1)  # type: ignore[arg-type]
+        a, b = (_dim(d, rank) for d in args_of(node)[1:3]) if len(args_of(node)) > 1 else (0, 1)
         order[a], order[b] = b, a
     return source.permute(order)
 
 
 def _slice(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    dim, start, end, step = (*node.args[1:], *(0, None, None, 1)[len(node.args) - 1 :])
+    given = args_of(node)[1:]
+    dim, start, end, step = (*given, *(0, None, None, 1)[len(given) :])
     extent = source.shape[dim]
     begin, _, step = slice(start, end, step).indices(extent)
     return source.slice(_dim(dim, len(source.axes)), begin, _shape(node)[dim], step)
@@ -126,24 +128,24 @@ def _slice(t: Any, node: fx.Node) -> Array:
 
 def _select(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    dim = _dim(node.args[1], len(source.axes))  # type: ignore[arg-type]
-    at = node.args[2]
-    return source.select(dim, at + source.shape[dim] if at < 0 else at)  # type: ignore[operator]
+    dim = _dim(args_of(node)[1], len(source.axes))
+    at = args_of(node)[2]
+    return source.select(dim, at + source.shape[dim] if at < 0 else at)
 
 
 def _unsqueeze(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    return source.unsqueeze(_dim(node.args[1], len(source.axes) + 1))  # type: ignore[arg-type]
+    return source.unsqueeze(_dim(args_of(node)[1], len(source.axes) + 1))
 
 
 def _squeeze(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     rank = len(source.axes)
-    if len(node.args) == 1:
+    if len(args_of(node)) == 1:
         chosen = set(range(rank))
     else:
-        dims = node.args[1]
-        chosen = {_dim(d, rank) for d in (dims if isinstance(dims, (list, tuple)) else (dims,))}  # type: ignore[arg-type]
+        dims = args_of(node)[1]
+        chosen = {_dim(d, rank) for d in (dims if isinstance(dims, (list, tuple)) else (dims,))}
     for dim in sorted(chosen, reverse=True):
         if rank and source.shape[dim] == 1:
             source = source.select(dim, 0)
@@ -156,7 +158,7 @@ def _diagonal(t: Any, node: fx.Node) -> Array:
 
 def diagonal_of(source: Array, node: fx.Node, first: int, axes: tuple[int, int] = (0, 1)) -> Array:
     """The diagonal that a node's arguments name, from the one at position `first` on."""
-    given = [*node.args[first:], *(0, *axes)[len(node.args) - first :]]
+    given = [*args_of(node)[first:], *(0, *axes)[len(args_of(node)) - first :]]
     names = ("offset", "dim1", "dim2")
     offset, *dims = (node.kwargs.get(n, g) for n, g in zip(names, given, strict=True))
     rows, columns = (_dim(d, len(source.axes)) for d in dims)
@@ -186,8 +188,8 @@ def _as_strided(t: Any, node: fx.Node) -> Array | None:
     if place is None:
         return None
     buffer, pair = place[0], 2 if source.complex else 1
-    shape, strides = _shape(node), node.args[2]
-    offset: Any = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+    shape, strides = _shape(node), args_of(node)[2]
+    offset: Any = args_of(node)[3] if len(args_of(node)) > 3 else node.kwargs.get("storage_offset")
     if offset is None:
         lies = arrays.strided(source)
         if lies is None:
@@ -197,8 +199,8 @@ def _as_strided(t: Any, node: fx.Node) -> Array | None:
         start = (offset - t.root(node).meta["val"].storage_offset()) * pair
     axes = arrays.new_axes(shape)
     flat: E.Expr = E.integer(start)
-    for a, s in zip(axes, strides, strict=True):  # type: ignore[arg-type]
-        flat = E.plus(flat, E.times(a, s * pair))  # type: ignore[operator]
+    for a, s in zip(axes, strides, strict=True):
+        flat = E.plus(flat, E.times(a, s * pair))
     parts = []
     for k, part in enumerate(source.parts):
         index = _index_of(E.plus(flat, k), buffer)
@@ -233,10 +235,10 @@ def _as_real(t: Any, node: fx.Node) -> Array:
 def _real_pairs(source: Array) -> Array:
     """Complex elements as real ones, with a last axis for the two parts."""
     last = E.axis(2, "p")
-    places = [arrays.element_of(p) for p in source.parts]
-    if all(places) and places[0][0] is places[1][0] and places[0][1][:-1] == places[1][1][:-1]:  # type: ignore[index]
-        buffer, index = places[0]  # type: ignore[misc]
-        if (index[-1].value, places[1][1][-1].value) == (0, 1):  # type: ignore[index]
+    re, im = (arrays.element_of(p) for p in source.parts)
+    if re is not None and im is not None and re[0] is im[0] and re[1][:-1] == im[1][:-1]:
+        buffer, index = re
+        if (index[-1].value, im[1][-1].value) == (0, 1):
             return Array((*source.axes, last), (E.load(buffer, (*index[:-1], last)),))
     real = E.scalar("eq", last, E.integer(0))
     return Array((*source.axes, last), (E.scalar("where", real, *source.parts),))
@@ -264,13 +266,13 @@ def _imag(t: Any, node: fx.Node) -> Array:
 
 def _unbind(t: Any, node: fx.Node) -> tuple[Array, ...]:
     source = _source(t, node)
-    dim = _dim(node.args[1] if len(node.args) > 1 else 0, len(source.axes))  # type: ignore[arg-type]
+    dim = _dim(args_of(node)[1] if len(args_of(node)) > 1 else 0, len(source.axes))
     return tuple(source.select(dim, k) for k in range(source.shape[dim]))
 
 
 def _split(t: Any, node: fx.Node) -> tuple[Array, ...]:
     source = _source(t, node)
-    dim = _dim(node.args[2] if len(node.args) > 2 else 0, len(source.axes))  # type: ignore[arg-type]
+    dim = _dim(args_of(node)[2] if len(args_of(node)) > 2 else 0, len(source.axes))
     parts, start = [], 0
     for piece in node.meta["val"]:
         length = piece.shape[dim]
@@ -281,12 +283,12 @@ def _split(t: Any, node: fx.Node) -> tuple[Array, ...]:
 
 def _unfold(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    dim, _size, step = node.args[1:4]
-    dim = _dim(dim, len(source.axes))  # type: ignore[arg-type]
+    dim, _size, step = args_of(node)[1:4]
+    dim = _dim(dim, len(source.axes))
 
     def index(*a: E.Expr) -> list[E.Expr]:
         parts = list(a[:-1])
-        parts[dim] = E.plus(E.times(a[dim], step), a[-1])  # type: ignore[arg-type]
+        parts[dim] = E.plus(E.times(a[dim], step), a[-1])
         return parts
 
     return source.view(_shape(node), index)
@@ -295,7 +297,7 @@ def _unfold(t: Any, node: fx.Node) -> Array:
 def _flip(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     rank = len(source.axes)
-    dims = {_dim(d, rank) for d in node.args[1]}  # type: ignore[union-attr]
+    dims = {_dim(d, rank) for d in args_of(node)[1]}
 
     def index(*a: E.Expr) -> list[E.Expr]:
         return [
@@ -309,14 +311,14 @@ def _flip(t: Any, node: fx.Node) -> Array:
 def _roll(t: Any, node: fx.Node) -> Array:
     """roll(x, shifts, dims): the index wraps around once."""
     source = _source(t, node)
-    shifts = node.args[1]
-    dims = node.args[2] if len(node.args) > 2 else []
-    shifts = shifts if isinstance(shifts, (list, tuple)) else [shifts]  # type: ignore[list-item]
+    shifts = args_of(node)[1]
+    dims = args_of(node)[2] if len(args_of(node)) > 2 else []
+    shifts = shifts if isinstance(shifts, (list, tuple)) else [shifts]
     if not dims:
         flat = source.reshape((arrays.elements(source.shape),))
         return _rolled(flat, {0: shifts[0]}).reshape(source.shape)
     total: dict[int, int] = {}
-    for s, d in zip(shifts, dims, strict=True):  # type: ignore[arg-type]
+    for s, d in zip(shifts, dims, strict=True):
         d = _dim(d, len(source.axes))
         total[d] = total.get(d, 0) + s
     return _rolled(source, total)

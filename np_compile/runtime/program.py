@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,8 @@ class Program:
     """
 
     __slots__ = (
-        "_dynamic", "_signatures", "_to_device", "backend_name", "compiled", "elements", "graph",
-        "live", "mutates", "node", "seconds",
+        "_direct", "_dynamic", "_signatures", "backend_name", "compiled", "graph", "live",
+        "mutates", "node", "seconds",
     )  # fmt: skip
 
     def __init__(
@@ -43,17 +43,30 @@ class Program:
         self.backend_name = backend_name
         self.seconds = seconds
         self.mutates = sorted({r for n in node.calls() for r in n.mutates})
-        self.elements = node.elements
         self._dynamic = tuple(sorted(dynamic))
         self._signatures: list[tuple] | None = None
+        # An entry that takes the parameters as they are, without tensors made of them.
+        self._direct: Callable | None = getattr(compiled, "run", None)
 
     def run(self, inputs: list[Any], floats: list[float], ints: list[int]) -> Any:
         """Run on the stand-ins' tensors and the segment's parameters; a list of tensors."""
-        args = [a._t for a in inputs]
+        return self.run_tensors([a._t for a in inputs], floats, self.dynamic_ints(ints))
+
+    def dynamic_ints(self, ints: Sequence[int]) -> list[int]:
+        """Those of a segment's integers that are data of the program."""
+        return [ints[k] for k in self._dynamic]
+
+    def run_tensors(
+        self, tensors: list[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> Any:
+        """Run on tensors, the segment's floats, and its changing integers; a list of tensors."""
+        if self._direct is not None:
+            return self._direct(tensors, floats, ints)
+        args = list(tensors)
         if floats:
             args.append(torch.from_numpy(np.array(floats)))
-        if self._dynamic:
-            args.append(torch.from_numpy(np.array([ints[k] for k in self._dynamic], np.int64)))
+        if ints:
+            args.append(torch.from_numpy(np.array(ints, np.int64)))
         return self.compiled(*args)
 
     def signatures(self, outputs: Any) -> list[tuple]:

@@ -56,6 +56,8 @@ def inspect(fn: Callable) -> Callable[..., list[SegmentText]]:
             outputs[id(graph)] = text
             return made
 
+        if isinstance(options.backend, str):
+            backend.__name__ = options.backend
         fresh = Options(backend, options.fullgraph, options.dynamic, options.tensors)
         fresh.name = options.name
         texts: dict[int, SegmentText] = {}
@@ -104,11 +106,26 @@ def _with_text(
 def _native_text(
     graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
 ) -> tuple[Callable, str]:
-    """The native back end's programs: loops, decisions, memory and C. With gradients there are two,
-    and the second is made when the first is differentiated."""
+    """The native back end's programs: loops, decisions, memory, C. With gradients, two."""
+    from contextlib import ExitStack
+
+    from np_compile.errors import BackendError
     from np_compile.kernels.compile import listening
 
     made: list[Any] = []
-    with listening(made.append):
-        run = lookup("native")(graph, example_inputs)
-    return run, "\n".join(map(str, made))
+    with ExitStack() as stack:
+        stack.enter_context(listening(made.append))
+        if any(t.requires_grad for t in example_inputs):
+            from torch._functorch import config as aot_config
+
+            # Else the backward program would be made by the first call of `backward`.
+            stack.enter_context(aot_config.patch(force_non_lazy_backward_lowering=True))
+        try:
+            run = lookup("native")(graph, example_inputs)
+        except BackendError as e:
+            return graph.forward, f"/* no kernels, the tensor program runs itself: {e} */\n"
+    if not made:
+        return run, "/* no kernels, the tensor program runs itself */\n"
+    if len(made) == 1:
+        return run, str(made[0])
+    return run, f"/* forward */\n{made[0]}\n/* backward */\n{made[1]}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import np_compile
+from np_compile.kernels import partition, schedule, skew, tile, unroll
 from np_compile.kernels.compile import PASSES, compile_graph
 from np_compile.kernels.interpret import execute
 from np_compile.kernels.ir import Call, Program, check
@@ -23,6 +26,24 @@ RTOL = {
 }  # fmt: skip
 
 Graph = tuple[torch.fx.GraphModule, list[torch.Tensor]]
+
+
+# Sizes from which on passes do something, so small that small arrays have them.
+_SMALL = (
+    (partition, "_STEPS", 2), (partition, "_PARTS", 3), (schedule, "_THRESHOLD", 0),
+    (schedule, "_CHUNK", 50), (skew, "_ROWS", 1), (skew, "_PEELED", 6), (tile, "_SIDE", 2),
+    (tile, "_LARGE", 0), (unroll, "_RESULTS", 1),
+)  # fmt: skip
+
+
+@contextmanager
+def eager_passes() -> Iterator[None]:
+    """Within the block, passes change small programs too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in _SMALL:
+            assert hasattr(module, name)
+            patch.setattr(module, name, value)
+        yield
 
 
 def captured(f: Callable, *args: Any) -> list[Graph]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,12 @@ FOLDS = ("sum", "prod", "mean", "min", "max", "any", "all", "argmin", "argmax", 
 ONE_AXIS = ("argmin", "argmax")
 
 
+def along(name: str, axis: object) -> Callable:
+    """The function of NumPy, over an axis."""
+    f = getattr(np, name)
+    return lambda x: f(x, axis=axis)
+
+
 def folds(dtype: str) -> dict[str, Case]:
     x, mask = data(4, 5, 6, dtype=dtype), data(4, 5, 6, dtype="?", seed=2)
     table: dict[str, Case] = {}
@@ -20,8 +28,8 @@ def folds(dtype: str) -> dict[str, Case]:
         if name == "ptp" and dtype == "?":
             continue
         f = getattr(np, name)
-        for axis in (None, 0, 1, -1) + ((() if name in ONE_AXIS else ((0, 2),))):
-            table[f"{name} {axis}"] = (lambda x, f=f, a=axis: f(x, axis=a), (x,))
+        for axis in (None, 0, 1, -1) + (() if name in ONE_AXIS else ((0, 2),)):
+            table[f"{name} {axis}"] = (along(name, axis), (x,))
             table[f"{name} {axis} kept"] = (
                 lambda x, f=f, a=axis: f(x, axis=a, keepdims=True),
                 (x,),
@@ -38,13 +46,13 @@ def folds(dtype: str) -> dict[str, Case]:
     return table
 
 
-def of_type(dtype: str) -> bool:
+def is_complex(dtype: str) -> bool:
     return np.dtype(dtype).kind == "c"
 
 
 @pytest.mark.parametrize("dtype", ALL)
 def test_reductions_over_any_axes(dtype):
-    calls = {"aten.prod.dim_int"} if of_type(dtype) else ()
+    calls = {"aten.prod.dim_int"} if is_complex(dtype) else ()
     check_table(folds(dtype), calls)
 
 
@@ -55,14 +63,14 @@ def test_running_reductions(dtype):
     for name in ("cumsum", "cumprod"):
         for axis in (None, 0, 1, -1):
             table[f"{name} {axis}"] = (
-                lambda x, f=getattr(np, name), a=axis: f(x, axis=a),
+                along(name, axis),
                 (x,),
             )
-    if not of_type(dtype):
+    if not is_complex(dtype):
         for f in (np.maximum, np.minimum, np.logical_or):
             table[f"{f.__name__}.accumulate"] = (lambda x, f=f: f.accumulate(x, axis=1), (x,))
     table["reduceat"] = (lambda x: np.add.reduceat(x, [0, 2, 3], axis=0), (x,))
-    check_table(table, {"aten.cumprod.default"} if of_type(dtype) else ())
+    check_table(table, {"aten.cumprod.default"} if is_complex(dtype) else ())
 
 
 @pytest.mark.parametrize("dtype", "efd")
@@ -75,9 +83,9 @@ def test_nans_in_reductions(dtype):
     table: dict[str, Case] = {}
     for name in (*names, *ignoring):
         for axis in (None, 0, 1, 2):
-            table[f"{name} {axis}"] = (lambda x, f=getattr(np, name), a=axis: f(x, axis=a), (x,))
+            table[f"{name} {axis}"] = (along(name, axis), (x,))
     for name in ("nanargmin", "nanargmax"):
-        table[name] = (lambda x, f=getattr(np, name): f(x, axis=0), (x,))
+        table[name] = (along(name, 0), (x,))
     for f in (np.maximum, np.minimum, np.fmax, np.fmin):
         table[f"{f.__name__}.reduce"] = (lambda x, f=f: f.reduce(x, axis=1), (x,))
     for f in (np.maximum, np.minimum):
@@ -92,7 +100,7 @@ def test_of_equal_extremes_the_first_is_named():
         for axis in (None, 0, 1):
             for kind in "ildf?":
                 table[f"{name} {axis} {kind}"] = (
-                    lambda x, f=getattr(np, name), a=axis: f(x, axis=a),
+                    along(name, axis),
                     (x.astype(kind),),
                 )
     long = np.tile(np.arange(7.0), 1000)
@@ -108,7 +116,7 @@ def test_reductions_of_nothing_and_of_one():
             table[f"{name} {shape}"] = (getattr(np, name), (x,))
         if x.ndim:
             for name in ("sum", "prod", "cumsum", "cumprod"):
-                table[f"{name} {shape} 0"] = (lambda x, f=getattr(np, name): f(x, axis=0), (x,))
+                table[f"{name} {shape} 0"] = (along(name, 0), (x,))
         if x.size:
             for name in ("max", "argmax", "mean", "std"):
                 table[f"{name} {shape}"] = (getattr(np, name), (x,))
@@ -128,7 +136,7 @@ def test_layouts_of_what_is_reduced():
         for name in ("sum", "max", "argmin", "cumsum", "std"):
             for axis in (None, 0, 1):
                 table[f"{where} {name} {axis}"] = (
-                    lambda x, f=getattr(np, name), a=axis: f(x, axis=a),
+                    along(name, axis),
                     (y,),
                 )
     check_table(table, alias=False)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from np_compile.kernels.compile import compile_graph
+from np_compile.kernels.ir import Call
+from np_compile.kernels.nodes import Unsupported
 
 from ..support import data
 from .native_checks import Case, check_table
@@ -124,6 +130,10 @@ def scattered_bits(y):
     y.view("i8")[[0, 2, 0]] = np.arange(6)
 
 
+def added_to_bits(y):
+    np.add.at(y.view("i8"), [0, 2, 0], 1)
+
+
 def out_backwards(y):
     np.add(y, 1, out=y)
     np.multiply(y, y, out=y[::-1])
@@ -140,8 +150,8 @@ def real_parts(y):
 
 WRITES = (
     backwards, rows_of_the_transpose, diagonal, shifted_down, added_to_the_row_before, reshaped,
-    twice_sliced, rows_in_turn, bits, changed_bits, scattered_bits, out_backwards, out_where,
-    real_parts,
+    twice_sliced, rows_in_turn, bits, changed_bits, scattered_bits, added_to_bits, out_backwards,
+    out_where, real_parts,
 )  # fmt: skip
 
 
@@ -218,3 +228,48 @@ def test_bits_under_another_width():
             "joined": (lambda x: x.view("f8") * 2, (data(4, 6, dtype="f"),)),
         }
     )
+
+
+def test_results_have_the_strides_of_torchs():
+    def results(x, z):
+        y = x + 1
+        return [
+            (x * 2).expand(3, 4, 6),
+            y[:, ::2],
+            y.t(),
+            (x + 3)[1:, 2:4].t(),
+            (z * 2)[:, ::2],
+            (z * 3)[:1].expand(5, 6),
+            x.unfold(1, 3, 1) * 1,
+        ]
+
+    x, z = torch.from_numpy(data(4, 6)), torch.from_numpy(data(4, 6, dtype="D"))
+    got = compile_graph(make_fx(results, tracing_mode="fake")(x, z))(x, z)
+    for a, b in zip(got, results(x, z), strict=True):
+        assert a.stride() == b.stride()
+        torch.testing.assert_close(a, b)
+
+
+def test_torchs_operators_write_through_views():
+    def results(x, i):
+        y = x * 0.1
+        y.t()[1:].erfinv_()
+        y.view(torch.int64).index_put_((i,), i[:, None], accumulate=True)
+        return [y, y.sum(0)]
+
+    x, i = torch.from_numpy(data(4, 6)), torch.tensor([0, 2, 0])
+    made = compile_graph(make_fx(results, tracing_mode="fake")(x, i))
+    assert len([s for s in made.source.program.steps if isinstance(s, Call)]) == 2
+    for a, b in zip(made(x, i), results(x, i), strict=True):
+        torch.testing.assert_close(a, b, equal_nan=True)
+
+
+def test_a_view_without_an_index_map_that_is_written_to_is_refused():
+    def results(x):
+        y = x * 2
+        y.view(torch.int16)[0] = 5
+        return [y]
+
+    x = torch.from_numpy(data(4, 6, dtype="e"))
+    with pytest.raises(Unsupported, match="view"):
+        compile_graph(make_fx(results, tracing_mode="fake")(x))

@@ -7,18 +7,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from np_compile.kernels import schedule, skew
 from np_compile.kernels.compile import PASSES
 from np_compile.kernels.dtypes import DTYPES
 from np_compile.kernels.ir import accesses
 from np_compile.kernels.memory import plan
 from np_compile.kernels.translate import Translation
 
-from .graphs import captured, compiled, copied, preserved, traced
+from .graphs import captured, compiled, copied, eager_passes, preserved, traced
 
 # Random programs
 
@@ -240,7 +238,8 @@ def verify(
 
 @given(programs(10))
 def test_random_programs(case: tuple) -> None:
-    verify(*case, preserved)
+    with eager_passes():
+        verify(*case, preserved)
 
 
 # Updates in place from neighbours
@@ -289,9 +288,7 @@ def test_random_stencils(case: tuple) -> None:
     wanted = f(*mine)
     got, graphs = traced(f, *theirs)
     np.testing.assert_array_equal([got, *theirs[0].flat], [wanted, *mine[0].flat])
-    with pytest.MonkeyPatch.context() as patch:  # short loops too become pairs, in many chunks
-        patch.setattr(skew, "_ROWS", 1)
-        patch.setattr(skew, "_PEELED", 6)
+    with eager_passes():
         for module, inputs in graphs:
             preserved(module, inputs)
 
@@ -299,9 +296,7 @@ def test_random_stencils(case: tuple) -> None:
 @settings(max_examples=25)
 @given(programs(10, LARGE))
 def test_random_programs_in_c(case: tuple) -> None:
-    with pytest.MonkeyPatch.context() as patch:  # all that may run in parallel does
-        patch.setattr(schedule, "_THRESHOLD", 0)
-        patch.setattr(schedule, "_CHUNK", 50)
+    with eager_passes():
         verify(*case, compiled)
 
 

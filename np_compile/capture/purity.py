@@ -1,0 +1,195 @@
+"""Whether a function does the same each time it is called on arrays of the same kind.
+
+It does if all that it can reach is its arguments, constants, and functions that only compute: NumPy's
+that are recorded, a few of Python's, and Python functions for which the same holds. Then a second
+call records what the first recorded, and Python need not run again; see `replay`. The proof looks at
+the bytecode: an instruction or a name that is not known to be harmless ends it.
+"""
+
+from __future__ import annotations
+
+import dis
+import math
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from np_compile import shim
+
+from .numpy_names import row_of_function
+
+MISSING = object()
+
+# Instructions that change nothing but the frame's own variables and stack.
+_HARMLESS = frozenset("""
+    RESUME NOP CACHE EXTENDED_ARG PRECALL PUSH_NULL POP_TOP SWAP COPY KW_NAMES NOT_TAKEN
+    LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW
+    LOAD_FAST_BORROW_LOAD_FAST_BORROW STORE_FAST STORE_FAST_STORE_FAST STORE_FAST_LOAD_FAST
+    DELETE_FAST LOAD_CONST LOAD_SMALL_INT RETURN_CONST RETURN_VALUE LOAD_CLOSURE MAKE_CELL
+    COPY_FREE_VARS LOAD_METHOD LOAD_ATTR LOAD_GLOBAL LOAD_DEREF STORE_DEREF MAKE_FUNCTION
+    SET_FUNCTION_ATTRIBUTE CALL CALL_KW CALL_FUNCTION_EX DICT_MERGE DICT_UPDATE LIST_TO_TUPLE
+    CALL_INTRINSIC_1 BINARY_OP BINARY_SUBSCR BINARY_SLICE STORE_SLICE STORE_SUBSCR UNARY_NEGATIVE
+    UNARY_POSITIVE UNARY_NOT UNARY_INVERT COMPARE_OP IS_OP CONTAINS_OP TO_BOOL BUILD_TUPLE
+    BUILD_LIST BUILD_SLICE BUILD_MAP BUILD_CONST_KEY_MAP BUILD_STRING FORMAT_VALUE FORMAT_SIMPLE
+    LIST_EXTEND LIST_APPEND MAP_ADD UNPACK_SEQUENCE UNPACK_EX GET_ITER GET_LEN FOR_ITER END_FOR
+    POP_ITER JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_FALSE
+    POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_FORWARD_IF_FALSE
+    POP_JUMP_FORWARD_IF_TRUE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE
+    POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_NONE
+    POP_JUMP_BACKWARD_IF_NOT_NONE JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP RAISE_VARARGS
+    LOAD_ASSERTION_ERROR RERAISE LOAD_COMMON_CONSTANT
+""".split())
+
+_BUILTINS = frozenset("""
+    abs all any bool complex divmod enumerate float int isinstance len list max min pow range
+    reversed round slice sorted sum tuple type zip ValueError TypeError IndexError
+""".split())
+
+# Methods that reach beyond the values they are called on.
+_REACHING = frozenset(["dump", "dumps", "resize", "setflags", "tofile"])
+
+_VALUES = (int, float, complex, str, bool, type(None), np.dtype, np.generic)
+
+
+@dataclass
+class Reach:
+    """What a function reads beside its arguments: (globals, name, value), and (cell, value)."""
+
+    names: list[tuple[dict, str, Any]] = field(default_factory=list)
+    cells: list[tuple[types.CellType, Any]] = field(default_factory=list)
+    functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = field(
+        default_factory=list
+    )
+
+    def unchanged(self) -> bool:
+        """Whether all of it is what it was."""
+        for scope, name, value in self.names:
+            if scope.get(name, MISSING) is not value:
+                return False
+        for cell, value in self.cells:
+            if cell.cell_contents is not value:
+                return False
+        for f, code, defaults, named in self.functions:
+            if f.__code__ is not code or f.__defaults__ is not defaults:
+                return False
+            if f.__kwdefaults__ is not named:
+                return False
+        return True
+
+
+class _Impure(Exception):
+    """Something that the proof does not cover."""
+
+
+def reach(function: types.FunctionType) -> Reach | None:
+    """What a function reads beside its arguments; None if it may do anything else."""
+    found = Reach()
+    try:
+        _function(function, found)
+    except (_Impure, RecursionError):
+        return None
+    return found
+
+
+def _function(f: types.FunctionType, found: Reach) -> None:
+    if any(f is known for known, *_ in found.functions):
+        return
+    for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+        if not _is_value(value):
+            raise _Impure
+    found.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    _code(f.__code__, f.__globals__, cells, found)
+
+
+def _code(
+    code: types.CodeType, scope: dict, cells: dict[str, types.CellType | None], found: Reach
+) -> None:
+    """One code object. cells: its free variables; None for those of a function around it."""
+    if code.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
+        raise _Impure
+    steps = iter(_instructions(code))
+    for step in steps:
+        name = step.opname
+        if name not in _HARMLESS:
+            raise _Impure
+        if name == "LOAD_GLOBAL":
+            _global(step.argval, scope, steps, found)
+        elif name == "LOAD_DEREF" and step.argval in cells:
+            cell = cells[step.argval]
+            if cell is not None:
+                value = cell.cell_contents
+                found.cells.append((cell, value))
+                _reached(value, steps, found)
+        elif name == "STORE_DEREF" and step.argval in cells:
+            raise _Impure
+        elif name in ("LOAD_ATTR", "LOAD_METHOD") and (
+            step.argval in _REACHING or step.argval.startswith("__")
+        ):
+            raise _Impure
+    own: dict[str, types.CellType | None] = dict.fromkeys(code.co_cellvars)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _code(constant, scope, {**cells, **own}, found)
+
+
+@cache
+def _instructions(code: types.CodeType) -> list[dis.Instruction]:
+    return list(dis.get_instructions(code))
+
+
+def _global(name: str, scope: dict, steps: Iterator[dis.Instruction], found: Reach) -> None:
+    value = scope.get(name, MISSING)
+    found.names.append((scope, name, value))
+    if value is MISSING:
+        if name not in _BUILTINS:
+            raise _Impure
+        return
+    _reached(value, steps, found)
+
+
+def _reached(value: Any, steps: Iterator[dis.Instruction], found: Reach) -> None:
+    """A value that a name leads to, with the attributes that are looked up on a module."""
+    while isinstance(value, types.ModuleType):
+        if value.__name__.partition(".")[0] not in ("numpy", "math"):
+            raise _Impure
+        step = next((s for s in steps if s.opname not in ("CACHE", "EXTENDED_ARG")), None)
+        if step is None or step.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+            raise _Impure
+        found.names.append((vars(value), step.argval, vars(value).get(step.argval, MISSING)))
+        value = getattr(value, step.argval, MISSING)
+    if _is_value(value) or (isinstance(value, type) and _is_plain_type(value)):
+        return
+    if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
+        return
+    row = row_of_function(value)
+    if row is not None and row in shim.TABLE:
+        if shim.TABLE[row].kind is shim.Kind.IMPURE:
+            raise _Impure
+        return
+    if isinstance(value, types.FunctionType) and not hasattr(value, "__np_compile_disabled__"):
+        module = (value.__module__ or "").partition(".")[0]
+        if module not in ("numpy", "np_compile", "torch"):
+            _function(value, found)
+            return
+    raise _Impure
+
+
+def _is_value(value: Any) -> bool:
+    """Whether a value cannot change."""
+    if type(value) is tuple:
+        return all(_is_value(v) for v in value)
+    return isinstance(value, _VALUES) or value is math.inf
+
+
+def _is_plain_type(value: type) -> bool:
+    return value.__module__ in ("builtins", "numpy") and (
+        issubclass(value, (np.generic, np.ndarray, *_PLAIN_TYPES))
+    )
+
+
+_PLAIN_TYPES = (int, float, complex, bool, str, tuple, list)

@@ -1,0 +1,237 @@
+"""A call as the programs it ran: the next call like it runs them again, without Python.
+
+A call can be kept so if the function is pure (`purity`), no value of an array reached Python while it
+ran, and all that its programs read came from its arguments. Then its programs and their parameters
+follow from the kinds of the arrays and the values of the other arguments, and those are compared.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .array import Array
+from .purity import Reach, reach
+
+MISS: Any = object()
+
+# Calls of a function that are kept, and calls kept in vain after which no more are.
+_KEPT = 8
+_VAIN = 64
+
+
+class Watch:
+    """What one call has run. Spoiled, once something happened that the programs do not hold."""
+
+    __slots__ = ("spoiled", "steps")
+
+    def __init__(self) -> None:
+        self.spoiled = False
+        self.steps: list[tuple] = []
+
+    def cut(self, kind: str) -> None:
+        if kind not in ("loop", "end"):
+            self.spoiled = True
+
+    def ran(
+        self, program: Any, tensors: list[torch.Tensor], floats: list[float], ints: list[int],
+        outputs: list[torch.Tensor],
+    ) -> None:  # fmt: skip
+        self.steps.append((program, tensors, tuple(floats), tuple(ints), list(outputs)))
+
+
+class Replays:
+    """The kept calls of one compiled function. Shared by threads: lists are replaced, not changed."""
+
+    def __init__(self, function: types.FunctionType):
+        self.function = function
+        self.reach: Reach | None = None
+        self.kept: tuple[Replay, ...] = ()
+        self.calls = 0
+        self.vain = 0
+        self.hopeless = False
+
+    def run(self, args: tuple) -> Any:
+        """The result of a call like one that was kept, or MISS."""
+        for replay in self.kept:
+            if replay.fits(args):
+                reach = self.reach
+                if reach is None or not reach.unchanged():
+                    self.kept = ()
+                    self.reach = None
+                    return MISS
+                self.vain = 0
+                return replay.run(args)
+        return MISS
+
+    def watch(self, args: tuple, kwargs: dict) -> Watch | None:
+        """A watch for a call that was not kept; None where keeping it has no chance."""
+        self.calls += 1
+        if self.hopeless or self.calls < 2 or kwargs:
+            return None
+        if not all(type(a) is np.ndarray or _simple(a) for a in args):
+            return None
+        if self.reach is None:
+            self.reach = reach(self.function)
+            self.hopeless = self.reach is None
+        return None if self.hopeless else Watch()
+
+    def keep(self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any) -> None:
+        """Keep a call that has ended, if it can be."""
+        made = None if watch.spoiled else _replay(watch, args, known, result)
+        self.vain += 1
+        if made is not None:
+            self.kept = (made, *self.kept[: _KEPT - 1])
+        if self.vain >= _VAIN:
+            self.hopeless = True
+            self.kept = ()
+
+
+def _simple(a: Any) -> bool:
+    return type(a) in (int, float, bool, str, complex, type(None)) or (
+        type(a) is tuple and all(_simple(v) for v in a)
+    )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two simple values are one to any program: signs of zeros and types included."""
+    if type(a) is not type(b):
+        return False
+    if type(a) is float:
+        return a == b and (a != 0.0 or math.copysign(1.0, a) == math.copysign(1.0, b))
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(_same, a, b))
+    if type(a) is complex:
+        return _same((a.real, a.imag), (b.real, b.imag))
+    return bool(a == b)
+
+
+class Replay:
+    """One kept call.
+
+    arrays: (position, dtype, shape, strides) of the arrays among the arguments. values: (position,
+    value) of the others. steps: (program, where its tensors come from, floats, integers); a
+    tensor comes from argument k, k >= 0, or from result -1-k of the steps so far. result: builds
+    what the function gives from arguments and results.
+    """
+
+    __slots__ = ("_alone", "arrays", "count", "pairs", "result", "steps", "values")
+
+    def __init__(
+        self, args: tuple, steps: list[tuple], result: Callable[[tuple, list], Any], writes: bool
+    ):
+        self.count = len(args)
+        self.arrays = tuple(
+            (k, a.dtype, a.shape, a.strides) for k, a in enumerate(args) if type(a) is np.ndarray
+        )
+        self.values = tuple((k, a) for k, a in enumerate(args) if type(a) is not np.ndarray)
+        places = [k for k, *_ in self.arrays]
+        self.pairs = tuple(
+            (k, m, args[k] is args[m], writes) for k in places for m in places if k < m
+        )
+        self.steps = steps
+        self.result = result
+
+    def fits(self, args: tuple) -> bool:
+        """Whether a call with these arguments does what the kept one did."""
+        if len(args) != self.count:
+            return False
+        for k, dtype, shape, strides in self.arrays:
+            a = args[k]
+            if type(a) is not np.ndarray or a.shape != shape or a.strides != strides:
+                return False
+            if a.dtype is not dtype and a.dtype != dtype:
+                return False
+            flags = a.flags
+            if not flags.writeable or not flags.aligned:
+                return False
+        for k, value in self.values:
+            if not _same(args[k], value):
+                return False
+        for k, m, one, writes in self.pairs:
+            a, b = args[k], args[m]
+            if (a is b) is not one or (writes and not one and np.may_share_memory(a, b)):
+                return False
+        return True
+
+    def run(self, args: tuple) -> Any:
+        """What the function does and gives, by the kept programs."""
+        tensors = {k: torch.from_numpy(args[k]) for k, *_ in self.arrays}
+        made: list[torch.Tensor] = []
+        for program, sources, floats, ints in self.steps:
+            given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
+            made += program.run_tensors(given, floats, ints)
+        return self.result(args, made)
+
+
+def _replay(
+    watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any
+) -> Replay | None:
+    places: dict[int, int] = {}
+    stand_ins: dict[int, int] = {}
+    for k, a in enumerate(args):
+        if type(a) is not np.ndarray:
+            continue
+        stand_in = known[id(a)][1] if id(a) in known else None
+        if stand_in is None or stand_in._base is not None or stand_in._readonly:
+            return None
+        stand_ins.setdefault(id(stand_in), k)
+        t = stand_in._t
+        if t is None:  # it was not read
+            continue
+        strides = tuple(s * a.itemsize for s in t.stride())
+        if stand_in._flip or t.data_ptr() != a.ctypes.data or strides != a.strides:
+            return None
+        places.setdefault(id(t), k)
+    steps: list[tuple] = []
+    count = 0
+    kept = []
+    writes = False
+    for program, tensors, floats, ints, outputs in watch.steps:
+        sources = []
+        for t in tensors:
+            if id(t) not in places:
+                return None
+            sources.append(places[id(t)])
+        steps.append((program, tuple(sources), floats, program.dynamic_ints(ints)))
+        writes = writes or bool(program.mutates)
+        for t in outputs:
+            kept.append(t)  # so that no other tensor gets its id
+            count += 1
+            places.setdefault(id(t), -count)
+    build = _builder(result, places, stand_ins)
+    return None if build is None else Replay(args, steps, build, writes)
+
+
+def _builder(
+    result: Any, places: dict[int, int], stand_ins: dict[int, int]
+) -> Callable[[tuple, list], Any] | None:
+    """A function of arguments and results that builds what the function gives."""
+    if type(result) is Array:
+        if id(result) in stand_ins:
+            position = stand_ins[id(result)]
+            return lambda args, made: args[position]
+        if result._base is not None or result._flip or result._readonly or result._t is None:
+            return None
+        place = places.get(id(result._t))
+        if place is None or place >= 0:
+            return None
+        k = -1 - place
+        if result._is_scalar():
+            return lambda args, made: made[k].numpy()[()]
+        return lambda args, made: made[k].numpy()
+    if type(result) in (tuple, list):
+        parts = [_builder(v, places, stand_ins) for v in result]
+        arrays = [id(v) for v in result if type(v) is Array]
+        if any(p is None for p in parts) or len(set(arrays)) != len(arrays):
+            return None
+        kind = type(result)
+        return lambda args, made: kind([p(args, made) for p in parts])  # type: ignore[misc]
+    if _simple(result):
+        return lambda args, made: result
+    return None

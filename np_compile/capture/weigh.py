@@ -1,0 +1,104 @@
+"""What a segment costs compiled and in NumPy, measured where it runs.
+
+The verdict stays with the segment's node, so that later calls with arrays of these shapes have it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from np_compile import shim
+
+from .numpy_names import numpy_function
+from .tape import INPUT, Decoder, Node, Segment
+from .values import flat
+
+_RUNS = 4  # timed runs before the comparison
+_REPEATS = 3
+_CALL = 3e-7  # seconds: NumPy takes no less for a call,
+_ELEMENT = 1e-10  # nor for each element that it touches
+_RECORDING = 2.5e-6  # seconds: recording a call takes no more
+_STAND_IN = 4e-7  # seconds that a call in NumPy costs more where its arguments are stand-ins
+
+
+class Timing:
+    """The runs of a segment so far: how many, and the quickest in seconds."""
+
+    __slots__ = ("best", "runs")
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.best = float("inf")
+
+
+def least_seconds(calls: int, elements: int) -> float:
+    """What NumPy takes at least for so many calls that touch so many elements."""
+    return calls * _CALL + elements * _ELEMENT
+
+
+def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
+    """Note one run of a compiled segment; after a few, compare with NumPy: sets `node.excess`.
+
+    recording: seconds since the segment before, with whatever else Python did meanwhile. running:
+    seconds from the cut on.
+    """
+    timing = node.timing
+    if timing is None:
+        timing = node.timing = Timing()
+    calls = node.count
+    seconds = running + min(recording, _RECORDING * (calls + len(seg.inputs)))
+    timing.runs += 1
+    timing.best = min(timing.best, seconds)
+    if timing.runs < _RUNS:
+        return
+    node.timing = None
+    least = least_seconds(calls, node.elements)
+    if timing.best > least:
+        least = in_numpy(node, seg) + calls * _STAND_IN
+    node.excess = timing.best - least
+
+
+def in_numpy(node: Node, seg: Segment) -> float:
+    """Seconds that NumPy takes for the calls of a segment, on copies; infinite where it raises."""
+    best = float("inf")
+    inputs: list[Any] = []
+    for a in seg.inputs:
+        real = shim.to_numpy(shim.ndarray(a._t, a._flip, a._is_scalar()))
+        inputs.append(real.copy(order="K") if isinstance(real, np.ndarray) else real)
+    values: list[Any] = [None] * len(seg.values)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for _ in range(_REPEATS):
+                best = min(best, _replay(node, seg, inputs, values))
+                if best > 1e-2:
+                    break
+    except Exception:
+        return float("inf")
+    return best
+
+
+def _replay(node: Node, seg: Segment, inputs: list[Any], values: list[Any]) -> float:
+    given = iter(inputs)
+    decoder = Decoder(
+        values, iter(seg.floats), iter(seg.ints), lambda v, char: np.dtype(char).type(v), complex
+    )
+    clock = time.perf_counter
+    total = 0.0
+    for step in node.path():
+        if step.key[0] is INPUT:
+            values[step.values[0].index] = next(given)
+            continue
+        args, kwargs = decoder.call(step.key)
+        function = numpy_function(step.key[0])
+        start = clock()
+        result = function(*args, **kwargs)
+        total += clock() - start
+        if step.values:
+            for value, r in zip(step.values, flat(result), strict=True):
+                values[value.index] = r
+    return total

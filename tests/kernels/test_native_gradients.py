@@ -1,0 +1,82 @@
+"""Gradients through programs of the native back end: those of torch's own operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import np_compile.shim as shim
+import numpy as np
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from np_compile.backends.native import native
+from np_compile.kernels.compile import listening
+from np_compile.kernels.ir import Call
+
+M = np.random.default_rng(0).normal(size=(3, 3))
+V = np.array([1.0, 2.0, 0.5])
+
+CASES: dict[str, tuple] = {
+    "trigonometry": (lambda x: shim.sin(x) * shim.cos(x) + shim.tan(x), V),
+    "logarithms": (lambda x: shim.log(x) + shim.log1p(x) + shim.exp(x) + shim.expm1(x), V),
+    "roots": (lambda x: shim.sqrt(x) + x**3 + x**-0.5 + shim.hypot(x, 2 * x), V),
+    "inverse": (lambda x: shim.arctan(x) + shim.arcsinh(x) + shim.arctan2(x, x * x), V),
+    "hyperbolic": (lambda x: shim.tanh(x) + shim.sinh(x) / shim.cosh(x), V),
+    "extremes": (lambda x: shim.max(x, axis=0) + shim.min(x, axis=1) + shim.max(x), M),
+    "choices": (lambda x: shim.where(x > 0, x, x * 2) + shim.clip(x, 0, 1) + shim.abs(x), M),
+    "moments": (lambda x: shim.std(x, axis=0) + shim.var(x, axis=1) + shim.mean(x), M),
+    "running": (lambda x: shim.cumsum(x, 0)[1] + shim.cumprod(x, 1)[0] + shim.prod(x, 0), M),
+    "gathers": (lambda x: x[[0, 1, 1]].sum(0) + shim.take(x, [0, 0], axis=1).sum(), M),
+    "slices": (lambda x: x[:, ::2].sum() + shim.diff(x, axis=0)[0] + shim.flip(x)[0], M),
+    "joins": (lambda x, y: shim.concatenate([x, y], 1)[:, 1:4] * shim.stack([x, y])[0], M, M.T),
+    "pads": (lambda x: shim.pad(x, 1) ** 2, M),
+    "products": (lambda x, y: shim.matmul(x, y) + shim.dot(x, y[0]), M, M.T),
+    "batches": (lambda x: shim.matmul(x[None] * shim.ones((2, 3, 3)), x).sum(0), M),
+    "diagonals": (lambda x: shim.trace(x) * shim.diag(shim.diag(x, 1)), M),
+    "triangles": (lambda x: shim.tril(x) + shim.triu(x, 1), M),
+    "norms": (lambda x: shim.linalg.norm(x, axis=1) + shim.linalg.norm(x), M),
+    "complex": (lambda x: shim.abs(shim.exp(1j * x) * x) + shim.real(shim.sqrt(x + 1j)), V),
+}
+
+
+def gradients(f: Callable, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The result and the gradients of a weighted sum of it."""
+    result = f(*tensors)[0]
+    weight = torch.linspace(-1, 2, result.numel(), dtype=result.dtype).reshape(result.shape)
+    return [result.detach(), *torch.autograd.grad(result, tensors, weight)]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_gradients_are_torchs(name):
+    f, *values = CASES[name]
+
+    def on_tensors(*tensors):
+        return [f(*map(shim.from_tensor, tensors)).tensor]
+
+    tensors = [torch.tensor(v, requires_grad=True) for v in values]
+    with torch.no_grad():
+        graph = make_fx(on_tensors, tracing_mode="fake")(*(t.detach() for t in tensors))
+    calls: list[str] = []
+
+    def listen(made):
+        calls.extend(s.name for s in made.source.program.steps if isinstance(s, Call))
+
+    with listening(listen):
+        got = gradients(native(graph, tensors), tensors)
+    assert not calls
+    for a, b in zip(got, gradients(on_tensors, tensors), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_gradients_through_calls_of_a_library():
+    def on_tensors(x):
+        return [shim.linalg.inv(shim.from_tensor(x)).tensor]
+
+    x = torch.tensor(M + 3 * np.eye(3), requires_grad=True)
+    with torch.no_grad():
+        graph = make_fx(on_tensors, tracing_mode="fake")(x.detach())
+    for a, b in zip(gradients(native(graph, [x]), [x]), gradients(on_tensors, [x]), strict=True):
+        torch.testing.assert_close(a, b)
