@@ -168,7 +168,8 @@ def compile(
     dynamic: True: integers (indices, factors) are data from the first call on; False: every new
         integer compiles anew; None: an integer becomes data once a second value is seen. A new
         shape always compiles anew.
-    backend: "native" (the default; see the setting `backend`), "inductor", "aot_eager", "eager", or a
+    backend: "native" (the default; see the setting `backend`), "inductor", "aot_eager", "eager", or
+    a
         callable backend(graph_module, example_inputs) -> callable.
     disable: return a function that runs plainly.
 

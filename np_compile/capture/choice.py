@@ -18,6 +18,7 @@ from .weigh import least_seconds
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case
+_LONG = 0.1  # seconds from which one compiled call says enough; a short one may be an outlier
 _HOPELESS = 4.0  # not tried again if NumPy takes so many times longer
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 _SLOW = 3  # slow calls in a row after which plain calls are timed against compiled ones again
@@ -67,7 +68,7 @@ class Choice:
     def wants_plain(self) -> bool:
         """Whether the next call is to run as it stands."""
         if self.way is None:
-            return self.tries < self.runs
+            return self.tries < (self.runs if self.compiled > _LONG else self.runs - 1)
         return self.way == "plain"
 
     def call(self, function: Callable, args: tuple, kwargs: dict) -> Any:

@@ -112,8 +112,10 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
             why = f"{show(name)}: raises for a negative exponent"
             return _special(node, Break("data", why))
     node.raises = node.special = _may_raise(key, values)
-    node.elements += sum(values[i].meta.size for i in used if values[i].root == i)
-    node.elements += sum(v.meta.size for v in node.values if v.source is None)
+    if node.mutates or not node.values or any(v.source is None for v in node.values):
+        read = used[1:] if name in ("ndarray.__getitem__", "ndarray.__setitem__") else used
+        node.elements += sum(values[i].meta.size for i in read)
+        node.elements += sum(v.meta.size for v in node.values)
     if _has_int(key):
         kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
         limits = [np.iinfo(d) for d in kinds if d.kind in "iu" and d not in (np.int64,)]

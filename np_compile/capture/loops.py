@@ -10,12 +10,14 @@ from np_compile import config
 
 from .state import current
 from .tape import Break, Node
+from .weigh import largest
 
 if TYPE_CHECKING:
     from .recorder import Capture
 
 _LOOP = Break("loop", "a loop iteration ends")
 _USES = 256  # runs of a loop in NumPy before it is measured again
+_PLACES = 256  # loops remembered of one function
 _SHAPES = 3  # sets of shapes that one run of a loop may compile for
 _WORTH_COMPILING = 10**8  # elements of an iteration beyond which a compile is shorter than it
 
@@ -104,7 +106,7 @@ class _Place:
     """A loop that goes on in NumPy in calls with arguments of one signature.
 
     node: the segment whose measurement said so, None where none did. uses: how often since.
-    limit: elements of an array at which the loop is compiled again.
+    limit: elements of an array beyond which the loop is compiled again.
     """
 
     __slots__ = ("limit", "node", "uses")
@@ -124,14 +126,22 @@ class _Loop:
         self._capture = capture
         self._key = (site, capture.signature)
         self._built = capture.built
-        self._excess = capture.excess
+        self._excess = self._so_far()
         self._unweighed = capture.unweighed
         self._total = 0.0
         self._shapes: set[tuple] = set()
         if config.plain == "auto":
             self._remembered()
         elif config.plain == "always":
-            capture.go_plain("as the setting `plain` says, the loop goes on in NumPy")
+            capture.go_plain("as the setting `plain` says, the loop goes on in NumPy", 0)
+
+    def _so_far(self) -> float:
+        """Seconds that the segments of the call took more than NumPy. A call that may be kept will
+        be run again without recording."""
+        capture = self._capture
+        watch = capture.watch
+        kept = watch is not None and not watch.spoiled
+        return capture.excess - capture.recorded if kept else capture.excess
 
     def _remembered(self) -> None:
         """Go on in NumPy from the first iteration where an earlier call found that faster."""
@@ -140,10 +150,17 @@ class _Loop:
         if place is None:
             return
         place.uses += 1
-        if place.node is not None and place.uses > _USES:  # look again
-            place.node.excess = None
-            del capture.options.loops[self._key]
-        else:
+        node = place.node
+        watch = capture.watch
+        if node is not None and place.uses > _USES:  # look again
+            node.excess = None
+            capture.options.loops.pop(self._key, None)
+        elif (
+            node is None
+            or watch is None
+            or watch.spoiled
+            or (node.excess is not None and node.excess > node.recording)
+        ):
             capture.go_plain("the loop is faster in NumPy, as an earlier call found", place.limit)
 
     def iteration_ends(self, node: Node) -> None:
@@ -155,18 +172,17 @@ class _Loop:
                 return
         if capture.unweighed != self._unweighed:
             self._unweighed = capture.unweighed
-            self._excess = capture.excess
+            self._excess = self._so_far()
             return
-        excess = capture.excess - self._excess
-        self._excess = capture.excess
+        now = self._so_far()
+        excess, self._excess = now - self._excess, now
         self._total += excess
         if excess > 0 and self._total > 0:
-            limit = capture.go_plain(
-                "an iteration is faster in NumPy, "
-                f"by {excess * 1e6:.1f} us: the loop goes on there",
-                elements=node.elements,
+            self._go_plain(
+                node,
+                f"an iteration is {excess * 1e6:.1f} us faster in NumPy: the loop goes on there",
+                largest(node),
             )
-            self._remember(_Place(node, limit))
 
     def _has_new_shapes(self, node: Node) -> bool:
         """Go on in NumPy where each iteration would be compiled for shapes of its own."""
@@ -174,14 +190,18 @@ class _Loop:
         self._shapes.add(tuple([v.shape for v in node.all_values()]))
         if len(self._shapes) <= _SHAPES or node.elements > _WORTH_COMPILING or not capture.weighs:
             return False
-        limit = capture.go_plain(
+        self._go_plain(
+            None,
             "each iteration has arrays of new shapes: the loop goes on in NumPy, not to compile "
             "for each of them",
             float("inf"),
         )
-        self._remember(_Place(None, limit))
         return True
 
-    def _remember(self, place: _Place) -> None:
+    def _go_plain(self, node: Node | None, why: str, limit: float) -> None:
+        self._capture.go_plain(why, limit)
         if self._key[1] is not None:
-            self._capture.options.loops[self._key] = place
+            places = self._capture.options.loops
+            if len(places) >= _PLACES:
+                places.clear()
+            places[self._key] = _Place(node, limit)

@@ -1,9 +1,9 @@
 """Whether a function does the same each time it is called on arrays of the same kind.
 
-It does if all that it can reach is its arguments, constants, and functions that only compute: NumPy's
-that are recorded, a few of Python's, and Python functions for which the same holds. Then a second
-call records what the first recorded, and Python need not run again; see `replay`. The proof looks at
-the bytecode: an instruction or a name that is not known to be harmless ends it.
+It does if all that it can reach is its arguments, constants, and functions that only compute:
+NumPy's that are recorded, a few of Python's, and Python functions for which the same holds. Then a
+second call records what the first recorded, and Python need not run again; see `replay`. The proof
+looks at the bytecode: an instruction or a name that is not known to be harmless ends it.
 """
 
 from __future__ import annotations
@@ -25,29 +25,136 @@ from .numpy_names import row_of_function
 MISSING = object()
 
 # Instructions that change nothing but the frame's own variables and stack.
-_HARMLESS = frozenset("""
-    RESUME NOP CACHE EXTENDED_ARG PRECALL PUSH_NULL POP_TOP SWAP COPY KW_NAMES NOT_TAKEN
-    LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW
-    LOAD_FAST_BORROW_LOAD_FAST_BORROW STORE_FAST STORE_FAST_STORE_FAST STORE_FAST_LOAD_FAST
-    DELETE_FAST LOAD_CONST LOAD_SMALL_INT RETURN_CONST RETURN_VALUE LOAD_CLOSURE MAKE_CELL
-    COPY_FREE_VARS LOAD_METHOD LOAD_ATTR LOAD_GLOBAL LOAD_DEREF STORE_DEREF MAKE_FUNCTION
-    SET_FUNCTION_ATTRIBUTE CALL CALL_KW CALL_FUNCTION_EX DICT_MERGE DICT_UPDATE LIST_TO_TUPLE
-    CALL_INTRINSIC_1 BINARY_OP BINARY_SUBSCR BINARY_SLICE STORE_SLICE STORE_SUBSCR UNARY_NEGATIVE
-    UNARY_POSITIVE UNARY_NOT UNARY_INVERT COMPARE_OP IS_OP CONTAINS_OP TO_BOOL BUILD_TUPLE
-    BUILD_LIST BUILD_SLICE BUILD_MAP BUILD_CONST_KEY_MAP BUILD_STRING FORMAT_VALUE FORMAT_SIMPLE
-    LIST_EXTEND LIST_APPEND MAP_ADD UNPACK_SEQUENCE UNPACK_EX GET_ITER GET_LEN FOR_ITER END_FOR
-    POP_ITER JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_FALSE
-    POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_FORWARD_IF_FALSE
-    POP_JUMP_FORWARD_IF_TRUE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE
-    POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_NONE
-    POP_JUMP_BACKWARD_IF_NOT_NONE JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP RAISE_VARARGS
-    LOAD_ASSERTION_ERROR RERAISE LOAD_COMMON_CONSTANT
-""".split())
+_HARMLESS = frozenset(
+    [
+        "RESUME",
+        "NOP",
+        "CACHE",
+        "EXTENDED_ARG",
+        "PRECALL",
+        "PUSH_NULL",
+        "POP_TOP",
+        "SWAP",
+        "COPY",
+        "KW_NAMES",
+        "NOT_TAKEN",
+        "LOAD_FAST",
+        "LOAD_FAST_CHECK",
+        "LOAD_FAST_AND_CLEAR",
+        "LOAD_FAST_LOAD_FAST",
+        "LOAD_FAST_BORROW",
+        "LOAD_FAST_BORROW_LOAD_FAST_BORROW",
+        "STORE_FAST",
+        "STORE_FAST_STORE_FAST",
+        "STORE_FAST_LOAD_FAST",
+        "DELETE_FAST",
+        "LOAD_CONST",
+        "LOAD_SMALL_INT",
+        "RETURN_CONST",
+        "RETURN_VALUE",
+        "LOAD_CLOSURE",
+        "MAKE_CELL",
+        "COPY_FREE_VARS",
+        "LOAD_METHOD",
+        "LOAD_ATTR",
+        "LOAD_GLOBAL",
+        "LOAD_DEREF",
+        "STORE_DEREF",
+        "MAKE_FUNCTION",
+        "SET_FUNCTION_ATTRIBUTE",
+        "CALL",
+        "CALL_KW",
+        "CALL_FUNCTION_EX",
+        "DICT_MERGE",
+        "DICT_UPDATE",
+        "LIST_TO_TUPLE",
+        "CALL_INTRINSIC_1",
+        "BINARY_OP",
+        "BINARY_SUBSCR",
+        "BINARY_SLICE",
+        "STORE_SLICE",
+        "STORE_SUBSCR",
+        "UNARY_NEGATIVE",
+        "UNARY_POSITIVE",
+        "UNARY_NOT",
+        "UNARY_INVERT",
+        "COMPARE_OP",
+        "IS_OP",
+        "CONTAINS_OP",
+        "TO_BOOL",
+        "BUILD_TUPLE",
+        "BUILD_LIST",
+        "BUILD_SLICE",
+        "BUILD_MAP",
+        "BUILD_CONST_KEY_MAP",
+        "BUILD_STRING",
+        "FORMAT_VALUE",
+        "FORMAT_SIMPLE",
+        "LIST_EXTEND",
+        "LIST_APPEND",
+        "MAP_ADD",
+        "UNPACK_SEQUENCE",
+        "UNPACK_EX",
+        "GET_ITER",
+        "GET_LEN",
+        "FOR_ITER",
+        "END_FOR",
+        "POP_ITER",
+        "JUMP_FORWARD",
+        "JUMP_BACKWARD",
+        "JUMP_BACKWARD_NO_INTERRUPT",
+        "POP_JUMP_IF_FALSE",
+        "POP_JUMP_IF_TRUE",
+        "POP_JUMP_IF_NONE",
+        "POP_JUMP_IF_NOT_NONE",
+        "POP_JUMP_FORWARD_IF_FALSE",
+        "POP_JUMP_FORWARD_IF_TRUE",
+        "POP_JUMP_FORWARD_IF_NONE",
+        "POP_JUMP_FORWARD_IF_NOT_NONE",
+        "POP_JUMP_BACKWARD_IF_FALSE",
+        "POP_JUMP_BACKWARD_IF_TRUE",
+        "POP_JUMP_BACKWARD_IF_NONE",
+        "POP_JUMP_BACKWARD_IF_NOT_NONE",
+        "JUMP_IF_FALSE_OR_POP",
+        "JUMP_IF_TRUE_OR_POP",
+        "RAISE_VARARGS",
+        "LOAD_ASSERTION_ERROR",
+        "RERAISE",
+        "LOAD_COMMON_CONSTANT",
+    ]
+)
 
-_BUILTINS = frozenset("""
-    abs all any bool complex divmod enumerate float int isinstance len list max min pow range
-    reversed round slice sorted sum tuple type zip ValueError TypeError IndexError
-""".split())
+_BUILTINS = frozenset(
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "complex",
+        "divmod",
+        "enumerate",
+        "float",
+        "int",
+        "isinstance",
+        "len",
+        "list",
+        "max",
+        "min",
+        "pow",
+        "range",
+        "reversed",
+        "round",
+        "slice",
+        "sorted",
+        "sum",
+        "tuple",
+        "type",
+        "zip",
+        "ValueError",
+        "TypeError",
+        "IndexError",
+    ]
+)
 
 # Methods that reach beyond the values they are called on.
 _REACHING = frozenset(["dump", "dumps", "resize", "setflags", "tofile"])
@@ -102,7 +209,9 @@ def _function(f: types.FunctionType, found: Reach) -> None:
         if not _is_value(value):
             raise _Impure
     found.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
-    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    cells: dict[str, types.CellType | None] = dict(
+        zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
+    )
     _code(f.__code__, f.__globals__, cells, found)
 
 
@@ -125,10 +234,9 @@ def _code(
                 value = cell.cell_contents
                 found.cells.append((cell, value))
                 _reached(value, steps, found)
-        elif name == "STORE_DEREF" and step.argval in cells:
-            raise _Impure
-        elif name in ("LOAD_ATTR", "LOAD_METHOD") and (
-            step.argval in _REACHING or step.argval.startswith("__")
+        elif (name == "STORE_DEREF" and step.argval in cells) or (
+            name in ("LOAD_ATTR", "LOAD_METHOD")
+            and (step.argval in _REACHING or step.argval.startswith("__"))
         ):
             raise _Impure
     own: dict[str, types.CellType | None] = dict.fromkeys(code.co_cellvars)

@@ -46,7 +46,7 @@ from .tape import (
 )
 from .values import flat
 from .variants import Variants, live_roots
-from .weigh import weigh
+from .weigh import largest, weigh
 from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 
 _SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
@@ -84,7 +84,8 @@ class Capture(Outside):
         self.built = 0  # programs compiled
         self.count = 0  # NumPy calls run in segments, and the elements they touch
         self.elements = 0
-        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement
+        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement,
+        self.recorded = 0.0  # and those of them for recording, which a kept call does not take
         self.unweighed = 0  # runs of segments of which it is not known yet
         self.repeats: dict[Node, list] = {}
         self._since = time.perf_counter()  # the end of the segment before
@@ -125,6 +126,8 @@ class Capture(Outside):
             base = common_base([r._np for r in members])
             if base is None:  # of several dtypes: this call runs in NumPy
                 self.plain = True
+                if self.watch is not None:
+                    self.watch.spoiled = True
                 self._tell(Break("numpy", "arguments of different dtypes share memory"))
                 return
             owner = Array(self)
@@ -536,6 +539,7 @@ class Capture(Outside):
         if self.weighs:
             if node.excess is not None:
                 self.excess += node.excess
+                self.recorded += node.recording
             else:
                 self.unweighed += 1
                 if self.built == built:
@@ -624,21 +628,17 @@ class Capture(Outside):
         if config.plain == "always":
             seen[2] += 1
         if seen[2] >= _REPEATS:
-            self.go_plain("faster in NumPy: it goes on there", elements=node.elements)
+            self.go_plain("faster in NumPy: it goes on there", largest(node))
 
-    def go_plain(self, why: str, limit: float = 0.0, elements: int = 0) -> float:
-        """Go on in NumPy, until the end of the loop or an array of more elements than the limit.
-
-        elements: of the segment that was measured, where no limit is known. Returns the limit.
-        """
+    def go_plain(self, why: str, limit: float) -> None:
+        """Go on in NumPy, until the end of the loop or an array of more elements than the limit."""
         if self.seg.node is not self.root:
             self.cut(Break("loop", why))
+        if self.watch is not None:
+            self.watch.spoiled = True
         self.plain = True
-        if config.plain == "always":
-            limit = float("inf")
-        self.limit = limit or max(elements, 50_000)
+        self.limit = float("inf") if config.plain == "always" else limit
         self._tell(Break("plain", why))
-        return self.limit
 
     # -- loops and shapes -------------------------------------------------------------------
 

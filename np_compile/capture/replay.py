@@ -1,14 +1,14 @@
 """A call as the programs it ran: the next call like it runs them again, without Python.
 
-A call can be kept so if the function is pure (`purity`), no value of an array reached Python while it
-ran, and all that its programs read came from its arguments. Then its programs and their parameters
-follow from the kinds of the arrays and the values of the other arguments, and those are compared.
+A call can be kept so if the function is pure (`purity`), no value of an array reached Python while
+it ran, and all that its programs read came from its arguments. Then its programs and their
+parameters follow from the kinds of the arrays and the values of the other arguments, and those are
+compared.
 """
 
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -46,9 +46,9 @@ class Watch:
 
 
 class Replays:
-    """The kept calls of one compiled function. Shared by threads: lists are replaced, not changed."""
+    """The kept calls of one compiled function. Threads share it: tuples replace each other."""
 
-    def __init__(self, function: types.FunctionType):
+    def __init__(self, function: Any):
         self.function = function
         self.reach: Reach | None = None
         self.kept: tuple[Replay, ...] = ()
@@ -81,7 +81,9 @@ class Replays:
             self.hopeless = self.reach is None
         return None if self.hopeless else Watch()
 
-    def keep(self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any) -> None:
+    def keep(
+        self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any
+    ) -> None:
         """Keep a call that has ended, if it can be."""
         made = None if watch.spoiled else _replay(watch, args, known, result)
         self.vain += 1

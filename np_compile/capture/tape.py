@@ -68,12 +68,14 @@ class Node:
     raises: whether running it may raise on the data (an index out of bounds).
     count, elements: calls from the root to here, and array elements that they touch.
     excess: seconds that a compiled run up to here takes more than NumPy, None until there were
-        enough of them; `timing` is of those so far (see `weigh`).
+        enough of them; `timing` is of those so far (see `weigh`). recording: seconds of it that
+        recording takes.
     """
 
     __slots__ = (
         "check", "count", "elements", "excess", "key", "mutates", "next", "parent", "programs",
-        "raises", "reason", "result", "special", "timing", "user_line", "value", "values",
+        "raises", "reason", "recording", "result", "special", "timing", "user_line", "value",
+        "values",
     )  # fmt: skip
 
     def __init__(self, parent: Node | None, key: tuple):
@@ -91,6 +93,7 @@ class Node:
         self.user_line: str = ""
         self.programs: dict[Any, Any] = {}
         self.excess: float | None = None
+        self.recording = 0.0
         self.timing: Any = None
         self.count: int = parent.count if parent is not None else 0
         self.elements: int = parent.elements if parent is not None else 0

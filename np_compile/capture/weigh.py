@@ -28,11 +28,11 @@ _STAND_IN = 4e-7  # seconds that a call in NumPy costs more where its arguments 
 class Timing:
     """The runs of a segment so far: how many, and the quickest in seconds."""
 
-    __slots__ = ("best", "runs")
+    __slots__ = ("recording", "running", "runs")
 
     def __init__(self) -> None:
         self.runs = 0
-        self.best = float("inf")
+        self.recording = self.running = float("inf")
 
 
 def least_seconds(calls: int, elements: int) -> float:
@@ -50,16 +50,23 @@ def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
     if timing is None:
         timing = node.timing = Timing()
     calls = node.count
-    seconds = running + min(recording, _RECORDING * (calls + len(seg.inputs)))
     timing.runs += 1
-    timing.best = min(timing.best, seconds)
+    timing.running = min(timing.running, running)
+    timing.recording = min(timing.recording, recording, _RECORDING * (calls + len(seg.inputs)))
     if timing.runs < _RUNS:
         return
     node.timing = None
+    best = timing.running + timing.recording
     least = least_seconds(calls, node.elements)
-    if timing.best > least:
+    if best > least:
         least = in_numpy(node, seg) + calls * _STAND_IN
-    node.excess = timing.best - least
+    node.recording = timing.recording
+    node.excess = best - least
+
+
+def largest(node: Node) -> float:
+    """Array elements beyond which what was measured at a node says nothing."""
+    return max(50_000, *(2 * v.meta.size for v in node.all_values()))
 
 
 def in_numpy(node: Node, seg: Segment) -> float:

@@ -57,7 +57,7 @@ def _merge(outer: Loop, inner: Loop) -> bool:
     a, b = outer.axis, inner.axis
     inside = list(statements(inner))
     for s in inside:
-        if (a in s.over) != (b in s.over) or s.scan and (a in s.over):
+        if (a in s.over) != (b in s.over) or (s.scan and (a in s.over)):
             return False
     one = E.axis(a.extent * b.extent, "k")
     made: list[tuple] = []

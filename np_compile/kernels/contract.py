@@ -1,4 +1,4 @@
-"""Pass: a temporary that lives within one iteration of its loops shrinks to what an iteration needs.
+"""Pass: a temporary that lives within one iteration of its loops shrinks to what that needs.
 
 An axis of the temporary at which all accesses stand at the same index, that of loops around all of
 them, is dropped. Without axes it is a register; with few elements, scratch memory that stays in the

@@ -40,7 +40,7 @@ def reads_elsewhere(statement: Statement) -> bool:
 def same_iteration(
     a: Index, b: Index, axis: Expr, renamed: Expr, known: Mapping[Expr, Expr]
 ) -> bool:
-    """Whether equal elements at `a` and `b` mean equal values of `axis` (in a) and `renamed` (in b).
+    """Whether equal elements at `a` and `b` mean equal values of `axis` in a and `renamed` in b.
 
     known: axes of b that are known to be axes of a.
     """
@@ -75,13 +75,10 @@ def _small(atoms: Mapping[Expr, int], step: int) -> bool:
 
 def conflicts(first: Statement, second: Statement) -> list[tuple[Index, Index]]:
     """Pairs of indices, of `first` and of `second`, at which one writes what the other touches."""
-    pairs: list[tuple[Index, Index]] = []
-    for x in second.reads():
-        if x.value is first.target:
-            pairs.append((first.index, x.args))
-    for x in first.reads():
-        if x.value is second.target:
-            pairs.append((x.args, second.index))
+    pairs: list[tuple[Index, Index]] = [
+        *((first.index, x.args) for x in second.reads() if x.value is first.target),
+        *((x.args, second.index) for x in first.reads() if x.value is second.target),
+    ]
     if first.target is second.target:
         pairs.append((first.index, second.index))
     return [p for p in pairs if not disjoint(*p)]

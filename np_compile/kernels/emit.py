@@ -4,15 +4,17 @@ One function a nest, `body(memory, begin, end)` where it runs in parallel; one f
 the program between two calls of torch. The functions get an array of pointers, in the order of
 `Layout.slots`, the block of the temporaries, and a flag for indices out of bounds.
 
-Expressions are named where they are used twice and computed at the outermost loop where they are known. A
-reduction along a vectorized axis keeps an array of partial results, one a lane, that the C compiler holds in
-vector registers; a strip holds such an array for each value that one of its loops hands to the next.
+Expressions are named where they are used twice and computed at the outermost loop where they are
+known. A reduction along a vectorized axis keeps an array of partial results, one a lane, that the C
+compiler holds in vector registers; a strip holds such an array for each value that one of its loops
+hands to the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from . import expr as E
 from .dtypes import DTYPES
@@ -103,6 +105,10 @@ class Nest:
         self.line("}")
 
     _heads: list[str]
+
+    def simd(self, head: str) -> str:
+        """The head of a loop that runs as vectors."""
+        return f"{_SIMD}\n{'    ' * self._scopes[-1].depth}{head}"
 
     # Expressions
 
@@ -205,7 +211,8 @@ class Nest:
         lo, hi = E.bounds(inner)
         text = self.value(inner)
         if lo >= 0 and hi < 2 * d:
-            return f"({text} >= {d}L ? {f'{text} - {d}L' if sign == '%' else '1L'} : {text if sign == '%' else '0L'})"
+            past, below = (f"{text} - {d}L", text) if sign == "%" else ("1L", "0L")
+            return f"({text} >= {d}L ? {past} : {below})"
         if lo >= 0 and hi < 1 << 31:
             return f"(i64)((u32){text} {sign} {d}U)"
         if lo >= 0:
@@ -376,9 +383,11 @@ class Writer(Nest):
         head = f"static void {self.name}(void **memory, i64 begin, i64 end)"
         lines = [head + " {"]
         written = written_in(loop)
-        for b in self.buffers:
-            if b.kind not in ("register", "local"):
-                lines.append("    " + self.pointer(b, b in written))
+        lines += [
+            "    " + self.pointer(b, b in written)
+            for b in self.buffers
+            if b.kind not in ("register", "local")
+        ]
         if self._checks:
             lines.append("    i64 bad = 0;")
         lines += outside.lines
@@ -494,7 +503,8 @@ class Writer(Nest):
         x, y = f"{a.name}[l]", f"{a.name}[l + w]"
         if a.op in PAIRED:
             at = f"{a.name}_at"
-            first = f"({_better(a.op, a.dtype, y, x)}) | ({_tied(a.dtype, y, x)} & ({at}[l + w] < {at}[l]))"
+            earlier = f"({_tied(a.dtype, y, x)} & ({at}[l + w] < {at}[l]))"
+            first = f"({_better(a.op, a.dtype, y, x)}) | {earlier}"
             self.line(
                 f"    for (int l = 0; l < w; l++) if ({first}) {x} = {y}, {at}[l] = {at}[l + w];"
             )
@@ -526,8 +536,8 @@ class Writer(Nest):
         reducing = [s for s in loop.body if isinstance(s, Statement) and s in self._accumulators]
         width = self.lanes_of(loop) if reducing else 1
         if width == 1:
-            simd = "" if reducing else "#pragma omp simd\n" + "    " * self._scopes[-1].depth
-            self.open(f"{simd}for (i64 {v} = {lo}; {v} < {hi}; {v}++)", axes, written)
+            head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
+            self.open(head if reducing else self.simd(head), axes, written)
             self.inside(loop)
             self.close()
             return
@@ -571,7 +581,7 @@ class Writer(Nest):
         written = written_in(loop)
         self.open(f"for (; {whole} + {width} <= {hi}; {whole} += {width})", frozenset(), written)
         self.open(
-            f"#pragma omp simd\n{'    ' * self._scopes[-1].depth}for (int {lane} = 0; {lane} < {width}; {lane}++)",
+            self.simd(f"for (int {lane} = 0; {lane} < {width}; {lane}++)"),
             frozenset((loop.axis,)), written, lane,
         )  # fmt: skip
         self.line(f"const i64 {v} = {whole} + {lane};")
@@ -632,7 +642,7 @@ class Writer(Nest):
                 group.append(step)
                 continue
             if group:
-                self._lane_loop(strip, lambda group=group: [self.statement(s) for s in group])  # type: ignore[misc]
+                self._lane_loop(strip, partial(self._each, group))
                 group = []
             if step is None:
                 return
@@ -660,10 +670,14 @@ class Writer(Nest):
             for s in mine:
                 del self._accumulators[s]
 
+    def _each(self, group: list[Statement]) -> None:
+        for s in group:
+            self.statement(s)
+
     def _lane_loop(self, strip: _Strip, fill: Callable[[], object]) -> None:
         lane = self.fresh("l")
         self.open(
-            f"#pragma omp simd\n{'    ' * self._scopes[-1].depth}for (int {lane} = 0; {lane} < {strip.count}; {lane}++)",
+            self.simd(f"for (int {lane} = 0; {lane} < {strip.count}; {lane}++)"),
             frozenset((strip.axis,)), strip.written, lane,
         )  # fmt: skip
         self.line(f"const i64 {self.axis(strip.axis)} = {strip.base} + {lane};")

@@ -245,7 +245,12 @@ class Executable:
             base = self.source.translation.constants[b.position]
         elif b in held:
             base = held[b]
-            if (x.shape, x.strides, x.offset, x.dtype) == (base.shape, base.stride(), 0, base.dtype):
+            if (x.shape, x.strides, x.offset, x.dtype) == (
+                base.shape,
+                base.stride(),
+                0,
+                base.dtype,
+            ):
                 return base
         else:
             assert block is not None

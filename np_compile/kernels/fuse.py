@@ -1,9 +1,10 @@
 """Pass: statements become loops, and loops over the same elements become one.
 
-Statements are placed in order. A statement enters a loop that is there already if the two share data
-along that axis, and if no element that one of them writes and the other touches belongs to different
-iterations. So a chain of elementwise work is one loop; several reductions of the same data are one pass;
-a reduction that is broadcast back is one loop over rows, with a loop for each stage inside.
+Statements are placed in order. A statement enters a loop that is there already if the two share
+data along that axis, and if no element that one of them writes and the other touches belongs to
+different iterations. So a chain of elementwise work is one loop; several reductions of the same
+data are one pass; a reduction that is broadcast back is one loop over rows, with a loop for each
+stage inside.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from . import expr as E
 from .dependence import conflicts, reads_elsewhere, same_iteration
 from .expr import Expr
-from .ir import Buffer, Call, Fence, Loop, Program, Statement, Step, accesses, statements
+from .ir import Buffer, Fence, Loop, Program, Statement, Step, accesses, statements
 
 # Loops of one nest: more would spill registers and slow the C compiler.
 _MOST_STATEMENTS = 40
@@ -83,8 +84,11 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
     for t in inside:
         for a, b in conflicts(t, s):
             if not same_iteration(a, b, loop.axis, partner, known):
-                what = "reads" if any(x.value is t.target for x in s.reads()) else "changes"
-                return f"it {what} {t.target.name if what == 'reads' else s.target.name} at other indices along this loop"
+                if any(x.value is t.target for x in s.reads()):
+                    what = f"reads {t.target.name}"
+                else:
+                    what = f"changes {s.target.name}"
+                return f"it {what} at other indices along this loop"
     if reads_elsewhere(s) or any(reads_elsewhere(t) for t in inside):
         return "it reads its own target at other indices"
     known = {**known, partner: loop.axis}

@@ -1,8 +1,9 @@
 """Pass: a program that writes to its arguments looks at all its indices before it does.
 
-An index array with a value out of bounds has to leave the arguments as they are. Where a program only
-makes new arrays, the kernels note such a value on the way, and what they made is dropped. Where
-it writes to an argument, loops that read the indices alone come before, with a fence after them.
+An index array with a value out of bounds has to leave the arguments as they are. Where a program
+only makes new arrays, the kernels note such a value on the way, and what they made is dropped.
+Where it writes to an argument, loops that read the indices alone come before, with a fence after
+them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def _whole_copy(step: object) -> Buffer | None:
         return None
     free = [i for i in step.index if i.op == "axis"]
     full = all(
-        i.op == "axis" and i.extent == n or i.op == "const" and n == 1
+        (i.op == "axis" and i.extent == n) or (i.op == "const" and n == 1)
         for i, n in zip(step.index, step.target.shape, strict=True)
     )
     return x.value if full and len(set(free)) == len(free) else None

@@ -1,8 +1,8 @@
 """Pass: the order of each statement's loops, from the strides of what it touches.
 
-The axis along which memory is walked in the smallest steps comes last. Axes of a reduction come after
-those that are kept, so that its result stays in a register; the last of the kept ones may still be
-the axis of the vector, see `schedule`.
+The axis along which memory is walked in the smallest steps comes last. Axes of a reduction come
+after those that are kept, so that its result stays in a register; the last of the kept ones may
+still be the axis of the vector, see `schedule`.
 """
 
 from __future__ import annotations

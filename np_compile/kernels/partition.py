@@ -20,7 +20,7 @@ _COLUMNS = 96
 
 def partition(program: Program) -> Program:
     """The program with such reductions in two statements."""
-    steps = []
+    steps: list = []
     for s in program.steps:
         if isinstance(s, Statement) and _tall(s):
             steps += _parts(program, s)

@@ -81,11 +81,9 @@ def _serial(s: Statement, axis: E.Expr) -> bool:
         return True
     if any(x.op == "wrap" for i in s.index for x in E.walk(i)):
         return True
-    if axis not in s.over and (not s.over or s.scan):
-        if not same_iteration(s.index, s.index, axis, axis, {a: a for a in s.axes}) and (
-            s.target.kind not in ("register",)
-        ):
-            return True
+    stores = axis not in s.over and (not s.over or s.scan) and s.target.kind != "register"
+    if stores and not same_iteration(s.index, s.index, axis, axis, {a: a for a in s.axes}):
+        return True
     return reads_elsewhere(s) or (not s.over and s.op is not None)
 
 
@@ -105,9 +103,9 @@ def _independent(loop: Loop) -> bool:
         if loop.axis in s.over:
             if s.scan or any(E.axes_of(i) for i in s.index):
                 return False
-        elif s.target.kind not in ("register", "local") and _serial(s, loop.axis):
-            return False
-        elif s.target.kind in ("register", "local") and loop.axis not in s.axes:
+        elif (s.target.kind not in ("register", "local") and _serial(s, loop.axis)) or (
+            s.target.kind in ("register", "local") and loop.axis not in s.axes
+        ):
             return False
     return True
 

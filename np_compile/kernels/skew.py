@@ -6,10 +6,10 @@ temporary of the size of u between them,
     for i < n:  t[i] = f(u[i], u[i+1], u[i+2])
     for i < n:  u[i+1] = t[i]
 
-As no row is read after it has been passed, the second can follow the first at a distance of `lag` rows, and
-t is a ring of lag+1 rows. To run in parallel, the rows are cut into chunks; what a chunk reads of
-rows that its neighbours change is saved before (`halo`), and the first and last rows of a chunk
-read it there.
+As no row is read after it has been passed, the second can follow the first at a distance of `lag`
+rows, and t is a ring of lag+1 rows. To run in parallel, the rows are cut into chunks; what a chunk
+reads of rows that its neighbours change is saved before (`halo`), and the first and last rows of a
+chunk read it there.
 """
 
 from __future__ import annotations
@@ -259,9 +259,9 @@ def _distances(
             offsets.append(offset.value)
     for s in second:
         for x in s.reads():
-            if x.value is array and all(x.args != w for w in writes):
-                if not all(disjoint(x.args, w) for w in writes):
-                    return None
+            elsewhere = x.value is array and all(x.args != w for w in writes)
+            if elsewhere and not all(disjoint(x.args, w) for w in writes):
+                return None
     if not offsets:
         return None
     low, high = min(offsets), max(offsets)

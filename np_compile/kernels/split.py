@@ -1,7 +1,8 @@
 """Pass: a loop whose indices wrap around, or whose values change at a fixed place, becomes several.
 
-`x[(i + 1) % n]` (np.roll) walks memory in one direction but for one step. Over the pieces in between,
-the remainder is affine and the loop has vectors. Likewise a choice that depends on the axis alone.
+`x[(i + 1) % n]` (np.roll) walks memory in one direction but for one step. Over the pieces in
+between, the remainder is affine and the loop has vectors. Likewise a choice that depends on the
+axis alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _PIECES = 6
 def split(program: Program) -> Program:
     """The program with such innermost loops in pieces."""
     program.steps = [
-        new for step in program.steps for new in (_split(program, step) if isinstance(step, Loop) else [step])
+        new for step in program.steps for new in (_split(program, step) if isinstance(step, Loop)
+        else [step])
     ]  # fmt: skip
     return program
 
@@ -27,7 +29,8 @@ def split(program: Program) -> Program:
 def _split(program: Program, loop: Loop) -> list[Loop]:
     if any(isinstance(s, Loop) for s in loop.body):
         loop.body = [
-            new for step in loop.body for new in (_split(program, step) if isinstance(step, Loop) else [step])
+            new for step in loop.body for new in (_split(program, step) if isinstance(step, Loop)
+            else [step])
         ]  # fmt: skip
         return [loop]
     inside = list(statements(loop))

@@ -1,7 +1,8 @@
 """Pass: loops over an array and a transposed one go through both in square tiles.
 
-Along each of the two axes one of the arrays is walked in large steps, and each of its elements brings a
-whole cache line. A tile's lines stay in the first-level cache until all of their elements are used.
+Along each of the two axes one of the arrays is walked in large steps, and each of its elements
+brings a whole cache line. A tile's lines stay in the first-level cache until all of their elements
+are used.
 """
 
 from __future__ import annotations

@@ -49,9 +49,7 @@ def _short(s: Statement) -> bool:
 def _steps(s: Statement) -> list[dict[Expr, Expr]]:
     """The values of the reduced axes, in order."""
     ranges = (range(a.extent) for a in s.over)
-    return [
-        {a: E.integer(k) for a, k in zip(s.over, at, strict=True)} for at in product(*ranges)
-    ]
+    return [{a: E.integer(k) for a, k in zip(s.over, at, strict=True)} for at in product(*ranges)]
 
 
 def _folded(op: str, values: list[Expr]) -> Expr:

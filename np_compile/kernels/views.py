@@ -120,7 +120,8 @@ def _transpose(t: Any, node: fx.Node) -> Array:
 def _slice(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     given = args_of(node)[1:]
-    dim, start, end, step = (*given, *(0, None, None, 1)[len(given) :])
+    rest: Any = (0, None, None, 1)
+    dim, start, end, step = given + rest[len(given) :]
     extent = source.shape[dim]
     begin, _, step = slice(start, end, step).indices(extent)
     return source.slice(_dim(dim, len(source.axes)), begin, _shape(node)[dim], step)

@@ -1,7 +1,7 @@
 """Pass: a store at computed indices runs in order, so the last of several values for a place stays.
 
-torch leaves it open which one stays, so the shim finds the last writer of each place first: the greatest
-position that is scattered to it. The loops here need no such search: in
+torch leaves it open which one stays, so the shim finds the last writer of each place first: the
+greatest position that is scattered to it. The loops here need no such search: in
 
     t[k] = -1 for all k;  t[wrap(index[i])] max= i;  x[wrap(index[i])] = value[t[wrap(index[i])]]
 
