@@ -18,21 +18,18 @@ from .weigh import least_seconds
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case
-_LONG = 0.1  # seconds from which one compiled call says enough; a short one may be an outlier
+_LONG = 0.1  # seconds from which one call says enough; a short one may be an outlier
 _HOPELESS = 4.0  # not tried again if NumPy takes so many times longer
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
+_SAMPLED = 8  # one of so many plain calls is timed
 _SLOW = 3  # slow calls in a row after which plain calls are timed against compiled ones again
 
 
-def signature(args: tuple, kwargs: dict) -> tuple | None:
-    """Types, shapes and integers of arguments; None for what has no hash."""
+def signature(args: tuple, kwargs: dict) -> tuple:
+    """Types, shapes and integers of arguments."""
     made = tuple([_piece(a) for a in args])
     if kwargs:
         made += tuple([(k, _piece(v)) for k, v in kwargs.items()])
-    try:
-        hash(made)
-    except TypeError:
-        return None
     return made
 
 
@@ -45,7 +42,7 @@ def _piece(x: Any) -> Any:
     if kind is tuple or kind is list:
         return (kind, *[_piece(v) for v in x]) if len(x) <= 16 else (kind, len(x))
     if kind is dict:
-        return (kind, *[(k, _piece(v)) for k, v in x.items()]) if len(x) <= 16 else (kind, len(x))
+        return (kind, *map(_piece, x.values())) if len(x) <= 16 else (kind, len(x))
     return kind
 
 
@@ -63,7 +60,7 @@ class Choice:
         self.runs = self.tries = 0  # timed calls, compiled and plain
         self._compiling = 0
         self._slow = 0
-        self._until = 32  # compiled calls before the next look
+        self._until = 32  # calls before compiled ones are looked at again
 
     def wants_plain(self) -> bool:
         """Whether the next call is to run as it stands."""
@@ -72,7 +69,11 @@ class Choice:
         return self.way == "plain"
 
     def call(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """Run the function as it stands, and take its time."""
+        """Run the function as it stands, and take its time, now and then."""
+        if self.way is not None:
+            self._until -= 1
+            if self._until % _SAMPLED:
+                return function(*args, **kwargs)
         start = time.perf_counter()
         result = function(*args, **kwargs)
         self._ran_plain(time.perf_counter() - start)
@@ -96,7 +97,6 @@ class Choice:
         if self.way is not None:
             self._until -= 1
             if self._until == 0 and self.plain < _HOPELESS * self.compiled:
-                self._until = 1024
                 self._again()
             return
         if built:
@@ -112,7 +112,7 @@ class Choice:
         ratio = self.plain / self.compiled
         if ratio < 1 / _CLEAR:
             self.way = "plain"
-        elif ratio > _HOPELESS or (ratio > _CLEAR and self.tries > 1):
+        elif ratio > _CLEAR and (self.tries > 1 or self.plain > _LONG):
             self.way = "compiled"
         elif self.tries >= _CALLS:
             self.way = "plain" if ratio < 1 else "compiled"
@@ -121,6 +121,7 @@ class Choice:
         self.way = None
         self.compiled = self.plain = float("inf")
         self.runs = self.tries = self._slow = 0
+        self._until = 1024
 
     def __str__(self) -> str:
         return (
@@ -129,11 +130,8 @@ class Choice:
         )
 
 
-def choice_of(choices: dict[tuple, Choice], key: tuple) -> Choice:
-    """The choice for a signature, from the table of a compiled function."""
-    found = choices.get(key)
-    if found is None:
-        if len(choices) >= _SIGNATURES:
-            choices.pop(next(iter(choices)), None)
-        found = choices.setdefault(key, Choice())
-    return found
+def new_choice(choices: dict[tuple, Choice], key: tuple) -> Choice:
+    """A choice for a new signature, in the table of a compiled function."""
+    if len(choices) >= _SIGNATURES:
+        choices.pop(next(iter(choices)), None)
+    return choices.setdefault(key, Choice())

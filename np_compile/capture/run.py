@@ -13,7 +13,7 @@ from np_compile import config
 from . import state
 from .arguments import Exchange
 from .array import Array
-from .choice import choice_of, signature
+from .choice import new_choice, signature
 from .escape import replace_escaped
 from .recorder import Capture
 from .recording import TensorDoors
@@ -32,24 +32,19 @@ def run(
     It is captured, unless calls with such arguments were found to be faster as they are.
     replays: where a call is kept, if it can be (see `replay`).
     """
-    if device is not None or options.tensors or options.fullgraph or config.plain != "auto":
-        return _captured(Capture(options, device, listener), function, substitution, args, kwargs)
-    key = signature(args, kwargs)
-    capture = None
-    if key is None or not options.adapts:
-        capture = Capture(options, device, listener)
-        capture.signature = key
-        return _captured(capture, function, substitution, args, kwargs, replays)
-    choice = choice_of(options.choices, key)
+    key = None if device is not None or options.tensors else signature(args, kwargs)
+    call = function, substitution, options, args, kwargs, device, listener, replays, key
+    if key is None or not options.adapts or config.plain != "auto":
+        return _captured(*call)[0]
+    choice = options.choices.get(key)
+    if choice is None:
+        choice = new_choice(options.choices, key)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     start = time.perf_counter()
-    capture = Capture(options, device, listener)
-    capture.signature = key
-    result = _captured(capture, function, substitution, args, kwargs, replays)
+    result, work = _captured(*call)
     if listener is None:
-        took = time.perf_counter() - start
-        choice.ran_compiled(took, capture.built, capture.count, capture.elements)
+        choice.ran_compiled(time.perf_counter() - start, *work)
     elif choice.way == "plain":
         code = function.__code__
         listener("break", Break("plain", str(choice)), f"{code.co_filename}:{code.co_firstlineno}")
@@ -57,10 +52,12 @@ def run(
 
 
 def _captured(
-    capture: Capture, function: types.FunctionType, substitution: Any, args: tuple, kwargs: dict,
-    replays: Any = None,
-) -> Any:  # fmt: skip
-    options = capture.options
+    function: types.FunctionType, substitution: Any, options: Options, args: tuple, kwargs: dict,
+    device: torch.device | None, listener: Any, replays: Any, key: tuple | None,
+) -> tuple[Any, tuple[int, int, int]]:  # fmt: skip
+    """The result; programs that were compiled, NumPy calls in segments, elements they touch."""
+    capture = Capture(options, device, listener)
+    capture.signature = key
     watch = capture.watch = None if replays is None else replays.watch(args, kwargs)
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
@@ -97,7 +94,7 @@ def _captured(
             capture.finish()
             exchange.restore()
             substitution.leave(exchange.give)
-        return result
+        return result, (capture.built, capture.count, capture.elements)
     finally:
         state.local.capture = before
         del f, given_args, given_kwargs

@@ -176,6 +176,8 @@ class Translation:
         source = source.broadcast(target.shape) if source.shape != target.shape else source
         if target.complex and not source.complex:
             source = Array(source.axes, (source.parts[0], number(0, target.dtype)))
+        if not arrays.elements(target.shape):
+            return
         places = [arrays.place_of(p) for p in target.parts]
         if any(p is None for p in places):
             raise Unsupported("a write to an array that is not in memory")

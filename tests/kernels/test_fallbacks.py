@@ -58,7 +58,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """A process with an empty cache and these variables."""
     own = {k: v for k, v in os.environ.items() if k != "CC" and not k.startswith("NP_COMPILE_")}
-    own |= {"NP_COMPILE_CACHE_DIR": str(tmp_path / "cache")} | environment
+    own |= {"NP_COMPILE_CACHE_DIR": str(tmp_path / "cache"), "NP_COMPILE_PLAIN": "never"}
+    own |= environment
     return subprocess.run(
         [sys.executable, "-c", code],
         env=own,
@@ -169,6 +170,7 @@ def test_inspect_says_that_there_are_no_kernels(tmp_path: Path) -> None:
         ("NP_COMPILE_UNROLL", "-1", "expected a number that is not negative"),
         ("NP_COMPILE_UNROLL", "many", "expected a number that is not negative"),
         ("NP_COMPILE_MAX_CALLS", "1.5", "expected a number that is not negative"),
+        ("NP_COMPILE_PLAIN", "sometimes", "expected auto, never or always"),
         ("NP_COMPILE_CACHE_DIR", __file__, "this is no folder"),
         ("NP_COMPILE_CACHE_DIR", "~no-such-user/x", "there is no such home folder"),
     ],

@@ -198,6 +198,17 @@ def test_writes_to_arguments_in_other_layouts(layout):
     check_table({w.__name__: (on_argument(w), (arrays(),)) for w in whole}, alias=False)
 
 
+def test_writes_to_nothing():
+    def empty(x):
+        y = np.zeros((0, 3))
+        y[...] = 1
+        x[2:2] = 5
+        y[:, 1] += 2
+        return y.sum() + x
+
+    check_table({"empty": (empty, (data(4, 6),))})
+
+
 def test_parts_of_complex_numbers():
     z = data(4, 4, dtype="D")
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +18,14 @@ import torch
 
 import np_compile
 from np_compile.kernels import pool
+
+
+@pytest.fixture(autouse=True)
+def always_compiled() -> Iterator[None]:
+    """No call runs in plain NumPy because that is the faster way."""
+    with np_compile.config.patch(plain="never"):
+        yield
+
 
 # -- indices out of bounds -----------------------------------------------------------------------
 
@@ -376,6 +384,7 @@ def run(code: str, timeout: float = 120) -> str:
     """Python's words for a program that begins with `_HEAD`; its exit status must be 0."""
     done = subprocess.run(
         [sys.executable, "-c", _HEAD + textwrap.dedent(code)],
+        env=os.environ | {"NP_COMPILE_PLAIN": "never"},
         capture_output=True,
         text=True,
         timeout=timeout,

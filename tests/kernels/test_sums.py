@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -21,6 +21,13 @@ from np_compile.kernels import build
 SLACK = 3.0
 TYPES = [np.float64, np.float32, np.float16]
 KINDS = ["positive", "normal", "cancelling", "rising"]
+
+
+@pytest.fixture(autouse=True)
+def always_compiled() -> Iterator[None]:
+    """No call runs in plain NumPy because that is the faster way."""
+    with np_compile.config.patch(plain="never"):
+        yield
 
 
 def numbers(kind: str, shape: tuple[int, ...], dtype: type) -> np.ndarray:

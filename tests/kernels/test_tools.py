@@ -1,8 +1,8 @@
-"""What `inspect` and `explain` show of the native back end, and the memory that its programs take."""
+"""What `inspect` and `explain` show of the native back end, and the memory that programs take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,13 @@ from np_compile.kernels.compile import listening
 from np_compile.kernels.execute import Executable
 
 from ..support import data
+
+
+@pytest.fixture(autouse=True)
+def always_compiled() -> Iterator[None]:
+    """No call runs in plain NumPy because that is the faster way."""
+    with np_compile.config.patch(plain="never"):
+        yield
 
 
 def native(f: Callable) -> Callable:
