@@ -37,16 +37,15 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     # A module on disk, so that messages can quote its lines.
     module = types.ModuleType(f"documentation_{page.stem}")
-    with config.patch(backend="eager"):
-        for line, text in blocks(page):
-            source = tmp_path / f"{page.stem}_{line}.py"
-            source.write_text(text, encoding="utf-8")
-            tree = ast.parse(text, str(source))
-            try:
-                exec(compile(tree, str(source), "exec"), vars(module))
-            except Exception as e:
-                e.add_note(f"in the block at {page.name}:{line}")
-                raise
+    for line, text in blocks(page):
+        source = tmp_path / f"{page.stem}_{line}.py"
+        source.write_text(text, encoding="utf-8")
+        tree = ast.parse(text, str(source))
+        try:
+            exec(compile(tree, str(source), "exec"), vars(module))
+        except Exception as e:
+            e.add_note(f"in the block at {page.name}:{line}")
+            raise
 
 
 def documented() -> list[str]:
@@ -61,8 +60,7 @@ def documented() -> list[str]:
 
 @pytest.mark.parametrize("name", documented())
 def test_docstrings_run(name: str) -> None:
-    with config.patch(backend="eager"):
-        failures, tests = doctest.testmod(importlib.import_module(name))
+    failures, tests = doctest.testmod(importlib.import_module(name))
     assert tests > 0
     assert failures == 0
 

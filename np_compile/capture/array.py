@@ -32,6 +32,8 @@ from np_compile.shim._operators import OPERATORS
 from .tape import FLOAT, INT
 
 _new = object.__new__
+# Types of operands beside arrays that NumPy takes as they are.
+OPERANDS = frozenset((np.ndarray, int, float, bool, complex, np.float64, np.int64, np.bool_))
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -173,6 +175,8 @@ class Array:
                 r = real[key]
                 if type(r) is not np.ndarray:
                     return r
+                if kind is int and self._c.plain:
+                    return self._c.plain_view(self, key, r)
         if self._c.plain:
             return self._c.plain_item(self, key)
         return self._c.getitem(self, key)
@@ -324,6 +328,20 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
     operator: for Python's operators, which leave some operands to the other side.
     """
 
+    ufunc = getattr(np, row)
+
+    def plainly(self: Array, other: Any) -> Any:
+        """In plain mode: NumPy computes it, on arrays and numbers."""
+        c = self._c
+        kind = type(other)
+        if c.closed or not (kind is Array or kind in OPERANDS):
+            return otherwise(self, other)
+        x = c.real(self, None) if self._np is None else self._np
+        y = other
+        if kind is Array:
+            y = c.real(other, None) if other._np is None else other._np
+        return c.new_plain(ufunc(y, x) if reverse else ufunc(x, y))
+
     def otherwise(self: Array, other: Any) -> Any:
         kind = type(other)
         if operator and kind is not Array and getattr(kind, "__array_ufunc__", 0) is None:
@@ -335,7 +353,7 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
         seg = c.seg
         if self._s is not seg:
             if c.plain:
-                return otherwise(self, other)
+                return plainly(self, other)
             c.enter(self)
         kind = type(other)
         if kind is Array:

@@ -18,8 +18,8 @@ from .weigh import least_seconds
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case
-_LONG = 0.1  # seconds from which one call says enough; a short one may be an outlier
-_HOPELESS = 4.0  # not tried again if NumPy takes so many times longer
+_LONG = 0.5  # seconds from which one call says enough; a short one may be an outlier
+_HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 _SAMPLED = 8  # one of so many plain calls is timed
 _SLOW = 3  # slow calls in a row after which plain calls are timed against compiled ones again
@@ -33,16 +33,17 @@ def signature(args: tuple, kwargs: dict) -> tuple:
     return made
 
 
-def _piece(x: Any) -> Any:
+def _piece(x: Any, depth: int = 3) -> Any:
+    """depth: how many structures inside one another are looked into."""
     kind = type(x)
     if kind is np.ndarray:
         return x.shape, x.strides, x.dtype.char
     if kind is int or kind is bool or kind is str or x is None:
         return x
-    if kind is tuple or kind is list:
-        return (kind, *[_piece(v) for v in x]) if len(x) <= 16 else (kind, len(x))
-    if kind is dict:
-        return (kind, *map(_piece, x.values())) if len(x) <= 16 else (kind, len(x))
+    if kind is tuple or kind is list or kind is dict:
+        if len(x) > 16 or depth == 0:
+            return kind, len(x)
+        return (kind, *[_piece(v, depth - 1) for v in (x.values() if kind is dict else x)])
     return kind
 
 
@@ -73,6 +74,9 @@ class Choice:
         if self.way is not None:
             self._until -= 1
             if self._until % _SAMPLED:
+                return function(*args, **kwargs)
+            if self._until <= 0 and self.compiled < _HOPELESS * self.plain:
+                self._again()
                 return function(*args, **kwargs)
         start = time.perf_counter()
         result = function(*args, **kwargs)

@@ -11,14 +11,13 @@ import torch
 from np_compile import shim
 
 from . import state
-from .array import Array, _new
+from .array import OPERANDS, Array, _new
 from .numpy_names import numpy_function, row_of_function
 from .tape import Break
 from .values import Values
 from .window import WINDOW, byte_bounds, geometry
 
 _BASIC = frozenset((int, slice, type(None), type(...)))
-_OPERANDS = frozenset((np.ndarray, int, float, bool, complex, np.float64, np.int64, np.bool_))
 
 
 class Outside(Values):
@@ -67,7 +66,7 @@ class Outside(Values):
                 if kind is Array:
                     r = v._np
                     real.append(self.real(v, None) if r is None else r)
-                elif kind in _OPERANDS:
+                elif kind in OPERANDS:
                     real.append(v)
                 else:
                     break
@@ -95,7 +94,11 @@ class Outside(Values):
                 return self.through_numpy("ndarray.__getitem__", (a, key), {}, None)
         real = self.real(a, None) if a._np is None else a._np
         view = real[key]
-        if type(view) is not np.ndarray or self.closed:
+        return self.plain_view(a, key, view) if type(view) is np.ndarray else view
+
+    def plain_view(self, a: Array, key: Any, view: np.ndarray) -> Any:
+        """The stand-in of `a[key]` in plain mode, for this NumPy view."""
+        if self.closed:
             return view
         r = _new(Array)
         r._c = self

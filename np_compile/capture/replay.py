@@ -9,13 +9,18 @@ compared.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from np_compile import config
+
 from .array import Array
+from .choice import Choice
+from .outside import tensor_like
 from .purity import Reach, reach
 
 MISS: Any = object()
@@ -66,15 +71,29 @@ class Replays:
                     self.reach = None
                     return MISS
                 self.vain = 0
-                return replay.run(args)
+                choice = replay.choice
+                if choice is None or choice.way == "compiled" or config.plain != "auto":
+                    return replay.run(args)
+                return self._choose(replay, choice, args)
         return MISS
+
+    def _choose(self, replay: Replay, choice: Choice, args: tuple) -> Any:
+        """As `replay.run`, while it is not known whether the function is faster as it stands."""
+        if choice.wants_plain():
+            return choice.call(self.function, args, {})
+        start = time.perf_counter()
+        result = replay.run(args)
+        nodes = [program.node for program, *_ in replay.steps]
+        calls, elements = sum(n.count for n in nodes), sum(n.elements for n in nodes)
+        choice.ran_compiled(time.perf_counter() - start, 0, calls, elements)
+        return result
 
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance."""
         self.calls += 1
         if self.hopeless or self.calls < 2 or kwargs:
             return None
-        if not all(type(a) is np.ndarray or _simple(a) for a in args):
+        if not all(_shareable(a) or _simple(a) for a in args):
             return None
         if self.reach is None:
             self.reach = reach(self.function)
@@ -82,16 +101,23 @@ class Replays:
         return None if self.hopeless else Watch()
 
     def keep(
-        self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any
-    ) -> None:
-        """Keep a call that has ended, if it can be."""
+        self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any,
+        choice: Choice | None,
+    ) -> None:  # fmt: skip
+        """Keep a call that has ended, if it can be. choice: of calls with such arguments."""
         made = None if watch.spoiled else _replay(watch, args, known, result)
         self.vain += 1
         if made is not None:
+            made.choice = choice
             self.kept = (made, *self.kept[: _KEPT - 1])
         if self.vain >= _VAIN:
             self.hopeless = True
             self.kept = ()
+
+
+def _shareable(a: Any) -> bool:
+    """Whether a is an array whose memory torch can have as it lies."""
+    return tensor_like(a) and min(a.strides, default=0) >= 0
 
 
 def _simple(a: Any) -> bool:
@@ -118,15 +144,17 @@ class Replay:
 
     arrays: (position, dtype, shape, strides) of the arrays among the arguments. values: (position,
     value) of the others. steps: (program, where its tensors come from, floats, integers); a
-    tensor comes from argument k, k >= 0, or from result -1-k of the steps so far. result: builds
-    what the function gives from arguments and results.
+    tensor comes from argument k, k >= 0, or from result -1-k of the steps so far. read: positions of
+    the arrays that a program reads or writes. result: builds what the function gives from arguments
+    and results.
     """
 
-    __slots__ = ("_alone", "arrays", "count", "pairs", "result", "steps", "values")
+    __slots__ = ("arrays", "choice", "count", "pairs", "read", "result", "steps", "values")
 
     def __init__(
         self, args: tuple, steps: list[tuple], result: Callable[[tuple, list], Any], writes: bool
     ):
+        self.choice: Choice | None = None
         self.count = len(args)
         self.arrays = tuple(
             (k, a.dtype, a.shape, a.strides) for k, a in enumerate(args) if type(a) is np.ndarray
@@ -137,6 +165,7 @@ class Replay:
             (k, m, args[k] is args[m], writes) for k in places for m in places if k < m
         )
         self.steps = steps
+        self.read = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.result = result
 
     def fits(self, args: tuple) -> bool:
@@ -163,7 +192,7 @@ class Replay:
 
     def run(self, args: tuple) -> Any:
         """What the function does and gives, by the kept programs."""
-        tensors = {k: torch.from_numpy(args[k]) for k, *_ in self.arrays}
+        tensors = {k: torch.from_numpy(args[k]) for k in self.read}
         made: list[torch.Tensor] = []
         for program, sources, floats, ints in self.steps:
             given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]

@@ -13,7 +13,7 @@ from np_compile import config
 from . import state
 from .arguments import Exchange
 from .array import Array
-from .choice import new_choice, signature
+from .choice import Choice, new_choice, signature
 from .escape import replace_escaped
 from .recorder import Capture
 from .recording import TensorDoors
@@ -35,14 +35,14 @@ def run(
     key = None if device is not None or options.tensors else signature(args, kwargs)
     call = function, substitution, options, args, kwargs, device, listener, replays, key
     if key is None or not options.adapts or config.plain != "auto":
-        return _captured(*call)[0]
+        return _captured(*call, None)[0]
     choice = options.choices.get(key)
     if choice is None:
         choice = new_choice(options.choices, key)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     start = time.perf_counter()
-    result, work = _captured(*call)
+    result, work = _captured(*call, choice)
     if listener is None:
         choice.ran_compiled(time.perf_counter() - start, *work)
     elif choice.way == "plain":
@@ -54,6 +54,7 @@ def run(
 def _captured(
     function: types.FunctionType, substitution: Any, options: Options, args: tuple, kwargs: dict,
     device: torch.device | None, listener: Any, replays: Any, key: tuple | None,
+    choice: Choice | None,
 ) -> tuple[Any, tuple[int, int, int]]:  # fmt: skip
     """The result; programs that were compiled, NumPy calls in segments, elements they touch."""
     capture = Capture(options, device, listener)
@@ -85,7 +86,7 @@ def _captured(
             capture.cut(_END)
             if watch is not None:
                 capture.watch = None
-                replays.keep(watch, args, capture.known, result)
+                replays.keep(watch, args, capture.known, result, choice)
             result = exchange.give(result)
         except BaseException as e:
             _deliver(capture, e)

@@ -129,6 +129,8 @@ class Substitution:
         """The copy of a Python function that runs on the substituted names."""
         found = self._functions.get(id(f))
         if found is not None and found[1].__code__ is f.__code__:
+            found[1].__defaults__ = f.__defaults__
+            found[1].__kwdefaults__ = f.__kwdefaults__
             return found[1]
         overlay = self._overlay(f.__globals__)
         closure = None

@@ -24,11 +24,24 @@ import numpy as np
 
 from np_compile import shim
 
-FLOAT = "f"
-INT = "i"
-COMPLEX = "z"
-KW = "kw"
-INPUT = "input"
+
+class Mark:
+    """A piece of a key that no argument is equal to, whatever a user's strings say."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+FLOAT = Mark("<float>")
+INT = Mark("<int>")
+COMPLEX = Mark("<complex>")
+KW = Mark("<keywords>")
+INPUT = Mark("<input>")
 _INT64 = (-(2**63), 2**63 - 1)
 
 

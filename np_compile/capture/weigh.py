@@ -66,7 +66,8 @@ def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
 
 def largest(node: Node) -> float:
     """Array elements beyond which what was measured at a node says nothing."""
-    return max(50_000, *(2 * v.meta.size for v in node.all_values()))
+    sizes = [2 * v.meta.size for v in node.all_values()]
+    return max(50_000, *sizes) if sizes else float("inf")
 
 
 def in_numpy(node: Node, seg: Segment) -> float:

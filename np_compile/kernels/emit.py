@@ -476,10 +476,7 @@ class Writer(Nest):
         """Partial results of a reduction along a vectorized loop; 1: no vectors."""
         if "simd" not in leaf.marks:
             return 1
-        width = lanes(leaf)
-        while width > leaf.axis.extent:
-            width //= 2
-        return width if width >= 4 else 1
+        return _lane_count(leaf.axis.extent, lanes(leaf))
 
     def finish(self, loop: Loop, mine: list[Statement], chunk: bool) -> None:
         for s in mine:
@@ -498,18 +495,20 @@ class Writer(Nest):
 
     def fold(self, a: _Accumulator) -> None:
         """Combine the lanes, as a tree."""
-        half = a.lane // 2
-        self.line(f"for (int w = {half}; w > 0; w /= 2)")
-        x, y = f"{a.name}[l]", f"{a.name}[l + w]"
-        if a.op in PAIRED:
-            at = f"{a.name}_at"
-            earlier = f"({_tied(a.dtype, y, x)} & ({at}[l + w] < {at}[l]))"
-            first = f"({_better(a.op, a.dtype, y, x)}) | {earlier}"
+        w = a.lane // 2
+        while w:
+            x, y = f"{a.name}[l]", f"{a.name}[l + {w}]"
+            if a.op in PAIRED:
+                at = f"{a.name}_at"
+                earlier = f"({_tied(a.dtype, y, x)} & ({at}[l + {w}] < {at}[l]))"
+                first = f"({_better(a.op, a.dtype, y, x)}) | {earlier}"
+                step = f"if ({first}) {x} = {y}, {at}[l] = {at}[l + {w}];"
+            else:
+                step = f"{x} = {combine(a.op, a.dtype, x, y)};"
             self.line(
-                f"    for (int l = 0; l < w; l++) if ({first}) {x} = {y}, {at}[l] = {at}[l + w];"
+                f"for (int l = 0; l < {w}; l++) {step}" if w > 1 else step.replace("[l", "[0")
             )
-        else:
-            self.line(f"    for (int l = 0; l < w; l++) {x} = {combine(a.op, a.dtype, x, y)};")
+            w //= 2
 
     def keep_partial(self, s: Statement, a: _Accumulator, at: str) -> None:
         """Store what a chunk has found, for `Section` to combine."""
@@ -568,11 +567,11 @@ class Writer(Nest):
             self.line(f"i64 {whole} = {lo};")
             self._lanes(loop, whole, hi, width)
         if not (lo == "0" and loop.axis.extent % width == 0):
-            lane = self.fresh("l")
-            self.open(
-                f"for (int {lane} = 0; {whole} < {hi}; {lane}++, {whole}++)", axes, written, lane
-            )
-            self.line(f"const i64 {v} = {whole};")
+            lane, rest = self.fresh("l"), self.fresh("rest")
+            self.line(f"const int {rest} = {hi} - {whole};")
+            head = self.simd(f"for (int {lane} = 0; {lane} < {rest}; {lane}++)")
+            self.open(head, axes, written, lane)
+            self.line(f"const i64 {v} = {whole} + {lane};")
             self.inside(loop)
             self.close()
 
@@ -692,6 +691,28 @@ class _Strip:
     count: str
     width: int
     written: frozenset[Buffer]
+
+
+def _lane_count(extent: int, most: int) -> int:
+    """How many partial results a reduction of that length keeps: a power of two, or 1.
+
+    Many hide the time of an addition where the loop is long. Where it is short, what is left over
+    the end and the combination of the lanes count.
+    """
+    if extent >= 8 * most:
+        return most
+    vector = most // 4
+    counts = [w for w in (most, most // 2, vector, vector // 2, 4) if 4 <= w <= extent]
+
+    def steps(w: int) -> float:
+        rest = extent % w
+        return (
+            extent // w * 4 * max(1, w / most)
+            + (rest // vector + rest % vector) * 2
+            + (w.bit_length() * 4)
+        )
+
+    return min(counts, key=steps, default=1)
 
 
 def _tied(dtype: str, a: str, b: str) -> str:

@@ -102,7 +102,8 @@ class Executable:
             (slot, t.constants[b.position]) for b, slot in used.items() if b.kind == "constant"
         ]
         self._between = [s for s in source.program.steps if isinstance(s, (Call, Fence))]
-        made = {b for s in self._between if isinstance(s, Call) and s.strides for b in s.writes}
+        self._calls = [s for s in self._between if isinstance(s, Call)]
+        made = {b for s in self._calls if s.strides for b in s.writes}
         whole = {x.buffer: x for x in t.outputs if isinstance(x, Tensor) and _is_whole(x)}
         named = [x.buffer for x in t.outputs if isinstance(x, Tensor)]
         self._fresh = [
@@ -117,7 +118,7 @@ class Executable:
         # Where each result is one fresh tensor: which of them. Else `_tensor` makes the results.
         self._results = (
             [fresh.index(b) for b in named]
-            if len(self._fresh) == len(fresh) == len(t.outputs) and not self._between
+            if len(self._fresh) == len(fresh) == len(t.outputs) and not self._calls
             else None
         )
         self._free: list[_Workspace] = []
@@ -220,7 +221,7 @@ class Executable:
                 self._call(step, tensor, held, work.pointers)
         t = self.source.translation
         results = [tensor(x) if isinstance(x, Tensor) else x for x in t.outputs]
-        if not any(isinstance(s, Call) for s in self._between):  # results may lie in the block
+        if not self._calls:  # else results may lie in the block
             self._put_back(work)
         return results
 

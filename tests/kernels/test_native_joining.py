@@ -109,7 +109,7 @@ def test_what_numpy_composes():
             "logaddexp": (lambda x, y: np.logaddexp(x, y), (x, y)),
             "heaviside": (lambda x, y: np.heaviside(x, y), (x, y)),
             "rounded": (lambda x: np.round(x, 2), (x,)),
-            "fix": (lambda x: np.fix(x), (x,)),
+            "trunc": (lambda x: np.trunc(x), (x,)),
             "powers": (lambda x: (x**2, x**3, x**-1, abs(x) ** 0.5, x**4, x**5), (x,)),
             "cov": (lambda x: np.cov(x), (x,)),
             "corrcoef": (lambda x: np.corrcoef(x), (x,)),
