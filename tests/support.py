@@ -312,29 +312,29 @@ class Checked:
 
 def check(
     f: Callable | None, *args: Any, backend: Any = "eager", kwargs: dict | None = None,
-    new: bool = True, alias: bool = True, rtol: float | None = None, adaptive: bool = False,
+    new: bool = True, alias: bool = True, rtol: float | None = None, plain: str = "never",
     make: Callable[[], Callable] | None = None, **options: Any,
 ) -> Checked:  # fmt: skip
     """Plain and compiled `f` on equal arguments, three times: first, repeat, new data.
 
     The repeat must compile nothing, unless `make` gives a function with state of its own.
-    new: whether to run on rolled values. adaptive: whether loops of tiny segments may go on in
-    plain NumPy, as they do by default. options go to `compile`.
+    new: whether to run on rolled values. plain: the setting, by which loops go on in
+    plain NumPy or not. options go to `compile`.
     """
-    with np_compile.config.patch(plain="auto" if adaptive else "never"):
-        return _check(f, args, backend, kwargs, new, alias, rtol, adaptive, make, options)
+    with np_compile.config.patch(plain=plain):
+        return _check(f, args, backend, kwargs, new, alias, rtol, plain != "never", make, options)
 
 
 def _check(
     f: Any, args: tuple, backend: Any, kwargs: dict | None, new: bool, alias: bool,
-    rtol: float | None, adaptive: bool, make: Any, options: dict,
+    rtol: float | None, plainly: bool, make: Any, options: dict,
 ) -> Checked:  # fmt: skip
     kwargs = {} if kwargs is None else kwargs
     plain = f if make is None else make()
     fast, counter = compiled(f if make is None else make(), backend, **options)
     first = None
     counts = []
-    changes = [None, None, *([None] if adaptive else []), *([_roll] if new else [])]
+    changes = [None, None, *([_roll] if new else [])]
     for round_, change in enumerate(changes):
         wanted, given = _Copier(change), _Copier(change)
         want = observe(plain, wanted(args), wanted(kwargs))
@@ -347,9 +347,8 @@ def _check(
         if first is None:
             first = got
         counts.append(counter.count)
-    settled = 1 if adaptive else 0
-    again = counts[settled + 1] - counts[settled]
-    assert again == 0 or make is not None, (
+    again = counts[1] - counts[0]
+    assert again == 0 or make is not None or plainly, (  # what runs plainly depends on times
         f"the repeat compiled {again} more programs (first call: {counts[0]})"
     )
     return Checked(first, fast, counts[0], counts[-1] - counts[0])  # type: ignore[arg-type]

@@ -86,7 +86,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     if long and capture.seg.node is not root:
         capture.cut(_LOOP)
     outer = capture.plain
-    loop = _Loop(capture, site) if long and not outer and capture.immediate else None
+    chooses = long and not outer and capture.immediate and config.plain != "never"
+    loop = _Loop(capture, site) if chooses else None
     try:
         for i in numbers:
             yield i
@@ -156,10 +157,7 @@ class _Loop:
             node.excess = None
             capture.options.loops.pop(self._key, None)
         elif (
-            node is None
-            or watch is None
-            or watch.spoiled
-            or (node.excess is not None and node.excess > node.recording)
+            node is None or watch is None or watch.spoiled or (node.excess or 0.0) > node.recording
         ):
             capture.go_plain("the loop is faster in NumPy, as an earlier call found", place.limit)
 

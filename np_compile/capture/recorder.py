@@ -51,6 +51,7 @@ from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 
 _SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
 _lock = state.lock
+_clock = time.perf_counter
 _REPEATS = 3  # slow segments in a row before Python asked for a value
 _static_ints: set[str] = set()  # rows seen to need their integers, `reshape` say
 
@@ -88,7 +89,7 @@ class Capture(Outside):
         self.recorded = 0.0  # and those of them for recording, which a kept call does not take
         self.unweighed = 0  # runs of segments of which it is not known yet
         self.repeats: dict[Node, list] = {}
-        self._since = time.perf_counter()  # the end of the segment before
+        self._since = _clock()  # the end of the segment before
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self.substitution: Any = None
@@ -513,7 +514,7 @@ class Capture(Outside):
             seg.values.clear()  # nothing of it can be seen any more
             seg.inputs.clear()
             return
-        start = time.perf_counter()
+        start = _clock()
         built = self.built
         variants = node.programs.get(live)
         if variants is None:
@@ -537,14 +538,15 @@ class Capture(Outside):
         self.count += node.count
         self.elements += node.elements
         if self.weighs:
-            if node.excess is not None:
-                self.excess += node.excess
+            excess = node.excess
+            if excess is not None:
+                self.excess += excess
                 self.recorded += node.recording
             else:
                 self.unweighed += 1
                 if self.built == built:
-                    weigh(node, seg, start - self._since, time.perf_counter() - start)
-            self._since = time.perf_counter()
+                    weigh(node, seg, start - self._since, _clock() - start)
+            self._since = _clock()
         seg.values.clear()  # stand-ins hold their segment: leave no cycle
         seg.inputs.clear()
         if self.listener is not None:

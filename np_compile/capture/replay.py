@@ -191,12 +191,21 @@ class Replay:
         return True
 
     def run(self, args: tuple) -> Any:
-        """What the function does and gives, by the kept programs."""
+        """What the function does and gives, by the kept programs. MISS where one raises before
+        anything was written: the call is then made again, and that has NumPy's words."""
         tensors = {k: torch.from_numpy(args[k]) for k in self.read}
         made: list[torch.Tensor] = []
+        written = False
         for program, sources, floats, ints in self.steps:
             given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
-            made += program.run_tensors(given, floats, ints)
+            try:
+                made += program.run_tensors(given, floats, ints)
+            except Exception:
+                # A native program that fails has written nothing.
+                if written or (program.mutates and program.backend_name != "native"):
+                    raise
+                return MISS
+            written = written or bool(program.mutates)
         return self.result(args, made)
 
 

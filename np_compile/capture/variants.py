@@ -21,18 +21,18 @@ class Variants:
     then on it is data, and one program serves all its values.
     """
 
-    __slots__ = ("dynamic", "last", "programs")
+    __slots__ = ("constant", "dynamic", "last", "programs")
 
     def __init__(self) -> None:
         self.dynamic: frozenset[int] = frozenset()
+        self.constant: tuple[int, ...] = ()  # the others, once some are data
         self.last: list[int] | None = None
         self.programs: dict[tuple, Program] = {}
 
     def key(self, ints: list[int]) -> tuple:
         if not self.dynamic:
             return tuple(ints)
-        dynamic = self.dynamic
-        return tuple([None if k in dynamic else v for k, v in enumerate(ints)])
+        return tuple([ints[k] for k in self.constant])  # the fewer, the more are data
 
     def widen(self, node: Node, ints: list[int], dynamic: bool | None) -> frozenset[int]:
         if dynamic is True:
@@ -40,6 +40,7 @@ class Variants:
         elif self.last is not None and dynamic is None:
             changed = {k for k, (x, y) in enumerate(zip(self.last, ints, strict=True)) if x != y}
             self.dynamic |= changed - fixed_ints(node)
+        self.constant = tuple(k for k in range(len(ints)) if k not in self.dynamic)
         self.last = list(ints)
         return self.dynamic
 

@@ -19,6 +19,8 @@ from .values import flat
 
 _RUNS = 4  # timed runs before the comparison
 _REPEATS = 3
+_COPIED = 1 << 28  # bytes of copies
+_NEVER = 1e6  # seconds
 _CALL = 3e-7  # seconds: NumPy takes no less for a call,
 _ELEMENT = 1e-10  # nor for each element that it touches
 _RECORDING = 2.5e-6  # seconds: recording a call takes no more
@@ -71,8 +73,11 @@ def largest(node: Node) -> float:
 
 
 def in_numpy(node: Node, seg: Segment) -> float:
-    """Seconds that NumPy takes for the calls of a segment, on copies; infinite where it raises."""
-    best = float("inf")
+    """Seconds that NumPy takes for the calls of a segment, on copies; `_NEVER` where it raises, or
+    the copies are too large to make."""
+    best = _NEVER
+    if sum(a._t.nbytes for a in seg.inputs) > _COPIED:
+        return best
     inputs: list[Any] = []
     for a in seg.inputs:
         real = shim.to_numpy(shim.ndarray(a._t, a._flip, a._is_scalar()))
@@ -86,7 +91,7 @@ def in_numpy(node: Node, seg: Segment) -> float:
                 if best > 1e-2:
                     break
     except Exception:
-        return float("inf")
+        return _NEVER
     return best
 
 

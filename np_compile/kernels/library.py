@@ -1,12 +1,14 @@
 """Operators that NumPy's own library computes faster than torch's on the CPU.
 
 Measured on 10^5 and 10^6 float64: `np.sort` 17 to 25 times faster than `torch.sort`, `np.argsort`
-with ties in any order 4 times, a single real Fourier transform 2 to 3 times. Stable sorts by
-indices, rows of transforms, complex transforms and matrix products are as fast or faster in torch.
+with ties in any order 4 times, a single real Fourier transform 2 to 3 times. On AMD's processors
+NumPy's matrix product is 1.1 to 3 times as fast as torch's. Stable sorts by indices, rows of
+transforms and complex transforms are as fast or faster in torch.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,9 @@ import numpy as np
 import torch
 from torch import fx
 
+from . import build
+
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # Shortest transform for which NumPy is called.
 _LONG = 4096
 
@@ -42,7 +47,7 @@ def _values(t: torch.Tensor, *args: Any, **options: Any) -> Any:
     dim, descending = _sort_options(args, options)
     if descending:
         return torch.sort(t, dim=dim, descending=True)
-    values = torch.from_numpy(np.sort(t.numpy(), axis=dim))
+    values = torch.from_numpy(np.sort(t.detach().numpy(), axis=dim))
     return values, torch.empty(t.shape, dtype=torch.int64)
 
 
@@ -51,7 +56,7 @@ def _indices(t: torch.Tensor, *args: Any, **options: Any) -> Any:
     dim, descending = _sort_options(args, options)
     if descending:
         return torch.sort(t, dim=dim, descending=True)
-    return torch.empty_like(t), torch.from_numpy(np.argsort(t.numpy(), axis=dim))
+    return torch.empty_like(t), torch.from_numpy(np.argsort(t.detach().numpy(), axis=dim))
 
 
 def _sort_options(args: tuple, options: dict[str, Any]) -> tuple[int, bool]:
@@ -70,7 +75,7 @@ def _real_to_complex(node: fx.Node) -> Callable[..., Any] | None:
     _, _, normalization, onesided = node.args
     if not _single(node) or normalization != 0 or not onesided:
         return None
-    return lambda t, *_: torch.from_numpy(np.fft.rfft(t.numpy()))
+    return lambda t, *_: torch.from_numpy(np.fft.rfft(t.detach().numpy()))
 
 
 def _complex_to_real(node: fx.Node) -> Callable[..., Any] | None:
@@ -79,12 +84,26 @@ def _complex_to_real(node: fx.Node) -> Callable[..., Any] | None:
     length: Any = n
     if not _single(node) or norm is None:
         return None
-    return lambda t, *_: torch.from_numpy(np.fft.irfft(t.numpy(), length, norm=norm))
+    return lambda t, *_: torch.from_numpy(np.fft.irfft(t.detach().numpy(), length, norm=norm))
+
+
+def _product(node: fx.Node) -> Callable[..., Any] | None:
+    source: Any = node.args[0]
+    if source.meta["val"].dtype not in (torch.float32, torch.float64):
+        return None
+    return None if "GenuineIntel" in build.processor() else _matrix_product
+
+
+def _matrix_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if torch.get_num_threads() < _CORES:  # NumPy's library would not know
+        return torch.mm(a, b)
+    return torch.from_numpy(np.matmul(a.detach().numpy(), b.detach().numpy()))
 
 
 _RULES: dict[str, Callable[[fx.Node], Callable[..., Any] | None]] = {
     "aten.sort.stable": _sort,
     "aten.sort.default": _sort,
+    "aten.mm.default": _product,
     "aten._fft_r2c.default": _real_to_complex,
     "aten._fft_c2r.default": _complex_to_real,
 }

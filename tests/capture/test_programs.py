@@ -597,8 +597,9 @@ def test_program(f, args, options):
 
 
 @pytest.mark.parametrize(("f", "args", "options"), PROGRAMS)
-def test_program_whose_tiny_loops_may_run_plainly(f, args, options):
-    check(f, *args, adaptive=True, **{"rtol": 1e-9, **options})
+@pytest.mark.parametrize("plain", ["auto", "always"])
+def test_program_whose_loops_may_run_plainly(f, args, options, plain):
+    check(f, *args, plain=plain, **{"rtol": 1e-9, **options})
 
 
 def test_programs_under_aot_eager():

@@ -45,7 +45,7 @@ def refused(f: Callable, *args: Any) -> None:
     want, _ = _outcome(f, args)
     assert isinstance(want, IndexError)
     compiled = np_compile.compile(f, backend="native")
-    for _ in range(2):  # the first call compiles
+    for _ in range(4):  # the first call compiles, later ones may run without Python
         got, after = _outcome(compiled, args)
         assert type(got) is IndexError
         assert str(got) == str(want)
@@ -184,6 +184,37 @@ def test_several_index_arrays(f: Callable, i: list, j: list) -> None:
     refused(f, np.arange(12.0).reshape(3, 4), np.array(i), np.array(j))
 
 
+# Statements of random programs, every index of which is used.
+STATEMENTS = (
+    "x += 1", "y *= 2", "x[2:5] *= y[1:4]", "x[i] += 1", "y[j] = x[i]", "x[j] = 3.0",
+    "z = z + x[i] * y[j]", "np.add.at(x, i, y[j])", "np.add.at(y, j, 1.0)", "np.put(y, i, 4.0)",
+    "x[1:-1] += 0.1 * (x[:-2] - x[2:])", "k = i + j - i; y[k] -= 1", "x -= x.mean()",
+    "z = z + np.sin(x)[i] + z.sum()", "y += np.cumsum(y)", "np.take(x, i, out=z)",
+    "m[i % 4, j % 5] += z[0]", "m += m[:, ::-1]", "z += np.roll(x, 1)[j]",
+    "x[::2] = y[::2] + z.max()", "z = z + np.where(x[i] > 0, y[j], z.mean())",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs_write_everything_or_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([12, 40, 30_000]))
+    body = "\n    ".join(rng.choice(STATEMENTS, size=rng.integers(2, 7)))
+    names: dict[str, Any] = {"np": np}
+    exec(f"def f(x, y, z, m, i, j):\n    {body}\n    return z * 1", names)
+    f, compiled = names["f"], np_compile.compile(names["f"], backend="native")
+    for turn in range(4):
+        i, j = rng.integers(-n, n, 7), rng.permutation(n)[:7]
+        if turn % 2:
+            (i, j)[rng.integers(2)][rng.integers(7)] = rng.choice([n, -n - 1, n + 5, 2**35])
+        args = (rng.random(n), rng.random(n), rng.random(7), rng.random((4, 5)), i, j)
+        want, wanted = _outcome(f, args)
+        got, after = _outcome(compiled, args)
+        assert (type(got), str(got)) == (type(want), str(want)), body
+        for a, b in zip(after, wanted if want is None else args, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, err_msg=body)
+
+
 def _two_writes(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
     x[i] = 1
     x[j] = 2
@@ -216,6 +247,20 @@ def test_two_arrays_of_which_the_second_index_is_wrong() -> None:
 
 def test_an_empty_array_has_no_index() -> None:
     refused(_gather, np.zeros(0), np.array([0]))
+
+
+@pytest.mark.parametrize("f", ONE_INDEX, ids=lambda f: f.__name__[1:])
+def test_a_wrong_index_after_calls_with_right_ones(f: Callable) -> None:
+    compiled = np_compile.compile(f, backend="native")
+    for _ in range(4):
+        compiled(np.arange(10.0), np.array([1, 0, 2]))
+    for wrong in (10, -11):
+        args = np.arange(10.0), np.array([1, wrong, 2])
+        want, _ = _outcome(f, args)
+        got, after = _outcome(compiled, args)
+        assert type(got) is IndexError
+        assert str(got) == str(want)
+        np.testing.assert_array_equal(after[0], args[0])
 
 
 def test_a_call_after_a_refused_one() -> None:

@@ -57,7 +57,14 @@ def _into(x: Any, y: Any) -> Any:
     return out
 
 
+def _cycled(x: Any, i: Any) -> Any:
+    """The values are taken in turn: a remainder by a number."""
+    np.put(x, np.abs(i[:5, 0]) % 24, [1.0, 2.0, 3.0])
+    return i[:, 1] % 5
+
+
 PROGRAMS: dict[str, tuple] = {
+    "cycled": (_cycled, F, I),
     "outer sum": (lambda x, y: np.sum(x[:, :, None] * y[:, None, :], (-2, -1)), F, G),
     "two layouts": (lambda x, y: x * y + 1, F, G),
     "layout of Fortran": (lambda x: np.sin(x) + np.abs(x), G),

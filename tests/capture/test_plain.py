@@ -1,0 +1,388 @@
+"""Plain NumPy where it is faster: loops and whole calls; decisions that last, equal results."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config
+from np_compile.capture import escape
+from np_compile.capture.choice import Choice, signature
+
+from ..support import check, compiled, data
+
+SETTINGS = ["auto", "always"]
+
+
+def smooth(x, a):
+    y = np.empty_like(x)
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = a * y[i - 1] + (1 - a) * x[i]
+    return y
+
+
+def forward(lower, x):
+    for i in range(len(lower)):
+        x[i] -= lower[i, :i] @ x[:i]
+        x[i] /= lower[i, i]
+
+
+# -- loops -------------------------------------------------------------------------------------
+
+
+def test_a_small_loop_goes_on_in_numpy_and_a_later_call_knows_it():
+    fast, counter = compiled(smooth)
+    x = data(40, 3)
+    first = np_compile.explain(fast)(x, 0.3)
+    assert [b.kind for b in first.breaks] == ["plain"]
+    assert "faster in NumPy" in first.breaks[0].reason
+    assert "for i in range" not in first.breaks[0].reason
+    assert sum(s.runs for s in first.segments) < 20
+    second = np_compile.explain(fast)(x, 0.3)
+    assert "as an earlier call found" in second.breaks[0].reason
+    assert sum(s.runs for s in second.segments) <= 2
+    before = counter.count
+    np.testing.assert_array_equal(fast(x, 0.3), smooth(x, 0.3))
+    assert counter.count == before
+
+
+def test_what_is_known_of_some_shapes_says_nothing_of_others():
+    fast, _counter = compiled(smooth)
+    fast(data(40, 3), 0.3)
+    explained = np_compile.explain(fast)(data(40, 4), 0.3)
+    assert all("earlier call" not in b.reason for b in explained.breaks)
+
+
+def test_a_loop_over_large_arrays_stays_compiled():
+    def f(x):
+        for _ in range(12):
+            x = np.sqrt(np.abs(np.sin(x) * 0.5 + np.cos(x) * np.tanh(x)) + np.exp(-x * x))
+        return x
+
+    x = data(200_000)
+    explained = np_compile.explain(np_compile.compile(f, backend="native"))(x)
+    assert [b for b in explained.breaks if b.kind == "plain"] == []
+    np.testing.assert_allclose(explained.result, f(x), rtol=1e-12)
+
+
+def test_a_loop_of_new_shapes_compiles_for_a_few_of_them():
+    fast, counter = compiled(forward)
+    lower, x = np.tril(data(40, 40)) + 40 * np.eye(40), data(40, 5)
+    want = x.copy()
+    forward(lower, want)
+    got = x.copy()
+    explained = np_compile.explain(fast)(lower, got)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+    assert any("new shapes" in b.reason for b in explained.breaks) or counter.count < 4
+    assert counter.count <= 8
+    before = counter.count
+    for _ in range(3):
+        got = x.copy()
+        fast(lower, got)
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+    assert counter.count == before
+
+
+def test_never_compiles_each_shape():
+    fast, counter = compiled(forward)
+    with config.patch(plain="never"):
+        fast(np.eye(20), data(20, 5))
+    assert counter.count >= 18
+
+
+def test_a_while_loop_goes_on_in_numpy():
+    def f(x):
+        steps = 0
+        while np.abs(x).max() > 1e-3:
+            x = x * 0.9
+            steps += 1
+        return x, steps
+
+    explained = np_compile.explain(np_compile.compile(f, backend="eager"))(data(4))
+    assert any(b.kind == "plain" for b in explained.breaks)
+    np.testing.assert_allclose(explained.result[0], f(data(4))[0], rtol=1e-12)
+
+
+def test_fullgraph_stays_compiled():
+    def f(x):
+        for i in range(30):
+            x = x * 0.5 + i
+        return x
+
+    with config.patch(plain="always"):
+        fast, _counter = compiled(f, fullgraph=True)
+        np.testing.assert_allclose(fast(data(3)), f(data(3)), rtol=1e-12)
+        explained = np_compile.explain(fast)(data(3))
+    assert explained.breaks == []
+
+
+# -- arrays that straddle the switch -----------------------------------------------------------
+
+
+def views_kept(x):
+    rows = []
+    for i in range(12):
+        rows.append(x[i])  # noqa: PERF401
+    x += 1
+    first = rows[3] * 2
+    rows[3][...] = 7
+    return x, first, rows[3], rows[4] + x[4]
+
+
+def views_from_before(x):
+    top, bottom = x[:6], x[6:]
+    kept = top * 1.0
+    for i in range(11):
+        top += 0.5 * i
+        bottom[i % 6] = top[i % 6] * 2
+        x[i, 0] = i
+    return x, top.sum(), bottom - kept
+
+
+def fresh_in_the_loop(x):
+    made = []
+    y = x
+    for i in range(12):
+        y = y * 0.5 + i
+        made.append(y)
+    y += 100
+    z = made[-1] * 2  # is y
+    made[0] -= 1
+    return y, z, made[0], made[1] + x
+
+
+def broken_off(x):
+    for i in range(40):
+        x[i % 12] += 1
+        if i == 20:
+            break
+    y = x * 2
+    x[0] = -1
+    for i in range(20):
+        y = y + i
+        if i == 15:
+            return x, y
+    return None
+
+
+def nested(x):
+    total = np.zeros(x.shape[1])
+    for i in range(12):
+        for j in range(10):
+            total += x[i] * j
+            x[i, :2] = total[:2]
+        total = total / 2
+    return total, x
+
+
+def by_rows(x):
+    out = np.zeros_like(x)
+    for i, (row, target) in enumerate(zip(x, out, strict=True)):
+        target[...] = row * i
+        row -= 1
+    return x + out, out
+
+
+def raised(x):
+    try:
+        for i in range(20):
+            x[i] = x[i] * 2
+    except IndexError as e:
+        return x * 1, str(e)
+    return None
+
+
+def in_an_object(x):
+    class State:
+        pass
+
+    s = State()
+    s.now, s.all = x[0], []
+    for i in range(11):
+        s.now = s.now + x[i + 1]
+        s.all.append(s.now)
+        x[i] = s.now
+    return s.now, s.all[2] * 2, x
+
+
+def functions_and_keys(x):
+    order = np.array([2, 0, 1])
+    best = -np.inf
+    for i in range(12):
+        row = np.sort(x[i])[::-1][order]
+        best = max(best, row.max(), np.dot(row, row))
+        x[i, 1:3] = np.where(row > 0, row, -row)[:2]
+        x[i, x[i] > 2] = 2
+    return best, x.argmax(axis=1), x
+
+
+def scalars(x):
+    s, t = x[0, 0], np.float32(1.5)
+    for i in range(12):
+        s = s + x[i, 1] ** 2 - (i % 3)
+        t = t * x[i, 2]
+        x[i, 0] = -s
+    return s, t, divmod(s, 2.0), x
+
+
+STRADDLING = [
+    views_kept, views_from_before, fresh_in_the_loop, broken_off, nested, by_rows, raised,
+    in_an_object, functions_and_keys, scalars,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plain", SETTINGS)
+@pytest.mark.parametrize("f", STRADDLING)
+def test_arrays_that_straddle_the_switch(f, plain):
+    check(f, data(12, 3), plain=plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", STRADDLING)
+def test_calls_in_one_mode_after_calls_in_another(f):
+    fast = np_compile.compile(f, backend="eager")
+    for plain in ["auto", "always", "never", "always", "auto"] * 2:
+        want_x, got_x = data(12, 3), data(12, 3)
+        want = f(want_x)
+        with config.patch(plain=plain):
+            got = fast(got_x)
+        for a, b in zip(got, want, strict=True):
+            if isinstance(a, str):
+                assert a == b
+            else:
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+        np.testing.assert_allclose(got_x, want_x, rtol=1e-12)
+
+
+# -- whole calls -------------------------------------------------------------------------------
+
+
+def test_a_small_function_runs_as_it_stands_and_explain_says_so():
+    fast = np_compile.compile(smooth, backend="native")
+    x = data(60)
+    want = smooth(x, 0.3)
+    for _ in range(12):
+        np.testing.assert_array_equal(fast(x, 0.3), want)
+    (choice,) = fast._options.choices.values()
+    assert choice.way == "plain"
+    explained = np_compile.explain(fast)(x, 0.3)
+    assert "run in plain NumPy" in explained.breaks[-1].reason
+    assert explained.breaks[-1].line.startswith(__file__)
+    np.testing.assert_array_equal(explained.result, want)
+
+
+@pytest.mark.parametrize("options", [{"backend": "eager"}, {"fullgraph": True}])
+def test_a_back_end_that_was_asked_for_is_used(options):
+    fast = np_compile.compile(lambda x: x * 2 + 1, **options)
+    for _ in range(10):
+        fast(data(3))
+    assert fast._options.choices == {}
+
+
+def test_errors_and_effects_are_the_same_in_each_way():
+    calls = []
+
+    def f(x, i):
+        calls.append(i)
+        for k in range(20):
+            x[k % 3] += 1
+        return x[i]
+
+    fast = np_compile.compile(f, backend="native")
+    x, want = data(3), data(3)
+    for _ in range(15):
+        assert fast(x, 1) == f(want, 1)
+        with pytest.raises(IndexError, match="out of bounds"):
+            fast(x, 5)
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(want, 5)
+    np.testing.assert_array_equal(x, want)
+    assert len(calls) == 60
+
+
+def run(choice, compiled_seconds, plain_seconds, calls=100, built=0):
+    """Feed a choice with times, as calls would."""
+    for _ in range(calls):
+        if choice.wants_plain():
+            choice._ran_plain(plain_seconds)
+        else:
+            choice.ran_compiled(compiled_seconds, built, 10, 1000)
+
+
+def test_the_faster_way_is_chosen():
+    for compiled_seconds, plain_seconds, way in [
+        (1e-3, 1e-4, "plain"), (1e-4, 1e-3, "compiled"), (1e-3, 9e-4, "plain"),
+        (1e-3, 1.1e-3, "compiled"), (2.0, 1.0, "plain"), (1.0, 2.0, "compiled"),
+    ]:  # fmt: skip
+        choice = Choice()
+        run(choice, compiled_seconds, plain_seconds, 20)
+        assert choice.way == way
+
+
+def test_numpy_is_not_tried_where_it_cannot_be_faster():
+    choice = Choice()
+    choice.ran_compiled(1e-3, 0, 10, 10**9)
+    assert choice.way == "compiled"
+    assert choice.tries == 0
+
+
+def test_calls_that_compile_each_time_are_given_up():
+    choice = Choice()
+    run(choice, 5e-2, 1e-4, 20, built=1)
+    assert choice.way == "plain"
+
+
+def test_a_choice_that_no_longer_holds_is_made_again():
+    choice = Choice()
+    run(choice, 1e-3, 1e-4, 20)
+    assert choice.way == "plain"
+    run(choice, 1e-3, 1e-2, 20)
+    assert choice.way == "compiled"
+
+
+def test_signatures_tell_apart_what_matters_and_end():
+    x = data(3)
+    cyclic: list = []
+    cyclic.append(cyclic)
+    others = [(data(4),), (x.astype("f"),), (x, 1), (x, 2), (x, 1.5), ([x],), (cyclic,)]
+    made = [signature(args, {}) for args in [(x,), *others]]
+    assert len(set(made)) == len(made)
+    assert signature((data(3, seed=1), 2.5), {}) == signature((x, 1.5), {})
+    assert signature((x,), {"k": 1}) != signature((x,), {"k": 2})
+
+
+# -- the cost of a call ------------------------------------------------------------------------
+
+
+def test_a_call_without_survivors_looks_for_no_holders(monkeypatch):
+    def looked(_capture):
+        raise AssertionError("a look through all objects")
+
+    monkeypatch.setattr(escape, "_stand_ins", looked)
+    for backend in ("native", "eager"):
+        fast = np_compile.compile(lambda x: np.sin(x) + 1, backend=backend)
+        for _ in range(4):
+            fast(data(5))
+
+
+def test_threads_run_one_program_with_numbers_of_their_own():
+    fast = np_compile.compile(lambda x, s, i: (x * s + x[i], x.sum() - s), backend="native")
+    x = data(5000)
+    wrong = []
+
+    def work(s):
+        for k in range(60):
+            y, total = fast(x, s + k, k)
+            if not (np.allclose(y, x * (s + k) + x[k]) and np.isclose(total, x.sum() - s - k)):
+                wrong.append((s, k))
+
+    with config.patch(plain="never"):
+        threads = [threading.Thread(target=work, args=(float(100 * n),)) for n in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    assert wrong == []
