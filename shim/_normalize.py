@@ -174,6 +174,7 @@ def _define(
         return public
 
     scope["_compiled"] = compiled
+    public.__qualname__ = name
     public.__doc__ = implementation.__doc__
     public.__module__ = implementation.__module__
     public.__signature__ = signature  # type: ignore[attr-defined]

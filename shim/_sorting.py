@@ -94,7 +94,7 @@ def argsort(
     """Indices that sort along `axis`: int64. Equal elements stay in their order if asked to."""
     down = _check_sort(kind, order, stable, descending)
     a = a.reshape(-1) if a.dim() == 0 else a
-    keep = bool(stable) or (kind is not None and kind[0].lower() in "sm")
+    keep = down or bool(stable) or (kind is not None and kind[0].lower() in "sm")
     return _order.argsort(*_along(a, axis), down, keep)
 
 

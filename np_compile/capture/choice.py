@@ -66,7 +66,7 @@ class Choice:
     def wants_plain(self) -> bool:
         """Whether the next call is to run as it stands."""
         if self.way is None:
-            return self.tries < (self.runs if self.compiled > _LONG else self.runs - 1)
+            return self.tries < self.runs - 1  # the first compiled calls warm up
         return self.way == "plain"
 
     def call(self, function: Callable, args: tuple, kwargs: dict) -> Any:

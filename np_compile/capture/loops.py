@@ -121,13 +121,16 @@ class _Place:
 class _Loop:
     """One run of a loop: whether to go on in NumPy, by what its iterations cost either way."""
 
-    __slots__ = ("_built", "_capture", "_excess", "_key", "_shapes", "_total", "_unweighed")
+    __slots__ = (
+        "_built", "_capture", "_excess", "_key", "_recorded", "_shapes", "_total", "_unweighed",
+    )  # fmt: skip
 
     def __init__(self, capture: Capture, site: Any):
         self._capture = capture
         self._key = (site, capture.signature)
         self._built = capture.built
-        self._excess = self._so_far()
+        self._excess = capture.excess
+        self._recorded = capture.recorded
         self._unweighed = capture.unweighed
         self._total = 0.0
         self._shapes: set[tuple] = set()
@@ -136,13 +139,14 @@ class _Loop:
         elif config.plain == "always":
             capture.go_plain("as the setting `plain` says, the loop goes on in NumPy", 0)
 
-    def _so_far(self) -> float:
-        """Seconds that the segments of the call took more than NumPy. A call that may be kept will
-        be run again without recording."""
+    def _lost(self) -> float:
+        """Seconds that the segments since the last look took more than NumPy. A call that may be
+        kept will be run again without recording."""
         capture = self._capture
+        excess, self._excess = capture.excess - self._excess, capture.excess
+        recorded, self._recorded = capture.recorded - self._recorded, capture.recorded
         watch = capture.watch
-        kept = watch is not None and not watch.spoiled
-        return capture.excess - capture.recorded if kept else capture.excess
+        return excess if watch is None or watch.spoiled else excess - recorded
 
     def _remembered(self) -> None:
         """Go on in NumPy from the first iteration where an earlier call found that faster."""
@@ -159,7 +163,8 @@ class _Loop:
         elif (
             node is None or watch is None or watch.spoiled or (node.excess or 0.0) > node.recording
         ):
-            capture.go_plain("the loop is faster in NumPy, as an earlier call found", place.limit)
+            why = "the loop is faster in NumPy" if node else "each iteration has new shapes"
+            capture.go_plain(f"{why}, as an earlier call found: it runs in NumPy", place.limit)
 
     def iteration_ends(self, node: Node) -> None:
         """node: where the segment of the iteration ended."""
@@ -168,17 +173,15 @@ class _Loop:
             self._built = capture.built
             if self._has_new_shapes(node):
                 return
+        lost = self._lost()
         if capture.unweighed != self._unweighed:
             self._unweighed = capture.unweighed
-            self._excess = self._so_far()
             return
-        now = self._so_far()
-        excess, self._excess = now - self._excess, now
-        self._total += excess
-        if excess > 0 and self._total > 0:
+        self._total += lost
+        if lost > 0 and self._total > 0:
             self._go_plain(
                 node,
-                f"an iteration is {excess * 1e6:.1f} us faster in NumPy: the loop goes on there",
+                f"an iteration is {lost * 1e6:.1f} us faster in NumPy: the loop goes on there",
                 largest(node),
             )
 

@@ -79,6 +79,8 @@ class Replays:
 
     def _choose(self, replay: Replay, choice: Choice, args: tuple) -> Any:
         """As `replay.run`, while it is not known whether the function is faster as it stands."""
+        if choice.way == "plain":  # found by its signature from now on
+            self.kept = tuple(r for r in self.kept if r is not replay)
         if choice.wants_plain():
             return choice.call(self.function, args, {})
         start = time.perf_counter()
@@ -144,9 +146,9 @@ class Replay:
 
     arrays: (position, dtype, shape, strides) of the arrays among the arguments. values: (position,
     value) of the others. steps: (program, where its tensors come from, floats, integers); a
-    tensor comes from argument k, k >= 0, or from result -1-k of the steps so far. read: positions of
-    the arrays that a program reads or writes. result: builds what the function gives from arguments
-    and results.
+    tensor comes from argument k, k >= 0, or from result -1-k of the steps so far. read: positions
+    of the arrays that a program reads or writes. result: builds what the function gives from
+    arguments and results.
     """
 
     __slots__ = ("arrays", "choice", "count", "pairs", "read", "result", "steps", "values")

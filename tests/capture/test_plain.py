@@ -79,6 +79,8 @@ def test_a_loop_of_new_shapes_compiles_for_a_few_of_them():
     np.testing.assert_allclose(got, want, rtol=1e-12)
     assert any("new shapes" in b.reason for b in explained.breaks) or counter.count < 4
     assert counter.count <= 8
+    again = np_compile.explain(fast)(lower, x.copy())
+    assert "as an earlier call found" in again.breaks[0].reason
     before = counter.count
     for _ in range(3):
         got = x.copy()

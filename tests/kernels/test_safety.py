@@ -367,6 +367,7 @@ def test_many_threads_call_one_and_several_functions() -> None:
     data = [np.random.default_rng(k).random(100_000) for k in range(3)]
     wanted = [[f(x) for x in data] for f in functions]
     together = threading.Barrier(6)
+    helpers = pool.library().npc_helpers()
 
     def work(number: int) -> None:
         together.wait()
@@ -377,7 +378,7 @@ def test_many_threads_call_one_and_several_functions() -> None:
     with ThreadPoolExecutor(6) as threads:
         for done in [threads.submit(work, n) for n in range(6)]:
             done.result(timeout=120)
-    assert pool.library().npc_helpers() < max(torch.get_num_threads(), 2)
+    assert pool.library().npc_helpers() <= max(helpers, torch.get_num_threads() - 1)
 
 
 def test_threads_that_fail_among_others() -> None:
@@ -477,7 +478,8 @@ def test_a_forked_child_computes() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_other_threads_compute() -> None:
     said = run("""
-        assert right(wave)
+        for _ in range(4):  # past the imports, whose locks a child would find taken
+            assert right(wave)
         stop = threading.Event()
         failed = []
         def work():
