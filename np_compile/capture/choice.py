@@ -109,7 +109,8 @@ class Choice:
                 return
         self.compiled = min(self.compiled, seconds)
         self.runs += 1
-        if self.compiled < least_seconds(calls, elements):
+        slow = self.runs > 1 and self.compiled > _LONG  # to try NumPy might take very long
+        if slow or self.compiled < least_seconds(calls, elements):
             self.way = "compiled"
 
     def _decide(self) -> None:

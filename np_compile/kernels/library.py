@@ -23,6 +23,17 @@ _CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else o
 _LONG = 4096
 
 
+# Work that libraries do better than loops would: matrix products, transforms, sorts, equations.
+_LIBRARIES = ("mm", "bmm", "addmm", "convolution", "sort", "_fft_", "linalg_", "_linalg_")
+
+
+def reason(name: str) -> str:
+    """Why an operator is called and not written as loops."""
+    if name.startswith(_LIBRARIES):
+        return "it is a library's work"
+    return "no rule of the loop IR covers it"
+
+
 def faster(node: fx.Node) -> Callable[..., Any] | None:
     """A function to call in the place of a node's operator, with its arguments; None for most."""
     rule = _RULES.get(str(node.target))

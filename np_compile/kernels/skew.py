@@ -37,6 +37,8 @@ def skew(program: Program) -> Program:
     while k + 1 < len(program.steps):
         found = _match(program, k)
         if found is not None:
+            apart = f"{found.array.name} is not fused"
+            program.notes = [note for note in program.notes if not note.startswith(apart)]
             made = found.loops(program)
             program.steps[k : k + 2] = made
             k += len(made)

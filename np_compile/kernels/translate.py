@@ -301,7 +301,7 @@ class Translation:
                 if result is not None:
                     return self._settle(node, result, in_place)
                 del self.program.steps[mark:]
-        return self.call(node, "no rule of the loop IR covers it")
+        return self.call(node, library.reason(name))
 
     def _settle(self, node: fx.Node, result: Any, in_place: bool) -> Any:
         """A rule's result where it belongs: in the written argument, or in memory of its own."""

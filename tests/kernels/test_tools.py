@@ -61,8 +61,12 @@ def test_inspect_shows_the_users_lines_in_the_c() -> None:
     assert "return y * 2 + 1 */" in c
 
 
+def _cumulated(x: np.ndarray) -> np.ndarray:
+    return np.cumsum(np.cumsum(x, axis=0), axis=1)
+
+
 def test_inspect_shows_decisions() -> None:
-    text = output(_sweep, data(1000))
+    text = output(_cumulated, data(300, 200))
     assert " is not fused with what is before it: " in text
 
 
