@@ -18,7 +18,7 @@ from .weigh import least_seconds
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case
-_LONG = 0.5  # seconds from which one call says enough; a short one may be an outlier
+_LONG = 0.5  # seconds from which NumPy is not tried: it might take very long
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 _SAMPLED = 8  # one of so many plain calls is timed
