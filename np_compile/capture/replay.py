@@ -22,22 +22,26 @@ from .array import Array
 from .choice import Choice
 from .outside import tensor_like
 from .purity import Reach, reach
+from .tape import INPUT
 
 MISS: Any = object()
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 _KEPT = 8
 _VAIN = 64
+# Bytes of results that a watched call holds at most.
+_HELD = 1 << 27
 
 
 class Watch:
     """What one call has run. Spoiled, once something happened that the programs do not hold."""
 
-    __slots__ = ("spoiled", "steps")
+    __slots__ = ("_held", "spoiled", "steps")
 
     def __init__(self) -> None:
         self.spoiled = False
         self.steps: list[tuple] = []
+        self._held = 0
 
     def cut(self, kind: str) -> None:
         if kind not in ("loop", "end"):
@@ -47,6 +51,12 @@ class Watch:
         self, program: Any, tensors: list[torch.Tensor], floats: list[float], ints: list[int],
         outputs: list[torch.Tensor],
     ) -> None:  # fmt: skip
+        """Note a run. What it made is held until the call ends, so not much may be made."""
+        self._held += sum([t.nbytes for t in outputs])
+        if self.spoiled or self._held > _HELD:
+            self.spoiled = True
+            self.steps.clear()
+            return
         self.steps.append((program, tensors, tuple(floats), tuple(ints), list(outputs)))
 
 
@@ -145,17 +155,28 @@ class Replay:
     """One kept call.
 
     arrays: (position, dtype, shape, strides) of the arrays among the arguments. values: (position,
-    value) of the others. steps: (program, where its tensors come from, floats, integers); a
-    tensor comes from argument k, k >= 0, or from result -1-k of the steps so far. read: positions
-    of the arrays that a program reads or writes. result: builds what the function gives from
-    arguments and results.
+    value) of the others. steps: (program, where its tensors come from, floats, integers); a tensor
+    comes from argument k, k >= 0, or is number -1-k of constants and results so far. read: the
+    positions of the arrays that a program reads or writes. result: builds what the function gives
+    from arguments and results.
     """
 
-    __slots__ = ("arrays", "choice", "count", "pairs", "read", "result", "steps", "values")
+    __slots__ = (
+        "arrays",
+        "choice",
+        "constants",
+        "count",
+        "pairs",
+        "read",
+        "result",
+        "steps",
+        "values",
+    )
 
     def __init__(
-        self, args: tuple, steps: list[tuple], result: Callable[[tuple, list], Any], writes: bool
-    ):
+        self, args: tuple, steps: list[tuple], result: Callable[[tuple, list], Any], writes: bool,
+        constants: list[torch.Tensor],
+    ):  # fmt: skip
         self.choice: Choice | None = None
         self.count = len(args)
         self.arrays = tuple(
@@ -167,6 +188,7 @@ class Replay:
             (k, m, args[k] is args[m], writes) for k in places for m in places if k < m
         )
         self.steps = steps
+        self.constants = constants
         self.read = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.result = result
 
@@ -196,7 +218,7 @@ class Replay:
         """What the function does and gives, by the kept programs. MISS where one raises before
         anything was written: the call is then made again, and that has NumPy's words."""
         tensors = {k: torch.from_numpy(args[k]) for k in self.read}
-        made: list[torch.Tensor] = []
+        made = list(self.constants)
         written = False
         for program, sources, floats, ints in self.steps:
             given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
@@ -230,24 +252,43 @@ def _replay(
         if stand_in._flip or t.data_ptr() != a.ctypes.data or strides != a.strides:
             return None
         places.setdefault(id(t), k)
+    constants = _constants(watch, places)
+    if constants is None:
+        return None
+    for k, t in enumerate(constants):
+        places[id(t)] = -1 - k
     steps: list[tuple] = []
-    count = 0
+    count = len(constants)
     kept = []
     writes = False
     for program, tensors, floats, ints, outputs in watch.steps:
-        sources = []
-        for t in tensors:
-            if id(t) not in places:
-                return None
-            sources.append(places[id(t)])
-        steps.append((program, tuple(sources), floats, program.dynamic_ints(ints)))
+        sources = tuple([places[id(t)] for t in tensors])
+        steps.append((program, sources, floats, program.dynamic_ints(ints)))
         writes = writes or bool(program.mutates)
         for t in outputs:
             kept.append(t)  # so that no other tensor gets its id
             count += 1
             places.setdefault(id(t), -count)
     build = _builder(result, places, stand_ins)
-    return None if build is None else Replay(args, steps, build, writes)
+    return None if build is None else Replay(args, steps, build, writes, constants)
+
+
+def _constants(watch: Watch, places: dict[int, int]) -> list[torch.Tensor] | None:
+    """Tensors that programs read and that are neither arguments nor results: arrays that the
+    function has made of its constants, the same in each call. None if one is written to."""
+    known = set(places)
+    found: dict[int, torch.Tensor] = {}
+    for program, tensors, _, _, outputs in watch.steps:
+        for t in tensors:
+            if id(t) not in known:
+                known.add(id(t))
+                found[id(t)] = t
+        inputs = [n.value.index for n in program.node.path() if n.key[0] is INPUT]
+        written = {id(tensors[k]) for k, index in enumerate(inputs) if index in program.mutates}
+        if written & found.keys():
+            return None
+        known.update(map(id, outputs))
+    return list(found.values())
 
 
 def _builder(

@@ -362,3 +362,40 @@ def test_an_array_that_no_program_reads_may_be_of_any_layout():
         got = compiled(np.zeros(3), y)
         assert got[0] is y
         np.testing.assert_array_equal(got[1], np.ones(3))
+
+
+def test_arrays_of_constants():
+    def f(x, taps):
+        y = x[2:] + taps.sum() * x[:-2]
+        weights = np.array([0.25, 0.5, 0.25])
+        return y, x[:3] * weights, (x[:3] * np.arange(3.0)).sum()
+
+    compiled, _ = repeated(f, rng().random(20), np.array([1.0, 2.0, 3.0]))
+    assert kept(compiled) == 1
+    for seed in range(3):
+        x, taps = np.random.default_rng(seed).random((2, 20))
+        x, taps = x.copy(), taps[:3].copy()
+        for got, want in zip(compiled(x, taps), f(x, taps), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
+def test_an_array_of_constants_that_is_written_to():
+    def f(x):
+        weights = np.array([1.0, 2.0, 3.0])
+        weights += x
+        return weights * 2
+
+    compiled, _ = repeated(f, np.zeros(3))
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(np.ones(3)), [4.0, 6.0, 8.0])
+
+
+def test_many_elements_are_read_at_once():
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i]
+        return total
+
+    compiled, _ = repeated(f, np.arange(200.0), calls=5)
+    assert compiled(np.arange(200.0)) == f(np.arange(200.0))
