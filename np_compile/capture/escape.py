@@ -12,6 +12,7 @@ import types
 from typing import Any
 
 from .array import Array
+from .substitute import contents
 
 
 def replace_escaped(capture: Any) -> None:
@@ -82,8 +83,9 @@ def _exchange(holder: Any, real: dict[int, Any]) -> None:
             holder.discard(v)
             holder.add(real[id(v)])
     elif isinstance(holder, types.CellType):
-        if id(holder.cell_contents) in real:
-            holder.cell_contents = real[id(holder.cell_contents)]
+        found = real.get(id(contents(holder)))
+        if found is not None:
+            holder.cell_contents = found
     elif hasattr(holder, "__dict__"):
         for k, v in list(vars(holder).items()):
             if id(v) in real:

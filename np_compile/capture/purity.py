@@ -21,143 +21,46 @@ import numpy as np
 from np_compile import shim
 
 from .numpy_names import row_of_function
-
-MISSING = object()
+from .substitute import MISSING, contents
 
 # Instructions that change nothing but the frame's own variables and stack.
 _HARMLESS = frozenset(
-    [
-        "RESUME",
-        "NOP",
-        "CACHE",
-        "EXTENDED_ARG",
-        "PRECALL",
-        "PUSH_NULL",
-        "POP_TOP",
-        "SWAP",
-        "COPY",
-        "KW_NAMES",
-        "NOT_TAKEN",
-        "LOAD_FAST",
-        "LOAD_FAST_CHECK",
-        "LOAD_FAST_AND_CLEAR",
-        "LOAD_FAST_LOAD_FAST",
-        "LOAD_FAST_BORROW",
-        "LOAD_FAST_BORROW_LOAD_FAST_BORROW",
-        "STORE_FAST",
-        "STORE_FAST_STORE_FAST",
-        "STORE_FAST_LOAD_FAST",
-        "DELETE_FAST",
-        "LOAD_CONST",
-        "LOAD_SMALL_INT",
-        "RETURN_CONST",
-        "RETURN_VALUE",
-        "LOAD_CLOSURE",
-        "MAKE_CELL",
-        "COPY_FREE_VARS",
-        "LOAD_METHOD",
-        "LOAD_ATTR",
-        "LOAD_GLOBAL",
-        "LOAD_DEREF",
-        "STORE_DEREF",
-        "MAKE_FUNCTION",
-        "SET_FUNCTION_ATTRIBUTE",
-        "CALL",
-        "CALL_KW",
-        "CALL_FUNCTION_EX",
-        "DICT_MERGE",
-        "DICT_UPDATE",
-        "LIST_TO_TUPLE",
-        "CALL_INTRINSIC_1",
-        "BINARY_OP",
-        "BINARY_SUBSCR",
-        "BINARY_SLICE",
-        "STORE_SLICE",
-        "STORE_SUBSCR",
-        "UNARY_NEGATIVE",
-        "UNARY_POSITIVE",
-        "UNARY_NOT",
-        "UNARY_INVERT",
-        "COMPARE_OP",
-        "IS_OP",
-        "CONTAINS_OP",
-        "TO_BOOL",
-        "BUILD_TUPLE",
-        "BUILD_LIST",
-        "BUILD_SLICE",
-        "BUILD_MAP",
-        "BUILD_CONST_KEY_MAP",
-        "BUILD_STRING",
-        "FORMAT_VALUE",
-        "FORMAT_SIMPLE",
-        "LIST_EXTEND",
-        "LIST_APPEND",
-        "MAP_ADD",
-        "UNPACK_SEQUENCE",
-        "UNPACK_EX",
-        "GET_ITER",
-        "GET_LEN",
-        "FOR_ITER",
-        "END_FOR",
-        "POP_ITER",
-        "JUMP_FORWARD",
-        "JUMP_BACKWARD",
-        "JUMP_BACKWARD_NO_INTERRUPT",
-        "POP_JUMP_IF_FALSE",
-        "POP_JUMP_IF_TRUE",
-        "POP_JUMP_IF_NONE",
-        "POP_JUMP_IF_NOT_NONE",
-        "POP_JUMP_FORWARD_IF_FALSE",
-        "POP_JUMP_FORWARD_IF_TRUE",
-        "POP_JUMP_FORWARD_IF_NONE",
-        "POP_JUMP_FORWARD_IF_NOT_NONE",
-        "POP_JUMP_BACKWARD_IF_FALSE",
-        "POP_JUMP_BACKWARD_IF_TRUE",
-        "POP_JUMP_BACKWARD_IF_NONE",
-        "POP_JUMP_BACKWARD_IF_NOT_NONE",
-        "JUMP_IF_FALSE_OR_POP",
-        "JUMP_IF_TRUE_OR_POP",
-        "RAISE_VARARGS",
-        "LOAD_ASSERTION_ERROR",
-        "RERAISE",
-        "LOAD_COMMON_CONSTANT",
-    ]
+    """
+    RESUME NOP CACHE EXTENDED_ARG PRECALL PUSH_NULL POP_TOP SWAP COPY KW_NAMES NOT_TAKEN
+    LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW
+    LOAD_FAST_BORROW_LOAD_FAST_BORROW STORE_FAST STORE_FAST_STORE_FAST STORE_FAST_LOAD_FAST
+    DELETE_FAST LOAD_CONST LOAD_SMALL_INT RETURN_CONST RETURN_VALUE LOAD_CLOSURE MAKE_CELL
+    COPY_FREE_VARS LOAD_METHOD LOAD_ATTR LOAD_GLOBAL LOAD_DEREF STORE_DEREF MAKE_FUNCTION
+    SET_FUNCTION_ATTRIBUTE CALL CALL_KW CALL_FUNCTION_EX DICT_MERGE DICT_UPDATE LIST_TO_TUPLE
+    CALL_INTRINSIC_1 BINARY_OP BINARY_SUBSCR BINARY_SLICE STORE_SLICE STORE_SUBSCR
+    UNARY_NEGATIVE UNARY_POSITIVE UNARY_NOT UNARY_INVERT COMPARE_OP IS_OP CONTAINS_OP TO_BOOL
+    BUILD_TUPLE BUILD_LIST BUILD_SLICE BUILD_MAP BUILD_CONST_KEY_MAP BUILD_STRING FORMAT_VALUE
+    FORMAT_SIMPLE LIST_EXTEND LIST_APPEND MAP_ADD UNPACK_SEQUENCE UNPACK_EX GET_ITER GET_LEN
+    FOR_ITER END_FOR POP_ITER JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT
+    POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
+    POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_FORWARD_IF_NONE
+    POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE
+    POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE JUMP_IF_FALSE_OR_POP
+    JUMP_IF_TRUE_OR_POP RAISE_VARARGS LOAD_ASSERTION_ERROR RERAISE LOAD_COMMON_CONSTANT
+    """.split()
 )
 
 _BUILTINS = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "complex",
-        "divmod",
-        "enumerate",
-        "float",
-        "int",
-        "isinstance",
-        "len",
-        "list",
-        "max",
-        "min",
-        "pow",
-        "range",
-        "reversed",
-        "round",
-        "slice",
-        "sorted",
-        "sum",
-        "tuple",
-        "type",
-        "zip",
-        "ValueError",
-        "TypeError",
-        "IndexError",
-    ]
+    """
+    abs all any bool complex divmod enumerate float int isinstance len list max min pow range
+    reversed round slice sorted sum tuple type zip ValueError TypeError IndexError
+    """.split()
 )
 
-# Methods that reach beyond the values they are called on.
-_REACHING = frozenset(["dump", "dumps", "resize", "setflags", "tofile"])
+# Attributes that say or change more than the values, shape, strides and dtype of what they are of.
+_REACHING = frozenset(
+    """
+    base ctypes data dump dumps flags resize setflags tofile
+    """.split()
+)
+
+# Functions of NumPy that look at where arrays lie.
+_LOOKING = (np.may_share_memory, np.shares_memory)
 
 _VALUES = (int, float, complex, str, bool, type(None), np.dtype, np.generic)
 
@@ -178,12 +81,12 @@ class Reach:
             if scope.get(name, MISSING) is not value:
                 return False
         for cell, value in self.cells:
-            if cell.cell_contents is not value:
+            if contents(cell) is not value:
                 return False
         for f, code, defaults, named in self.functions:
             if f.__code__ is not code or f.__defaults__ is not defaults:
                 return False
-            if f.__kwdefaults__ is not named:
+            if f.__kwdefaults__ is not named or f.__dict__:
                 return False
         return True
 
@@ -192,9 +95,11 @@ class _Impure(Exception):
     """Something that the proof does not cover."""
 
 
-def reach(function: types.FunctionType) -> Reach | None:
+def reach(function: Any) -> Reach | None:
     """What a function reads beside its arguments; None if it may do anything else."""
     found = Reach()
+    if not isinstance(function, types.FunctionType):
+        return None
     try:
         _function(function, found)
     except (_Impure, RecursionError):
@@ -205,9 +110,9 @@ def reach(function: types.FunctionType) -> Reach | None:
 def _function(f: types.FunctionType, found: Reach) -> None:
     if any(f is known for known, *_ in found.functions):
         return
-    for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-        if not _is_value(value):
-            raise _Impure
+    values = (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
+    if f.__dict__ or not all(map(_is_value, values)):
+        raise _Impure
     found.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
     cells: dict[str, types.CellType | None] = dict(
         zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
@@ -231,7 +136,7 @@ def _code(
         elif name == "LOAD_DEREF" and step.argval in cells:
             cell = cells[step.argval]
             if cell is not None:
-                value = cell.cell_contents
+                value = contents(cell)
                 found.cells.append((cell, value))
                 _reached(value, steps, found)
         elif (name == "STORE_DEREF" and step.argval in cells) or (
@@ -274,6 +179,8 @@ def _reached(value: Any, steps: Iterator[dis.Instruction], found: Reach) -> None
         return
     if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
         return
+    if any(value is f for f in _LOOKING):
+        raise _Impure
     row = row_of_function(value)
     if row is not None and row in shim.TABLE:
         if shim.TABLE[row].kind is shim.Kind.IMPURE:

@@ -162,16 +162,8 @@ class Replay:
     """
 
     __slots__ = (
-        "arrays",
-        "choice",
-        "constants",
-        "count",
-        "pairs",
-        "read",
-        "result",
-        "steps",
-        "values",
-    )
+        "arrays", "choice", "constants", "count", "pairs", "read", "result", "steps", "values",
+    )  # fmt: skip
 
     def __init__(
         self, args: tuple, steps: list[tuple], result: Callable[[tuple, list], Any], writes: bool,

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-_MISSING = object()
+MISSING = object()
 _LIBRARY_FOLDERS = tuple(
     {
         sysconfig.get_path("stdlib"),
@@ -33,6 +33,14 @@ _FOREIGN_FOLDERS = tuple(
     {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
 )
 _OWN = __file__.rpartition("/capture/")[0] + "/"
+
+
+def contents(cell: types.CellType) -> Any:
+    """What a cell holds; MISSING where its variable is not set."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
 
 
 class Names(Protocol):
@@ -145,7 +153,7 @@ class Substitution:
         self._functions[id(f)] = (f, copy)
         for name in _names(f.__code__):
             if name not in overlay.seen:
-                overlay.seen[name] = _MISSING
+                overlay.seen[name] = MISSING
                 self._refresh(overlay, name)
         return copy
 
@@ -160,13 +168,13 @@ class Substitution:
         return found
 
     def _refresh(self, overlay: _Overlay, name: str) -> None:
-        value = overlay.module.get(name, _MISSING)
+        value = overlay.module.get(name, MISSING)
         overlay.seen[name] = value
         if name in overlay.arrays:
             overlay.arrays.remove(name)
-        if value is _MISSING:
+        if value is MISSING:
             overlay.names.pop(name, None)
-            overlay.given[name] = _MISSING
+            overlay.given[name] = MISSING
             return
         if self.names.of_one_call(value):
             overlay.arrays.append(name)
@@ -180,14 +188,15 @@ class Substitution:
         if found is not None:
             return found[1]
         copy = types.CellType()
-        self._cells[id(cell)] = (cell, copy, _MISSING)
+        self._cells[id(cell)] = (cell, copy, MISSING)
         self._fill(cell, copy)
         return copy
 
     def _fill(self, cell: types.CellType, copy: types.CellType) -> None:
-        try:
-            value = cell.cell_contents
-        except ValueError:  # empty
+        value = contents(cell)
+        if value is MISSING:
+            if contents(copy) is not MISSING:
+                del copy.cell_contents
             return
         given = self.names.array(value) if self.names.of_one_call(value) else self.value(value)
         copy.cell_contents = given
@@ -267,7 +276,7 @@ class Substitution:
         for overlay in list(self._overlays.values()):
             module = overlay.module
             for name, value in list(overlay.seen.items()):
-                if module.get(name, _MISSING) is not value:
+                if module.get(name, MISSING) is not value:
                     self._refresh(overlay, name)
             for name in overlay.arrays:
                 array = self.names.array(overlay.seen[name])
@@ -280,10 +289,10 @@ class Substitution:
         for overlay in list(self._overlays.values()):
             names = overlay.names
             for name, given in list(overlay.given.items()):
-                value = names.get(name, _MISSING)
+                value = names.get(name, MISSING)
                 if value is given:
                     continue
-                if value is _MISSING:
+                if value is MISSING:
                     overlay.module.pop(name, None)
                 else:
                     overlay.module[name] = real(value)
@@ -291,19 +300,16 @@ class Substitution:
             for name in overlay.arrays:
                 overlay.names[name] = overlay.given[name] = overlay.seen[name]
         for cell, copy, given in list(self._cells.values()):
-            try:
-                value = copy.cell_contents
-            except ValueError:
-                value = _MISSING
+            value = contents(copy)
             if value is not given:
-                if value is _MISSING:
+                if value is MISSING:
                     del cell.cell_contents
                 else:
                     cell.cell_contents = real(value)
-            if copy.__class__ is types.CellType and value is not _MISSING:
-                copy.cell_contents = None
+            if value is not MISSING:
+                del copy.cell_contents
         for key, (cell, copy, _given) in list(self._cells.items()):
-            self._cells[key] = (cell, copy, _MISSING)
+            self._cells[key] = (cell, copy, MISSING)
 
 
 class _ModuleProxy(types.ModuleType):

@@ -217,6 +217,20 @@ def test_nonlocal_is_seen_outside():
         assert last.tolist() == [2.0 * n] * 2
 
 
+def test_a_variable_of_the_closure_that_was_deleted():
+    def f(x):
+        return x * factor
+
+    factor = 2.0
+    mine, _ = compiled(f)
+    assert mine(np.ones(2))[0] == 2.0
+    del factor
+    with pytest.raises(NameError, match="factor"):
+        mine(np.ones(2))
+    factor = 3.0
+    assert mine(np.ones(2))[0] == 3.0
+
+
 def test_inner_nonlocal_accumulation():
     def f(x):
         total = np.zeros_like(x)

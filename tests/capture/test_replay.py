@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import types
 
 import numpy as np
 import pytest
@@ -23,9 +22,8 @@ def rng():
 def repeated(f, *args, calls=4):
     """The compiled function after some calls on copies of the arguments, and its last result."""
     compiled = np_compile.compile(f)
-    with config.patch(plain="never"):
-        for _ in range(calls):
-            result = compiled(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))
+    for _ in range(calls):
+        result = compiled(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))
     return compiled, result
 
 
@@ -72,6 +70,13 @@ def counts(x):
 counts.calls = 0
 
 
+def has_an_attribute(x):
+    return x * has_an_attribute.factor
+
+
+has_an_attribute.factor = 2.0
+
+
 def sets_state(x):
     np.seterr(all="ignore")
     return x + 1
@@ -104,16 +109,20 @@ def makes_a_list(x):
     [
         appends, prints, draws, counts, sets_state, writes_global, in_a_block, changes_a_default,
         lambda x: x.tofile("nowhere"), lambda x: setattr(x, "shape", (3,)), lambda x: input(),
+        has_an_attribute, lambda x, y: np.shares_memory(x, y), lambda x: np.ndarray.base,
+        lambda x: x + 1 if x.base is None else x, lambda x: x.flags.owndata, lambda x: x.data,
+        lambda x, y: x if np.may_share_memory(x, y) else y, lambda x: x.ctypes.data, np.linalg.norm,
     ],
 )  # fmt: skip
 def test_functions_that_may_do_more_than_compute(f):
     assert reach(f) is None
 
 
-@pytest.mark.parametrize("f", [scaled, helper, makes_a_list, lambda x: x.T @ x, np.linalg.norm])
+@pytest.mark.parametrize(
+    "f", [scaled, helper, makes_a_list, lambda x: x.T @ x, lambda x: np.linalg.norm(x, axis=0)]
+)
 def test_functions_that_only_compute(f):
-    if isinstance(f, types.FunctionType):
-        assert reach(f) is not None
+    assert reach(f) is not None
 
 
 def test_side_effects_happen_in_every_call():
@@ -198,6 +207,44 @@ def test_a_changed_helper_default_and_closure_are_seen():
     assert compiled(np.ones(3))[0] == 13.0
     inner.__code__ = (lambda x, shift=1.0: x - shift + 0 * factor).__code__
     assert compiled(np.ones(3))[0] == f(np.ones(3))[0]
+
+
+def test_an_attribute_of_a_function_and_an_emptied_closure_are_seen():
+    def scale(x):
+        return x * scale.factor if with_attribute else x * 2.0
+
+    with_attribute = False
+
+    def f(x):
+        return scale(x) + 0.0
+
+    compiled, _ = repeated(f, np.ones(3))
+    scale.factor = 5.0
+    with_attribute = True
+    assert compiled(np.ones(3))[0] == 5.0
+    scale.__dict__.clear()
+    with_attribute = False
+    assert compiled(np.ones(3))[0] == 2.0
+    del with_attribute
+    with pytest.raises(NameError):
+        compiled(np.ones(3))
+
+    compiled, _ = repeated(has_an_attribute, np.ones(3))
+    assert kept(compiled) == 0
+
+
+def test_where_arrays_lie_is_looked_at_in_every_call():
+    def f(x, y):
+        return x + 1 if np.shares_memory(x, y) else x - 1
+
+    def g(x):
+        return x + 1 if x.base is None else x - 1
+
+    compiled, _ = repeated(f, np.ones(4), np.ones(4))
+    x = np.ones(4)
+    np.testing.assert_array_equal(compiled(x[:], x), f(x[:], x))
+    compiled, _ = repeated(g, np.ones(4))
+    np.testing.assert_array_equal(compiled(np.ones((1, 4))[0]), g(np.ones((1, 4))[0]))
 
 
 def test_arguments_that_overlap_or_are_one():
