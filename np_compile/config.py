@@ -68,7 +68,8 @@ SETTINGS = (
         "debug",
         0,
         _level,
-        "1 decisions and breaks, 2 timings, 3 NumPy calls, 4 tensor programs, 5 back-end output",
+        "1 decisions and breaks, and loops are checked after each pass, 2 timings, 3 NumPy calls, "
+        "4 tensor programs, 5 back-end output",
     ),
     Setting("backend", "native", str, "the back end when `backend=` is not given"),
     Setting(

@@ -24,10 +24,15 @@ def readable(*tensors: Any) -> bool:
     return all(_readable(t) for t in tensors if isinstance(t, torch.Tensor))
 
 
+def has_data(t: torch.Tensor) -> bool:
+    """Whether a tensor has data: it is neither on the meta device nor fake."""
+    return t.device.type != "meta" and not isinstance(t, torch._subclasses.FakeTensor)
+
+
 def need_data(*tensors: torch.Tensor) -> None:
     """DataDependent when a tensor has no data: on the meta device, or fake."""
     for t in tensors:
-        if t.device.type == "meta" or isinstance(t, torch._subclasses.FakeTensor):
+        if not has_data(t):
             raise DataDependent("the result depends on data, and there is none yet")
 
 

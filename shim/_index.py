@@ -268,7 +268,10 @@ def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
         return True
     if readable(mask) or flipped or any(m != n for n, m in zip(v.shape[1:], rest, strict=True)):
         return False
-    # the values in order, their number taken on trust: there is no data to count
+    # The values in order. Whether there are as many as places is found out where there are data: it
+    # is an index, out of bounds where it is not 0.
+    surplus = torch.abs(mask.sum() - v.shape[0]).reshape(1)
+    mask = mask & torch.ones(1, dtype=torch.bool, device=mask.device)[surplus]
     if backwards:
         v = flip(v, tuple(1 + b for b in backwards))
     wide = mask.reshape(tuple(mask.shape) + (1,) * len(rest)).expand(front.shape)

@@ -8,18 +8,21 @@ import numpy as np
 import torch
 
 from . import _order
-from ._apply import call, is_nan, kind_of, need_data, operand_tensor, readable, together
+from ._apply import call, has_data, is_nan, kind_of, need_data, operand_tensor, readable, together
 from ._cumulative import _join_promoted
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, DType, Operand, Static, function
 from ._reductions import average, mean_of, warn
-from ._table import Kind
 from ._unsigned import cast, flip, from_signed, order_key, to_signed
 
 
-@function(kind=Kind.DATA)
+@function()
 def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0):
-    """How often each of the numbers 0, 1, ... appears: int64; or sums of weights: float64."""
+    """How often each of the numbers 0, 1, ... appears: int64; or sums of weights: float64.
+
+    On tensors without data, the result is taken to have `minlength` elements; without a minlength
+    it is DataDependent.
+    """
     if x.dim() != 1:
         raise ValueError(
             "object of too small depth for desired array"
@@ -33,15 +36,25 @@ def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0):
             f"Cannot cast array data from {TO_NUMPY[x.dtype]!r} to dtype('int64') according to "
             "the rule 'safe'"
         )
-    need_data(x)
+    if not (minlength and x.numel()):
+        need_data(x)
     index = x.to(torch.int64)
-    if index.numel() and int(index.min()) < 0:
+    known = has_data(x)
+    if known and index.numel() and int(index.min()) < 0:
         raise ValueError("'list' argument must have no negative elements")
-    if weights is None or index.numel() == 0:
+    if index.numel() == 0 or (known and weights is None):
         return torch.bincount(index, minlength=minlength)
+    size = max(int(index.max()) + 1, minlength) if known else minlength
+    if weights is None:
+        zeros = torch.zeros(size, dtype=torch.int64, device=x.device)
+        return zeros.index_add(0, index, torch.ones_like(index))
     if weights.shape != index.shape:
         raise ValueError("The weights and list don't have the same length.")
-    size = max(int(index.max()) + 1, minlength)
+    if weights.dtype.is_complex:
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[weights.dtype]!r} to dtype('float64') "
+            "according to the rule 'safe'"
+        )
     zeros = torch.zeros(size, dtype=torch.float64, device=x.device)
     return zeros.index_add(0, index, cast(weights, torch.float64))
 

@@ -42,6 +42,23 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
     return graph.forward
 
 
+def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`; None where not all
+    of them are of kernels alone. steps: (program, *the rest of a `kernels.sequence.Step`)."""
+    from np_compile.kernels.sequence import Sequence, Step, available
+
+    if not available():
+        return None
+    entries = {}
+    for program in {program for program, *_ in steps}:
+        entry = getattr(program, "entry", None)
+        found = None if entry is None else entry()
+        if found is None:
+            return None
+        entries[program] = found
+    return Sequence([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
+
+
 @functools.cache
 def _warn_once(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
@@ -63,17 +80,24 @@ class _Differentiable:
     def __init__(self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):
         from torch._decomp import core_aten_decompositions
         from torch._dynamo.backends.common import aot_autograd
-        from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+        from .halves import Halves, only_makes_arrays
 
         self.parts: list[Callable] = []
+        self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
         self._run: Callable = aot_autograd(
             fw_compiler=self._forward,
             bw_compiler=self._backward,
-            partition_fn=min_cut_rematerialization_partition,
+            partition_fn=self._partition,
             decompositions=core_aten_decompositions(),
         )(graph, example_inputs)
+        if self._split is not None and only_makes_arrays(graph.graph):
+            forward, backward, count = self._split
+            halves = Halves((forward.graph, self.parts[0]), backward, count, self._gradient)
+            if halves.complete(len(example_inputs)):
+                self._run = halves
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         return self._run(*tensors)
@@ -83,21 +107,37 @@ class _Differentiable:
         """The decisions of both halves."""
         return [note for part in self.parts for note in getattr(part, "notes", ())]
 
+    def _partition(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **options: Any) -> tuple:
+        """Both halves of the joint graph, of which the forward one gives so many results."""
+        from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
+
+        forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
+        self._split = forward, backward, num_fwd_outputs
+        return forward, backward
+
     def _forward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
-        return self._boxed(_kernels(_with_lines(part)))
+        made = _kernels(_with_lines(part))
+        self.parts.append(made)
+        return _boxed(made)
 
     def _backward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
+        return _boxed(self._gradient(part))
+
+    def _gradient(self, part: torch.fx.GraphModule) -> Callable:
+        """The program of the backward half."""
         from np_compile.kernels.build import CompileFailed
 
+        made: Callable = part.forward
         try:
-            return self._boxed(_kernels(_with_lines(part)))
+            made = _kernels(_with_lines(part))
         except CompileFailed as e:
             _warn_once(f"np_compile: a gradient is computed operator by operator: {e}")
-            return self._boxed(part.forward)
-
-    def _boxed(self, made: Callable) -> Callable:
-        from torch._functorch.aot_autograd import make_boxed_func
-
         self.parts.append(made)
-        boxed: Callable = make_boxed_func(made)
-        return boxed
+        return made
+
+
+def _boxed(made: Callable) -> Callable:
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    boxed: Callable = make_boxed_func(made)
+    return boxed

@@ -16,6 +16,8 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _fast   roots: _np, while single elements may be read from it at once
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
+    _sel    what it is a selection of, see `masked`; it has no data and no number then
+    _mask   masks: what it held when it was last used to select, a weak reference
 """
 
 from __future__ import annotations
@@ -56,6 +58,8 @@ class Array:
     _sig: Any = None
     _scalar = False
     _readonly = False
+    _sel: Any = None
+    _mask: Any = None
 
     __array_priority__ = 1e6
 
@@ -77,6 +81,8 @@ class Array:
         v = self._v
         if v is not None:
             return v.shape
+        if self._sel is not None:
+            self._c.settle(self)
         return self._np.shape if self._np is not None else tuple(self._t.shape)
 
     @shape.setter
@@ -88,12 +94,16 @@ class Array:
         v = self._v
         if v is not None:
             return v.dtype
+        if self._sel is not None:
+            return self._sel.dtype
         return self._np.dtype if self._np is not None else shim.ndarray(self._t).dtype
 
     @property
     def ndim(self) -> int:
         v = self._v
-        return v.ndim if v is not None else len(self.shape)
+        if v is not None:
+            return v.ndim
+        return 1 + self._sel.trailing if self._sel is not None else len(self.shape)
 
     @property
     def size(self) -> int:
@@ -170,7 +180,7 @@ class Array:
         if kind is int or (kind is tuple and key and type(key[-1]) is int):
             real = self._fast
             if real is None:
-                real = self._c.settled(self)
+                real = self._c.settled(self, key)
             if real is not None:
                 r = real[key]
                 if type(r) is not np.ndarray:
@@ -354,10 +364,14 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
         if self._s is not seg:
             if c.plain:
                 return plainly(self, other)
+            if self._sel is not None:
+                return otherwise(self, other)
             c.enter(self)
         kind = type(other)
         if kind is Array:
             if other._s is not seg:
+                if other._sel is not None:
+                    return otherwise(self, other)
                 c.enter(other)
             key = (row, other._i, self._i) if reverse else (row, self._i, other._i)
             node = seg.node.next.get(key)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .weigh import least_seconds
+from .weigh import least_seconds, most_seconds
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case
-_LONG = 0.5  # seconds from which NumPy is not tried: it might take very long
+_LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 _SAMPLED = 8  # one of so many plain calls is timed
@@ -95,9 +95,9 @@ class Choice:
         else:
             self._slow = 0
 
-    def ran_compiled(self, seconds: float, built: int, calls: int, elements: int) -> None:
+    def ran_compiled(self, seconds: float, built: int, calls: int, touched: int) -> None:
         """Note a compiled call. built: programs that were compiled meanwhile; such a call is not
-        typical. calls, elements: the NumPy calls it recorded, the array elements they touch."""
+        typical. calls, touched: the NumPy calls it recorded, the bytes of arrays they touch."""
         if self.way is not None:
             self._until -= 1
             if self._until == 0 and self.plain < _HOPELESS * self.compiled:
@@ -109,8 +109,9 @@ class Choice:
                 return
         self.compiled = min(self.compiled, seconds)
         self.runs += 1
-        slow = self.runs > 1 and self.compiled > _LONG  # to try NumPy might take very long
-        if slow or self.compiled < least_seconds(calls, elements):
+        long = self.runs > 1 and self.compiled > _LONG
+        slow = long and most_seconds(calls, touched) > self.compiled
+        if slow or self.compiled < least_seconds(calls, touched):
             self.way = "compiled"
 
     def _decide(self) -> None:

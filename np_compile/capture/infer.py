@@ -14,6 +14,7 @@ from np_compile import shim
 from np_compile.lowering.meta import Shapes
 
 from .frames import user_line
+from .guess import GUESSED
 from .tape import INT, Break, Decoder, Node, Same, Segment, Slot, Value
 
 _GATHERS = ("take", "take_along_axis", "put", "put_along_axis", "choose")
@@ -112,10 +113,13 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
             why = f"{show(name)}: raises for a negative exponent"
             return _special(node, Break("data", why))
     node.raises = node.special = _may_raise(key, values)
+    if name in GUESSED:
+        node.guesses += 1
+        node.special = True
     if node.mutates or not node.values or any(v.source is None for v in node.values):
         read = used[1:] if name in ("ndarray.__getitem__", "ndarray.__setitem__") else used
-        node.elements += sum(values[i].meta.size for i in read)
-        node.elements += sum(v.meta.size for v in node.values)
+        node.bytes += sum(values[i].meta.nbytes for i in read)
+        node.bytes += sum(v.meta.nbytes for v in node.values)
     if _has_int(key):
         kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
         limits = [np.iinfo(d) for d in kinds if d.kind in "iu" and d not in (np.int64,)]
@@ -156,9 +160,12 @@ def _special(node: Node, reason: Break) -> Node:
 
 
 def _may_raise(key: tuple, values: list[Value]) -> bool:
-    """Whether a call indexes by integer arrays, which may be out of bounds."""
+    """Whether a call indexes by integer arrays, which may be out of bounds, or assigns as many
+    values as a mask may not have places for."""
     if key[0] in ("ndarray.__getitem__", "ndarray.__setitem__"):
-        return any(type(p) is int and values[p].dtype.kind in "iu" for p in key[2][1:])
+        kinds = {values[p].dtype.kind for p in key[2][1:] if type(p) is int}
+        many = len(key) > 3 and type(key[3]) is int and values[key[3]].meta.size != 1
+        return not kinds.isdisjoint("iu") or ("b" in kinds and many)
     return key[0].rpartition(".")[2] in _GATHERS
 
 

@@ -19,7 +19,7 @@ _LOOP = Break("loop", "a loop iteration ends")
 _USES = 256  # runs of a loop in NumPy before it is measured again
 _PLACES = 256  # loops remembered of one function
 _SHAPES = 3  # sets of shapes that one run of a loop may compile for
-_WORTH_COMPILING = 10**8  # elements of an iteration beyond which a compile is shorter than it
+_WORTH_COMPILING = 10**9  # bytes of an iteration, beyond which a compile is shorter than it
 
 
 class MarkedRange:
@@ -122,7 +122,7 @@ class _Loop:
     """One run of a loop: whether to go on in NumPy, by what its iterations cost either way."""
 
     __slots__ = (
-        "_built", "_capture", "_excess", "_key", "_recorded", "_shapes", "_total", "_unweighed",
+        "_built", "_capture", "_excess", "_key", "_shapes", "_total", "_unweighed",
     )  # fmt: skip
 
     def __init__(self, capture: Capture, site: Any):
@@ -130,7 +130,6 @@ class _Loop:
         self._key = (site, capture.signature)
         self._built = capture.built
         self._excess = capture.excess
-        self._recorded = capture.recorded
         self._unweighed = capture.unweighed
         self._total = 0.0
         self._shapes: set[tuple] = set()
@@ -138,15 +137,6 @@ class _Loop:
             self._remembered()
         elif config.plain == "always":
             capture.go_plain("as the setting `plain` says, the loop goes on in NumPy", 0)
-
-    def _lost(self) -> float:
-        """Seconds that the segments since the last look took more than NumPy. A call that may be
-        kept will be run again without recording."""
-        capture = self._capture
-        excess, self._excess = capture.excess - self._excess, capture.excess
-        recorded, self._recorded = capture.recorded - self._recorded, capture.recorded
-        watch = capture.watch
-        return excess if watch is None or watch.spoiled else excess - recorded
 
     def _remembered(self) -> None:
         """Go on in NumPy from the first iteration where an earlier call found that faster."""
@@ -160,9 +150,7 @@ class _Loop:
         if node is not None and place.uses > _USES:  # look again
             node.excess = None
             capture.options.loops.pop(self._key, None)
-        elif (
-            node is None or watch is None or watch.spoiled or (node.excess or 0.0) > node.recording
-        ):
+        elif node is None or watch is None or not watch.waits:
             why = "the loop is faster in NumPy" if node else "each iteration has new shapes"
             capture.go_plain(f"{why}, as an earlier call found: it runs in NumPy", place.limit)
 
@@ -173,9 +161,13 @@ class _Loop:
             self._built = capture.built
             if self._has_new_shapes(node):
                 return
-        lost = self._lost()
+        lost = capture.excess - self._excess
+        self._excess = capture.excess
         if capture.unweighed != self._unweighed:
             self._unweighed = capture.unweighed
+            return
+        watch = capture.watch
+        if watch is not None and watch.waits:
             return
         self._total += lost
         if lost > 0 and self._total > 0:
@@ -189,7 +181,7 @@ class _Loop:
         """Go on in NumPy where each iteration would be compiled for shapes of its own."""
         capture = self._capture
         self._shapes.add(tuple([v.shape for v in node.all_values()]))
-        if len(self._shapes) <= _SHAPES or node.elements > _WORTH_COMPILING or not capture.weighs:
+        if len(self._shapes) <= _SHAPES or node.bytes > _WORTH_COMPILING or not capture.weighs:
             return False
         self._go_plain(
             None,

@@ -105,6 +105,8 @@ class RecordingUfunc:
                 c = x._c
                 seg = c.seg
                 if x._s is not seg:
+                    if x._sel is not None:
+                        return c.call(self._name, args, kwargs)
                     c.enter(x)
                 node = seg.node.next.get((self._name, x._i))
                 if node is not None and not node.special and node.value is not None:

@@ -10,7 +10,7 @@ import torch
 
 from np_compile import shim
 
-from . import state
+from . import masked, state
 from .array import OPERANDS, Array, _new
 from .numpy_names import numpy_function, row_of_function
 from .tape import Break
@@ -122,6 +122,8 @@ class Outside(Values):
     def foreign(self, function: Callable, args: Any, kwargs: Any, why: Break | None) -> Any:
         """Call a function that is not recorded, on NumPy arrays; its arrays become stand-ins."""
         stand_ins = list(_arrays((args, kwargs)))
+        if any(a._sel is not None for a in stand_ins):
+            masked.settle(self, [a for a in stand_ins if a._sel is not None])
         if why is None and any(self._root(a)._s is self.seg for a in stand_ins):
             why = Break("value", f"{getattr(function, '__name__', 'a function')} reads an array")
         if why is not None:

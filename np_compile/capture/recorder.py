@@ -21,7 +21,7 @@ from np_compile.errors import GraphBreak, TensorArgument
 from np_compile.runtime.program import Program, build
 from np_compile.tools import log
 
-from . import positions, state
+from . import guess, masked, positions, state
 from .array import Array, _new
 from .frames import inside_try, user_line
 from .infer import infer, input_node, show
@@ -83,10 +83,9 @@ class Capture(Outside):
         self.weighs = self.immediate and config.plain == "auto"
         self.signature: tuple | None = None  # of the arguments
         self.built = 0  # programs compiled
-        self.count = 0  # NumPy calls run in segments, and the elements they touch
-        self.elements = 0
-        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement,
-        self.recorded = 0.0  # and those of them for recording, which a kept call does not take
+        self.count = 0  # NumPy calls run in segments, and the bytes of arrays that they touch
+        self.bytes = 0
+        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement
         self.unweighed = 0  # runs of segments of which it is not known yet
         self.repeats: dict[Node, list] = {}
         self._since = _clock()  # the end of the segment before
@@ -222,6 +221,8 @@ class Capture(Outside):
 
     def _load(self, a: Array) -> None:
         """Give a root its tensor: NumPy's memory, or a copy of it on the device."""
+        if a._sel is not None:
+            raise masked.Pending
         if a._np is None:
             raise AssertionError("an array without data: it was taken for dead at a break")
         x = shim.share_numpy(a._np)
@@ -236,12 +237,17 @@ class Capture(Outside):
         """One NumPy call: recorded, or run at once where it cannot be."""
         if self.plain:
             return self.plainly(name, args, kwargs)
+        pending = False
         try:
             args = self._admit(args)
             if kwargs:
                 kwargs = self._admit_named(kwargs)
         except Unrecordable as e:
             return self.through_numpy(name, args, kwargs, Break("numpy", f"{show(name)}: {e}"))
+        except masked.Pending:
+            pending = True
+        if pending:  # here, where no frame of the error holds an array
+            return masked.call(self, name, args, kwargs)
         seg = self.seg
         marks = len(seg.floats), len(seg.ints)
         try:
@@ -256,6 +262,9 @@ class Capture(Outside):
         if node.special and node.reason is not None:
             self._rewind(marks)
             return self._run_at_once(node.reason, name, args, kwargs)
+        if node.guesses > seg.node.guesses and not guess.allowed(self):
+            self._rewind(marks)
+            return self.through_numpy(name, args, kwargs, guess.reason(name))
         if node.check is not None:
             lo, hi = node.check
             if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
@@ -277,6 +286,8 @@ class Capture(Outside):
         """`a[key]`: as `call`, quicker for slices."""
         seg = self.seg
         if a._s is not seg:
+            if a._sel is not None:
+                return masked.item(self, a, key)
             self.enter(a)
         marks = len(seg.floats), len(seg.ints)
         piece = slices_piece(seg.ints, a._v.shape, key)
@@ -297,6 +308,10 @@ class Capture(Outside):
                 seg.values.append(r)
                 return r
         self._rewind(marks)
+        if type(key) is Array:
+            selected = masked.select(self, a, key)
+            if selected is not None:
+                return selected
         return self.call("ndarray.__getitem__", (a, key), {})
 
     def setitem(self, a: Array, key: Any, value: Any) -> None:
@@ -309,11 +324,17 @@ class Capture(Outside):
         if self.plain:
             self.put_plain(a, key, value)
             return
+        if a._sel is not None:
+            masked.put(self, a, key, value)
+            return
         if kind is Array or kind is float:
             seg = self.seg
             if a._s is not seg:
                 self.enter(a)
             if kind is Array and value._s is not seg:
+                if value._sel is not None:
+                    masked.store(self, a, key, value)
+                    return
                 self.enter(value)
             marks = len(seg.floats), len(seg.ints)
             piece = slices_piece(seg.ints, a._v.shape, key)
@@ -498,7 +519,7 @@ class Capture(Outside):
         node = seg.node
         watch = self.watch
         if watch is not None:
-            watch.cut(reason.kind)
+            watch.cut(reason.kind, seg.inputs)
         if reason.kind not in ("end", "loop", "library"):
             self._tell(reason)
         if self.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
@@ -524,6 +545,8 @@ class Capture(Outside):
         program = variants.programs.get(key)
         if program is None:
             program = self._compile(seg, live, variants, grad)
+        if node.guesses:
+            guess.check(program)
         try:
             outputs = program.run(seg.inputs, seg.floats, seg.ints)
         except Exception as e:
@@ -536,12 +559,11 @@ class Capture(Outside):
             root._t = t
             root._sig = sig
         self.count += node.count
-        self.elements += node.elements
+        self.bytes += node.bytes
         if self.weighs:
             excess = node.excess
             if excess is not None:
                 self.excess += excess
-                self.recorded += node.recording
             else:
                 self.unweighed += 1
                 if self.built == built:
@@ -556,6 +578,8 @@ class Capture(Outside):
 
     def _failed(self, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
         """A program raised on its data: NumPy says what was wrong, on copies."""
+        if seg.node.guesses:
+            raise guess.Wrong
         if self.grads:
             raise error
         real = [self.real(a, None) if a._t is not None else None for a in seg.values]

@@ -1,9 +1,9 @@
 """A call as the programs it ran: the next call like it runs them again, without Python.
 
 A call can be kept so if the function is pure (`purity`), no value of an array reached Python while
-it ran, and all that its programs read came from its arguments. Then its programs and their
-parameters follow from the kinds of the arrays and the values of the other arguments, and those are
-compared.
+it ran but a few elements of arguments, and all that its programs read came from its arguments. Then
+its programs and their parameters follow from the kinds of the arrays, those elements, and the
+values of the other arguments, and all these are compared.
 """
 
 from __future__ import annotations
@@ -17,34 +17,81 @@ import numpy as np
 import torch
 
 from np_compile import config
+from np_compile.runtime.program import sequence
 
 from .array import Array
 from .choice import Choice
+from .numpy_names import numpy_function
 from .outside import tensor_like
 from .purity import Reach, reach
 from .tape import INPUT
+from .values import flat
+from .window import WINDOW
 
 MISS: Any = object()
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 _KEPT = 8
 _VAIN = 64
-# Bytes of results that a watched call holds at most.
+# Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
+_PATIENT = 2
+# Bytes of results that a watched call holds at most, runs of programs, elements that Python read.
 _HELD = 1 << 27
+_STEPS = 20_000
+_READ = 64
 
 
 class Watch:
-    """What one call has run. Spoiled, once something happened that the programs do not hold."""
+    """What one call has run. Spoiled, once something happened that the programs do not hold.
 
-    __slots__ = ("_held", "spoiled", "steps")
+    read: elements of arguments that Python has read: {(id of the argument, index): the element}.
+    own: ids of tensors that programs without inputs have made, the same in each call. touched:
+    those of them whose elements Python has read or written: a kept call has them as they were.
+    patient: whether loops go on compiled while it is watched, though NumPy were faster in them: a
+    kept call may not be slower. written: whether a program has written to an array.
+    guesses: whether lengths may be guessed (see `guess`).
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_held", "guesses", "own", "patient", "read", "spoiled", "steps", "touched", "written",
+    )  # fmt: skip
+
+    def __init__(self, patient: bool, guesses: bool) -> None:
         self.spoiled = False
+        self.patient = patient
+        self.guesses = guesses
         self.steps: list[tuple] = []
+        self.read: dict[tuple, Any] = {}
+        self.own: set[int] = set()
+        self.touched: set[int] = set()
         self._held = 0
+        self.written = False
 
-    def cut(self, kind: str) -> None:
-        if kind not in ("loop", "end"):
+    @property
+    def waits(self) -> bool:
+        """Whether loops go on compiled for its sake."""
+        return self.patient and not self.spoiled
+
+    def reads(self, a: np.ndarray, key: Any) -> bool:
+        """Note that Python reads the element `a[key]` of an argument. False, and spoiled, if it is
+        not known to be what it was when the call began, or if there are too many."""
+        key = key if type(key) is tuple else (key,)
+        if self.written or len(self.read) >= _READ:
+            self.spoiled = True
+        elif all(-n <= i < n for i, n in zip(key, a.shape, strict=True)):
+            self.read[id(a), key] = a[key]
+        return not self.spoiled
+
+    def touches(self, a: Array) -> bool:
+        """Note that Python reads or writes elements of an array; whether that may be."""
+        if a._base is not None or id(a._t) not in self.own:
+            return False
+        self.touched.add(id(a._t))
+        return True
+
+    def cut(self, kind: str, inputs: list[Array]) -> None:
+        """Note the end of a segment with these inputs."""
+        if kind not in ("loop", "end") and not (kind == "value" and not inputs):
             self.spoiled = True
 
     def ran(
@@ -53,10 +100,18 @@ class Watch:
     ) -> None:  # fmt: skip
         """Note a run. What it made is held until the call ends, so not much may be made."""
         self._held += sum([t.nbytes for t in outputs])
-        if self.spoiled or self._held > _HELD:
+        if self.spoiled or self._held > _HELD or len(self.steps) >= _STEPS:
             self.spoiled = True
             self.steps.clear()
             return
+        self.written = self.written or bool(program.mutates)
+        if self.own:
+            ids = set(map(id, tensors))
+            self.spoiled = self.spoiled or not ids.isdisjoint(self.touched)
+            if program.mutates:
+                self.own -= ids
+        if not tensors:
+            self.own.update(map(id, outputs))
         self.steps.append((program, tensors, tuple(floats), tuple(ints), list(outputs)))
 
 
@@ -70,6 +125,7 @@ class Replays:
         self.calls = 0
         self.vain = 0
         self.hopeless = False
+        self.guesses = True
 
     def run(self, args: tuple) -> Any:
         """The result of a call like one that was kept, or MISS."""
@@ -96,8 +152,8 @@ class Replays:
         start = time.perf_counter()
         result = replay.run(args)
         nodes = [program.node for program, *_ in replay.steps]
-        calls, elements = sum(n.count for n in nodes), sum(n.elements for n in nodes)
-        choice.ran_compiled(time.perf_counter() - start, 0, calls, elements)
+        calls, touched = sum(n.count for n in nodes), sum(n.bytes for n in nodes)
+        choice.ran_compiled(time.perf_counter() - start, 0, calls, touched)
         return result
 
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
@@ -110,12 +166,17 @@ class Replays:
         if self.reach is None:
             self.reach = reach(self.function)
             self.hopeless = self.reach is None
-        return None if self.hopeless else Watch()
+        return None if self.hopeless else Watch(self.vain < _PATIENT, self.guesses)
+
+    def guessed_wrong(self) -> None:
+        """A guess did not hold: make no more of them."""
+        self.guesses = False
+        self.kept = ()
 
     def keep(
         self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any,
         choice: Choice | None,
-    ) -> None:  # fmt: skip
+    ) -> bool:  # fmt: skip
         """Keep a call that has ended, if it can be. choice: of calls with such arguments."""
         made = None if watch.spoiled else _replay(watch, args, known, result)
         self.vain += 1
@@ -125,6 +186,7 @@ class Replays:
         if self.vain >= _VAIN:
             self.hopeless = True
             self.kept = ()
+        return made is not None
 
 
 def _shareable(a: Any) -> bool:
@@ -154,20 +216,23 @@ def _same(a: Any, b: Any) -> bool:
 class Replay:
     """One kept call.
 
-    arrays: (position, dtype, shape, strides) of the arrays among the arguments. values: (position,
-    value) of the others. steps: (program, where its tensors come from, floats, integers); a tensor
-    comes from argument k, k >= 0, or is number -1-k of constants and results so far. read: the
-    positions of the arrays that a program reads or writes. result: builds what the function gives
-    from arguments and results.
+    arrays: (position, dtype, shape, strides) of the arrays among the arguments. elements:
+    (position, index, bytes) of elements that have to be the same. values: (position, value) of the
+    other arguments. steps: (program, where its tensors come from, floats, integers); a tensor comes
+    from argument k, k >= 0, or is number -1-k of constants and results so far. read: the positions
+    of the arrays that a program reads or writes. result: builds what the function gives from
+    arguments and those of the results that are `wanted`. sequence: the steps as one call, where
+    they can be one.
     """
 
     __slots__ = (
-        "arrays", "choice", "constants", "count", "pairs", "read", "result", "steps", "values",
+        "arrays", "choice", "constants", "count", "elements", "pairs", "read", "result", "sequence",
+        "steps", "values", "wanted",
     )  # fmt: skip
 
     def __init__(
-        self, args: tuple, steps: list[tuple], result: Callable[[tuple, list], Any], writes: bool,
-        constants: list[torch.Tensor],
+        self, args: tuple, watch: Watch, steps: list[tuple], constants: list[torch.Tensor],
+        result: Callable[[tuple, list], Any], wanted: list[int],
     ):  # fmt: skip
         self.choice: Choice | None = None
         self.count = len(args)
@@ -175,14 +240,19 @@ class Replay:
             (k, a.dtype, a.shape, a.strides) for k, a in enumerate(args) if type(a) is np.ndarray
         )
         self.values = tuple((k, a) for k, a in enumerate(args) if type(a) is not np.ndarray)
-        places = [k for k, *_ in self.arrays]
+        places = {id(args[k]): k for k, *_ in self.arrays}
+        self.elements = tuple((places[a], key, v.tobytes()) for (a, key), v in watch.read.items())
+        writes = any(program.mutates for program, *_ in steps)
+        positions = [k for k, *_ in self.arrays]
         self.pairs = tuple(
-            (k, m, args[k] is args[m], writes) for k in places for m in places if k < m
+            (k, m, args[k] is args[m], writes) for k in positions for m in positions if k < m
         )
         self.steps = steps
         self.constants = constants
         self.read = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.result = result
+        self.wanted = wanted
+        self.sequence = sequence(steps, constants, wanted)
 
     def fits(self, args: tuple) -> bool:
         """Whether a call with these arguments does what the kept one did."""
@@ -204,25 +274,36 @@ class Replay:
             a, b = args[k], args[m]
             if (a is b) is not one or (writes and not one and np.may_share_memory(a, b)):
                 return False
-        return True
+        return all(args[k][key].tobytes() == value for k, key, value in self.elements)
 
     def run(self, args: tuple) -> Any:
         """What the function does and gives, by the kept programs. MISS where one raises before
         anything was written: the call is then made again, and that has NumPy's words."""
+        if self.sequence is None:
+            return self._from(0, args, dict(enumerate(self.constants)))
+        made = self.sequence.run(args)
+        if type(made) is not list:  # an index out of bounds stopped it
+            tensors = {k: torch.from_numpy(a) for k, a in made.made.items()}
+            return self._from(made.step, args, tensors)
+        return self.result(args, made)
+
+    def _from(self, start: int, args: tuple, made: dict[int, torch.Tensor]) -> Any:
+        """As `run`, program by program, from a step on. made: constants and results before it."""
         tensors = {k: torch.from_numpy(args[k]) for k in self.read}
-        made = list(self.constants)
-        written = False
-        for program, sources, floats, ints in self.steps:
+        written = any(program.mutates for program, *_ in self.steps[:start])
+        for program, sources, floats, ints in self.steps[start:]:
             given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
             try:
-                made += program.run_tensors(given, floats, ints)
+                outputs = program.run_tensors(given, floats, ints)
             except Exception:
                 # A native program that fails has written nothing.
                 if written or (program.mutates and program.backend_name != "native"):
                     raise
                 return MISS
+            for t in outputs:
+                made[len(made)] = t
             written = written or bool(program.mutates)
-        return self.result(args, made)
+        return self.result(args, [made[k].numpy() for k in self.wanted])
 
 
 def _replay(
@@ -249,20 +330,25 @@ def _replay(
         return None
     for k, t in enumerate(constants):
         places[id(t)] = -1 - k
+    if any(a not in map(id, args) for a, _ in watch.read):
+        return None
     steps: list[tuple] = []
     count = len(constants)
     kept = []
-    writes = False
     for program, tensors, floats, ints, outputs in watch.steps:
         sources = tuple([places[id(t)] for t in tensors])
         steps.append((program, sources, floats, program.dynamic_ints(ints)))
-        writes = writes or bool(program.mutates)
         for t in outputs:
             kept.append(t)  # so that no other tensor gets its id
             count += 1
             places.setdefault(id(t), -count)
-    build = _builder(result, places, stand_ins)
-    return None if build is None else Replay(args, steps, build, writes, constants)
+    wanted: list[int] = []
+    for t in watch.touched:
+        places.pop(t, None)
+    build = _builder(result, places, stand_ins, wanted)
+    if build is None or any(k < len(constants) for k in wanted):
+        return None
+    return Replay(args, watch, steps, constants, build, wanted)
 
 
 def _constants(watch: Watch, places: dict[int, int]) -> list[torch.Tensor] | None:
@@ -284,24 +370,35 @@ def _constants(watch: Watch, places: dict[int, int]) -> list[torch.Tensor] | Non
 
 
 def _builder(
-    result: Any, places: dict[int, int], stand_ins: dict[int, int]
+    result: Any, places: dict[int, int], stand_ins: dict[int, int], wanted: list[int]
 ) -> Callable[[tuple, list], Any] | None:
-    """A function of arguments and results that builds what the function gives."""
+    """A function of arguments and wanted results that builds what the function gives. wanted: gets
+    the numbers of these."""
     if type(result) is Array:
         if id(result) in stand_ins:
             position = stand_ins[id(result)]
             return lambda args, made: args[position]
-        if result._base is not None or result._flip or result._readonly or result._t is None:
+        if result._sel is not None:
+            full = _builder(result._sel.full(None), places, stand_ins, wanted)
+            mask = _builder(result._sel.mask.array(None), places, stand_ins, wanted)
+            if full is None or mask is None:
+                return None
+            return lambda args, made: full(args, made)[mask(args, made)]
+        if result._base is not None:
+            return _view_builder(result, places, stand_ins, wanted)
+        if result._flip or result._readonly or result._t is None:
             return None
         place = places.get(id(result._t))
         if place is None or place >= 0:
             return None
-        k = -1 - place
+        if -1 - place not in wanted:
+            wanted.append(-1 - place)
+        k = wanted.index(-1 - place)
         if result._is_scalar():
-            return lambda args, made: made[k].numpy()[()]
-        return lambda args, made: made[k].numpy()
+            return lambda args, made: made[k][()]
+        return lambda args, made: made[k]
     if type(result) in (tuple, list):
-        parts = [_builder(v, places, stand_ins) for v in result]
+        parts = [_builder(v, places, stand_ins, wanted) for v in result]
         arrays = [id(v) for v in result if type(v) is Array]
         if any(p is None for p in parts) or len(set(arrays)) != len(arrays):
             return None
@@ -310,3 +407,21 @@ def _builder(
     if _simple(result):
         return lambda args, made: result
     return None
+
+
+def _view_builder(
+    view: Array, places: dict[int, int], stand_ins: dict[int, int], wanted: list[int]
+) -> Callable[[tuple, list], Any] | None:
+    """As `_builder`, of a view: NumPy makes it of its base."""
+    base = _builder(view._base, places, stand_ins, wanted)
+    name, args, kwargs, pick = view._via
+    if base is None or name is WINDOW or any(map(_has_array, (*args[1:], *kwargs.values()))):
+        return None
+    function, rest = numpy_function(name), args[1:]
+    if pick is not None:
+        return lambda given, made: flat(function(base(given, made), *rest, **kwargs))[pick]
+    return lambda given, made: function(base(given, made), *rest, **kwargs)
+
+
+def _has_array(x: Any) -> bool:
+    return type(x) in (Array, np.ndarray) or (type(x) in (tuple, list) and any(map(_has_array, x)))

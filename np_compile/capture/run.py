@@ -15,6 +15,8 @@ from .arguments import Exchange
 from .array import Array
 from .choice import Choice, new_choice, signature
 from .escape import replace_escaped
+from .guess import Wrong
+from .masked import returned
 from .recorder import Capture
 from .recording import TensorDoors
 from .state import Options
@@ -33,30 +35,41 @@ def run(
     replays: where a call is kept, if it can be (see `replay`).
     """
     key = None if device is not None or options.tensors else signature(args, kwargs)
-    call = function, substitution, options, args, kwargs, device, listener, replays, key
+    call = function, substitution, options, args, kwargs, device, listener, key
     if key is None or not options.adapts or config.plain != "auto":
-        return _captured(*call, None)[0]
+        return _captured(replays, *call, None)[0]
     choice = options.choices.get(key)
     if choice is None:
         choice = new_choice(options.choices, key)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     start = time.perf_counter()
-    result, work = _captured(*call, choice)
+    result, work = _captured(replays, *call, choice)
     if listener is None:
-        choice.ran_compiled(time.perf_counter() - start, *work)
+        if work is not None:
+            choice.ran_compiled(time.perf_counter() - start, *work)
     elif choice.way == "plain":
         code = function.__code__
         listener("break", Break("plain", str(choice)), f"{code.co_filename}:{code.co_firstlineno}")
     return result
 
 
-def _captured(
-    function: types.FunctionType, substitution: Any, options: Options, args: tuple, kwargs: dict,
-    device: torch.device | None, listener: Any, replays: Any, key: tuple | None,
+def _captured(replays: Any, *call: Any) -> tuple[Any, tuple[int, int, int] | None]:
+    """As `_once`; where a guess was wrong, again without guesses."""
+    try:
+        return _once(replays, *call)
+    except Wrong:
+        replays.guessed_wrong()
+    return _once(None, *call)
+
+
+def _once(
+    replays: Any, function: types.FunctionType, substitution: Any, options: Options, args: tuple,
+    kwargs: dict, device: torch.device | None, listener: Any, key: tuple | None,
     choice: Choice | None,
-) -> tuple[Any, tuple[int, int, int]]:  # fmt: skip
-    """The result; programs that were compiled, NumPy calls in segments, elements they touch."""
+) -> tuple[Any, tuple[int, int, int] | None]:  # fmt: skip
+    """The result; programs that were compiled, NumPy calls in segments, bytes they touch. None
+    for these where the call is kept: calls like it will take less time than it took."""
     capture = Capture(options, device, listener)
     capture.signature = key
     watch = capture.watch = None if replays is None else replays.watch(args, kwargs)
@@ -64,6 +77,7 @@ def _captured(
     exchange = capture.exchange = Exchange(capture)
     before = getattr(state.local, "capture", None)
     state.local.capture = capture
+    kept = False
     f: Any = None
     given_args: Any = None
     given_kwargs: Any = None
@@ -83,10 +97,11 @@ def _captured(
                     result = f(*given_args, **given_kwargs)
             else:
                 result = f(*given_args, **given_kwargs)
+            returned(capture, result)
             capture.cut(_END)
             if watch is not None:
                 capture.watch = None
-                replays.keep(watch, args, capture.known, result, choice)
+                kept = replays.keep(watch, args, capture.known, result, choice)
             result = exchange.give(result)
         except BaseException as e:
             _deliver(capture, e)
@@ -95,7 +110,7 @@ def _captured(
             capture.finish()
             exchange.restore()
             substitution.leave(exchange.give)
-        return result, (capture.built, capture.count, capture.elements)
+        return result, None if kept else (capture.built, capture.count, capture.bytes)
     finally:
         state.local.capture = before
         del f, given_args, given_kwargs

@@ -79,15 +79,15 @@ class Node:
     check: the range that integer parameters must fit (NEP 50), None for any. special: whether a
         recording has to look at `reason` or `check` at all.
     raises: whether running it may raise on the data (an index out of bounds).
-    count, elements: calls from the root to here, and array elements that they touch.
+    guesses: how many lengths are guessed from the root to here (see `guess`).
+    count, bytes: calls from the root to here, and bytes of arrays that they touch.
     excess: seconds that a compiled run up to here takes more than NumPy, None until there were
-        enough of them; `timing` is of those so far (see `weigh`). recording: seconds of it that
-        recording takes.
+        enough of them; `timing` is of those so far (see `weigh`).
     """
 
     __slots__ = (
-        "check", "count", "elements", "excess", "key", "mutates", "next", "parent", "programs",
-        "raises", "reason", "recording", "result", "special", "timing", "user_line", "value",
+        "bytes", "check", "count", "excess", "guesses", "key", "mutates", "next", "parent",
+        "programs", "raises", "reason", "result", "special", "timing", "user_line", "value",
         "values",
     )  # fmt: skip
 
@@ -106,10 +106,10 @@ class Node:
         self.user_line: str = ""
         self.programs: dict[Any, Any] = {}
         self.excess: float | None = None
-        self.recording = 0.0
         self.timing: Any = None
         self.count: int = parent.count if parent is not None else 0
-        self.elements: int = parent.elements if parent is not None else 0
+        self.bytes: int = parent.bytes if parent is not None else 0
+        self.guesses: int = parent.guesses if parent is not None else 0
 
     def path(self) -> list[Node]:
         """The nodes from the first call of the segment to this one."""

@@ -10,10 +10,18 @@ import torch
 from np_compile import shim
 from np_compile.errors import GradientLost
 
+from . import masked
 from .array import Array
 from .frames import user_line
 from .numpy_names import numpy_function
 from .tape import Break, Segment
+
+
+def is_element(key: Any, ndim: int) -> bool:
+    """Whether an index of an array is that of one element."""
+    if type(key) is not tuple:
+        return ndim == 1
+    return len(key) == ndim and all(type(i) is int for i in key)
 
 
 class Values:
@@ -24,6 +32,7 @@ class Values:
     immediate: bool
     moved: list[Array]
     watch: Any
+    known: dict[int, tuple[Any, Array]]
 
     if TYPE_CHECKING:
 
@@ -31,14 +40,25 @@ class Values:
         def enter(self, a: Array) -> None: ...
         def _load(self, a: Array) -> None: ...
 
-    def settled(self, a: Array) -> np.ndarray | None:
-        """The NumPy array of a stand-in whose data are there and not about to change, or None."""
-        if not self.immediate:
-            return None
+    def settled(self, a: Array, key: Any = None) -> np.ndarray | None:
+        """The NumPy array of a stand-in whose data are there and not about to change, or None.
+
+        key: of the element that is to be read; None if one is to be written.
+        """
+        if not self.immediate or (key is None and self.seg.node.guesses):
+            return None  # what is written is not to be written again, should a guess be wrong
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None) or a._is_scalar():
             return None
-        r = self.real(a, None)
+        watch = self.watch
+        if watch is not None and not watch.spoiled:
+            if key is not None and not is_element(key, a.ndim):
+                return None  # a view is wanted
+            if not watch.touches(a):
+                if key is not None and id(a._np) in self.known and watch.reads(a._np, key):
+                    return a._np  # but not as `_fast`, so that the next element is noted too
+                watch.spoiled = True
+        r = self._real(a, None)
         if root is a:
             a._fast = r
         return r
@@ -47,6 +67,11 @@ class Values:
         """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
         if self.watch is not None:
             self.watch.spoiled = True
+        return self._real(a, why)
+
+    def _real(self, a: Array, why: Any) -> Any:
+        if a._sel is not None:
+            self.settle(a)
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
             self.cut(why if type(why) is Break else Break("value", str(why)))
@@ -78,6 +103,10 @@ class Values:
             self.moved.append(a)
         return r
 
+    def settle(self, a: Array) -> None:
+        """Make an ordinary array of a selection; its elements are needed."""
+        masked.settle(self, [a])
+
     @staticmethod
     def _root(a: Array) -> Array:
         return a if a._root is None else a._root
@@ -102,6 +131,8 @@ class Values:
         """The shim array on the memory of a stand-in."""
         if self.watch is not None:
             self.watch.spoiled = True
+        if a._sel is not None:
+            self.settle(a)
         root = a if a._root is None else a._root
         if root._w is self.seg or (root._t is None and root._np is None and root._host is None):
             self.cut(why if type(why) is Break else Break("value", str(why)))
@@ -119,12 +150,18 @@ class Values:
 
     def meta(self, a: Array) -> shim.ndarray:
         """The shim array without data that has the layout of a stand-in."""
+        if a._sel is not None:
+            self.settle(a)
         if a._v is None:
             self.enter(a)
         return a._v.meta
 
     def has_data(self, a: Array) -> bool:
         """Whether the data of a stand-in are there, or will be at the next cut."""
+        if a._sel is not None:
+            return self.has_data(a._sel.full(self.seg)) and self.has_data(
+                a._sel.mask.array(self.seg)
+            )
         root = a if a._root is None else a._root
         return not (root._t is None and root._np is None and root._host is None) or (
             root._s is self.seg

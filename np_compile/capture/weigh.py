@@ -22,7 +22,8 @@ _REPEATS = 3
 _COPIED = 1 << 28  # bytes of copies
 _NEVER = 1e6  # seconds
 _CALL = 3e-7  # seconds: NumPy takes no less for a call,
-_ELEMENT = 1e-10  # nor for each element that it touches
+_BYTE = 5e-12  # nor for each byte that it touches
+_LONG_CALL, _LONG_BYTE = 1e-5, 1e-9  # and seldom more than this
 _RECORDING = 2.5e-6  # seconds: recording a call takes no more
 _STAND_IN = 4e-7  # seconds that a call in NumPy costs more where its arguments are stand-ins
 
@@ -37,9 +38,14 @@ class Timing:
         self.recording = self.running = float("inf")
 
 
-def least_seconds(calls: int, elements: int) -> float:
-    """What NumPy takes at least for so many calls that touch so many elements."""
-    return calls * _CALL + elements * _ELEMENT
+def least_seconds(calls: int, touched: int) -> float:
+    """What NumPy takes at least for so many calls that touch so many bytes."""
+    return calls * _CALL + touched * _BYTE
+
+
+def most_seconds(calls: int, touched: int) -> float:
+    """What NumPy takes at most, in all likelihood, for so many calls that touch so many bytes."""
+    return calls * _LONG_CALL + touched * _LONG_BYTE
 
 
 def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
@@ -59,10 +65,9 @@ def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
         return
     node.timing = None
     best = timing.running + timing.recording
-    least = least_seconds(calls, node.elements)
+    least = least_seconds(calls, node.bytes)
     if best > least:
         least = in_numpy(node, seg) + calls * _STAND_IN
-    node.recording = timing.recording
     node.excess = best - least
 
 

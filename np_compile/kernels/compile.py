@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import torch
 from torch import fx
 
+from np_compile import config
+
 from . import build, emit, libm, memory
 from .collapse import collapse, flatten
 from .contract import contract
@@ -16,14 +18,18 @@ from .fuse import fuse
 from .guard import guard
 from .in_place import in_place
 from .inline import inline
-from .ir import Program
+from .ir import Program, check
 from .order import order
 from .partition import partition
+from .pieces import pieces
 from .prelude import prelude
+from .scans import scans
+from .scatter import scatter
 from .schedule import schedule
 from .share import share
 from .skew import skew
 from .split import split
+from .stage import stage
 from .tile import tile
 from .translate import Translation
 from .unroll import unroll
@@ -37,9 +43,12 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
     inline,
     winners,
     in_place,
+    pieces,
+    scatter,
     guard,
     order,
     partition,
+    scans,
     fuse,
     contract,
     skew,
@@ -47,6 +56,7 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
     collapse,
     tile,
     split,
+    stage,
     schedule,
 )
 
@@ -57,10 +67,9 @@ def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Sour
     program = translation.program
     for step in PASSES:
         program = step(program)
-    offsets, size = memory.plan(program)
-    fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
-    slots = {b: k for k, b in enumerate(fixed)}
-    layout = emit.Layout(slots, offsets, len(fixed), len(fixed) + 1, size)
+        if config.debug:
+            check(program)
+    layout = memory.plan(program)
     body, sections = emit.source(program, layout)
     vector_math = libm.vector_math_available(build.compiler().kind)
     return Source(program, translation, layout, prelude(body, vector_math) + body, sections)

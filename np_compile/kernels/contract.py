@@ -30,15 +30,13 @@ def contract(program: Program) -> Program:
         step = program.steps[next(iter(where))]
         if isinstance(step, Loop):
             _shrink(b, step)
-        elif isinstance(step, Statement):
-            continue
     return program
 
 
 def _shrink(b: Buffer, nest: Loop) -> None:
     uses = list(_uses(b, nest, ()))
     around = set.intersection(*(set(axes) for axes, _, _ in uses))
-    reduced = {a for _, s, _ in uses if s.target is b for a in s.over}
+    reduced = {a for _, s, _ in uses if s.target is b and not s.scan for a in s.over}
     if not around - reduced:
         return  # it is handed on outside of all loops
     dropped = []

@@ -37,6 +37,13 @@ def copy(
     return [_copy(step, dict(places), own, change) for step in steps]
 
 
+def moved(s: Statement, places: Mapping[Expr, Expr]) -> Statement:
+    """The statement again, with axes replaced by index expressions."""
+    made = _copy(s, dict(places), {}, lambda x: None)
+    assert isinstance(made, Statement)
+    return made
+
+
 def _copy(
     step: Loop | Statement, places: dict[Expr, Expr], own: Mapping[Buffer, Buffer], change: Change
 ) -> Loop | Statement:

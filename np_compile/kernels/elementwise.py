@@ -18,7 +18,7 @@ from .arrays import Array, of_torch
 from .aten import ROWS, frexp, number
 from .complex import COMPLEX
 from .expr import Expr
-from .nodes import args_of, argument_of, node_of, overload_of, packet, schema_of
+from .nodes import args_of, argument_of, arguments_of, node_of, overload_of, packet, schema_of
 
 
 def _common(node: fx.Node, args: Sequence[Any]) -> torch.dtype:
@@ -31,13 +31,10 @@ def _pointwise(t: Any, node: fx.Node) -> Array | None:
     name, _ = packet(node)
     value = node.meta["val"]
     row = ROWS.get(name)
-    schema = schema_of(node)
-    given = dict(zip((a.name for a in schema.arguments), node.args, strict=False))
-    given.update(node.kwargs)
-    kinds = {a.name: str(a.type) for a in schema.arguments}
+    kinds = {a.name: str(a.type) for a in schema_of(node).arguments}
     operands = []
     options = {}
-    for key, x in given.items():
+    for key, x in arguments_of(node).items():
         is_data = "Tensor" in kinds[key] or "number" in kinds[key] or "Scalar" in kinds[key]
         if is_data and key != "alpha":
             operands.append((key, x))
@@ -116,7 +113,7 @@ def _full(t: Any, node: fx.Node) -> Array | None:
         if isinstance(fill, fx.Node):
             return t.cast(t.array(fill), value.dtype).broadcast(value.shape)
     elif name in ("full", "new_full", "full_like"):
-        fill = argument_of(node, 2 if name == "new_full" else 1, "fill_value")
+        fill = argument_of(node, "fill_value")
     elif name == "scalar_tensor":
         fill = args_of(node)[0]
     elif "empty" in name and node in t._mutated:
@@ -135,7 +132,7 @@ def _arange(t: Any, node: fx.Node) -> Array | None:
     if overload == "start":
         start = args_of(node)[0]
     elif overload == "start_step":
-        start, step = args_of(node)[0], argument_of(node, 2, "step", 1)
+        start, step = args_of(node)[0], argument_of(node, "step", 1)
     axes = arrays.new_axes(value.shape)
     if isinstance(start, int) and isinstance(step, int):
         count = E.plus(E.times(axes[0], step), start)

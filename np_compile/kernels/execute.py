@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import build, emit, pool
+from . import build, gemm, pool
 from .dtypes import DTYPES
-from .ir import Buffer, Call, Fence, Program
+from .ir import Buffer, Call, Fence, Product, Program
+from .memory import Layout
 from .translate import Tensor, Translation
 
 
@@ -22,7 +23,7 @@ class Source:
 
     program: Program
     translation: Translation
-    layout: emit.Layout
+    layout: Layout
     text: str
     sections: int
 
@@ -30,18 +31,20 @@ class Source:
 _empty_strided = torch.empty_strided
 _num_threads = torch.get_num_threads
 _LARGE = 1 << 22  # bytes of an array from which the system's large pages matter
-_KEPT_BYTES = 1 << 26  # a larger scratch block is given back after each run
+KEPT_BYTES = 1 << 26  # a larger scratch block is given back after each run
 
 
 class _Workspace:
-    """What one run at a time needs: the array of pointers, the parameters, the scratch block."""
+    """What one run at a time needs: the array of pointers, the parameters, the scratch block, and
+    the arguments of calls that lie in it."""
 
-    __slots__ = ("block", "flag", "floats", "ints", "pointers")
+    __slots__ = ("block", "flag", "floats", "ints", "pointers", "views")
 
     def __init__(self, pointers: Any, flag: ctypes.c_int64, block: torch.Tensor | None):
         self.pointers = pointers
         self.flag = flag  # kept here, as `pointers` leads to it
         self.block = block
+        self.views: dict[Tensor, torch.Tensor] = {}
         self.floats: Any = None
         self.ints: Any = None
 
@@ -60,6 +63,22 @@ class _Output:
     def large(self) -> torch.Tensor:
         """A new tensor, in memory of NumPy's."""
         return _block(self.bytes).view(self.dtype).as_strided(self.shape, self.strides)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to run a program without an `Executable`: the addresses of its sections, which take an
+    array of so many pointers; the slots of its inputs in it, with their positions among tensors and
+    parameters; the pointers that are always the same; the results in their order."""
+
+    sections: list[int]
+    pointers: int
+    inputs: list[tuple[int, int]]
+    fixed: list[tuple[int, int]]
+    results: list[_Output]
+    block: int
+    flag: int
+    scratch_bytes: int
 
 
 def _size(b: Buffer) -> int:
@@ -85,24 +104,34 @@ class Executable:
     def __init__(self, source: Source, eager: Callable[..., Any]):
         self.source = source
         self._eager = eager
-        self.library = build.load(source.text)
-        self._run = ctypes.c_void_p(pool.run_address())
         layout = source.layout
+        products = [(gemm.source(dtype), f"gemm_{dtype}") for dtype in layout.libraries]
+        sources = [(source.text, "program"), (pool.source(), "pool"), *products]
+        self.library = build.load_all(sources)[0]
+        self._run = ctypes.c_void_p(pool.run_address())
         self._sections = [getattr(self.library, f"section_{k}") for k in range(source.sections)]
         for f in self._sections:
             f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
             f.restype = ctypes.c_int
-        self._pointers = ctypes.c_void_p * (layout.flag + 1)
+        self._pointers = ctypes.c_void_p * layout.pointers
         self._bytes = layout.size + layout.partials
         t = source.translation
         used = layout.slots
         self._inputs = [(used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used]
         self._slots = {k: slot for slot, k in self._inputs}
-        self._constants = [
-            (slot, t.constants[b.position]) for b, slot in used.items() if b.kind == "constant"
+        self._fixed = [
+            (slot, t.constants[b.position].data_ptr())
+            for b, slot in used.items()
+            if b.kind == "constant"
+        ] + [(slot, gemm.address(dtype)) for dtype, slot in layout.libraries.items()]
+        steps = source.program.steps
+        self._between = [
+            s for s in steps if isinstance(s, (Call, Fence)) and not isinstance(s, Product)
         ]
-        self._between = [s for s in source.program.steps if isinstance(s, (Call, Fence))]
         self._calls = [s for s in self._between if isinstance(s, Call)]
+        self._passed = [x for s in self._calls for x in _tensors((s.args, *s.kwargs.values()))]
+        seen = (*self._passed, *(x for x in t.outputs if isinstance(x, Tensor)))
+        self._last = max((x.buffer.position for x in seen if x.buffer.kind == "input"), default=-1)
         made = {b for s in self._calls if s.strides for b in s.writes}
         whole = {x.buffer: x for x in t.outputs if isinstance(x, Tensor) and _is_whole(x)}
         named = [x.buffer for x in t.outputs if isinstance(x, Tensor)]
@@ -168,16 +197,26 @@ class Executable:
         pointers = self._pointers()
         flag = ctypes.c_int64(0)
         pointers[layout.flag] = ctypes.addressof(flag)
-        for slot, constant in self._constants:
-            pointers[slot] = constant.data_ptr()
+        for slot, address in self._fixed:
+            pointers[slot] = address
         block = None
         if self._bytes:
             block = _block(self._bytes)
             pointers[layout.block] = block.data_ptr()
-        return _Workspace(pointers, flag, block)
+        work = _Workspace(pointers, flag, block)
+        for x in self._passed:
+            if x.buffer in layout.offsets:
+                assert block is not None
+                work.views[x] = _view(self._in_block(x.buffer, block), x)
+        return work
+
+    def _in_block(self, b: Buffer, block: torch.Tensor) -> torch.Tensor:
+        """A temporary's memory."""
+        offset = self.source.layout.offsets[b]
+        return block[offset : offset + _size(b)].view(getattr(torch, DTYPES[b.dtype].torch))
 
     def _put_back(self, work: _Workspace) -> None:
-        if self._bytes <= _KEPT_BYTES:
+        if self._bytes <= KEPT_BYTES:
             self._free.append(work)
 
     def _parameters(
@@ -206,23 +245,26 @@ class Executable:
         ints: Sequence[int], made: list[torch.Tensor],
     ) -> list[Any]:  # fmt: skip
         """The rest of a run that calls torch between kernels, or gives views."""
-        tensors = _with_vectors(given, floats, ints)
+        tensors = given if self._last < len(given) else _with_vectors(given, floats, ints)
         held = {o.buffer: x for o, x in zip(self._fresh, made, strict=True)}
+        views = work.views
 
         def tensor(x: Tensor) -> torch.Tensor:
-            return self._tensor(x, tensors, held, work.block)
+            view = views.get(x)
+            return self._tensor(x, tensors, held) if view is None else view
 
-        threads = torch.get_num_threads()
+        threads = _num_threads()
         for k, section in enumerate(self._sections):
             if section(work.pointers, threads, self._run):
-                raise self._out_of_bounds(tensors)
+                raise self._out_of_bounds(_with_vectors(given, floats, ints))
             step = self._between[k] if k < len(self._between) else None
             if isinstance(step, Call):
-                self._call(step, tensor, held, work.pointers)
+                self._call(step, tensor, held, work)
         t = self.source.translation
-        results = [tensor(x) if isinstance(x, Tensor) else x for x in t.outputs]
-        if not self._calls:  # else results may lie in the block
-            self._put_back(work)
+        results = [
+            self._tensor(x, tensors, held) if isinstance(x, Tensor) else x for x in t.outputs
+        ]
+        self._put_back(work)
         return results
 
     def _out_of_bounds(self, tensors: Sequence[torch.Tensor]) -> IndexError:
@@ -232,6 +274,18 @@ class Executable:
         except (IndexError, RuntimeError) as e:
             return IndexError(str(e).splitlines()[0].replace(" dimension ", " axis "))
         return IndexError("an index is out of bounds")
+
+    def entry(self) -> Entry | None:
+        """The addresses to run it by; None where it calls torch in between or gives views."""
+        if self._results is None:
+            return None
+        layout = self.source.layout
+        sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
+        results = [self._fresh[k] for k in self._results]
+        return Entry(
+            sections, layout.pointers, self._inputs, self._fixed, results, layout.block,
+            layout.flag, self._bytes,
+        )  # fmt: skip
 
     @property
     def notes(self) -> list[str]:
@@ -257,9 +311,8 @@ class Executable:
             f"/* scratch memory: {self.scratch_bytes} bytes */\n{self.source.text}\n"
         )
 
-    def _tensor(
-        self, x: Tensor, inputs: Sequence[torch.Tensor], held: dict, block: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _tensor(self, x: Tensor, inputs: Sequence[torch.Tensor], held: dict) -> torch.Tensor:
+        """An array that does not lie in the block."""
         b = x.buffer
         if b.kind == "input":
             base = inputs[b.position]
@@ -267,7 +320,7 @@ class Executable:
                 return base
         elif b.kind == "constant":
             base = self.source.translation.constants[b.position]
-        elif b in held:
+        else:
             base = held[b]
             if (x.shape, x.strides, x.offset, x.dtype) == (
                 base.shape,
@@ -276,15 +329,9 @@ class Executable:
                 base.dtype,
             ):
                 return base
-        else:
-            assert block is not None
-            offset = self.source.layout.offsets[b]
-            size = b.size * DTYPES[b.dtype].size
-            base = block[offset : offset + size].view(getattr(torch, DTYPES[b.dtype].torch))
-        base = _under(base, x.dtype)
-        return base.as_strided(x.shape, x.strides, base.storage_offset() + x.offset)
+        return _view(base, x)
 
-    def _call(self, call: Call, tensor: Callable, held: dict, pointers: Any) -> None:
+    def _call(self, call: Call, tensor: Callable, held: dict, work: _Workspace) -> None:
         def fill(x: Any) -> Any:
             if isinstance(x, Tensor):
                 return tensor(x)
@@ -292,16 +339,35 @@ class Executable:
                 return type(x)(fill(v) for v in x)
             return x
 
-        result = call.target(*fill(call.args), **{k: fill(v) for k, v in call.kwargs.items()})
-        made = call.writes if call.strides else []
+        result = call.target(*map(fill, call.args), **{k: fill(v) for k, v in call.kwargs.items()})
+        if not call.strides:  # it has written to memory that it was given
+            return
         flat = [r for r in (result if isinstance(result, (tuple, list)) else [result])
                 if isinstance(r, torch.Tensor)]  # fmt: skip
-        for b, r, strides in zip(made, flat, call.strides, strict=bool(made)):
-            if r.stride() != strides:
+        for b, r, strides in zip(call.writes, flat, call.strides, strict=True):
+            if r.stride() != strides or _within(r, work.block):
                 r = torch.empty_strided(r.shape, strides, dtype=r.dtype).copy_(r)
             held[b] = r
             if b in self.source.layout.slots:
-                pointers[self.source.layout.slots[b]] = r.data_ptr()
+                work.pointers[self.source.layout.slots[b]] = r.data_ptr()
+
+
+def _tensors(x: Any) -> list[Tensor]:
+    """The tensors among the arguments of a call."""
+    if isinstance(x, (tuple, list)):
+        return [t for y in x for t in _tensors(y)]
+    return [x] if isinstance(x, Tensor) else []
+
+
+def _view(base: torch.Tensor, x: Tensor) -> torch.Tensor:
+    """The array in the memory of its buffer."""
+    base = _under(base, x.dtype)
+    return base.as_strided(x.shape, x.strides, base.storage_offset() + x.offset)
+
+
+def _within(r: torch.Tensor, block: torch.Tensor | None) -> bool:
+    """Whether a call's result is one of its arguments, in memory that the next run writes to."""
+    return block is not None and 0 <= r.data_ptr() - block.data_ptr() < block.numel()
 
 
 def _is_whole(x: Tensor) -> bool:

@@ -42,6 +42,7 @@ class Expr:
     idiv, imod  d                       quotient and remainder of an index by d > 0
     wrap    (extent, dim)               an integer from data as an index: checked against the
                                         extent; negative ones count from the end
+    known   extent                      an integer of which it is known that 0 <= it < extent
     other   a row of scalars.OPS
 
     number: in the order of creation.
@@ -124,18 +125,29 @@ def wrap(x: Expr, extent: int, dim: int) -> Expr:
     return make("wrap", (_before_lift(x, extent),), "i64", (extent, dim))
 
 
+def known(x: Expr, extent: int) -> Expr:
+    """An integer from data that is an index into an axis, as has been found before."""
+    lo, hi = bounds(x)
+    return x if lo >= 0 and hi < extent else make("known", (x,), "i64", extent)
+
+
+def from_data(x: Expr) -> bool:
+    """Whether x is an integer from data as an index."""
+    return x.op == "wrap" or x.op == "known"
+
+
 def _before_lift(x: Expr, extent: int) -> Expr:
     """r, where x is r lifted by `extent` if negative, and `extent` if it is negative still: what
     `wrap` does to r."""
-    checked = _unless_negative(x)
-    lifted = _unless_negative(checked[0]) if checked else None
+    checked = unless_negative(x)
+    lifted = unless_negative(checked[0]) if checked else None
     if checked is None or lifted is None or checked[1] is not integer(extent):
         return x
     r = as_index(lifted[0])
     return r if terms(as_index(lifted[1])) == (extent, {r: 1}) else x
 
 
-def _unless_negative(x: Expr) -> tuple[Expr, Expr] | None:
+def unless_negative(x: Expr) -> tuple[Expr, Expr] | None:
     """r and v, where x is "v if r < 0, else r"."""
     if x.op == "where" and x.args[0].op == "lt":
         r, zero = x.args[0].args
@@ -362,10 +374,15 @@ def _bounds(x: Expr) -> tuple[int, int]:
             return -_FAR, _FAR
         return low // x.value, high // x.value
     if x.op == "where" and x.dtype == "i64":
-        (a, b), (c, d) = bounds(x.args[1]), bounds(x.args[2])
+        test, yes, no = x.args
+        (a, b), (c, d) = bounds(yes), bounds(no)
+        if test.op == "lt" and test.args[0] is yes:  # a minimum
+            b = min(b, bounds(test.args[1])[1] - 1)
         return min(a, c), max(b, d)
     if x.op == "wrap":
         return 0, x.value[0] - 1
+    if x.op == "known":
+        return 0, x.value - 1
     return -_FAR, _FAR
 
 
@@ -430,6 +447,8 @@ def rebuild(x: Expr, args: tuple[Expr, ...]) -> Expr:
         return bitcast(args[0], x.dtype)
     if op == "wrap":
         return wrap(args[0], *x.value)
+    if op == "known":
+        return known(args[0], x.value)
     if op == "load":
         return make(op, args, x.dtype, x.value)
     return scalar(op, *args)
@@ -470,8 +489,29 @@ INFIX = {
 }  # fmt: skip
 
 
-def show(x: Expr) -> str:
-    """Text of an expression, as the grammar of ir.py has it."""
+def show(x: Expr, names: dict[Expr, str] | None = None) -> str:
+    """Text of an expression, as the grammar of ir.py has it. names: of expressions inside it that
+    are not written out."""
+    return _text(x, {} if names is None else names)
+
+
+def repeated(*roots: Expr, most: int = 400) -> list[Expr]:
+    """Expressions that stand at several places, inner ones first, where the text without names for
+    them had more than `most` words; else none."""
+    size: dict[Expr, int] = {}
+    count: dict[Expr, int] = {}
+    for x in walk(*roots):  # the arguments of an expression come before it
+        size[x] = 1 + sum(size[a] for a in x.args)
+        for a in x.args:
+            count[a] = count.get(a, 0) + 1
+    if sum(size[x] for x in roots) <= most:
+        return []
+    return [x for x in size if count.get(x, 0) > 1 and x.args]
+
+
+def _text(x: Expr, names: dict[Expr, str]) -> str:
+    if x in names:
+        return names[x]
     if x.op == "const":
         if x.dtype == "i64":
             return str(x.value)
@@ -484,13 +524,14 @@ def show(x: Expr) -> str:
     if x.op == "affine":
         parts = [str(x.value[0])] if x.value[0] else []
         parts += [
-            (f"{c}*" if c != 1 else "") + show(a)
-            for a, c in sorted(
-                zip(x.args, x.value[1:], strict=True), key=lambda item: (-item[1], show(item[0]))
+            (f"{c}*" if c != 1 else "") + text
+            for text, c in sorted(
+                ((_text(a, names), c) for a, c in zip(x.args, x.value[1:], strict=True)),
+                key=lambda item: (-item[1], item[0]),
             )
         ]
         return "(" + " + ".join(parts) + ")" if len(parts) > 1 else parts[0]
-    inner = [show(a) for a in x.args]
+    inner = [_text(a, names) for a in x.args]
     if x.op == "load":
         return f"{x.value.name}[{', '.join(inner)}]"
     if x.op in ("cast", "bitcast"):
@@ -499,6 +540,8 @@ def show(x: Expr) -> str:
         return f"({inner[0]} {INFIX[x.op]} {inner[1]})"
     if x.op == "wrap":
         return f"wrap({inner[0]}, {x.value[0]}, {x.value[1]})"
+    if x.op == "known":
+        return f"known({inner[0]}, {x.value})"
     if x.op == "idiv":
         return f"({inner[0]} // {x.value})"
     if x.op == "imod":

@@ -15,6 +15,7 @@ from . import expr as E
 from .dependence import conflicts, reads_elsewhere, same_iteration
 from .expr import Expr
 from .ir import Buffer, Fence, Loop, Program, Statement, Step, accesses, statements
+from .scans import cheap, waits
 
 # Loops of one nest: more would spill registers and slow the C compiler.
 _MOST_STATEMENTS = 40
@@ -51,12 +52,17 @@ def _join(placed: list, s: Statement, notes: list[str]) -> bool:
                 return True
             if why and k == len(placed) - 1:
                 notes.append(f"{s.target.name} is not fused with what is before it: {why}")
-        elif isinstance(step, Fence) and s.target.kind == "input":
+        elif isinstance(step, Fence) and (s.target.kind == "input" or _trusting(s)):
             return False
         r, w = accesses(step)
         if (w & reads) or (w & writes) or (r & writes):
             return False
     return False
+
+
+def _trusting(s: Statement) -> bool:
+    """Whether a statement has indices that are right only behind a fence."""
+    return any(x.op == "known" for x in E.walk(s.value, *s.index))
 
 
 def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
@@ -65,7 +71,7 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
     known: axes of s -> the loops' axes that they have become.
     """
     inside = list(statements(loop))
-    if any(x.op == "wrap" for t in (*inside, s) for i in t.index for x in E.walk(i)):
+    if any(E.from_data(x) for t in (*inside, s) for i in t.index for x in E.walk(i)):
         return "a store at computed indices"
     if len(inside) >= _MOST_STATEMENTS:
         return "the loop holds enough statements"
@@ -73,10 +79,14 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
     partner = _partner(loop.axis, inside, s, left, known)
     if partner is None:
         return _shared(inside, s)
+    if s.lead is not None and not known and partner is not s.lead:
+        return "threads share its rows"
     if any(t.scan and loop.axis in t.over for t in inside) or (s.scan and partner in s.over):
         running = [t for t in (*inside, s) if t.scan and {loop.axis, partner} & set(t.over)]
         if any(t.op is not None and not t.scan for t in (*inside, s)) or not running:
             return "a running reduction"
+        if any(map(waits, running)) and not all(t.scan or cheap(t) for t in (*inside, s)):
+            return "a running reduction has no vectors"
     if partner in s.over and any(a not in s.over for a in left):
         return "it reduces along this loop, and keeps axes further in"
     if not _agree(loop.axis, partner, inside, s):
@@ -101,9 +111,19 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
         reads, writes = accesses(s)
         if (w & reads) or (w & writes) or (r & writes):
             break
+    if len(s.axes) > len(known) and _mixed(loop, s):
+        return "running reductions take turns, and nothing else does"
     _rename(s, known)
     loop.body.append(_alone(s, s.axes[len(known) :]))
     return None
+
+
+def _mixed(loop: Loop, s: Statement) -> bool:
+    """Whether some of the loops inside, with one more for s, hold running reductions that wait for
+    each of their steps, and some do not: only all of them together can take turns (`schedule`)."""
+    leaves = [list(statements(b)) for b in loop.body if isinstance(b, Loop)]
+    waiting = {any(map(waits, leaf)) for leaf in leaves}
+    return bool(waiting) and waiting != {waits(s)}
 
 
 def _rename(s: Statement, known: dict[Expr, Expr]) -> None:

@@ -13,7 +13,7 @@ from . import expr as E
 from .arrays import Array, of_torch
 from .aten import number
 from .expr import Expr
-from .nodes import args_of, argument_of, node_of, overload_of, schema_of
+from .nodes import args_of, argument_of, arguments_of, from_front, node_of, overload_of, schema_of
 from .reductions import scan
 
 
@@ -28,6 +28,17 @@ def _checked(index: Expr, extent: int, dim: int) -> Expr:
     if E.bounds(x)[0] < 0:
         x = E.choose(E.scalar("lt", x, E.integer(0)), E.integer(extent), x)
     return E.wrap(x, extent, dim)
+
+
+def _look(t: Any, axes: Sequence[Expr], place: Sequence[Expr], made: Sequence[Expr]) -> None:
+    """Check those of the indices `place` that are not part of what was made with them: the one
+    element of an axis, and equal elements, do not depend on the index."""
+    used = set(E.walk(*made))
+    for x in place:
+        if x.op == "wrap" and x not in used:
+            over = tuple(a for a in axes if a in E.axes_of(x))
+            more = {"op": "max", "over": over} if over else {}
+            t.add(over, t.fresh("i64", ()), (), x, **more)
 
 
 def _indexed(source: Array, indices: Sequence[Array | None], t: Any) -> tuple | None:
@@ -63,7 +74,9 @@ def _index(t: Any, node: fx.Node) -> Array | None:
     if found is None or tuple(a.extent for a in found[0]) != tuple(node.meta["val"].shape):
         return None
     axes, place = found
-    return Array(axes, source.at(place))
+    parts = source.at(place)
+    _look(t, axes, place, parts)
+    return Array(axes, parts)
 
 
 def _select(t: Any, node: fx.Node) -> Array | None:
@@ -71,7 +84,7 @@ def _select(t: Any, node: fx.Node) -> Array | None:
     rank = len(source.axes)
     if rank == 0 or len(index.axes) != 1:
         return None
-    dim = dim + rank if dim < 0 else dim
+    dim = from_front(dim, rank)
     shape = list(source.shape)
     shape[dim] = index.shape[0]
 
@@ -80,7 +93,7 @@ def _select(t: Any, node: fx.Node) -> Array | None:
         parts[dim] = _checked(index.at((a[dim],))[0], source.shape[dim], dim)
         return parts
 
-    return source.view(shape, place)
+    return _viewed(t, source, shape, place)
 
 
 def _gather(t: Any, node: fx.Node) -> Array | None:
@@ -88,14 +101,21 @@ def _gather(t: Any, node: fx.Node) -> Array | None:
     rank = len(source.axes)
     if rank == 0:
         return None
-    dim = dim + rank if dim < 0 else dim
+    dim = from_front(dim, rank)
 
     def place(*a: Expr) -> list[Expr]:
         parts = list(a)
         parts[dim] = _checked(index.at(a)[0], source.shape[dim], dim)
         return parts
 
-    return source.view(index.shape, place)
+    return _viewed(t, source, index.shape, place)
+
+
+def _viewed(t: Any, source: Array, shape: Sequence[int], place: Callable[..., list[Expr]]) -> Array:
+    """A view at computed indices."""
+    made = source.view(shape, place)
+    _look(t, made.axes, place(*made.axes), made.parts)
+    return made
 
 
 def _scatter_to(
@@ -111,6 +131,7 @@ def _scatter_to(
         if destination.op != "load":
             return None
         t.add(axes, destination.value, destination.args, value, op=op)
+    _look(t, axes, place, [i for d in memory for i in E.walk(d)])
     return target
 
 
@@ -122,7 +143,7 @@ def _own(t: Any, node: fx.Node, in_place: bool) -> Array:
 
 def _index_put(t: Any, node: fx.Node) -> Array | None:
     in_place = schema_of(node).name.endswith("_")
-    accumulate = bool(argument_of(node, 3, "accumulate", False))
+    accumulate = bool(argument_of(node, "accumulate", False))
     target = t.array(args_of(node)[0])
     indices = _index_list(t, args_of(node)[1])
     values = t.cast(t.array(args_of(node)[2]), node_of(node, 0).meta["val"].dtype)
@@ -180,7 +201,7 @@ def _scatter(t: Any, node: fx.Node) -> Array | None:
         op = _SCATTERS.get(kind)
         if op is None or node.kwargs.get("include_self", True) is not True:
             return None
-    dim = dim + rank if dim < 0 else dim
+    dim = from_front(dim, rank)
     value = args_of(node)[3]
     if op is not None and (target.dtype == "bool" or (target.complex and op != "sum")):
         return None
@@ -202,7 +223,7 @@ def _index_add(t: Any, node: fx.Node) -> Array | None:
     rank = len(target.axes)
     if rank == 0 or node.kwargs.get("alpha", 1) != 1 or target.dtype == "bool":
         return None
-    dim = dim + rank if dim < 0 else dim
+    dim = from_front(dim, rank)
     source = t.apart(t.array(args_of(node)[3]), target)
     index = t.apart(t.array(args_of(node)[2]), target)
     target = _own(t, node, in_place)
@@ -217,9 +238,8 @@ def _cat(t: Any, node: fx.Node) -> Array | None:
     name = schema_of(node).name
     value = node.meta["val"]
     pieces = [t.cast(t.array(x), value.dtype) for x in args_of(node)[0]]
-    dim: Any = args_of(node)[1] if len(args_of(node)) > 1 else node.kwargs.get("dim", 0)
     rank = len(value.shape)
-    dim = dim + rank if dim < 0 else dim
+    dim = from_front(argument_of(node, "dim", 0), rank)
     if name.endswith("stack"):
         pieces = [p.unsqueeze(dim) for p in pieces]
     else:
@@ -238,7 +258,7 @@ def _pad(t: Any, node: fx.Node) -> Array | None:
     value = node.meta["val"]
     source = t.array(args_of(node)[0])
     pads: Any = args_of(node)[1]
-    fill = args_of(node)[2] if len(args_of(node)) > 2 else node.kwargs.get("value", 0)
+    fill = argument_of(node, "value", 0)
     rank = len(source.axes)
     whole = t.empty(value)
     t.write(whole, t.scalar_array(fill, (), value.dtype))
@@ -257,7 +277,7 @@ def _pad(t: Any, node: fx.Node) -> Array | None:
 def _triangle(lower: bool) -> Callable[[Any, fx.Node], Array | None]:
     def rule(t: Any, node: fx.Node) -> Array | None:
         source = t.array(args_of(node)[0])
-        k: Any = args_of(node)[1] if len(args_of(node)) > 1 else node.kwargs.get("diagonal", 0)
+        k = argument_of(node, "diagonal", 0)
         row, column = source.axes[-2:]
         test = E.scalar("le" if lower else "ge", column, E.plus(row, k))
         zero = number(0, source.dtype)
@@ -273,17 +293,16 @@ def _select_scatter(t: Any, node: fx.Node) -> Array | None:
     whole = t.copy(t.array(args_of(node)[0]), value)
     source = t.cast(t.array(args_of(node)[1]), value.dtype)
     if "diagonal" in name:
-        t.write(views.diagonal_of(whole, node, 2), source)
+        t.write(views.diagonal_of(whole, node), source)
         return whole
-    dim: Any = args_of(node)[2] if len(args_of(node)) > 2 else node.kwargs.get("dim", 0)
-    dim = dim + len(whole.axes) if dim < 0 else dim
+    given = arguments_of(node)
+    dim = from_front(given.get("dim", 0), len(whole.axes))
     extent = whole.shape[dim]
     if "select" in name:
-        at: Any = args_of(node)[3]
-        part = whole.select(dim, at + extent if at < 0 else at)
+        part = whole.select(dim, from_front(given["index"], extent))
     else:
-        rest = (*args_of(node)[3:], *(None, None, 1)[len(args_of(node)) - 3 :])
-        begin, end, step = slice(*rest).indices(extent)
+        ends = given.get("start"), given.get("end"), given.get("step", 1)
+        begin, end, step = slice(*ends).indices(extent)
         part = whole.slice(dim, begin, len(range(begin, end, step)), step)
     t.write(part, source)
     return whole

@@ -6,17 +6,22 @@ reads has been written in between, and if computing it again costs less than mem
 
 from __future__ import annotations
 
+from collections import Counter
+
 from . import expr as E
+from .boxes import Box, Index, hull, inside, stored
 from .dependence import disjoint
 from .expr import Expr
-from .ir import Buffer, Call, Program, Statement, accesses
+from .ir import Buffer, Call, Program, Statement, Step, accesses
 from .scalars import OPS
 
 # A value that is used at several indices is computed again for each, if that costs no more cycles
 # an element than this.
-_RECOMPUTE = 12
+RECOMPUTE = 12
 # Longest expression of a statement, in nodes: bounds the compile time and the live registers.
 _LONGEST = 240
+# Steps that write a buffer, before a load, among which its definition is looked for.
+_WRITERS = 32
 
 
 def cost(x: Expr) -> int:
@@ -33,44 +38,98 @@ def _cost(x: Expr) -> int:
 
 def inline(program: Program) -> Program:
     """The program with such loads replaced, and stores that nobody reads left out."""
-    steps = program.steps
-    writes: dict[Buffer, list[int]] = {}
-    readers: dict[Buffer, set[int]] = {}
-    places: dict[Buffer, set[tuple]] = {}
-    for p, step in enumerate(steps):
-        reads, written = accesses(step)
-        for b in written:
-            writes.setdefault(b, []).append(p)
-        for b in reads:
-            readers.setdefault(b, set()).add(p)
-        if isinstance(step, Statement):
-            for x in step.reads():
-                places.setdefault(x.value, set()).add((p, x.args))
-    needed = {b for s in steps if isinstance(s, Call) for b in (*s.reads, *s.writes)}
-    definitions = {
-        b: [(p, steps[p]) for p in at]
-        for b, at in writes.items()
-        if b.kind == "temporary" and b not in needed and all(_whole(steps[p]) for p in at)
-    }
+    _Inliner(program).run()
+    return prune(program)
 
-    def definition(x: Expr, at: int) -> tuple[int, Statement] | None:
-        found = [
-            (p, s)
-            for p, s in definitions.get(x.value, ())
-            if isinstance(s, Statement) and _matches(s, x.args)
-        ]
-        if len(found) != 1 or found[0][0] >= at:
-            return None
-        if len(found) != len(definitions[x.value]) and not _constant_parts(definitions[x.value]):
-            return None
-        return found[0]
 
-    def safe(p: int, s: Statement, q: int, user: Statement, value: Expr) -> bool:
+class _Inliner:
+    """writers: the steps that write a buffer, in order, with the box that each stores. uses: how
+    many elements of what a step stores are loaded."""
+
+    def __init__(self, program: Program):
+        self.steps = program.steps
+        self.writers: dict[Buffer, list[tuple[int, Box | None]]] = {}
+        for p, step in enumerate(self.steps):
+            for b in accesses(step)[1]:
+                self.writers.setdefault(b, []).append((p, store_of(step)))
+        called = {b for s in self.steps if isinstance(s, Call) for b in (*s.reads, *s.writes)}
+        self.candidates = {b for b in self.writers if b.kind == "temporary" and b not in called}
+        self.uses: Counter[int] = Counter()
+        for q, step in enumerate(self.steps):
+            for x in set(step.reads()) if isinstance(step, Statement) else ():
+                if (made := self.definition(x, q)) is not None:
+                    self.uses[made] += min(_points(step), _points(self.steps[made]))
+
+    def run(self) -> None:
+        for q, step in enumerate(self.steps):
+            if not isinstance(step, Statement):
+                continue
+            memo: dict[Expr, Expr] = {}
+            budget = [len(E.walk(step.value))]
+            origins: dict[int, Statement] = {}
+
+            def change(
+                x: Expr, q: int = q, step: Statement = step, budget: list = budget,
+                origins: dict = origins,
+            ) -> Expr | None:  # fmt: skip
+                return self.replacement(x, q, step, budget, origins)
+
+            value = E.transform(step.value, change, memo)
+            index = tuple(E.transform(i, change, memo) for i in step.index)
+            if origins:
+                step.value, step.index = value, index
+                more = (c for s in origins.values() for c in s.calls)
+                step.calls = tuple(dict.fromkeys((*more, *step.calls)))
+
+    def definition(self, x: Expr, q: int) -> int | None:
+        """The step that stores, with nothing else, what step q loads; None where that is not one
+        store."""
+        if x.value not in self.candidates:
+            return None
+        before = [w for w in self.writers[x.value] if w[0] < q]
+        place = hull(x.args, x.value.shape, {})
+        for p, box in before[: -_WRITERS - 1 : -1]:
+            if box is not None and inside(place, box):
+                return p
+            writer = self.steps[p]
+            if not isinstance(writer, Statement) or not disjoint(writer.index, x.args):
+                return None
+        return None
+
+    def replacement(
+        self, x: Expr, q: int, user: Statement, budget: list[int], origins: dict[int, Statement]
+    ) -> Expr | None:
+        """What step q can compute in place of a load; None where it cannot, or should not."""
+        if x.op != "load":
+            return None
+        p = self.definition(x, q)
+        if p is None:
+            return None
+        s = self.steps[p]
+        assert isinstance(s, Statement)
+        weight = cost(s.value)
+        if weight * (self.uses[p] - _points(s)) > RECOMPUTE * _points(s):
+            return None
+        if weight > 1 and s.axes and _points(user) > 2 * _points(s):
+            return None  # computed once for each of its own elements instead
+        length = len(E.walk(s.value))
+        if budget[0] + length > _LONGEST:
+            return None
+        value = E.substitute(s.value, _solved(s.index, x.args))
+        if not self.safe(p, q, user, value):
+            return None
+        budget[0] += length
+        origins[p] = s
+        return value
+
+    def safe(self, p: int, q: int, user: Statement, value: Expr) -> bool:
+        """Whether step q can compute what step p did: nothing that it reads has been changed."""
         for load in E.loads(value):
-            between = [w for w in writes.get(load.value, ()) if p < w < q]
-            for w in between:
-                writer = steps[w]
-                if not isinstance(writer, Statement) or not disjoint(writer.index, load.args):
+            for w, _ in self.writers.get(load.value, ()):
+                writer = self.steps[w]
+                if p <= w < q and not (
+                    isinstance(writer, Statement) and disjoint(writer.index, load.args)
+                ):
                     return False
             if load.value is user.target:
                 same = load.args == user.index and user.op is None
@@ -78,51 +137,10 @@ def inline(program: Program) -> Program:
                     return False
         return True
 
-    def replacement(x: Expr, q: int, user: Statement, budget: list[int]) -> Expr | None:
-        if x.op != "load":
-            return None
-        found = definition(x, q)
-        if found is None:
-            return None
-        p, s = found
-        weight = cost(s.value)
-        uses = len(places[x.value])
-        if weight * (uses - 1) > _RECOMPUTE:
-            return None
-        if weight > 1 and s.axes and _points(user) > 2 * _points(s):
-            return None  # computed once for each of its own elements instead
-        length = len(E.walk(s.value))
-        if budget[0] + length > _LONGEST:
-            return None
-        mapping = {a: i for a, i in zip(s.index, x.args, strict=True) if a.op == "axis"}
-        value = E.substitute(s.value, mapping)
-        if not safe(p, s, q, user, value):
-            return None
-        budget[0] += length
-        return value
 
-    for q, step in enumerate(steps):
-        if not isinstance(step, Statement):
-            continue
-        memo: dict[Expr, Expr] = {}
-        budget = [len(E.walk(step.value))]
-
-        def change(
-            x: Expr, q: int = q, step: Statement = step, budget: list = budget
-        ) -> Expr | None:
-            return replacement(x, q, step, budget)
-
-        value = E.transform(step.value, change, memo)
-        index = tuple(E.transform(i, change, memo) for i in step.index)
-        if value is not step.value or index != step.index:
-            origins = {x.value for x in step.reads() if x in memo and memo[x] is not x}
-            more = tuple(
-                c for b in origins for _, s in definitions.get(b, ()) if isinstance(s, Statement)
-                for c in s.calls
-            )  # fmt: skip
-            step.value, step.index = value, index
-            step.calls = (*more, *step.calls)
-    return prune(program)
+def only_checks(step: Step) -> bool:
+    """Whether a step is there for the check of an index."""
+    return isinstance(step, Statement) and step.value.op == "wrap" and not step.target.shape
 
 
 def prune(program: Program) -> Program:
@@ -131,8 +149,10 @@ def prune(program: Program) -> Program:
     wanted: set[Buffer] = set()
     for step in reversed(program.steps):
         reads, written = accesses(step)
-        if isinstance(step, Call) or any(
-            b.kind in ("input", "output") or b in wanted for b in written
+        if (
+            isinstance(step, Call)
+            or only_checks(step)
+            or any(b.kind in ("input", "output") or b in wanted for b in written)
         ):
             kept.append(step)
             wanted |= reads
@@ -142,36 +162,25 @@ def prune(program: Program) -> Program:
     return program
 
 
-def _whole(step: object) -> bool:
-    """Whether a step is a store to each element of its target, or of a constant part of it."""
+def store_of(step: Step) -> Box | None:
+    """The box that a step stores, each element once; None of other steps."""
     if not isinstance(step, Statement) or step.op is not None:
-        return False
-    seen: set[Expr] = set()
-    for i, extent in zip(step.index, step.target.shape, strict=True):
-        if i.op == "const":
-            continue
-        if i.op != "axis" or i in seen or i.extent != extent:
-            return False
-        seen.add(i)
-    return seen == set(step.axes)
+        return None
+    return stored(step.index, step.axes)
 
 
-def _matches(s: Statement, index: tuple[Expr, ...]) -> bool:
-    """Whether the element at `index` is one that s stores, for all values of the index's axes."""
-    for i, x, extent in zip(s.index, index, s.target.shape, strict=True):
-        if i.op == "const" and extent > 1 and x is not i:
-            return False
-    return True
+def _solved(index: Index, at: Index) -> dict[Expr, Expr]:
+    """The values of a store's axes for which its index is `at`."""
+    mapping = {}
+    for i, x in zip(index, at, strict=True):
+        k, atoms = E.terms(i)
+        for a, c in atoms.items():
+            mapping[a] = E.times(E.plus(x, -k), c)
+    return mapping
 
 
-def _constant_parts(definitions: list) -> bool:
-    """Whether the stores are to different constant parts (real and imaginary)."""
-    parts = {tuple(i if i.op == "const" else None for i in s.index) for _, s in definitions}
-    kinds = {tuple(i is None for i in part) for part in parts}
-    return len(parts) == len(definitions) and len(kinds) == 1
-
-
-def _points(s: Statement) -> int:
+def _points(s: Step) -> int:
+    assert isinstance(s, Statement)
     n = 1
     for a in s.axes:
         n *= max(a.extent, 1)

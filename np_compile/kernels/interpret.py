@@ -197,6 +197,10 @@ class _Machine:
             return args[0] % np.int64(x.value)
         if x.op == "wrap":
             return _wrapped(args[0], *x.value)
+        if x.op == "known":
+            if np.any(args[0] < 0) or np.any(args[0] >= x.value):
+                raise Malformed(f"{x} is not below {x.value}")
+            return args[0]
         if x.op == "cast":
             return scalars.evaluate_cast(x.args[0].dtype, x.dtype, args[0])
         if x.op == "bitcast":
@@ -238,9 +242,11 @@ def _points(axes: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
 # Reductions
 
 
-def identity(op: str, dtype: str) -> Any:
-    """The value that a reduction starts from."""
+def identity(op: str, dtype: str, running: bool = False) -> Any:
+    """The value that a reduction starts from; a running sum may begin with -0.0, and stay so."""
     row = DTYPES[dtype]
+    if running and op == "sum" and row.kind == "f":
+        return row.numpy.type(-0.0)
     if op not in ("min", "max", *PAIRED):
         return row.numpy.type(op in ("prod", "all"))
     low = op in ("max", "argmax")
@@ -262,7 +268,7 @@ class _Fold:
     def __init__(self, s: Statement, shape: tuple[int, ...] = ()):
         self.statement = s
         self.dtype = s.value.dtype if s.op in PAIRED else s.target.dtype
-        self.value: Any = np.full(shape, identity(str(s.op), self.dtype))
+        self.value: Any = np.full(shape, identity(str(s.op), self.dtype, s.scan))
         self.at: Any = np.full(shape, _UNSEEN)
 
     def step(self, value: Any, rank: Any) -> None:

@@ -2,10 +2,11 @@
 
     program   = buffer* step*
     buffer    = NAME ":" DTYPE "[" INTs "]" "strides" "[" INTs "]" KIND INT?
-    step      = loop | ["all" extents ":"] statement | call | "fence"
+    step      = loop | ["all" extents ":"] [names] statement | call | "fence"
     loop      = "for" extent mark* ":" step+                  (indented by two more)
+    names     = "let" NAME "=" expr ("," NAME "=" expr)* ":"  for expressions that are repeated
     extent    = AXIS "<" INT
-    mark      = "parallel" INT | "simd" | "strip"             INT: iterations of a chunk
+    mark      = "parallel" INT | "simd" | "strip" | "jam" | "rows"; INT: iterations of a chunk
     statement = element "=" expr                              store
               | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
                 ... ["along" AXIS]                            of each: the axis of its vectors
@@ -15,6 +16,7 @@
               | DTYPE "(" expr ")" | "bits_" DTYPE "(" expr ")"            casts
               | "(" expr INFIX expr ")"                       INFIX: + - * / < <= > >= == != & | ^
               | "wrap" "(" expr "," INT "," INT ")"           extent, number of the axis
+              | "known" "(" expr "," INT ")"                  extent
               | "(" expr "//" INT ")" | "(" expr "%" INT ")" | INT "*" expr
               | "(" expr ("+" expr)+ ")"                      sums of indices
     DTYPE     = bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
@@ -23,8 +25,8 @@
 
 An INT is an index or data of dtype i64. Of i64, `+` and `INT *` are sums of indices; data are added
 by add(a, b) and multiplied by mul(a, b), which wrap around. "along" is printed where it is not the
-last axis. What `text` prints, `parse` reads, but for calls; the user's lines and the notes are not
-printed.
+last axis. What `text` prints, `parse` reads, but for calls; the user's lines, the notes and what
+only `fuse` asks for (`lead`) are not printed.
 
 Meaning. Steps run in order; a loop runs its body for each value of its axis. A statement outside of
 loops, as the translation makes it, brings its own axes: it runs for all their values, and reads
@@ -44,14 +46,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .expr import Expr, axes_of, bounds, show, walk
+from .dtypes import DTYPES
+from .expr import Expr, axes_of, bounds, repeated, show, walk
 
 # Reduction -> the operation that combines two values; of argmin and argmax, ranks.
 COMBINE = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
 PAIRED = ("argmin", "argmax")
-MARKS = ("parallel", "simd", "strip")
+MARKS = ("parallel", "simd", "strip", "jam", "rows")
 KINDS = ("input", "output", "constant", "temporary", "local", "register")
 
 
@@ -90,7 +93,8 @@ class Statement:
     op: None for a store, or a reduction; without `over`, the element is combined with the value
     (a scatter). over: the axes that a reduction runs over. scan: a running reduction. rank: of
     argmin and argmax, the position that they give. vector: the axis along which memory is walked
-    in the smallest steps. line, calls: the user's, for people.
+    in the smallest steps. lead: the axis that stays the outermost loop, for threads to share.
+    line, calls: the user's, for people.
     """
 
     axes: tuple[Expr, ...]
@@ -102,6 +106,7 @@ class Statement:
     scan: bool = False
     rank: Expr | None = None
     vector: Expr | None = None
+    lead: Expr | None = None
     line: str = ""
     calls: tuple[str, ...] = ()
 
@@ -109,22 +114,27 @@ class Statement:
         """Every load of the value and of the index."""
         return [x for x in walk(self.value, *self.index) if x.op == "load"]
 
-    def element(self) -> str:
-        return f"{self.target.name}[{', '.join(show(i) for i in self.index)}]"
-
     def __str__(self) -> str:
+        names: dict[Expr, str] = {}
+        given = ""
+        for x in repeated(self.value, *self.index):
+            text = show(x, names)
+            names[x] = f"let{len(names)}"
+            given += f"{', ' if given else 'let '}{names[x]} = {text}"
+        element = f"{self.target.name}[{', '.join(show(i, names) for i in self.index)}]"
         op = f"{'running ' if self.scan else ''}{self.op}" if self.op else ""
         tail = f" over {' '.join(show(a) for a in self.over)}" if self.over else ""
-        tail += f" rank {show(self.rank)}" if self.rank is not None else ""
+        tail += f" rank {show(self.rank, names)}" if self.rank is not None else ""
         if self.vector is not None and self.vector not in self.axes[-1:]:
             tail += f" along {show(self.vector)}"
-        return f"{self.element()} {op}= {show(self.value)}{tail}"
+        given += ": " if given else ""
+        return f"{given}{element} {op}= {show(self.value, names)}{tail}"
 
 
 @dataclass(eq=False)
 class Loop:
     """`for axis < extent`, with a body in order. marks: "parallel" (in chunks of `grain`
-    iterations), "simd", "strip"."""
+    iterations), "simd", "strip", "jam", "rows"."""
 
     axis: Expr
     body: list[Loop | Statement] = field(default_factory=list)
@@ -155,6 +165,13 @@ class Call:
         return f"{outs} = call {self.name}({ins})"
 
 
+class Product(Call):
+    """A call of the kernels' own product of matrices (`gemm.py`), without leaving the C.
+
+    args: the result, which is in memory of the program, and both factors.
+    """
+
+
 @dataclass(eq=False)
 class Fence:
     """A point that is passed only if no index so far was out of bounds."""
@@ -176,6 +193,24 @@ class Program:
 
     def __str__(self) -> str:
         return text(self)
+
+
+def identity(op: str, dtype: str, running: bool) -> float:
+    """The value that a reduction starts from; a running sum may begin with -0.0, and stay so."""
+    row = DTYPES[dtype]
+    if op in ("sum", "any"):
+        return -0.0 if running and row.kind == "f" else 0
+    if op in ("prod", "all"):
+        return 1
+    low = op in ("max", "argmax")
+    if row.kind == "f":
+        return float("-inf") if low else float("inf")
+    if row.kind == "b":
+        return not low
+    signed = row.kind == "i"
+    if low:
+        return -(1 << (row.bits - 1)) if signed else 0
+    return (1 << (row.bits - signed)) - 1
 
 
 def statements(step: Step) -> Iterator[Statement]:
@@ -319,9 +354,10 @@ class _Checker:
             self.fail(s, f"{b.name} is no buffer of the program")
         if len(index) != len(b.shape):
             self.fail(s, f"{b.name} has {len(b.shape)} axes, the index {len(index)}")
+        runs = all(a.extent for a in s.axes)
         for i, extent in zip(index, b.shape, strict=True):
             if i.dtype != "i64":
                 self.fail(s, f"an index of dtype {i.dtype}")
             lo, hi = bounds(i)
-            if lo > -(1 << 61) and hi < (1 << 61) and (lo < 0 or hi >= extent):
+            if runs and lo > -(1 << 61) and hi < (1 << 61) and (lo < 0 or hi >= extent):
                 self.fail(s, f"{show(i)} runs over {lo}..{hi}, beyond extent {extent} of {b.name}")

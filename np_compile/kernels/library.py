@@ -1,30 +1,38 @@
 """Operators that NumPy's own library computes faster than torch's on the CPU.
 
 Measured on 10^5 and 10^6 float64: `np.sort` 17 to 25 times faster than `torch.sort`, `np.argsort`
-with ties in any order 4 times, a single real Fourier transform 2 to 3 times. On AMD's processors
-NumPy's matrix product is 1.1 to 3 times as fast as torch's. Stable sorts by indices, rows of
-transforms and complex transforms are as fast or faster in torch.
+with ties in any order 4 times, a single real Fourier transform up to 3 times. Stable sorts by
+indices, rows of transforms and complex transforms are as fast or faster in torch.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import fx
 
-from . import build
+from .nodes import argument_of
 
-_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # Shortest transform for which NumPy is called.
-_LONG = 4096
-
+_LONG = 1024
 
 # Work that libraries do better than loops would: matrix products, transforms, sorts, equations.
 _LIBRARIES = ("mm", "bmm", "addmm", "convolution", "sort", "_fft_", "linalg_", "_linalg_")
+
+
+@dataclass(frozen=True)
+class Into:
+    """A function(out, array) that stores an operator's result, of its first argument, in `out`.
+
+    result: which of several results it is; the others are read by nobody.
+    """
+
+    function: Callable[[torch.Tensor, torch.Tensor], Any]
+    result: int | None = None
 
 
 def reason(name: str) -> str:
@@ -34,45 +42,34 @@ def reason(name: str) -> str:
     return "no rule of the loop IR covers it"
 
 
-def faster(node: fx.Node) -> Callable[..., Any] | None:
-    """A function to call in the place of a node's operator, with its arguments; None for most."""
+def faster(node: fx.Node) -> Into | None:
+    """What to call in the place of a node's operator; None for most."""
     rule = _RULES.get(str(node.target))
     return None if rule is None else rule(node)
 
 
-def _sort(node: fx.Node) -> Callable[..., Any] | None:
+def _sort(node: fx.Node) -> Into | None:
     used = {user.args[1] for user in node.users if user.args and len(user.args) > 1}
     source: Any = node.args[0]
-    if source.meta["val"].dtype is torch.bfloat16 or source.meta["val"].dim() == 0:
+    value = source.meta["val"]
+    if value.dtype is torch.bfloat16 or value.dim() == 0 or value.numel() == 0:
         return None
-    stable = bool(node.kwargs.get("stable"))
+    dim = argument_of(node, "dim", -1)
+    if argument_of(node, "descending", False):
+        return None
+
+    def values(out: torch.Tensor, x: torch.Tensor) -> None:
+        out.copy_(x)
+        out.numpy().sort(axis=dim)
+
+    def indices(out: torch.Tensor, x: torch.Tensor) -> None:
+        out.numpy()[...] = np.argsort(x.detach().numpy(), axis=dim)
+
     if used == {0}:
-        return _values
-    if used == {1} and not stable:
-        return _indices
+        return Into(values, 0)
+    if used == {1} and not argument_of(node, "stable", False):
+        return Into(indices, 1)
     return None
-
-
-def _values(t: torch.Tensor, *args: Any, **options: Any) -> Any:
-    """sort's result. The indices, which nobody reads, are left as they come."""
-    dim, descending = _sort_options(args, options)
-    if descending:
-        return torch.sort(t, dim=dim, descending=True)
-    values = torch.from_numpy(np.sort(t.detach().numpy(), axis=dim))
-    return values, torch.empty(t.shape, dtype=torch.int64)
-
-
-def _indices(t: torch.Tensor, *args: Any, **options: Any) -> Any:
-    """sort's result. The values, which nobody reads, are left as they come."""
-    dim, descending = _sort_options(args, options)
-    if descending:
-        return torch.sort(t, dim=dim, descending=True)
-    return torch.empty_like(t), torch.from_numpy(np.argsort(t.detach().numpy(), axis=dim))
-
-
-def _sort_options(args: tuple, options: dict[str, Any]) -> tuple[int, bool]:
-    named = {**dict(zip(("dim", "descending"), args, strict=False)), **options}
-    return named.get("dim", -1), named.get("descending", False)
 
 
 def _single(node: fx.Node) -> bool:
@@ -82,39 +79,25 @@ def _single(node: fx.Node) -> bool:
     return len(node.args[1]) == 1 and len(shape) == 1 and shape[0] >= _LONG  # type: ignore[arg-type]
 
 
-def _real_to_complex(node: fx.Node) -> Callable[..., Any] | None:
+def _real_to_complex(node: fx.Node) -> Into | None:
     _, _, normalization, onesided = node.args
     if not _single(node) or normalization != 0 or not onesided:
         return None
-    return lambda t, *_: torch.from_numpy(np.fft.rfft(t.detach().numpy()))
+    return Into(lambda out, x: np.fft.rfft(x.detach().numpy(), out=out.numpy()))
 
 
-def _complex_to_real(node: fx.Node) -> Callable[..., Any] | None:
+def _complex_to_real(node: fx.Node) -> Into | None:
     _, _, normalization, n = node.args
     norm: Any = {0: "forward", 2: "backward"}.get(normalization)  # type: ignore[arg-type]
     length: Any = n
     if not _single(node) or norm is None:
         return None
-    return lambda t, *_: torch.from_numpy(np.fft.irfft(t.detach().numpy(), length, norm=norm))
+    return Into(lambda out, x: np.fft.irfft(x.detach().numpy(), length, norm=norm, out=out.numpy()))
 
 
-def _product(node: fx.Node) -> Callable[..., Any] | None:
-    source: Any = node.args[0]
-    if source.meta["val"].dtype not in (torch.float32, torch.float64):
-        return None
-    return None if "GenuineIntel" in build.processor() else _matrix_product
-
-
-def _matrix_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    if torch.get_num_threads() < _CORES:  # NumPy's library would not know
-        return torch.mm(a, b)
-    return torch.from_numpy(np.matmul(a.detach().numpy(), b.detach().numpy()))
-
-
-_RULES: dict[str, Callable[[fx.Node], Callable[..., Any] | None]] = {
+_RULES: dict[str, Callable[[fx.Node], Into | None]] = {
     "aten.sort.stable": _sort,
     "aten.sort.default": _sort,
-    "aten.mm.default": _product,
     "aten._fft_r2c.default": _real_to_complex,
     "aten._fft_c2r.default": _complex_to_real,
 }

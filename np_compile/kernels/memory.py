@@ -1,17 +1,76 @@
-"""Pass: where each temporary lies in the program's one block of memory.
+"""Pass: where each buffer of a program lies.
 
-Two temporaries share a place if one is last read before the other is first written.
+Arguments, constants and results have a slot each in the array of pointers that the C gets.
+Temporaries lie in one block; two of them share a place if one is last read before the other is
+first written. Behind them lies what the chunks of parallel loops leave of their reductions.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .dtypes import DTYPES
-from .ir import Buffer, Call, Program, accesses
+from .ir import Buffer, Call, Product, Program, accesses
 
 _ALIGN = 64
 
 
-def plan(program: Program) -> tuple[dict[Buffer, int], int]:
+@dataclass
+class Layout:
+    """Where buffers lie: the slot of each in the array of pointers, or its offset in the block.
+
+    `block` and `flag` are the slots of the block and of the flag for indices out of bounds,
+    `libraries` those of the products of matrices, by dtype. `size` and `partials` are the bytes
+    that the temporaries and the results of chunks take.
+    """
+
+    slots: dict[Buffer, int]
+    offsets: dict[Buffer, int]
+    block: int
+    flag: int
+    size: int
+    libraries: dict[str, int]
+    partials: int = 0
+
+    @property
+    def pointers(self) -> int:
+        """How many slots there are."""
+        return self.flag + 1 + len(self.libraries)
+
+    def address(self, b: Buffer) -> str:
+        """The C expression of where a buffer begins."""
+        if b in self.slots:
+            return f"memory[{self.slots[b]}]"
+        return f"((char *)memory[{self.block}] + {self.offsets[b]}L)"
+
+    def pointer(self, b: Buffer, written: bool) -> str:
+        """The C declaration of a pointer to a buffer, under the buffer's name."""
+        kind = DTYPES[b.dtype].storage if written else f"const {DTYPES[b.dtype].storage}"
+        return f"{kind} *restrict {b.name} = ({kind} *){self.address(b)};"
+
+    def reserve(self, elements: int) -> int:
+        """The offset of memory for that many results of chunks, of 8 bytes each."""
+        offset = self.partials
+        self.partials += _aligned(8 * elements)
+        return offset
+
+    def partial(self, offset: int, kind: str) -> str:
+        """Reserved memory as a C pointer of that type."""
+        return f"({kind})((char *)memory[{self.block}] + PARTIALS + {offset}L)"
+
+
+def plan(program: Program) -> Layout:
+    """A place for each buffer but registers and local arrays."""
+    offsets, size = _temporaries(program)
+    fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
+    slots = {b: k for k, b in enumerate(fixed)}
+    products = {s.writes[0].dtype for s in program.steps if isinstance(s, Product)}
+    block, flag = len(fixed), len(fixed) + 1
+    libraries = {dtype: flag + 1 + k for k, dtype in enumerate(sorted(products))}
+    return Layout(slots, offsets, block, flag, size, libraries)
+
+
+def _temporaries(program: Program) -> tuple[dict[Buffer, int], int]:
     """Byte offset of each temporary, and the size of the block."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
@@ -36,5 +95,8 @@ def plan(program: Program) -> tuple[dict[Buffer, int], int]:
 
 
 def _bytes(b: Buffer) -> int:
-    n = max(b.size, 1) * DTYPES[b.dtype].size
+    return _aligned(max(b.size, 1) * DTYPES[b.dtype].size)
+
+
+def _aligned(n: int) -> int:
     return -(-n // _ALIGN) * _ALIGN

@@ -34,11 +34,20 @@ def node_of(node: fx.Node, position: int) -> fx.Node:
     return found
 
 
-def argument_of(node: fx.Node, position: int, name: str, default: Any = None) -> Any:
-    """The argument at a position or of a name, or the default."""
-    if len(node.args) > position:
-        return node.args[position]
-    return node.kwargs.get(name, default)
+def arguments_of(node: fx.Node) -> dict[str, Any]:
+    """The arguments that a node gives, by their names in the schema."""
+    names = (a.name for a in schema_of(node).arguments)
+    return {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+
+
+def argument_of(node: fx.Node, name: str, default: Any = None) -> Any:
+    """The argument of a name, or the default."""
+    return arguments_of(node).get(name, default)
+
+
+def from_front(position: int, count: int) -> int:
+    """The position of one of `count` things, where a negative one counts from the back."""
+    return position + count if position < 0 else position
 
 
 def packet(node: fx.Node) -> tuple[str, bool]:

@@ -74,4 +74,4 @@ def order(program: Program) -> Program:
 
 def _free(s: Statement) -> bool:
     """Whether the order of the iterations does not matter: no stores at indices from data."""
-    return not any(x.op == "wrap" for i in s.index for x in E.walk(i))
+    return not any(E.from_data(x) for i in s.index for x in E.walk(i))

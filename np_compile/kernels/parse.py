@@ -68,6 +68,7 @@ class _Reader:
         self.place = place
         self.buffers = buffers
         self.axes: dict[str, Expr] = {}
+        self.given: dict[str, Expr] = {}
         self.at = 0
         self.tokens: list[tuple[str, str]] = []
         position, line = 0, line.rstrip()
@@ -149,6 +150,8 @@ class _Reader:
                 own.append(self.extent())
             self.need(":")
             self.axes = {**self.axes, **{a.value[0]: a for a in own}}
+        if self.take("let"):
+            self.names()
         target, index = self.element()
         scan = self.take("running")
         op = None if self.ahead() == "=" else self.one_of(_REDUCTIONS, "reduction")
@@ -163,6 +166,15 @@ class _Reader:
         axes = tuple(self.axes.values())
         vector = self.axis() if self.take("along") else (axes[-1] if axes else None)
         return Statement(axes, target, index, value, op, tuple(over), scan, rank, vector)
+
+    def names(self) -> None:
+        """Names of expressions, as `let` introduces them."""
+        while not self.take(":"):
+            if self.given:
+                self.need(",")
+            name = self.next("name")
+            self.need("=")
+            self.given[name] = self.expr()
 
     def element(self) -> tuple[Buffer, tuple[Expr, ...]]:
         name = self.one_of(self.buffers, "buffer")
@@ -198,6 +210,9 @@ class _Reader:
             return E.const(scalars.convert_constant(plain, dtype), dtype)
         if self.take("("):
             return self.infix()
+        if word in self.given:
+            self.at += 1
+            return self.given[word]
         if self.ahead(1) == "[":
             return E.load(*self.element())
         return self.call() if self.ahead(1) == "(" else self.axis()
@@ -220,11 +235,14 @@ class _Reader:
 
     def call(self) -> Expr:
         name = self.next("name")
-        if name == "wrap":
+        if name in ("wrap", "known"):
             self.need("(")
             at = self.expr()
             self.need(",")
             extent = int(self.next("int"))
+            if name == "known":
+                self.need(")")
+                return E.known(at, extent)
             self.need(",")
             dim = int(self.next("int"))
             self.need(")")

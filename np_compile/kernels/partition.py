@@ -7,6 +7,8 @@ not depend on the number of threads.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import expr as E
 from .arrays import contiguous_strides, elements
 from .expr import Expr
@@ -15,31 +17,39 @@ from .ir import Buffer, Program, Statement
 _PARTS = 16
 # Fewest steps of a part, and most elements of the result.
 _STEPS = 256
-_COLUMNS = 96
+_COLUMNS = 512
 
 
 def partition(program: Program) -> Program:
     """The program with such reductions in two statements."""
     steps: list = []
+    parted = False
     for s in program.steps:
         if isinstance(s, Statement) and _tall(s):
-            steps += _parts(program, s)
-        else:
-            steps.append(s)
+            if s.over:
+                steps += _parts(program, s)
+                parted = True
+                continue
+            # The rows are walked in the order of the parts, and not for each column.
+            s.lead = s.axes[0] if parted else None
+        steps.append(s)
     program.steps = steps
     return program
 
 
 def _tall(s: Statement) -> bool:
-    if not s.over or s.scan or s.rank is not None or s.op is None:
+    """Whether a statement runs over many rows, and keeps or makes few columns."""
+    if s.scan or s.rank is not None or (s.op is None) != (not s.over):
         return False
-    kept = [a for a in s.axes if a not in s.over]
-    if not kept or s.vector not in kept or elements(a.extent for a in kept) > _COLUMNS:
+    rows = s.over[0] if s.over else s.axes[0] if s.axes else None
+    kept = [a for a in s.axes if a not in s.over and a is not rows]
+    if rows is None or s.vector not in kept or elements(a.extent for a in kept) > _COLUMNS:
         return False
-    return s.over[0].extent >= _PARTS * _STEPS
+    return rows.extent >= _PARTS * _STEPS
 
 
 def _parts(program: Program, s: Statement) -> list[Statement]:
+    """The reduction of each part, of the rows that are left over, and of what these give."""
     rows = s.over[0]
     size = rows.extent // _PARTS
     rest = rows.extent - size * _PARTS
@@ -47,32 +57,24 @@ def _parts(program: Program, s: Statement) -> list[Statement]:
     kept = tuple(a for a in s.axes if a not in s.over)
     others = tuple(a for a in s.over if a is not rows)
     shape = (count, *(a.extent for a in kept))
-    part = Buffer(
+    parts = Buffer(
         f"part{len(program.buffers)}", s.target.dtype, shape, contiguous_strides(shape), "temporary"
     )
-    program.buffers.append(part)
-    made = []
-    for number, length, begin in ((_PARTS, size, 0), (1, rest, _PARTS * size)):
-        if length == 0:
-            continue
-        which, step = E.axis(number, "w"), E.axis(length, "i")
-        at = E.plus(E.plus(E.times(which, size), step), begin)
-        place: Expr = which if number > 1 else E.integer(_PARTS)
-        lead = (which,) if number > 1 else ()
-        if number == 1:
-            at = E.plus(step, begin)
-        made.append(
-            Statement(
-                (*lead, *kept, step, *others), part, (place, *kept),
-                E.substitute(s.value, {rows: at}), s.op, (step, *others),
-                vector=s.vector, line=s.line, calls=s.calls,
-            )
+    program.buffers.append(parts)
+
+    def reduced(part: Expr, begin: Expr, length: int) -> Statement:
+        step = E.axis(length, "i")
+        lead = (part,) if part.op == "axis" else ()
+        axes = (*lead, *kept, step, *others)
+        value = E.substitute(s.value, {rows: E.plus(begin, step)})
+        return replace(
+            s, axes=axes, target=parts, index=(part, *kept), value=value, over=(step, *others),
+            lead=axes[0] if lead else None,
         )  # fmt: skip
-    total = E.axis(count, "w")
-    made.append(
-        Statement(
-            (*kept, total), s.target, s.index, E.load(part, (total, *kept)), s.op, (total,),
-            vector=s.vector, line=s.line, calls=s.calls,
-        )
-    )  # fmt: skip
-    return made
+
+    which, total = E.axis(_PARTS, "w"), E.axis(count, "w")
+    made = [reduced(which, E.times(which, size), size)]
+    if rest:
+        made.append(reduced(E.integer(_PARTS), E.integer(_PARTS * size), rest))
+    every = E.load(parts, (total, *kept))
+    return [*made, replace(s, axes=(*kept, total), value=every, over=(total,))]

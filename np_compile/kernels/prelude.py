@@ -240,9 +240,7 @@ _FROM_BITS_NARROW = "INLINE f32 from_bits_{name}(u16 u) {{ return load_{name}(u)
 # 32 bits are the low bits of an i32, u32 those of an i64.
 _TO_SIGNED = """\
 INLINE {dst} {dst}_of_{src}({src} x) {{
-    int fits = (x >= -{limit}) & (x < {limit});
-    {dst} y = ({dst})(fits ? x : 0);
-    return fits ? y : {lowest};
+    return ({dst})(__builtin_fabs{suffix}(x) < {limit} ? x : -{limit});
 }}
 """
 _TO_LOW_BITS = "INLINE {dst} {dst}_of_{src}({src} x) {{ return ({dst}){via}_of_{src}(x); }}\n"
@@ -284,11 +282,8 @@ def _function(head: str, body: str, dtype: str) -> tuple[str, str]:
 def _conversions(src: str) -> dict[str, str]:
     suffix = "f" if src == "f32" else ""
     table = {}
-    for dst, limit, lowest in (
-        ("i32", f"0x1p31{suffix}", "(-2147483647 - 1)"),
-        ("i64", f"0x1p63{suffix}", "(-9223372036854775807L - 1)"),
-    ):
-        table[f"{dst}_of_{src}"] = _TO_SIGNED.format(dst=dst, src=src, limit=limit, lowest=lowest)
+    for dst, limit in (("i32", f"0x1p31{suffix}"), ("i64", f"0x1p63{suffix}")):
+        table[f"{dst}_of_{src}"] = _TO_SIGNED.format(dst=dst, src=src, limit=limit, suffix=suffix)
     for dst, via in (("i8", "i32"), ("i16", "i32"), ("u8", "i32"), ("u16", "i32"), ("u32", "i64")):
         table[f"{dst}_of_{src}"] = _TO_LOW_BITS.format(dst=dst, src=src, via=via)
     table[f"u64_of_{src}"] = _TO_U64.format(src=src, suffix=suffix)

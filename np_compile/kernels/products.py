@@ -1,8 +1,8 @@
-"""Products of vectors and matrices as sums of products, where a loop is as fast as a library call.
+"""Products of vectors and matrices: sums of products, or steps of their own.
 
 A product of a matrix and a vector is bound by memory: as a loop it is no slower, and what comes
 before and after it is one pass with it. A product of matrices is a loop only if it is small, or
-narrow.
+narrow; one of larger matrices of f32 or f64 is a step for `gemm.c`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from typing import Any
 
 from torch import fx
 
-from . import arrays
+from . import arrays, gemm
 from . import expr as E
 from .arrays import Array, of_torch
 from .expr import Expr
 from .nodes import args_of
 from .reductions import accumulator
 
-# A product of two matrices is a loop up to so many multiplications, or with two extents so narrow.
+# A product of two matrices is a loop up to so many multiplications, with two extents so narrow, or
+# with sums so short: to write the result is then most of the work.
 _SMALL = 16 * 32 * 32
 _NARROW = 4
+_SHORT = 8
 
 
 def _multiply(a: Expr, b: Expr) -> Expr:
@@ -39,10 +41,11 @@ def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr,
     return E.scalar("sub", rr, ii), E.scalar("add", ri, ir)
 
 
-def _loops(*extents: int) -> bool:
+def _loops(rows: int, sums: int, columns: int) -> bool:
     """Whether a product of matrices of these extents is a loop."""
-    least, middle, _ = sorted(extents)
-    return arrays.elements(extents) <= _SMALL or middle <= _NARROW or least <= 1
+    least, middle, _ = sorted((rows, sums, columns))
+    small = arrays.elements((rows, sums, columns)) <= _SMALL
+    return small or middle <= _NARROW or least <= 1 or sums <= _SHORT
 
 
 def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Array | None]:
@@ -56,7 +59,7 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
         extents = dict(zip(left + right, a.shape + b.shape, strict=True))
         if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj")):
-            return None
+            return _in_blocks(t, node, a, b) if dtype in gemm.REALS and not a.complex else None
         axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}
         kept = tuple(axes[x] for x in axes if x != "k")
         wide = accumulator("sum", dtype)
@@ -73,6 +76,18 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         return Array(kept, tuple(made))
 
     return rule
+
+
+def _in_blocks(t: Any, node: fx.Node, a: Array, b: Array) -> Array:
+    """A step of its own, which reads and writes memory."""
+    value = node.meta["val"]
+    first, second = (
+        t.tensor(x, like.meta["val"]) for x, like in zip((a, b), args_of(node)[:2], strict=True)
+    )
+    whole: Array = t.empty(value)
+    step = gemm.product(t.tensor(whole, value), first, second, str(node.target), t.line)
+    t.program.steps.append(step)
+    return whole
 
 
 RULES: dict[str, Callable[[Any, fx.Node], Any]] = {

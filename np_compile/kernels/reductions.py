@@ -14,7 +14,7 @@ from .arrays import Array, of_torch
 from .aten import number
 from .dtypes import DTYPES
 from .expr import Expr
-from .nodes import args_of, overload_of, schema_of
+from .nodes import args_of, arguments_of, from_front, overload_of
 
 
 def _dims(dims: Any, rank: int) -> tuple[int, ...]:
@@ -23,12 +23,7 @@ def _dims(dims: Any, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))
     if isinstance(dims, int):
         dims = (dims,)
-    return tuple(sorted(d + rank if d < 0 else d for d in dims)) if rank else ()
-
-
-def _given(node: fx.Node) -> dict[str, Any]:
-    names = (a.name for a in schema_of(node).arguments)
-    return {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    return tuple(sorted(from_front(d, rank) for d in dims)) if rank else ()
 
 
 def accumulator(op: str, dtype: str) -> str:
@@ -79,7 +74,7 @@ def _single(op: str, x: Expr) -> Expr:
 
 
 def _fold(op: str, t: Any, node: fx.Node) -> Array | None:
-    given = _given(node)
+    given = arguments_of(node)
     source = t.array(given["self"])
     value = node.meta["val"]
     dtype, is_complex = of_torch(value.dtype)
@@ -98,7 +93,7 @@ def _fold(op: str, t: Any, node: fx.Node) -> Array | None:
 
 
 def _mean(t: Any, node: fx.Node) -> Array | None:
-    given = _given(node)
+    given = arguments_of(node)
     value = node.meta["val"]
     dtype, is_complex = of_torch(value.dtype)
     if is_complex:
@@ -115,7 +110,7 @@ def _mean(t: Any, node: fx.Node) -> Array | None:
 def _extremum(op: str, t: Any, node: fx.Node) -> Any:
     """max.default, max.dim and their like."""
     overload = overload_of(node)
-    given = _given(node)
+    given = arguments_of(node)
     source = t.array(given["self"])
     if source.complex or overload not in ("default", "dim"):
         return None
@@ -128,7 +123,7 @@ def _extremum(op: str, t: Any, node: fx.Node) -> Any:
 
 
 def _argument(op: str, t: Any, node: fx.Node) -> Array | None:
-    given = _given(node)
+    given = arguments_of(node)
     source = t.array(given["self"])
     if source.complex:
         return None
@@ -158,7 +153,7 @@ def scan(t: Any, op: str, source: Array, dim: Any) -> Array:
     rank = len(source.axes)
     if rank == 0:
         return source
-    over = (source.axes[dim + rank if dim < 0 else dim],)
+    over = (source.axes[from_front(dim, rank)],)
     made = []
     for part in source.parts:
         b = t.fresh(part.dtype, source.shape)

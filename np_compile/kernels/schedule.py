@@ -3,12 +3,17 @@
 parallel    the outermost loop of a nest, in chunks that the threads of the pool take
 simd        a loop without loops inside: vectors along its axis; reductions over it keep one
             partial result a lane
-strip       a loop with loops inside whose statements all walk memory along its axis: strips of one
-            vector's width, and each statement inside runs for a whole strip
+strip       a loop with loops inside whose statements all walk memory along its axis: strips of some
+            vectors, and each statement inside runs for a whole strip
+rows        a loop around reductions along its rows, with much to compute of their results:
+            that is done as vectors, for a strip of rows
+jam         a loop around running reductions: each step of theirs runs for a few of its iterations,
+            whose additions do not wait for each other
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 from . import expr as E
@@ -25,6 +30,14 @@ _CHUNKS = 64
 # Cycles of a vectorized operation are spread over that many bytes; cycles of a nanosecond.
 _VECTOR = 32
 _CLOCK = 3.0
+# Rows, and cycles of what is to be computed for each, from which strips of rows are worth it.
+_ROWS, _HEAVY = 16, 12
+# Cycles an element up to which a strip is wide.
+_LIGHT = 24
+# Bytes of the local arrays of a strip.
+_ARRAYS = 1 << 18
+# Running reductions that take turns: as many as hide the time of an addition.
+_JAM = 4
 
 
 def schedule(program: Program) -> Program:
@@ -34,9 +47,9 @@ def schedule(program: Program) -> Program:
             continue
         _vectors(step)
         if _independent(step):
-            total = _time(step, 1.0)
+            total = _time(step, 1.0, False)
             if total >= _THRESHOLD:
-                width = lanes(step) if step.marks else 1
+                width = strip_width(step, True)
                 units = -(-step.axis.extent // width)
                 chunks = int(min(max(total / _CHUNK, 2), _CHUNKS, units))
                 step.grain = -(-units // chunks) * width
@@ -54,6 +67,37 @@ def lanes(loop: Loop) -> int:
     return 256 // size
 
 
+def strip_width(loop: Loop, shared: bool) -> int:
+    """Iterations of the loop's axis that run together; shared: threads are to divide the loop.
+
+    Strips are as even as whole vectors allow. Where little is computed they are wide, for rows of
+    memory are then read in longer pieces.
+    """
+    extent, most = loop.axis.extent, lanes(loop)
+    if "jam" in loop.marks:
+        return min(_JAM, extent)
+    if "strip" not in loop.marks:
+        return min(most, extent) if loop.marks else 1
+    if any(loop.axis in s.over for s in statements(loop)):  # the lanes are combined by halves
+        return min(most, 1 << (extent.bit_length() - 1))
+    vector = most // 4
+    inside = list(statements(loop))
+    arrays = {s.target for s in inside if s.target.kind == "local"}
+    wide = most
+    if not arrays and sum(cost(s.value) for s in inside) <= _LIGHT:
+        wide *= 4
+    # Each iteration of a strip has its own local arrays.
+    while wide > vector and wide * sum(b.size * DTYPES[b.dtype].size for b in arrays) > _ARRAYS:
+        wide //= 2
+    strips = -(-extent // wide)
+    if shared:
+        strips = max(strips, min(4, extent // (2 * most) * 2))
+    if strips == 1:
+        return extent
+    even = -(-extent // strips)
+    return -(-even // vector) * vector
+
+
 def _index(x: E.Expr) -> bool:
     return x.op in ("axis", "affine", "idiv", "imod") or x.op == "const"
 
@@ -62,29 +106,95 @@ def _vectors(loop: Loop) -> None:
     inside = list(statements(loop))
     inner = [b for b in loop.body if isinstance(b, Loop)]
     if not inner:
-        serial = any(_serial(s, loop.axis) for s in inside) or _ring(inside, loop.axis)
-        if loop.axis.extent > 1 and not serial:
+        ordered = any(serial(s, loop.axis) for s in inside) or _ring(inside, loop.axis)
+        if len(inside) == 1 and _walks(inside[0], loop.axis):
+            ordered = False
+        if loop.axis.extent > 1 and not ordered:
             loop.marks.add("simd")
         return
     deeper = [s for s in inside if s.axes[-1:] != (loop.axis,)]
     walks = all(s.vector is loop.axis for s in deeper)
-    if walks and loop.axis.extent >= 4 and not any(_serial(s, loop.axis) for s in inside):
+    if walks and loop.axis.extent >= 4 and not _ordered(inside, loop.axis):
         loop.marks.add("strip")
+        return
+    if _jammed(loop, inside):
+        loop.marks.add("jam")
         return
     for b in inner:
         _vectors(b)
+    if _rows(loop, inside):
+        loop.marks.add("rows")
 
 
-def _serial(s: Statement, axis: E.Expr) -> bool:
+def _rows(loop: Loop, inside: list[Statement]) -> bool:
+    """Whether what a loop computes beside the loops inside is to be done for strips of it."""
+    own = [s for s in loop.body if isinstance(s, Statement)]
+    inner = [b for b in loop.body if isinstance(b, Loop)]
+    return (
+        loop.axis.extent >= _ROWS
+        and sum(cost(s.value) for s in own) >= _HEAVY
+        and not any(b.marks - {"simd"} or any(isinstance(c, Loop) for c in b.body) for b in inner)
+        and not any(s.target.kind == "local" or loop.axis in s.over for s in inside)
+        and not any(serial(s, loop.axis) for s in inside)
+    )
+
+
+def _jammed(loop: Loop, inside: list[Statement]) -> bool:
+    """Whether a few iterations of a loop are to take turns: all that they do is to run
+    sums, products or extremes, each of which waits for the one before it."""
+    if loop.axis.extent < 2 or any(loop.axis in s.over for s in inside):
+        return False
+    if _ordered(inside, loop.axis):
+        return False
+    first = loop.body[0]
+    if len(loop.body) == 1 and isinstance(first, Loop) and first.axis.extent > 2:
+        deeper = any(isinstance(b, Loop) for b in first.body)
+        if deeper and _jammed(first, inside):
+            return False  # neighbours along that loop are nearer to each other in memory
+    return all(
+        any(s.scan and leaf.axis in s.over for s in statements(leaf)) for leaf in _leaves(loop)
+    )
+
+
+def _ordered(inside: list[Statement], axis: E.Expr) -> bool:
+    """Whether iterations that run in strips would disturb each other. A local array is none of
+    their concern: there is one for each iteration, if its index does not tell them apart."""
+    shared = (
+        s for s in inside if s.target.kind != "local" or any(axis in E.axes_of(i) for i in s.index)
+    )
+    return any(serial(s, axis) for s in shared) or _ring(inside, axis)
+
+
+def _leaves(loop: Loop) -> Iterator[Loop]:
+    """The loops without loops inside."""
+    inner = [b for b in loop.body if isinstance(b, Loop)]
+    for b in inner:
+        yield from _leaves(b)
+    if not inner:
+        yield loop
+
+
+def _walks(s: Statement, axis: E.Expr) -> bool:
+    """Whether a statement's target is walked in equal steps, from a place that the loops around it
+    give, maybe by an index from data."""
+    _, atoms = E.terms(s.index[0])
+    return (
+        atoms.pop(axis, 0) != 0
+        and not s.over
+        and not any(axis in E.axes_of(a) for a in atoms)
+        and not any(x.value is s.target for x in E.loads(*s.index))
+        and not reads_elsewhere(s)
+    )
+
+
+def serial(s: Statement, axis: E.Expr) -> bool:
     """Whether a statement's iterations along an axis have to follow each other."""
     if s.scan and axis in s.over:
-        return True
-    if any(x.op == "wrap" for i in s.index for x in E.walk(i)):
         return True
     stores = axis not in s.over and (not s.over or s.scan) and s.target.kind != "register"
     if stores and not same_iteration(s.index, s.index, axis, axis, {a: a for a in s.axes}):
         return True
-    return reads_elsewhere(s) or (not s.over and s.op is not None)
+    return reads_elsewhere(s)
 
 
 def _ring(inside: list[Statement], axis: E.Expr) -> bool:
@@ -103,20 +213,21 @@ def _independent(loop: Loop) -> bool:
         if loop.axis in s.over:
             if s.scan or any(E.axes_of(i) for i in s.index):
                 return False
-        elif (s.target.kind not in ("register", "local") and _serial(s, loop.axis)) or (
+        elif (s.target.kind not in ("register", "local") and serial(s, loop.axis)) or (
             s.target.kind in ("register", "local") and loop.axis not in s.axes
         ):
             return False
     return True
 
 
-def _time(loop: Loop, times: float) -> float:
-    """Estimated nanoseconds of a loop."""
+def _time(loop: Loop, times: float, jammed: bool) -> float:
+    """Estimated nanoseconds of a loop; jammed: within iterations that take turns."""
     n = loop.axis.extent * times
+    jammed = jammed or "jam" in loop.marks
     total = 0.0
     for step in loop.body:
         if isinstance(step, Loop):
-            total += _time(step, n)
+            total += _time(step, n, jammed)
         else:
             size = DTYPES[step.target.dtype].size
             for x in E.walk(step.value):
@@ -125,10 +236,14 @@ def _time(loop: Loop, times: float) -> float:
             if any(_gathers(x) for x in E.walk(step.value)) or (step.op and not step.over):
                 cycles += 4
             if step.scan:
-                cycles = max(cycles, 4)
+                cycles = max(cycles, 1 if jammed else 4)
             total += n * cycles / _CLOCK
     return total
 
 
+_COMPUTED = ("wrap", "known", "load", "idiv", "imod")
+
+
 def _gathers(x: E.Expr) -> bool:
-    return x.op == "load" and any(y.op in ("wrap", "idiv", "imod") for y in E.walk(*x.args))
+    """Whether x is an element at a place that does not follow from the axes by a sum."""
+    return x.op == "load" and any(y.op in _COMPUTED for y in E.walk(*x.args))

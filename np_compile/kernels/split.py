@@ -40,7 +40,7 @@ def _split(program: Program, loop: Loop) -> list[Loop]:
     ends = [0, *marks, loop.axis.extent]
     if not marks or len(ends) - 1 > _PIECES:
         return [loop]
-    return [_piece(program, loop, begin, end) for begin, end in pairwise(ends)]
+    return [piece(program, loop, begin, end) for begin, end in pairwise(ends)]
 
 
 def _breaks(s: Statement, axis: Expr) -> set[int]:
@@ -61,7 +61,8 @@ def _breaks(s: Statement, axis: Expr) -> set[int]:
     return {m for m in found if 0 < m < axis.extent}
 
 
-def _piece(program: Program, loop: Loop, begin: int, end: int) -> Loop:
+def piece(program: Program, loop: Loop, begin: int, end: int) -> Loop:
+    """A copy of an innermost loop, for the values begin..end of its axis."""
     axis = E.axis(end - begin, loop.axis.value[0][0])
     body = copy(program, loop.body, {loop.axis: E.plus(axis, begin)})
     for s in body:

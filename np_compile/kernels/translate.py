@@ -20,7 +20,7 @@ from .arrays import Array, of_torch
 from .aten import number
 from .expr import Expr
 from .ir import Buffer, Call, Program, Statement
-from .nodes import Unsupported, args_of, mutated_roots, packet
+from .nodes import Unsupported, args_of, mutated_roots, node_of, packet
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 _WRITES_METADATA = ("squeeze_", "unsqueeze_", "t_", "transpose_")
@@ -51,8 +51,8 @@ class _Operation:
 class Translation:
     """One graph's translation.
 
-    program: the statements. outputs: for each result of the graph, an `Tensor`, or what is no
-    tensor. constants: tensors that the graph holds.
+    line: the user's, of the node at hand. program: the statements. outputs: for each result of the
+    graph, a `Tensor`, or what is no tensor. constants: tensors that the graph holds.
     """
 
     def __init__(self, graph: fx.Graph, attributes: Callable[[str], torch.Tensor]):
@@ -63,11 +63,11 @@ class Translation:
         self._attributes = attributes
         self._values: dict[fx.Node, Any] = {}
         self._root, self._mutated = mutated_roots(graph)
-        self._line = ""
+        self.line = ""
         self._calls: tuple[str, ...] = ()
         self._fresh: set[Buffer] = set()
         for node in graph.nodes:
-            self._line = node.meta.get("user_line", "")
+            self.line = node.meta.get("user_line", "")
             name = node.meta.get("np_call")
             self._calls = (name,) if name else ()
             self._node(node)
@@ -106,7 +106,7 @@ class Translation:
                 tuple(E.substitute(i, ones, memo) for i in index),
                 E.substitute(value, ones, memo),
                 over=over,
-                line=self._line,
+                line=self.line,
                 calls=self._calls,
                 **more,
             )
@@ -339,10 +339,28 @@ class Translation:
         """The operator as a call of torch on arrays in memory."""
         if views.unknown_alias(node.target) and self._root[node] in self._mutated:
             raise Unsupported(f"{node.target}: a view that no index map describes")
+        into = library.faster(node)
+        if into is not None:
+            return self._stored(node, into, why)
         step = _Operation(node.target, node.args, node.kwargs, node.meta.get("val"))
-        return self._call(step, why, library.faster(node))
+        return self._call(step, why)
 
-    def _call(self, step: _Operation, why: str, faster: Callable | None = None) -> Any:
+    def _stored(self, node: fx.Node, into: library.Into, why: str) -> Any:
+        """A call that stores its only result that is read in memory of the program."""
+        source = node_of(node, 0)
+        given = self.tensor(self.array(source), source.meta["val"])
+        values: Any = node.meta["val"]
+        like = values if into.result is None else values[into.result]
+        made = self.empty(like)
+        out = self.tensor(made, like)
+        buffers = [given.buffer], [out.buffer]
+        call = Call(str(node.target), into.function, (out, given), {}, *buffers, [], why, self.line)
+        self.program.steps.append(call)
+        if into.result is None:
+            return made
+        return tuple(made if k == into.result else None for k in range(len(values)))
+
+    def _call(self, step: _Operation, why: str) -> Any:
         schema = step.target._schema
         written = [
             a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
@@ -388,12 +406,10 @@ class Translation:
             return array
 
         outcome: Any = self._values[step.args[0]] if changed else result(step.value)
-        run = faster or step.target
-        if views.unknown_alias(step.target):
-            run = _copying(step.target)
+        run = _copying(step.target) if views.unknown_alias(step.target) else step.target
         name = str(step.target)
         self.program.steps.append(
-            Call(name, run, args, kwargs, reads, made or changed, strides, why, self._line)
+            Call(name, run, args, kwargs, reads, made or changed, strides, why, self.line)
         )
         for array, held in moved:
             self.write(array, held)

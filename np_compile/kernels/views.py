@@ -13,11 +13,7 @@ from .arrays import Array, of_torch
 from .aten import number
 from .dtypes import DTYPES
 from .ir import Buffer
-from .nodes import args_of, overload_of
-
-
-def _dim(dim: int, rank: int) -> int:
-    return dim + rank if dim < 0 else dim
+from .nodes import args_of, argument_of, arguments_of, from_front, overload_of
 
 
 def _source(t: Any, node: fx.Node) -> Array:
@@ -104,7 +100,7 @@ def _expand(t: Any, node: fx.Node) -> Array:
 def _permute(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     rank = len(source.axes)
-    return source.permute([_dim(d, rank) for d in args_of(node)[1]])
+    return source.permute([from_front(d, rank) for d in args_of(node)[1]])
 
 
 def _transpose(t: Any, node: fx.Node) -> Array:
@@ -112,31 +108,30 @@ def _transpose(t: Any, node: fx.Node) -> Array:
     rank = len(source.axes)
     order = list(range(rank))
     if rank >= 2:
-        a, b = (_dim(d, rank) for d in args_of(node)[1:3]) if len(args_of(node)) > 1 else (0, 1)
+        given = arguments_of(node)
+        a, b = (from_front(given.get(n, d), rank) for n, d in (("dim0", 0), ("dim1", 1)))
         order[a], order[b] = b, a
     return source.permute(order)
 
 
 def _slice(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    given = args_of(node)[1:]
-    rest: Any = (0, None, None, 1)
-    dim, start, end, step = given + rest[len(given) :]
-    extent = source.shape[dim]
-    begin, _, step = slice(start, end, step).indices(extent)
-    return source.slice(_dim(dim, len(source.axes)), begin, _shape(node)[dim], step)
+    given = arguments_of(node)
+    dim = from_front(given.get("dim", 0), len(source.axes))
+    ends = given.get("start"), given.get("end"), given.get("step", 1)
+    begin, _, step = slice(*ends).indices(source.shape[dim])
+    return source.slice(dim, begin, _shape(node)[dim], step)
 
 
 def _select(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    dim = _dim(args_of(node)[1], len(source.axes))
-    at = args_of(node)[2]
-    return source.select(dim, at + source.shape[dim] if at < 0 else at)
+    dim = from_front(args_of(node)[1], len(source.axes))
+    return source.select(dim, from_front(args_of(node)[2], source.shape[dim]))
 
 
 def _unsqueeze(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
-    return source.unsqueeze(_dim(args_of(node)[1], len(source.axes) + 1))
+    return source.unsqueeze(from_front(args_of(node)[1], len(source.axes) + 1))
 
 
 def _squeeze(t: Any, node: fx.Node) -> Array:
@@ -146,7 +141,8 @@ def _squeeze(t: Any, node: fx.Node) -> Array:
         chosen = set(range(rank))
     else:
         dims = args_of(node)[1]
-        chosen = {_dim(d, rank) for d in (dims if isinstance(dims, (list, tuple)) else (dims,))}
+        dims = dims if isinstance(dims, (list, tuple)) else (dims,)
+        chosen = {from_front(d, rank) for d in dims}
     for dim in sorted(chosen, reverse=True):
         if rank and source.shape[dim] == 1:
             source = source.select(dim, 0)
@@ -154,16 +150,15 @@ def _squeeze(t: Any, node: fx.Node) -> Array:
 
 
 def _diagonal(t: Any, node: fx.Node) -> Array:
-    return diagonal_of(_source(t, node), node, 1)
+    return diagonal_of(_source(t, node), node)
 
 
-def diagonal_of(source: Array, node: fx.Node, first: int, axes: tuple[int, int] = (0, 1)) -> Array:
-    """The diagonal that a node's arguments name, from the one at position `first` on."""
-    given = [*args_of(node)[first:], *(0, *axes)[len(args_of(node)) - first :]]
-    names = ("offset", "dim1", "dim2")
-    offset, *dims = (node.kwargs.get(n, g) for n, g in zip(names, given, strict=True))
-    rows, columns = (_dim(d, len(source.axes)) for d in dims)
-    return diagonal(source, offset, rows, columns)
+def diagonal_of(source: Array, node: fx.Node, axes: tuple[int, int] = (0, 1)) -> Array:
+    """The diagonal that a node's arguments name, of `axes` if they name none."""
+    given = arguments_of(node)
+    dims = given.get("dim1", axes[0]), given.get("dim2", axes[1])
+    rows, columns = (from_front(d, len(source.axes)) for d in dims)
+    return diagonal(source, given.get("offset", 0), rows, columns)
 
 
 def diagonal(source: Array, offset: int, first: int, second: int) -> Array:
@@ -190,7 +185,7 @@ def _as_strided(t: Any, node: fx.Node) -> Array | None:
         return None
     buffer, pair = place[0], 2 if source.complex else 1
     shape, strides = _shape(node), args_of(node)[2]
-    offset: Any = args_of(node)[3] if len(args_of(node)) > 3 else node.kwargs.get("storage_offset")
+    offset = argument_of(node, "storage_offset")
     if offset is None:
         lies = arrays.strided(source)
         if lies is None:
@@ -267,13 +262,13 @@ def _imag(t: Any, node: fx.Node) -> Array:
 
 def _unbind(t: Any, node: fx.Node) -> tuple[Array, ...]:
     source = _source(t, node)
-    dim = _dim(args_of(node)[1] if len(args_of(node)) > 1 else 0, len(source.axes))
+    dim = from_front(argument_of(node, "dim", 0), len(source.axes))
     return tuple(source.select(dim, k) for k in range(source.shape[dim]))
 
 
 def _split(t: Any, node: fx.Node) -> tuple[Array, ...]:
     source = _source(t, node)
-    dim = _dim(args_of(node)[2] if len(args_of(node)) > 2 else 0, len(source.axes))
+    dim = from_front(argument_of(node, "dim", 0), len(source.axes))
     parts, start = [], 0
     for piece in node.meta["val"]:
         length = piece.shape[dim]
@@ -285,7 +280,7 @@ def _split(t: Any, node: fx.Node) -> tuple[Array, ...]:
 def _unfold(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     dim, _size, step = args_of(node)[1:4]
-    dim = _dim(dim, len(source.axes))
+    dim = from_front(dim, len(source.axes))
 
     def index(*a: E.Expr) -> list[E.Expr]:
         parts = list(a[:-1])
@@ -298,7 +293,7 @@ def _unfold(t: Any, node: fx.Node) -> Array:
 def _flip(t: Any, node: fx.Node) -> Array:
     source = _source(t, node)
     rank = len(source.axes)
-    dims = {_dim(d, rank) for d in args_of(node)[1]}
+    dims = {from_front(d, rank) for d in args_of(node)[1]}
 
     def index(*a: E.Expr) -> list[E.Expr]:
         return [
@@ -313,14 +308,14 @@ def _roll(t: Any, node: fx.Node) -> Array:
     """roll(x, shifts, dims): the index wraps around once."""
     source = _source(t, node)
     shifts = args_of(node)[1]
-    dims = args_of(node)[2] if len(args_of(node)) > 2 else []
+    dims = argument_of(node, "dims")
     shifts = shifts if isinstance(shifts, (list, tuple)) else [shifts]
     if not dims:
         flat = source.reshape((arrays.elements(source.shape),))
         return _rolled(flat, {0: shifts[0]}).reshape(source.shape)
     total: dict[int, int] = {}
     for s, d in zip(shifts, dims, strict=True):
-        d = _dim(d, len(source.axes))
+        d = from_front(d, len(source.axes))
         total[d] = total.get(d, 0) + s
     return _rolled(source, total)
 
@@ -354,7 +349,7 @@ def _diagonal_matrix(t: Any, node: fx.Node) -> Array:
     value = node.meta["val"]
     whole = t.empty(value)
     t.write(whole, t.scalar_array(0, (), value.dtype))
-    t.write(diagonal_of(whole, node, 1, (-2, -1)), _source(t, node))
+    t.write(diagonal_of(whole, node, (-2, -1)), _source(t, node))
     return whole
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from . import expr as E
 from .expr import Expr
-from .inline import prune
+from .inline import only_checks, prune
 from .ir import Buffer, Program, Statement
 
 
@@ -33,15 +33,16 @@ def winners(program: Program) -> Program:
             if len(writers[s.target]) != 2 or start.op is not None or start.value.op != "const":
                 continue
             searches[s.target] = s
-        elif s.op is None and any(i.op == "wrap" for i in s.index):
+        elif only_checks(s) or (s.op is None and any(i.op == "wrap" for i in s.index)):
             _reduce(s, searches)
     return prune(program)
 
 
 def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:
-    """Replace what a search found by the position itself, in a store to the same places."""
+    """Replace what a search found by the position itself, in a store to the same places, and in
+    a check of the position, which then is none."""
     mine = [i for i in s.index if i.op == "wrap"]
-    if len(mine) != 1:
+    if len(mine) != 1 and not only_checks(s):
         return
     memo: dict[Expr, Expr] = {}
 
@@ -55,7 +56,7 @@ def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:
             return None
         renamed = dict(zip(search.axes, s.axes, strict=True))
         where = E.substitute(search.index[0], renamed)
-        same = where is x.args[0] and set(E.loads(mine[0])) == set(E.loads(where))
+        same = where is x.args[0] and (not mine or set(E.loads(mine[0])) == set(E.loads(where)))
         return E.substitute(search.value, renamed) if same else None
 
     s.value = E.transform(s.value, change, memo)

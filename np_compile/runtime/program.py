@@ -13,6 +13,7 @@ import torch
 
 from np_compile import config
 from np_compile.backends import lookup
+from np_compile.backends.native import sequence as native_sequence
 from np_compile.capture.tape import Node
 from np_compile.errors import BackendError
 from np_compile.lowering.lower import interpreter, lower
@@ -48,6 +49,11 @@ class Program:
         # An entry that takes the parameters as they are, without tensors made of them.
         self._direct: Callable | None = getattr(compiled, "run", None)
 
+    @property
+    def direct(self) -> bool:
+        """Whether it is native: where it raises, it has written nothing."""
+        return self._direct is not None
+
     def run(self, inputs: list[Any], floats: list[float], ints: list[int]) -> Any:
         """Run on the stand-ins' tensors and the segment's parameters; a list of tensors."""
         return self.run_tensors([a._t for a in inputs], floats, self.dynamic_ints(ints))
@@ -80,6 +86,18 @@ class Program:
                 for i, t in zip(self.live, outputs, strict=True)
             ]  # fmt: skip
         return found
+
+
+def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    """Runs of programs as one call, without Python in between: `run(args)`. None where that cannot
+    be, as a program is not of kernels alone.
+
+    steps: (program, where its tensors come from, floats, integers), see `kernels.sequence.Step`.
+    wanted: the results that a run gives.
+    """
+    if any(program.backend_name != "native" for program, *_ in steps):
+        return None
+    return native_sequence([(p.compiled, *rest) for p, *rest in steps], constants, wanted)
 
 
 def build(

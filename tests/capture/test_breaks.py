@@ -69,7 +69,7 @@ def to_item(x):
 
 def masks(x):
     y = x * 2
-    return y[y > 0] + 1
+    return np.sort(y[y > 0]) + 1
 
 
 def finds(x):

@@ -305,13 +305,13 @@ def test_errors_and_effects_are_the_same_in_each_way():
     assert len(calls) == 60
 
 
-def run(choice, compiled_seconds, plain_seconds, calls=100, built=0):
+def run(choice, compiled_seconds, plain_seconds, calls=100, built=0, touched=1000):
     """Feed a choice with times, as calls would."""
     for _ in range(calls):
         if choice.wants_plain():
             choice._ran_plain(plain_seconds)
         else:
-            choice.ran_compiled(compiled_seconds, built, 10, 1000)
+            choice.ran_compiled(compiled_seconds, built, 10, touched)
 
 
 def test_the_faster_way_is_chosen():
@@ -333,9 +333,15 @@ def test_numpy_is_not_tried_where_it_cannot_be_faster():
 
 def test_numpy_is_not_tried_where_a_call_takes_long():
     choice = Choice()
-    run(choice, 2.0, 1.0, 20)
+    run(choice, 2.0, 1.0, 20, touched=10**10)
     assert choice.way == "compiled"
     assert choice.tries == 0
+
+
+def test_numpy_is_tried_where_a_long_call_has_little_for_it_to_do():
+    choice = Choice()
+    run(choice, 2.0, 1.0, 20)
+    assert choice.way == "plain"
 
 
 def test_calls_that_compile_each_time_are_given_up():

@@ -211,7 +211,7 @@ def test_a_changed_helper_default_and_closure_are_seen():
 
 def test_an_attribute_of_a_function_and_an_emptied_closure_are_seen():
     def scale(x):
-        return x * scale.factor if with_attribute else x * 2.0
+        return x * scale.factor if with_attribute else x * 2.0  # noqa: F821
 
     with_attribute = False
 
@@ -327,17 +327,32 @@ def test_one_array_twice_and_views_stay_what_they_are():
         y = x + 1
         return y, y
 
-    def view(x):
-        y = x + 1
-        return y[1:]
+    compiled, _ = repeated(twice, np.zeros(4))
+    got = compiled(np.zeros(4))
+    assert got[0] is got[1]
 
-    for f in (twice, view):
-        compiled, _ = repeated(f, np.zeros(4))
-        got = compiled(np.zeros(4))
-        if f is twice:
-            assert got[0] is got[1]
-        else:
-            np.testing.assert_array_equal(got, np.ones(3))
+
+def test_views_of_results_and_arguments():
+    def f(x, k):
+        x += 1
+        y = x * 2
+        _, bottom = np.split(y, 2)
+        view = y[k:, ::-1]
+        return y, y.T, (view, view[0], bottom), x[1:], x.reshape(-1)[::2], np.diagonal(y)
+
+    for k in (1, 2):
+        compiled, _ = repeated(f, np.zeros((4, 3)), k)
+        assert kept(compiled) == 1
+        x, plain = np.arange(12.0).reshape(4, 3), np.arange(12.0).reshape(4, 3)
+        got, want = compiled(x, k), f(plain, k)
+        assert repr(got) == repr(want)
+        y, view = got[0], got[2][0]
+        assert all(np.shares_memory(v, y) for v in (got[1], *got[2], got[5]))
+        assert np.shares_memory(got[3], x)
+        assert got[4].strides == want[4].strides
+        assert got[5].flags.writeable is want[5].flags.writeable
+        view[0, 0] = -5.0
+        assert y[k, -1] == -5.0
 
 
 def test_an_index_out_of_bounds_raises_and_changes_nothing():
@@ -446,3 +461,223 @@ def test_many_elements_are_read_at_once():
 
     compiled, _ = repeated(f, np.arange(200.0), calls=5)
     assert compiled(np.arange(200.0)) == f(np.arange(200.0))
+
+
+# Elements that Python reads
+
+
+def fir(x, taps):
+    return taps[0] * x[:-1] + taps[1] * x[1:]
+
+
+def test_elements_that_python_read_are_compared():
+    x = rng().random(50)
+    compiled, _ = repeated(fir, x, np.array([0.5, 2.0]))
+    assert kept(compiled) == 1
+    for taps in ([0.5, 2.0], [0.5, 3.0], [-0.0, 2.0], [0.0, 2.0], [np.nan, 1.0], [np.inf, 1.0]):
+        with np.errstate(invalid="ignore"):
+            got, want = compiled(x, np.array(taps)), fir(x, np.array(taps))
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+def test_elements_of_several_dimensions_and_from_the_end():
+    def f(x, k):
+        return k[0, 1] * x + k[-1, -1] * x[::-1] + (k[1, 0] > 0)
+
+    compiled, _ = repeated(f, np.arange(6.0), np.arange(4).reshape(2, 2))
+    assert kept(compiled) == 1
+    for k in (np.arange(4).reshape(2, 2), np.array([[1, 2], [-3, 4]]), np.array([[1, 2], [3, 5]])):
+        got, want = compiled(np.arange(6.0), k), f(np.arange(6.0), k)
+        np.testing.assert_array_equal(got, want)
+        assert got.dtype == want.dtype
+
+
+def test_an_element_that_was_written_to_before_it_is_read():
+    def f(x, y):
+        x *= 2.0
+        return y * x[0]
+
+    def g(x, y):
+        x[0] = y[1]
+        return y * x[0]
+
+    def h(x, n):
+        for _ in range(n):
+            x[1:] += 1.0
+        return x * x[1]
+
+    for function, args in ((f, (np.ones(3), np.ones(3))), (g, (np.ones(3), np.ones(3)))):
+        compiled, _ = repeated(function, *args)
+        mine, plain = [np.array([3.0, 4.0, 5.0])] * 2, [np.array([3.0, 4.0, 5.0])] * 2
+        np.testing.assert_array_equal(
+            compiled(mine[0].copy(), mine[1].copy()), function(plain[0].copy(), plain[1].copy())
+        )
+    compiled, _ = repeated(h, np.ones(3), 30)
+    np.testing.assert_array_equal(compiled(np.full(3, 7.0), 30), h(np.full(3, 7.0), 30))
+
+
+def test_an_index_out_of_bounds_of_an_element():
+    def f(x):
+        return x[:2] * x[9]
+
+    compiled = np_compile.compile(f)
+    for _ in range(4):
+        with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 3"):
+            compiled(np.ones(3))
+
+
+# Arrays that a function makes of constants
+
+
+def recurrence(u, r):
+    n = len(u)
+    c = np.empty(n)
+    c[0] = r
+    for i in range(1, n):
+        c[i] = r / (2.0 + c[i - 1])
+    for i in range(1, n):
+        u[i] = u[i] * c[i] + u[i - 1]
+
+
+def test_coefficients_computed_element_by_element():
+    compiled, _ = repeated(recurrence, rng().random((40, 5)), 0.3)
+    assert kept(compiled) == 1
+    for seed in range(3):
+        u = np.random.default_rng(seed).random((40, 5))
+        v = u.copy()
+        compiled(u, 0.3)
+        recurrence(v, 0.3)
+        np.testing.assert_allclose(u, v, rtol=1e-13)
+
+
+def test_an_array_of_constants_that_python_wrote_to_and_gives_or_uses():
+    def gives(x):
+        c = np.zeros(3)
+        c[0] = 5.0
+        c[1] = c[0] + 1.0
+        return x + 1, c
+
+    def uses(x):
+        c = np.zeros(3)
+        c[0] = 5.0
+        c[1] = c[0] + 1.0
+        return x * c
+
+    def constant(x):
+        w = np.array([1.0, 2.0, 3.0])
+        return x * w, w
+
+    for f in (gives, uses, constant):
+        compiled, first = repeated(f, np.ones(3))
+        for _ in range(2):
+            got, want = compiled(np.full(3, 2.0)), f(np.full(3, 2.0))
+            np.testing.assert_array_equal(got, want)
+            if f is not uses:
+                assert got[1] is not first[1]
+                got[1][:] = -1  # what a caller does with a result changes no later one
+
+
+# Many programs as one call
+
+
+def blocks(compiled):
+    return compiled._replays.kept[0].sequence.block_bytes
+
+
+def test_a_loop_of_new_arrays_needs_the_memory_of_two():
+    def f(steps):
+        price = np.full(steps.shape[1], 2.0)
+        for step in steps:
+            price = price * np.exp(step)
+        return price.sum()
+
+    steps = rng().random((60, 1000))
+    compiled, result = repeated(f, steps)
+    assert kept(compiled) == 1
+    assert result == pytest.approx(f(steps), rel=1e-12)
+    assert blocks(compiled) <= 3 * 8000 + 1024
+
+
+def test_results_are_new_in_each_call():
+    def f(x):
+        y = x + 1
+        for _ in range(30):
+            y += x
+        return y, y.T @ y, np.asfortranarray(y)
+
+    compiled, _ = repeated(f, np.ones((3, 4)))
+    one, two = compiled(np.ones((3, 4))), compiled(np.full((3, 4), 2.0))
+    for got, x in ((one, np.ones((3, 4))), (two, np.full((3, 4), 2.0))):
+        for a, b in zip(got, f(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+            assert a.strides == b.strides
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiIlLefdFD")
+def test_results_of_all_dtypes(dtype):
+    def f(x):
+        return x[::-1] + x, (x * x).sum(), x.astype("F"), np.asfortranarray(x.reshape(2, 3))
+
+    x = np.array([0, 1, 2, 3, 1, 0], dtype)
+    compiled, got = repeated(f, x)
+    assert kept(compiled) == 1
+    assert repr(got) == repr(f(x))
+
+
+def test_an_index_out_of_bounds_after_something_was_written():
+    def f(x, i, n):
+        for k in range(n):
+            x += 1.0
+            x[i[k : k + 2]] = 0.0
+        return x * 2
+
+    good, bad = np.zeros(40, int), np.zeros(40, int)
+    bad[30] = 9
+    compiled, _ = repeated(f, np.zeros(4), good, 35)
+    x, y = np.zeros(4), np.zeros(4)
+    for function, a in ((compiled, x), (f, y)):
+        with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 4"):
+            function(a, bad, 35)
+    np.testing.assert_array_equal(x, y - 1.0)  # nothing of the iteration that failed is written
+    x, y = np.zeros(4), np.zeros(4)
+    np.testing.assert_array_equal(compiled(x, good, 35), f(y, good, 35))
+
+
+def test_many_threads_in_a_loop_of_programs():
+    def f(u, n):
+        for _ in range(n):
+            u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+            v = u * 2.0
+        return v
+
+    compiled, _ = repeated(f, rng().random(200), 40)
+    wrong = []
+
+    def work(seed):
+        u = np.random.default_rng(seed).random(200)
+        for _ in range(20):
+            mine, plain = u.copy(), u.copy()
+            if not np.allclose(compiled(mine, 40), f(plain, 40), rtol=1e-12):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_without_a_sequence_the_programs_run_one_by_one(monkeypatch):
+    def f(x, y):
+        x += 1
+        return np.sin(x) * y, x.sum()
+
+    monkeypatch.setattr("np_compile.kernels.sequence.available", lambda: False)
+    compiled, _ = repeated(f, np.ones(5), np.ones(5))
+    assert compiled._replays.kept[0].sequence is None
+    x, y = rng().random((2, 5))
+    plain = x.copy()
+    np.testing.assert_allclose(compiled(x, y)[0], f(plain, y)[0], rtol=1e-15)
+    np.testing.assert_array_equal(x, plain)

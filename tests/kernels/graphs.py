@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +14,17 @@ import pytest
 import torch
 
 import np_compile
-from np_compile.kernels import partition, schedule, skew, tile, unroll
+from np_compile.kernels import (
+    partition,
+    pieces,
+    scans,
+    scatter,
+    schedule,
+    skew,
+    stage,
+    tile,
+    unroll,
+)
 from np_compile.kernels.compile import PASSES, compile_graph
 from np_compile.kernels.interpret import execute
 from np_compile.kernels.ir import Call, Program, check
@@ -32,7 +43,12 @@ Graph = tuple[torch.fx.GraphModule, list[torch.Tensor]]
 _SMALL = (
     (partition, "_STEPS", 2), (partition, "_PARTS", 3), (schedule, "_THRESHOLD", 0),
     (schedule, "_CHUNK", 50), (skew, "_ROWS", 1), (skew, "_PEELED", 6), (tile, "_SIDE", 2),
-    (tile, "_LARGE", 0), (unroll, "_RESULTS", 1),
+    (tile, "_LARGE", 0), (unroll, "_RESULTS", 1), (scatter, "_VALUES", 2), (scatter, "_DENSE", 1),
+    (scatter, "_PARTS", 3), (stage, "_BLOCK", 2), (stage, "_WIDEST", 4),
+    (pieces, "_FEWEST", 0), (pieces, "_MANY", 0),
+    (scans, "_SLOW", 4), (scans, "_QUICK", 5), (scans, "_FEW", 2),
+    (scans, "_MANY", 3), (scans, "_LONG", 9), (scans, "_LINE", 8),
+    (schedule, "_ROWS", 3), (schedule, "_HEAVY", 2),
 )  # fmt: skip
 
 
@@ -124,3 +140,18 @@ def copied(arrays: list[np.ndarray]) -> list[np.ndarray]:
         flat = fresh.ravel(order="K").view(np.uint8)
         made.append(np.ndarray(a.shape, a.dtype, flat.data, offset, a.strides))
     return made
+
+
+def after(text: str, *passes: Callable[[Program], Program]) -> str:
+    """The steps of a program after some passes, with axes named by their order in the text."""
+    program = parse(text)
+    for step in passes:
+        program = step(program)
+        check(program)
+    lines = str(program).splitlines()[len(program.buffers) :]
+    names: dict[str, str] = {}
+    word = re.compile(r"\b[ijklmn]\d*\b")
+    return "\n".join(
+        word.sub(lambda m: names.setdefault(m[0], "ijklmnoabcdef"[len(names)]), line)
+        for line in lines
+    )

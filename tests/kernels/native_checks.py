@@ -10,7 +10,7 @@ import torch
 
 import np_compile
 from np_compile.kernels.compile import compile_graph
-from np_compile.kernels.ir import Call
+from np_compile.kernels.ir import Call, Product
 
 from ..support import check, observe, same
 
@@ -23,7 +23,11 @@ class Watched:
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable:
         made = compile_graph(graph)
-        self.calls += [s.name for s in made.source.program.steps if isinstance(s, Call)]
+        self.calls += [
+            s.name
+            for s in made.source.program.steps
+            if isinstance(s, Call) and not isinstance(s, Product)
+        ]
         return made
 
 

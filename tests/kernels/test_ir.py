@@ -296,3 +296,26 @@ def _index(x: Expr, known: dict[Expr, int]) -> int:
         return args[1] if args[0] else args[2]
     assert x.op == "lt"
     return args[0] < args[1]
+
+
+def test_a_statement_that_never_runs_has_no_index_out_of_bounds() -> None:
+    check(parse("y: f64[0] strides[1] output\nall i < 0: y[i] running sum= 1.0:f64 over i"))
+
+
+def test_an_index_that_is_clamped_lies_within() -> None:
+    head = "x: f64[3] strides[1] input 0\ny: f64[4] strides[1] output\n"
+    check(parse(head + "all i < 4: y[i] = x[(-1 + where(((1 + i) < 3), (1 + i), 3))]"))
+    with pytest.raises(Malformed, match=r"runs over 0\.\.3, beyond extent 3 of x"):
+        check(parse(head + "all i < 4: y[i] = x[(-1 + where(((1 + i) < 3), 3, (1 + i)))]"))
+
+
+def test_the_text_of_an_expression_that_repeats_its_parts() -> None:
+    x = E.load(MEMORY["f64"], AXES[:1])
+    for _ in range(40):  # written out, it had 2**40 words
+        x = E.scalar("add", E.scalar("mul", x, x), x)
+    s = Statement(AXES[:1], MEMORY["f64"], AXES[:1], x)
+    line = str(s)
+    assert len(line) < 5000
+    head = "".join(f"{b.name}: {b.dtype}[50] strides[1] input 0\n" for b in MEMORY.values())
+    whole = f"{head}all a < 3: {line}"
+    assert text(parse(whole)) == whole

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from np_compile.backends.halves import Halves
 from np_compile.backends.native import native
 from np_compile.kernels.compile import listening
 from np_compile.kernels.ir import Call
@@ -80,3 +81,86 @@ def test_gradients_through_calls_of_a_library():
         graph = make_fx(on_tensors, tracing_mode="fake")(x.detach())
     for a, b in zip(gradients(native(graph, [x]), [x]), gradients(on_tensors, [x]), strict=True):
         torch.testing.assert_close(a, b)
+
+
+def differentiable(f, tensors):
+    """The program of the native back end for a function of shim arrays that gives a list."""
+
+    def on_tensors(*given):
+        return [r.tensor for r in f(*map(shim.from_tensor, given))]
+
+    with torch.no_grad():
+        graph = make_fx(on_tensors, tracing_mode="fake")(*(t.detach() for t in tensors))
+    return native(graph, tensors), on_tensors
+
+
+def several(run, tensors, weights):
+    """All results, and the gradients of a weighted sum of those that are not integers."""
+    results = run(*tensors)
+    floats = [r for r in results if r.requires_grad]
+    total = [w.expand(r.shape).to(r.dtype) for w, r in zip(weights, floats, strict=False)]
+    found = torch.autograd.grad(floats, tensors, total, allow_unused=True)
+    return [r.detach() for r in results], found
+
+
+SHARED = {
+    "new arrays": (lambda x, y: [shim.tanh(x @ y), shim.sum(x * 3), shim.exp(y)], True),
+    "integers": (lambda x, y: [shim.sin(x) * y, shim.argmax(x, axis=0), x > 0], True),
+    "complex": (lambda x, y: [shim.exp(1j * x) * y, x * y], True),
+    "an input": (lambda x, y: [x, x * y], False),
+    "a view": (lambda x, y: [x[:2], x.T, x * y], False),
+    "the same memory": (lambda x, y: (lambda z: [z, z[1:]])(x * y), False),
+    "no gradient": (lambda x, y: [x * y, shim.ones(3)], False),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_several_results_and_calls(name):
+    f, _ = SHARED[name]
+    rng = np.random.default_rng(1)
+    first = [torch.tensor(rng.normal(size=(3, 3)), requires_grad=True) for _ in range(2)]
+    run, plain = differentiable(f, first)
+    for k in range(3):
+        tensors = [(t.detach() + k).requires_grad_() for t in first]
+        for weights in (torch.ones(3), torch.linspace(1, 2, 3)):
+            got, want = several(run, tensors, weights), several(plain, tensors, weights)
+            for a, b in zip((*got[0], *got[1]), (*want[0], *want[1]), strict=True):
+                torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_which_programs_go_without_the_wrappers_of_aotautograd(name):
+    f, without = SHARED[name]
+    tensors = [torch.tensor(M + 1, requires_grad=True), torch.tensor(M + 2, requires_grad=True)]
+    run, _ = differentiable(f, tensors)
+    assert isinstance(run._run, Halves) == without
+
+
+def test_a_gradient_in_any_layout():
+    x = torch.tensor(np.arange(12.0).reshape(3, 4), requires_grad=True)
+    run, _ = differentiable(lambda x: [shim.sin(x) * x], [x])
+    want = torch.cos(x.detach()) * x.detach() + torch.sin(x.detach())
+    wide = torch.rand(4, 6, dtype=torch.float64)
+    for weight in (torch.ones(()).double().expand(3, 4), wide[:, ::2].T, wide[:3, :4] * 2):
+        (found,) = torch.autograd.grad(run(x), x, weight)
+        torch.testing.assert_close(found, want * weight)
+
+
+def test_a_result_that_was_changed_has_no_gradient():
+    x = torch.tensor(V, requires_grad=True)
+    run, _ = differentiable(lambda x: [shim.tanh(x)], [x])
+    (y,) = run(x)
+    with torch.no_grad():
+        y += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_gradient_of_a_gradient_is_refused():
+    x = torch.tensor(V, requires_grad=True)
+    run, _ = differentiable(lambda x: [x**3], [x])
+    (g,) = torch.autograd.grad(run(x)[0].sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward"):
+        g.sum().backward()

@@ -71,9 +71,9 @@ def test_products_of_arrays(dtype):
     check_table({n: (f, (x, y)) for n, f in products.items()})
 
 
-def test_large_products_are_torchs():
+def test_large_products_are_no_calls_of_torch():
     x = data(200, 200)
-    check_table({"large": (lambda x: x @ x, (x,))}, {"aten.mm.default"})
+    check_table({"large": (lambda x: x @ x, (x,))})
     check_table({"by a vector": (lambda x: x @ x[0] + x[0] @ x, (x,))})
 
 

@@ -16,14 +16,16 @@ from np_compile.kernels import compile as pipeline
 from np_compile.kernels.collapse import collapse, flatten
 from np_compile.kernels.contract import contract
 from np_compile.kernels.fuse import fuse
+from np_compile.kernels.in_place import in_place
 from np_compile.kernels.inline import inline
-from np_compile.kernels.ir import Call, Loop, Program, check
+from np_compile.kernels.ir import Call, Loop
 from np_compile.kernels.order import order
-from np_compile.kernels.parse import parse
 from np_compile.kernels.schedule import schedule
 from np_compile.kernels.share import share
+from np_compile.kernels.split import split
+from np_compile.kernels.winners import winners
 
-from .graphs import captured, copied, eager_passes, preserved
+from .graphs import after, captured, copied, eager_passes, preserved
 
 # NumPy functions
 
@@ -68,6 +70,21 @@ def _masked(x: Any) -> Any:
     y = x.copy()
     y[x > 1] = 0.5
     return np.where(y < 0, -y, y), np.count_nonzero(y)
+
+
+def _running(x: Any, y: Any, z: Any) -> Any:
+    total = np.cumsum(y)
+    y += total - 1
+    rows = np.cumsum(z, axis=1)
+    mean = total / np.arange(1, len(y) + 1)
+    return np.cumsum(x) * 2, mean + total[0], total[::-1] - mean, rows - z, np.cumsum(np.exp(z), 0)
+
+
+def _run_in_place(x: Any, y: Any) -> None:
+    np.cumsum(x, out=x)
+    x[::2] = np.cumsum(x[::-2])
+    y[0] = np.cumsum(y[1] * y[2])
+    np.cumsum(y, axis=1, out=y)
 
 
 def _doubled_rows(x: Any) -> Any:
@@ -150,6 +167,14 @@ FUNCTIONS: dict[str, tuple[Callable, tuple]] = {
     "cumsum by columns": (lambda x: np.cumsum(x, axis=0) * 2, (_a(5, 6),)),
     "cumsum by rows": (lambda x: np.cumsum(x - 1, axis=1).sum(0), (_a(5, 6),)),
     "cumulative product": (lambda x: np.cumprod(x), (_a(7),)),
+    "running sums and their users": (_running, (_a(4), _a(11), _a(2, 6))),
+    "running integers": (
+        lambda x, y: (np.cumsum(x), np.cumprod(x) // 3, np.maximum.accumulate(y, axis=1)),
+        (_a(9, dtype="i4"), _a(2, 7, dtype="i1")),
+    ),
+    "running sums of a column": (lambda x: np.cumsum(np.exp(x), axis=0), (_a(13, 3)[::-1],)),
+    "running sums in place": (_run_in_place, (_a(10), _a(3, 8))),
+    "shares of rows": (lambda x: np.cumsum(x / x.sum(1, keepdims=True), 1), (_a(9, 5),)),
     "argmax": (lambda x: (np.argmax(x, 0), np.argmax(x, 1), np.argmax(x)), (_ties(),)),
     "argmin": (lambda x: (np.argmin(x, 0), np.argmin(x, 1), np.argmin(x)), (_ties(),)),
     "extremes with NaN": (lambda x: (x.max(0), x.min(1), np.fmax(x, 0)), (_ties(),)),
@@ -232,7 +257,9 @@ def _sums(x: Any, y: Any) -> Any:
         (_chain, (_a(40, 50),), 1),
         (lambda x: np.sqrt(((x[:, None] - x) ** 2).sum(-1)), (_a(20, 3),), 1),
         (lambda x: np.roll(x.T[::-1] * 2, 1, axis=0) + 1, (_a(40, 50),), 1),
-        (lambda x: np.cumsum(np.exp(x), axis=1) * 2, (_a(40, 50),), 1),
+        (lambda x: np.cumsum(x + 1, axis=1) * 2, (_a(40, 50),), 1),
+        (lambda x: np.cumsum(np.exp(x), axis=1) * 2, (_a(40, 50),), 2),
+        (lambda x: np.cumsum(np.exp(x), axis=0) * 2, (_a(40, 50),), 1),
     ],
 )
 def test_number_of_nests(f: Callable, args: tuple, wanted: int) -> None:
@@ -260,20 +287,6 @@ def test_a_chain_of_pointwise_operations_is_one_nest_forward_and_one_backward(n:
 
 
 # What single passes do
-
-
-def after(text: str, *passes: Callable[[Program], Program]) -> str:
-    """The steps of a program after some passes, with axes named by their order in the text."""
-    program = parse(text)
-    for step in passes:
-        program = step(program)
-        check(program)
-    lines = str(program).splitlines()[len(program.buffers) :]
-    names: dict[str, str] = {}
-    word = re.compile(r"\b[ijklmn]\d*\b")
-    return "\n".join(
-        word.sub(lambda m: names.setdefault(m[0], "ijklmno"[len(names)]), line) for line in lines
-    )
 
 
 HEAD = """\
@@ -401,3 +414,91 @@ def test_schedule_marks_what_may_run_at_once() -> None:
     assert text == "for i < 9 simd:\n  y[i] = exp(x[i])"
     text = marked(long + "for i < 9:\n  y[(1 + i)] = y[i]")
     assert text == "for i < 9:\n  y[(1 + i)] = y[i]"
+
+
+def test_split_makes_a_loop_of_each_side_of_a_wrap() -> None:
+    text = "for i < 4:\n  for j < 6:\n    r[i, j] = x[i, ((5 + j) % 6)]"
+    assert (
+        after(HEAD + text, split)
+        == """\
+for i < 4:
+  for j < 1:
+    r[i, j] = x[i, (5 + j)]
+  for k < 5:
+    r[i, (1 + k)] = x[i, k]"""
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "r[i, j] = x[((1 + i) % 4), j]",
+        "r[i, j] = x[i, (2*j % 6)]",
+        "q[i] sum= x[i, ((5 + j) % 6)] over j",
+    ],
+)
+def test_split_leaves_wraps_of_other_loops_and_sums_as_they_are(body: str) -> None:
+    text = f"for i < 4:\n  for j < 6:\n    {body}"
+    assert after(HEAD + text, split) == text
+
+
+def test_in_place_changes_an_array_where_it_lies() -> None:
+    text = """\
+all i < 4, j < 6: t[i, j] = x[i, j]
+all i < 4, j < 5: t[i, j] = (t[i, (1 + j)] * 2.0:f64)
+all j < 6: t[0, j] = 0.0:f64
+all i < 4, j < 6: x[i, j] = t[i, j]"""
+    assert (
+        after(HEAD + text, in_place)
+        == """\
+all i < 4, j < 5: x[i, j] = (x[i, (1 + j)] * 2.0:f64)
+all j < 6: x[0, j] = 0.0:f64"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "back"),
+    [
+        ("all j < 6: t[0, j] = x[1, j]", "all i < 4, j < 6: x[i, j] = t[i, j]"),
+        ("all j < 6: x[0, j] = 0.0:f64", "all i < 4, j < 6: x[i, j] = t[i, j]"),
+        ("all j < 6: t[0, j] = 0.0:f64", "all i < 3, j < 6: x[i, j] = t[i, j]"),
+        (
+            "all j < 6: t[0, j] = 0.0:f64",
+            "all i < 4, j < 6: x[i, j] = t[i, j]\nall i < 4, j < 6: r[i, j] = t[i, j]",
+        ),
+    ],
+)
+def test_in_place_keeps_a_copy_that_something_else_needs(change: str, back: str) -> None:
+    text = f"all i < 4, j < 6: t[i, j] = x[i, j]\n{change}\n{back}"
+    assert after(HEAD + text, in_place) == text
+
+
+SEARCH = """\
+x: f64[6] strides[1] input 0
+p: i64[5] strides[1] input 1
+v: f64[5] strides[1] input 2
+t: i64[6] strides[1] temporary
+"""
+STEPS = """\
+all i < 6: t[i] = -1
+all j < 5: t[wrap(p[j], 6, 0)] max= j
+"""
+
+
+@pytest.mark.parametrize("found", ["{}", "wrap({}, 5, 0)"])
+def test_winners_stores_in_order_what_it_need_not_search(found: str) -> None:
+    store = f"all i < 5: x[wrap(p[i], 6, 0)] = v[{found.format('t[wrap(p[i], 6, 0)]')}]"
+    got = after(SEARCH + STEPS + store, winners)
+    assert got == "all i < 5: x[wrap(p[i], 6, 0)] = v[i]"
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "all k < 5: x[wrap(p[k], 6, 0)] sum= v[t[wrap(p[k], 6, 0)]]",
+        "all k < 5: x[wrap(p[(4 + -1*k)], 6, 0)] = v[t[wrap(p[k], 6, 0)]]",
+        "all k < 4: x[wrap(p[k], 6, 0)] = v[t[wrap(p[k], 6, 0)]]",
+    ],
+)
+def test_winners_keeps_a_search_for_other_places(store: str) -> None:
+    assert after(SEARCH + STEPS + store, winners) == STEPS + store

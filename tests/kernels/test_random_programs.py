@@ -311,7 +311,8 @@ def test_temporaries_that_live_at_once_lie_apart(case: tuple) -> None:
         program = translation.program
         for step in PASSES:
             program = step(program)
-        offsets, size = plan(program)
+        layout = plan(program)
+        offsets, size = layout.offsets, layout.size
         lives: dict[Any, list[int]] = {}
         for k, step in enumerate(program.steps):
             for b in set().union(*accesses(step)):

@@ -110,6 +110,11 @@ def _with_calls(x: np.ndarray, y: np.ndarray) -> tuple:
     return np.sort(z, axis=0)[::-1] * 2, np.fft.fft(z.sum(axis=1)).real + 1
 
 
+def _products(x: np.ndarray, y: np.ndarray) -> tuple:
+    z = np.tanh(x @ y)
+    return z.T @ x, x.T @ x, x[::2].T @ x[1::2], y.reshape(3, -1, y.shape[1]) @ z[:, :31].T
+
+
 def _moments(x: np.ndarray) -> tuple:
     return x.mean(), x.var(), x.std(axis=0), np.abs(x).max(axis=1), x.min(), (x > 0).any(axis=0)
 
@@ -154,6 +159,11 @@ def _histogram(i: np.ndarray, w: np.ndarray) -> tuple:
     return np.bincount(i, w, minlength=12), w[i] * 2, np.take(w, i[:5]), w.take(-1 - i)
 
 
+def _interpolated(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    low = (x * 31).astype(np.int64)
+    return t[low] * (1 - x) + t[low + 1] * x + t[-1 - low]
+
+
 def _put(x: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     x[i, j] = 5.0
     x[i, 1] += x[j, 2]
@@ -190,8 +200,17 @@ PROGRAMS: dict[str, Case] = {
     "layer_norm": (_layer_norm, (data(65, 43),)),
     "extremes": (_extremes, (np.where(data(31, 33) > 1.9, np.nan, data(31, 33)),)),
     "running": (_running, (data(21, 33),)),
+    "running_parts": (lambda x: np.cumsum(x) * 2 - x, (data(20_001),)),
+    "running_columns": (lambda x: np.cumsum(x, axis=0), (data(17_000, 3),)),
+    "columns_of_parts": (lambda x: (x - x.mean(axis=0)) / x.std(axis=0), (data(4111, 13),)),
+    "wide_strips": (lambda x: (x.max(axis=0), np.cumsum(x, axis=0)), (data(9, 301),)),
     "running_integers": (lambda x: np.cumsum(x, axis=-1), (data(21, 33, dtype="i4"),)),
     "scatter": (_scatter, (data(50), np.array([3, -1, 7, 3, 49, -50, 0]), data(7))),
+    "scatter_parts": (
+        lambda x, i, v: np.add.at(x, i, v),
+        (data(30), np.arange(40_003) * 7 % 60 - 30, data(40_003)),
+    ),
+    "indices_in_blocks": (_interpolated, (data(33), np.abs(data(1021)) % 1)),
     "put": (_put, (data(6, 7), np.array([0, -1, 5, 2]), np.array([3, -6, 1, 0]))),
     "histogram": (_histogram, (data(40, dtype="u1").astype(np.int64), data(40))),
     "masked": (_masked, (data(33),)),
@@ -211,6 +230,7 @@ PROGRAMS: dict[str, Case] = {
     "mandelbrot": (_mandelbrot, (data(19, 23, dtype="c16"),)),
     "halves": (_halves, (data(33, 17, dtype="f2"),)),
     "calls": (_with_calls, (data(17, 9), data(9, 23))),
+    "products": (_products, (data(1700, 33), data(33, 31))),
     "casts": (_casts, (_WILD[5:8],)),
     "empty": (lambda x: (x + 1, x.sum(axis=0), np.sin(x).sum()), (data(0, 5),)),
     "single": (lambda x: (x + 1, x.sum(), np.cumsum(x), x[::-1] * 2), (data(1),)),
@@ -227,8 +247,8 @@ PROGRAMS: dict[str, Case] = {
 
 # One of each kind of statement and schedule: what every run of the tests has time for.
 FEW = (
-    "chain_threads", "sum_long", "sum_axis0", "softmax", "extremes", "running", "scatter",
-    "stencil_large", "periodic", "divided_int64",
+    "chain_threads", "sum_long", "sum_axis0", "softmax", "extremes", "running", "running_parts",
+    "scatter", "stencil_large", "periodic", "divided_int64", "products",
 )  # fmt: skip
 
 

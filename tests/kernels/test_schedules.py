@@ -167,7 +167,7 @@ def test_addition_at_indices_changes_the_array_where_it_lies():
     args = np.zeros(50), rng().integers(-50, 50, 400), rng().random(400)
     check(f, *args, backend="native")
     (program,) = loops(f, *args)
-    assert "x0[wrap(" in program
+    assert "x0[known(" in program
 
 
 # Sorting and transforms by NumPy's library
@@ -200,3 +200,30 @@ def test_long_real_transforms(n):
         )
 
     check(f, rng().random(n), backend="native", rtol=1e-9)
+
+
+# Rows: much to compute of what their reductions give
+
+
+def probabilities(x, w):
+    return 1 / (1 + np.exp(-(x @ w)))
+
+
+def lengths(x, k):
+    best = x.argmax(1)
+    return np.sqrt((x * x).sum(1)) ** 0.3 + best, np.exp(x.min(1))[:, None] * (x + k)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (15, 1), (16, 5), (33, 10), (100, 40), (3000, 6)])
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_what_is_computed_of_rows(shape, dtype):
+    x = rng().standard_normal(shape).astype(dtype)
+    check(probabilities, x, x[0].copy(), backend="native")
+    check(lengths, x, 2, backend="native", rtol=1e-5 if dtype == "f" else None)
+
+
+def test_what_is_computed_of_rows_runs_for_strips_of_them():
+    (program,) = loops(probabilities, rng().random((1000, 12)), rng().random(12))
+    (head,) = [line for line in program.splitlines() if "rows" in line]
+    assert head.startswith("for ")
+    assert "rows" not in loops(lambda x: x.sum(1) + 1, rng().random((1000, 12)))[0]

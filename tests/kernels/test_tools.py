@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,8 +40,8 @@ def _scaled(x: np.ndarray) -> np.ndarray:
     return y * 2 + 1
 
 
-def _product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    z = x @ y
+def _sorted(x: np.ndarray) -> np.ndarray:
+    z = np.sort(x, axis=0)
     return np.tanh(z) + 1
 
 
@@ -71,10 +72,16 @@ def test_inspect_shows_decisions() -> None:
 
 
 def test_inspect_shows_calls_of_torch_with_reason_and_line() -> None:
-    text = output(_product, data(300, 200), data(200, 300))
+    text = output(_sorted, data(300, 200))
+    assert "= call aten.sort.stable(x0)" in text
+    note = text[text.index("torch runs aten.sort.stable: ") :]
+    assert "z = np.sort(x, axis=0)" in note.partition("*/")[0]
+
+
+def test_inspect_shows_products_of_matrices() -> None:
+    text = output(lambda x, y: np.tanh(x @ y), data(300, 200), data(200, 300))
     assert "= call aten.mm.default(x0, x1)" in text
-    note = text[text.index("torch runs aten.mm.default: ") :]
-    assert "z = x @ y" in note.partition("*/")[0]
+    assert "torch runs" not in text
 
 
 def test_the_c_that_inspect_shows_compiles() -> None:
@@ -102,18 +109,18 @@ def test_inspect_shows_both_halves_of_a_gradient() -> None:
 
 
 def test_explain_has_the_notes() -> None:
-    report = np_compile.explain(native(_product))(data(300, 200), data(200, 300))
+    report = np_compile.explain(native(_sorted))(data(300, 200))
     (note,) = [n for n in report.segments[0].notes if "torch runs" in n]
-    assert "z = x @ y" in note
+    assert "z = np.sort(x, axis=0)" in note
     assert f"note: {note.splitlines()[0]}" in str(report)
     assert np_compile.explain(native(_scaled))(data(10)).segments[0].notes == []
 
 
 def test_explain_has_the_notes_of_a_gradient() -> None:
-    f = np_compile.compile(np_compile.wrap_numpy(_product), backend="native")
+    f = np_compile.compile(np_compile.wrap_numpy(_sorted), backend="native")
     x = torch.from_numpy(data(300, 200)).requires_grad_()
-    report = np_compile.explain(f)(x, torch.from_numpy(data(200, 300)))
-    assert any("torch runs aten.mm" in n for n in report.segments[0].notes)
+    report = np_compile.explain(f)(x)
+    assert any("torch runs aten.sort" in n for n in report.segments[0].notes)
 
 
 def test_explain_shows_which_calls_run_between_segments() -> None:
@@ -223,13 +230,20 @@ class Allocations(TorchDispatchMode):
 
 
 def allocated(f: Callable, *args: Any) -> int:
-    """Bytes that a call takes from torch, once it is compiled and its scratch memory is there."""
+    """Bytes that a call takes from torch and NumPy, once it is compiled and its scratch memory is
+    there. Less than 32 kB is Python's own."""
     f = native(f)
-    for _ in range(3):
+    for _ in range(4):
         f(*args)
-    with Allocations() as seen:
-        f(*args)
-    return seen.bytes
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        with Allocations() as seen:
+            f(*args)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    return seen.bytes + (peak if peak >= 1 << 15 else 0)
 
 
 @pytest.mark.parametrize("f", [_in_place, _sweep, _five_point], ids=lambda f: f.__name__[1:])
@@ -246,4 +260,4 @@ def test_programs_with_out_allocate_nothing() -> None:
 )
 def test_other_programs_allocate_their_results(f: Callable) -> None:
     x = np.random.default_rng(0).random((500, 700))
-    assert allocated(f, x) == x.nbytes
+    assert x.nbytes <= allocated(f, x) < x.nbytes + (1 << 15)

@@ -1,0 +1,50 @@
+"""Lengths that depend on data, taken to be what they nearly always are.
+
+`np.bincount(x, minlength=n)` has n elements, unless x holds a number from n on. A call that can be
+made again, since the function only computes and nothing has been written to its arguments, goes on
+with n; the program finds any number beyond, as an index out of bounds. Then the call is made again
+without guesses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .tape import Break
+
+if TYPE_CHECKING:
+    from np_compile.runtime.program import Program
+
+    from .recorder import Capture
+
+# The rows of the shim that take arrays without data to have such a length.
+GUESSED = ("bincount",)
+
+
+class Wrong(BaseException):
+    """A length was not what it was taken to be. Not an error: no handler of the user's sees it."""
+
+
+def allowed(capture: Capture) -> bool:
+    """Whether the call that is recorded could be made again."""
+    watch = capture.watch
+    return (
+        watch is not None
+        and watch.guesses
+        and not watch.spoiled
+        and not watch.written
+        and capture.options.backend == "native"
+        and capture.device is None
+        and not capture.grads
+    )
+
+
+def reason(name: str) -> Break:
+    """Why the tape is cut where a length cannot be guessed."""
+    return Break("data", f"np.{name}: its result depends on the data")
+
+
+def check(program: Program) -> None:
+    """Wrong, for a program with a guess that might write to arguments before it finds it wrong."""
+    if program.mutates and not program.direct:
+        raise Wrong

@@ -1,0 +1,141 @@
+"""Lengths that depend on data, taken to be what they nearly always are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import np_compile
+from np_compile import config
+
+
+@pytest.fixture(autouse=True)
+def _never_plain():
+    with config.patch(plain="never"):
+        yield
+
+
+def counts(x):
+    return np.bincount(x * 2, minlength=16)
+
+
+def sums(x, w):
+    return np.bincount(x, weights=w * 2, minlength=8) + 1
+
+
+def kept(f: Callable, *args: np.ndarray) -> Callable:
+    """f compiled, after calls of which the last is kept."""
+    fast = np_compile.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(fast(*args), f(*args))
+    assert len(fast._replays.kept) == 1
+    return fast
+
+
+def same(fast: Callable, f: Callable, *args: np.ndarray) -> None:
+    """Both give the same, or raise the same, and leave the same in the arguments."""
+    found = []
+    for g in (f, fast):
+        own = [a.copy() for a in args]
+        try:
+            result = g(*own)
+            found.append((result.dtype, result.tolist(), [a.tolist() for a in own]))
+        except Exception as e:
+            found.append((type(e), str(e), e.__context__))
+    assert found[0] == found[1]
+
+
+def test_counting_is_one_kept_program():
+    x = np.array([0, 7, 3, 3, 1])
+    fast = kept(counts, x)
+    (replay,) = fast._replays.kept
+    assert len(replay.steps) == 1
+    fast = kept(sums, x, np.arange(5.0))
+    assert len(fast._replays.kept[0].steps) == 1
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    rows=st.lists(st.lists(st.integers(-2, 40), min_size=6, max_size=6), min_size=1, max_size=6),
+    kind=st.sampled_from("bhilBHIL"),
+)  # fmt: skip
+def test_any_numbers(rows: list[list[int]], kind: str):
+    w = np.linspace(-1, 1, 6)
+    fast = kept(sums, np.arange(6).astype(kind), w)
+    for row in rows:
+        same(fast, sums, np.abs(row).astype(kind) if kind in "BHIL" else np.array(row, kind), w)
+
+
+@pytest.mark.parametrize("value", [8, 100, -1, -(2**60)])
+def test_a_number_beyond_makes_the_call_again(value: int):
+    x, w = np.arange(6), np.ones(6)
+    fast = kept(sums, x, w)
+    y = x.copy()
+    y[2] = value
+    for z in (y, x, y, x):
+        same(fast, sums, z, w)
+
+
+def test_the_first_call_with_a_number_beyond():
+    fast = np_compile.compile(counts)
+    for top in (3, 9, 3, 3, 30, 3):
+        same(fast, counts, np.array([0, top]))
+
+
+def test_what_was_written_is_not_written_again():
+    def before(x, y):
+        y += 1
+        return np.bincount(x, minlength=4) * y[0]
+
+    def after(x, y):
+        n = np.bincount(x, minlength=4)
+        y += n.sum()
+        return n * 2
+
+    def element(x, y):
+        n = np.bincount(x, minlength=4)
+        y[0] += 1
+        return n * 2
+
+    for f in (before, after, element):
+        fast = np_compile.compile(f)
+        for top in (3, 3, 3, 9, 3, 9):
+            same(fast, f, np.array([1, top]), np.zeros(3))
+
+
+def test_the_length_is_used_meanwhile():
+    def f(x):
+        n = np.bincount(x, minlength=5)
+        return np.zeros(n.shape) + len(n) + np.cumsum(n)
+
+    fast = np_compile.compile(f)
+    for top in (4, 4, 4, 6, 4, 4):
+        same(fast, f, np.array([2, top]))
+
+
+def test_other_arguments_of_bincount():
+    fast = np_compile.compile(lambda x: np.bincount(x))
+    for _ in range(3):
+        np.testing.assert_array_equal(fast(np.array([1, 4])), [0, 1, 0, 0, 1])
+    for bad in (
+        lambda x: np.bincount(x, np.ones(3), 4),
+        lambda x: np.bincount(x, np.ones(2) * 1j, 4),
+        lambda x: np.bincount(x[None], minlength=4),
+        lambda x: np.bincount(x * 1.0, minlength=4),
+        lambda x: np.bincount(x, minlength=-1),
+        lambda x: np.bincount(x[:0], np.ones(0), 4),
+        lambda x: np.bincount(x > 2, minlength=4),
+    ):
+        fast = np_compile.compile(bad)
+        for _ in range(3):
+            same(fast, bad, np.array([1, 3]))
+
+
+def test_a_back_end_of_ones_own_is_not_asked_to_guess():
+    fast = np_compile.compile(counts, backend="eager")
+    for top in (3, 3, 3, 12):
+        same(fast, counts, np.array([0, top]))

@@ -1,0 +1,374 @@
+"""`x[m]` with a boolean array: recorded while nobody needs to know how many elements it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import np_compile
+from np_compile import config
+from np_compile.errors import GraphBreak
+
+from ..support import check, compiled, data, same
+
+# Statements over x and c, arrays of one shape, masks m and n, and what is taken by them, y and z.
+STATEMENTS = (
+    "m = x > 0.5", "m = ~m", "m = m & (c > 0)", "m[1:3] = True", "m[0] = False", "n = m",
+    "m = y > 0", "y = x[m]", "z = c[m]", "y = c[n]", "z = x[n]", "y = y * 2", "y += 1", "y *= z",
+    "y = y + z", "z = -y", "y = y > z", "y = y + x", "c[m] = x[m]", "x[n] = y * 1",
+    "x[m] *= 2", "x[m] += c[m]", "c[n] -= x[n]", "c[m] = x[m] ** 2 + 1", "x[m] = 4",
+    "x[x < 0] = x[x < 0] * 3", "x[x > c] += c[x > c]", "w = w + (x[x > 0] * c[x > 0]).sum()",
+    "c[np.abs(x) > 1] = x[np.abs(x) > 1] + 1", "y = x[x > 0]; x[0] = -1; z = x[x > 0]",
+    "y = x[c > 1] * 2; c[1] = 7; x[c > 1] = y",
+    "x[0] = 5", "x[::2] *= -1", "c[...] = x", "x = x[::-1]", "c = c * 1.0",
+    "w = w + y.sum()", "w = w + np.prod(z)", "w = w + (y > 0).any() + (z < 2).all()",
+    "w = w + y.sum(axis=0).sum() + z.sum(-1).sum()", "w = w + len(y)",
+    "w = w + np.mean(y) - z.mean(axis=0).sum()", "w = w + y.var(ddof=1) + np.std(z)",
+    "y[y > 0] = 0", "y[y > 0] *= 2", "y[z > 0] = 7", "y[:2] = 0", "y = y[y < 1]",
+    "z = z[z > -2]", "z = y[y > 0][:3]", "y = np.sort(y)", "y = np.where(y > 0, y, -1)",
+    "z = np.clip(y, -1, 1)", "y = y.astype(np.float32)", "y = x[m].copy()", "np.add(y, 1, y)",
+    "z = np.minimum(y, z)", "out.append(y)", "out.extend([v * 2 for v in (y, z)])",
+    "y = y - 1 if w > 3 else y", "np_compile.graph_break()",
+)  # fmt: skip
+SHAPES = ((7,), (0,), (1,), (3, 4), (2, 0), (4, 3, 2))
+DTYPES = (np.float64, np.float32, np.int64, np.uint8, np.complex128, np.bool_)
+
+
+def program(statements, mask):
+    lines = [f"m = n = {mask}", "y = x[m]; z = c[m]; w = 0; out = []", *statements]
+    lines.append("return x, c, m, y, z, w, out")
+    space = {"np": np, "np_compile": np_compile}
+    exec("def f(x, c):\n    " + "\n    ".join(lines), space)
+    return space["f"]
+
+
+def miscounts(f, *args):
+    """Whether NumPy refuses to assign a wrong number of values: compiled code need not see that."""
+    try:
+        with np.errstate(all="ignore"):
+            f(*(a.copy() for a in args))
+    except ValueError as e:
+        return "boolean array indexing assignment" in str(e)
+    except Exception:
+        return False
+    return False
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(STATEMENTS), max_size=8),
+    st.sampled_from(SHAPES),
+    st.sampled_from(DTYPES),
+    st.sampled_from(DTYPES),
+    st.sampled_from(("x > 0", "x > x", "x == x", "x[..., 0] > 0")),
+    st.integers(0, 9),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_programs_with_masks_give_what_numpy_gives(statements, shape, dtype, other, mask, seed):
+    f = program(statements, "x > 0" if shape in ((0,), (2, 0)) else mask)
+    args = data(*shape, dtype=dtype, seed=seed), data(*shape, dtype=other, seed=seed + 1)
+    if not miscounts(f, *args) and not miscounts(f, *(np.roll(a, 1) for a in args)):
+        check(f, *args, rtol=1e-5)
+
+
+# What is one segment
+
+
+def damped(x):
+    x[x > 1.5] = 1.5
+    x[x < 0] *= 0.5
+
+
+def escaping(z, c):
+    inside = np.abs(z) < 2
+    z[inside] = z[inside] ** 2 + c[inside]
+    return z
+
+
+def twice_the_mask(x):
+    x[x < 0] = np.exp(x[x < 0]) - 1
+    return x
+
+
+def rows(x):
+    front = x[:, 0] > 0
+    x[front] = x[front] * x[0] + 1
+    return x[front].sum(axis=0), x[front].sum(), x[front].any()
+
+
+def narrowed(x):
+    y = x[x < 1]
+    y[y < 0] *= 2
+    y[y > 0.5] = 0
+    return y[y < -1].sum(), y.mean(), y.std(), y[y > 9].mean(), x[x > 9].var(ddof=1)
+
+
+def of_a_view(x):
+    x[::2][x[::2] > 0] -= 1
+    x.T[x.T < 0] = 3
+    return x
+
+
+def given_back(x):
+    y = x[x > 0] * 2
+    return y, y + 1
+
+
+ONE_SEGMENT = [
+    (damped, (data(50),)),
+    (escaping, (data(50, dtype=complex), data(50, dtype=complex, seed=1))),
+    (twice_the_mask, (data(50),)),
+    (rows, (data(6, 4),)),
+    (narrowed, (data(50),)),
+    (of_a_view, (data(8, 6),)),
+    (given_back, (data(50),)),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize(("f", "args"), ONE_SEGMENT, ids=lambda v: getattr(v, "__name__", ""))
+def test_it_is_one_segment(f, args, backend):
+    assert check(f, *args, backend=backend, fullgraph=True).compiles == 1
+
+
+@pytest.mark.parametrize(("f", "args"), ONE_SEGMENT, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|invalid value)")
+def test_calls_are_kept(f, args):
+    fast = np_compile.compile(f)
+    with config.patch(plain="never"):
+        for seed in range(4):
+            mine = [np.roll(a, seed) for a in args]
+            theirs = [a.copy() for a in mine]
+            same((fast(*mine), mine), (f(*theirs), theirs))
+    assert len(fast._replays.kept) == 1
+
+
+def test_an_array_given_twice_is_one_array():
+    def f(x):
+        y = x[x > 0]
+        return y, [y]
+
+    fast = np_compile.compile(f)
+    with config.patch(plain="never"):
+        for _ in range(4):
+            y, (z,) = fast(data(20))
+            assert y is z
+
+
+# What it holds
+
+
+def test_later_writes_are_not_seen():
+    def f(x):
+        m = x > 0
+        y, again = x[m], x[m]
+        x[m] = 7
+        m[:] = True
+        x += 1
+        y += 1
+        return y, again, x[m], m
+
+    assert check(f, data(20)).compiles == 1
+
+
+def test_two_names_are_one_array():
+    def f(x):
+        y = z = x[x > 0]
+        y *= 2
+        z[z > 1] = 0
+        return y, z, y is z
+
+    check(f, data(20))
+
+
+def test_it_survives_breaks():
+    def f(x):
+        m = x > 0
+        y = x[m] + 1
+        if x.sum() > 100:
+            x += 1
+        x *= 2
+        m[0] = ~m[0]
+        y += 1
+        x[m] -= 1
+        np_compile.graph_break()
+        return x, y * 2, y.sum()
+
+    check(f, data(20))
+    check(f, np.zeros(20))
+
+
+@pytest.mark.parametrize("plain", ["never", "auto", "always"])
+def test_loops(plain):
+    def f(c, steps):
+        z = np.zeros_like(c)
+        count = np.zeros(c.shape, np.int64)
+        last = None
+        for _ in range(steps):
+            inside = np.abs(z) < 2
+            last = z[inside]
+            z[inside] = last * last + c[inside]
+            count[inside] += 1
+        return count, last
+
+    check(f, data(6, 7, dtype=complex), 40, plain=plain)
+
+
+def test_attributes():
+    def f(x):
+        y = x[x > 0] * 2
+        return (
+            y.ndim, y.dtype, y.shape, y.size, len(y), y.strides, y.flags.owndata, y.base is None,
+            isinstance(y, np.ndarray), y.T, y.nbytes, list(y), repr(y), y.tolist(),
+        )  # fmt: skip
+
+    for x in (data(9), np.zeros(0), np.ones(1)):
+        check(f, x)
+
+
+def test_what_has_to_know_the_elements():
+    def f(x):
+        y = x[x > 0]
+        return (
+            np.concatenate([y, x[x < 0]]), y.reshape(-1, 1), y[0], y[::-1], y.min(), y.max(),
+            np.cumsum(y), np.stack([y, y]), y.real, y @ y, np.outer(y, y), y.sum(keepdims=True),
+        )  # fmt: skip
+
+    check(f, np.arange(1.0, 9))
+
+
+def test_arrays_in_objects_and_closures():
+    class Box:
+        pass
+
+    box = Box()
+
+    def f(x):
+        box.y = x[x > 0] * 2
+        return len([x])
+
+    fast, _ = compiled(f)
+    x = data(20)
+    fast(x)
+    assert type(box.y) is np.ndarray
+    np.testing.assert_array_equal(box.y, x[x > 0] * 2)
+
+
+# Errors
+
+
+def other_mask(x):
+    x[x > 0] = (x + 1)[x > 0.5]
+
+
+def more_values(x):
+    x[x > 0.5] = x[x > 0]
+
+
+def other_length(x):
+    return x[x > 0] + x[x > 0.5]
+
+
+def whole_array(x):
+    return x[x > 0] * x
+
+
+def wrong_mask(x):
+    return x[x[1:] > 0]
+
+
+def wrong_cast(x):
+    y = x.astype(np.int64)
+    y[y > 0] /= 2
+    return y
+
+
+def wrong_argument(x):
+    return np.clip(x[x > 0], "a", "b")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [other_mask, more_values, other_length, whole_array, wrong_mask, wrong_cast, wrong_argument],
+)
+def test_errors_are_numpys(f):
+    assert check(f, data(20) * 3).first.error is not None
+
+
+def test_elements_beside_the_mask_raise_nothing():
+    def f(x, k):
+        m = k > 0
+        x[m] = 1 / x[m]
+        y = x[m] ** k[m]
+        k[m] **= k[m]
+        k[m] //= k[m]
+        return y, k
+
+    check(f, np.zeros(5), np.array([-2, 0, 1, 2, 3]))
+
+
+def test_an_integer_out_of_bounds_is_refused():
+    def f(x):
+        return x[x > 3] + 300
+
+    assert type(check(f, np.arange(9, dtype=np.uint8)).first.error) is OverflowError
+
+
+def test_a_read_only_array_is_not_written_to():
+    x = data(20)
+    x.flags.writeable = False
+    assert type(check(damped, x).first.error) is ValueError
+
+
+def test_fullgraph_refuses_what_needs_the_elements():
+    def f(x):
+        return np.sort(x[x > 0] + 1)
+
+    fast = np_compile.compile(f, fullgraph=True)
+    with pytest.raises(GraphBreak, match="depends on the data"):
+        fast(data(20))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize(
+    ("count", "shape"), [(0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (2, (2,)), (3, (2,))]
+)
+def test_as_many_values_as_places(backend, count, shape):
+    def f(x, m, v):
+        y = x + 1
+        y[m] = v
+        return y
+
+    def in_place(x, m, v):
+        x[m] = v
+
+    def handled(x, m, v):
+        try:
+            x[m] = v
+        except ValueError:
+            x[:] = -1
+
+    x, m = data(5, *shape), np.array([True, False, True, True, False])
+    for function in (f, in_place, handled):
+        check(function, x, m, np.ones((count, *shape)), backend=backend)
+
+
+def test_a_kept_call_counts_the_values_too():
+    def f(x, m, v):
+        x[m] = v
+        return x * 2
+
+    mask, values = np.array([True, False, True]), np.array([5.0, 6.0])
+    with config.patch(plain="never"):
+        fast = np_compile.compile(f)
+        for _ in range(4):
+            fast(np.zeros(3), mask, values)
+        assert fast._replays.kept
+        x = np.zeros(3)
+        for wrong in (~mask, np.ones(3, bool)):
+            with pytest.raises(ValueError, match="cannot assign 2 input values to the"):
+                fast(x, wrong, values)
+        assert not x.any()
+        np.testing.assert_array_equal(fast(x, mask, values), [10.0, 0.0, 12.0])
