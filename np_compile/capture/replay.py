@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -29,14 +30,14 @@ from .values import flat
 from .window import WINDOW
 
 MISS: Any = object()
+Place = Callable[[torch.Tensor], "int | None"]
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 _KEPT = 8
 _VAIN = 64
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
 _PATIENT = 2
-# Bytes of results that a watched call holds at most, runs of programs, elements that Python read.
-_HELD = 1 << 27
+# Runs of programs in a watched call, at most, and elements of arguments that Python reads.
 _STEPS = 20_000
 _READ = 64
 
@@ -44,16 +45,20 @@ _READ = 64
 class Watch:
     """What one call has run. Spoiled, once something happened that the programs do not hold.
 
-    read: elements of arguments that Python has read: {(id of the argument, index): the element}.
-    own: ids of tensors that programs without inputs have made, the same in each call. touched:
-    those of them whose elements Python has read or written: a kept call has them as they were.
+    steps: (program, where its tensors come from, floats, integers); a tensor is number -1 - k of
+    what programs have made, or the id of one in `given`. Made ones are not held: their memory is
+    the user's. read: elements of arguments that Python has read: {(id of the argument, index): its
+    bytes}, of small arrays all. own: numbers of tensors that programs without inputs have made, the same in each call.
+    touched: those of them whose elements Python has read or written: a kept call has them as they
+    were.
     patient: whether loops go on compiled while it is watched, though NumPy were faster in them: a
     kept call may not be slower. written: whether a program has written to an array.
     guesses: whether lengths may be guessed (see `guess`).
     """
 
     __slots__ = (
-        "_held", "guesses", "own", "patient", "read", "spoiled", "steps", "touched", "written",
+        "_count", "_numbers", "given", "guesses", "own", "patient", "read", "spoiled", "steps",
+        "touched", "written",
     )  # fmt: skip
 
     def __init__(self, patient: bool, guesses: bool) -> None:
@@ -64,8 +69,10 @@ class Watch:
         self.read: dict[tuple, Any] = {}
         self.own: set[int] = set()
         self.touched: set[int] = set()
-        self._held = 0
+        self.given: dict[int, torch.Tensor] = {}
         self.written = False
+        self._numbers: dict[int, tuple[weakref.ref, int]] = {}
+        self._count = 0
 
     @property
     def waits(self) -> bool:
@@ -78,15 +85,23 @@ class Watch:
         key = key if type(key) is tuple else (key,)
         if self.written or len(self.read) >= _READ:
             self.spoiled = True
+        elif a.size <= _READ:
+            self.read[id(a), ...] = a.tobytes()
         elif all(-n <= i < n for i, n in zip(key, a.shape, strict=True)):
-            self.read[id(a), key] = a[key]
+            self.read[id(a), key] = a[key].tobytes()
         return not self.spoiled
+
+    def number(self, t: torch.Tensor | None) -> int | None:
+        """The number of a tensor that a program has made; None for others."""
+        found = self._numbers.get(id(t))
+        return found[1] if found is not None and found[0]() is t else None
 
     def touches(self, a: Array) -> bool:
         """Note that Python reads or writes elements of an array; whether that may be."""
-        if a._base is not None or id(a._t) not in self.own:
+        number = self.number(a._t)
+        if a._base is not None or number not in self.own:
             return False
-        self.touched.add(id(a._t))
+        self.touched.add(number)  # type: ignore[arg-type]
         return True
 
     def cut(self, kind: str, inputs: list[Array]) -> None:
@@ -98,21 +113,31 @@ class Watch:
         self, program: Any, tensors: list[torch.Tensor], floats: list[float], ints: list[int],
         outputs: list[torch.Tensor],
     ) -> None:  # fmt: skip
-        """Note a run. What it made is held until the call ends, so not much may be made."""
-        self._held += sum([t.nbytes for t in outputs])
-        if self.spoiled or self._held > _HELD or len(self.steps) >= _STEPS:
+        """Note a run."""
+        if self.spoiled or len(self.steps) >= _STEPS:
             self.spoiled = True
             self.steps.clear()
             return
         self.written = self.written or bool(program.mutates)
+        sources = []
+        for t in tensors:
+            number = self.number(t)
+            if number is None:
+                self.given[id(t)] = t
+                sources.append(id(t))
+            else:
+                sources.append(-1 - number)
         if self.own:
-            ids = set(map(id, tensors))
-            self.spoiled = self.spoiled or not ids.isdisjoint(self.touched)
+            read = {-1 - s for s in sources}
+            self.spoiled = self.spoiled or not read.isdisjoint(self.touched)
             if program.mutates:
-                self.own -= ids
-        if not tensors:
-            self.own.update(map(id, outputs))
-        self.steps.append((program, tensors, tuple(floats), tuple(ints), list(outputs)))
+                self.own -= read
+        for t in outputs:
+            if not tensors:
+                self.own.add(self._count)
+            self._numbers[id(t)] = weakref.ref(t), self._count
+            self._count += 1
+        self.steps.append((program, sources, tuple(floats), tuple(ints)))
 
 
 class Replays:
@@ -241,7 +266,7 @@ class Replay:
         )
         self.values = tuple((k, a) for k, a in enumerate(args) if type(a) is not np.ndarray)
         places = {id(args[k]): k for k, *_ in self.arrays}
-        self.elements = tuple((places[a], key, v.tobytes()) for (a, key), v in watch.read.items())
+        self.elements = tuple((places[a], key, v) for (a, key), v in watch.read.items())
         writes = any(program.mutates for program, *_ in steps)
         positions = [k for k, *_ in self.arrays]
         self.pairs = tuple(
@@ -309,7 +334,7 @@ class Replay:
 def _replay(
     watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any
 ) -> Replay | None:
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}  # of arguments that a program may have read, by their tensors
     stand_ins: dict[int, int] = {}
     for k, a in enumerate(args):
         if type(a) is not np.ndarray:
@@ -324,81 +349,78 @@ def _replay(
         strides = tuple(s * a.itemsize for s in t.stride())
         if stand_in._flip or t.data_ptr() != a.ctypes.data or strides != a.strides:
             return None
-        places.setdefault(id(t), k)
-    constants = _constants(watch, places)
-    if constants is None:
-        return None
-    for k, t in enumerate(constants):
-        places[id(t)] = -1 - k
+        positions.setdefault(id(t), k)
     if any(a not in map(id, args) for a, _ in watch.read):
         return None
-    steps: list[tuple] = []
+    # What is neither an argument nor a result is an array that the function made of constants.
+    constants = [t for key, t in watch.given.items() if key not in positions]
     count = len(constants)
-    kept = []
-    for program, tensors, floats, ints, outputs in watch.steps:
-        sources = tuple([places[id(t)] for t in tensors])
-        steps.append((program, sources, floats, program.dynamic_ints(ints)))
-        for t in outputs:
-            kept.append(t)  # so that no other tensor gets its id
-            count += 1
-            places.setdefault(id(t), -count)
-    wanted: list[int] = []
-    for t in watch.touched:
-        places.pop(t, None)
-    build = _builder(result, places, stand_ins, wanted)
-    if build is None or any(k < len(constants) for k in wanted):
+    sources = positions | {id(t): -1 - k for k, t in enumerate(constants)}
+    if any(sources[key] < 0 for key in _written(watch)):
         return None
-    return Replay(args, watch, steps, constants, build, wanted)
+    steps = [
+        (
+            program,
+            tuple([s - count if s < 0 else sources[s] for s in read]),
+            floats,
+            program.dynamic_ints(ints),
+        )
+        for program, read, floats, ints in watch.steps
+    ]
+
+    def place(t: torch.Tensor) -> int | None:
+        number = watch.number(t)
+        return None if number is None or number in watch.touched else count + number
+
+    wanted: list[int] = []
+    build = _builder(result, place, stand_ins, wanted)
+    return None if build is None else Replay(args, watch, steps, constants, build, wanted)
 
 
-def _constants(watch: Watch, places: dict[int, int]) -> list[torch.Tensor] | None:
-    """Tensors that programs read and that are neither arguments nor results: arrays that the
-    function has made of its constants, the same in each call. None if one is written to."""
-    known = set(places)
-    found: dict[int, torch.Tensor] = {}
-    for program, tensors, _, _, outputs in watch.steps:
-        for t in tensors:
-            if id(t) not in known:
-                known.add(id(t))
-                found[id(t)] = t
-        inputs = [n.value.index for n in program.node.path() if n.key[0] is INPUT]
-        written = {id(tensors[k]) for k, index in enumerate(inputs) if index in program.mutates}
-        if written & found.keys():
-            return None
-        known.update(map(id, outputs))
-    return list(found.values())
+def _written(watch: Watch) -> set[int]:
+    """The ids of tensors in `watch.given` that programs write to."""
+    places: dict[Any, list[int]] = {}
+    found: set[int] = set()
+    for program, read, *_ in watch.steps:
+        mine = places.get(program)
+        if mine is None:
+            inputs = [n.value.index for n in program.node.path() if n.key[0] is INPUT]
+            mine = [k for k, index in enumerate(inputs) if index in program.mutates]
+            places[program] = mine
+        found.update(read[k] for k in mine if read[k] >= 0)
+    return found
 
 
 def _builder(
-    result: Any, places: dict[int, int], stand_ins: dict[int, int], wanted: list[int]
+    result: Any, place: Place, stand_ins: dict[int, int], wanted: list[int]
 ) -> Callable[[tuple, list], Any] | None:
-    """A function of arguments and wanted results that builds what the function gives. wanted: gets
-    the numbers of these."""
+    """A function of arguments and wanted results that builds what the function gives. place: the
+    number of a result by its tensor. wanted: gets the numbers of those that are needed."""
     if type(result) is Array:
         if id(result) in stand_ins:
             position = stand_ins[id(result)]
             return lambda args, made: args[position]
         if result._sel is not None:
-            full = _builder(result._sel.full(None), places, stand_ins, wanted)
-            mask = _builder(result._sel.mask.array(None), places, stand_ins, wanted)
+            full = _builder(result._sel.full(None), place, stand_ins, wanted)
+            mask = _builder(result._sel.mask.array(None), place, stand_ins, wanted)
             if full is None or mask is None:
                 return None
             return lambda args, made: full(args, made)[mask(args, made)]
         if result._base is not None:
-            return _view_builder(result, places, stand_ins, wanted)
+            return _view_builder(result, place, stand_ins, wanted)
         if result._flip or result._readonly or result._t is None:
             return None
-        place = places.get(id(result._t))
-        if place is None or place >= 0:
+        number = place(result._t)
+        if number is None:
             return None
-        if -1 - place not in wanted:
-            wanted.append(-1 - place)
-        k = wanted.index(-1 - place)
+        if number not in wanted:
+            wanted.append(number)
+        k = wanted.index(number)
         if result._is_scalar():
             return lambda args, made: made[k][()]
         return lambda args, made: made[k]
     if type(result) in (tuple, list):
-        parts = [_builder(v, places, stand_ins, wanted) for v in result]
+        parts = [_builder(v, place, stand_ins, wanted) for v in result]
         arrays = [id(v) for v in result if type(v) is Array]
         if any(p is None for p in parts) or len(set(arrays)) != len(arrays):
             return None
@@ -410,10 +432,10 @@ def _builder(
 
 
 def _view_builder(
-    view: Array, places: dict[int, int], stand_ins: dict[int, int], wanted: list[int]
+    view: Array, place: Place, stand_ins: dict[int, int], wanted: list[int]
 ) -> Callable[[tuple, list], Any] | None:
     """As `_builder`, of a view: NumPy makes it of its base."""
-    base = _builder(view._base, places, stand_ins, wanted)
+    base = _builder(view._base, place, stand_ins, wanted)
     name, args, kwargs, pick = view._via
     if base is None or name is WINDOW or any(map(_has_array, (*args[1:], *kwargs.values()))):
         return None

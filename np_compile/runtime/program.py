@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -116,7 +118,10 @@ def build(
     if order:
         args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64, device="cpu"))
     tensors = len(inputs), bool(floats), ints, order
-    with torch.inference_mode(False), progress(options.name, node), torch.set_grad_enabled(grad):
+    with (
+        uncollected(), torch.inference_mode(False), progress(options.name, node),
+        torch.set_grad_enabled(grad),
+    ):  # fmt: skip
         start = time.perf_counter()
         try:
             graph = lower(node, live, args, *tensors, device)
@@ -138,6 +143,19 @@ def build(
     if config.debug:
         log.compiled(program, options.name, sys.stderr)
     return program
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Within the block no garbage is collected. What a compile makes is mostly kept, and a full
+    collection would look at all that torch's modules hold, for 0.1 s."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _compile(backend: Any, graph: Any, args: list[torch.Tensor], options: Any) -> Callable:

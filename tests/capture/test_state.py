@@ -385,3 +385,14 @@ def test_keyboard_interrupt_leaves_and_recovers():
     assert x.tolist() == [2, 2]
     assert not np_compile.is_compiling()
     assert fast(np.full(2, -5.0)).tolist() == [-4, -4]
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_a_compile_leaves_the_garbage_collector_as_it_was(collecting):
+    before = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        np_compile.compile(lambda x: x * 2 + 1, backend="eager")(data(3))
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if before else gc.disable)()
