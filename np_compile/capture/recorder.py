@@ -52,6 +52,8 @@ from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
 _SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
 _lock = state.lock
 _clock = time.perf_counter
+# Exponents for which a program is made, as it may have products and roots for them.
+_EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
 _REPEATS = 3  # slow segments in a row before Python asked for a value
 _static_ints: set[str] = set()  # rows seen to need their integers, `reshape` say
 
@@ -437,7 +439,7 @@ class Capture(Outside):
             if pieces[2] is INT:
                 seg.ints.pop()
                 pieces[2] = ("c", int, exponent)
-            elif exponent in (0.0, 0.5, 1.0, 2.0, -1.0):
+            elif exponent in _EXPONENTS:
                 seg.floats.pop()
                 pieces[2] = ("c", float, exponent)
         if kwargs:

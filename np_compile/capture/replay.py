@@ -48,9 +48,9 @@ class Watch:
     steps: (program, where its tensors come from, floats, integers); a tensor is number -1 - k of
     what programs have made, or the id of one in `given`. Made ones are not held: their memory is
     the user's. read: elements of arguments that Python has read: {(id of the argument, index): its
-    bytes}, of small arrays all. own: numbers of tensors that programs without inputs have made, the same in each call.
-    touched: those of them whose elements Python has read or written: a kept call has them as they
-    were.
+    bytes}, of small arrays all. own: numbers of tensors that programs without inputs have made, the
+    same in each call. touched: those of them whose elements Python has read or written: a kept call
+    has them as they were.
     patient: whether loops go on compiled while it is watched, though NumPy were faster in them: a
     kept call may not be slower. written: whether a program has written to an array.
     guesses: whether lengths may be guessed (see `guess`).

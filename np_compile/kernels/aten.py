@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from . import expr as E
@@ -72,8 +73,35 @@ def _div(a: Expr, b: Expr, rounding_mode: str | None = None) -> Expr:
     return scalar("floordiv" if rounding_mode == "floor" else "truncdiv", a, b)
 
 
+def _root(a: Expr) -> tuple[Expr, Expr]:
+    """a, with inf for -inf and 0.0 for -0.0 as powers have it but odd ones, and its square root."""
+    inf = number(float("inf"), a.dtype)
+    a = scalar("where", scalar("eq", a, number(float("-inf"), a.dtype)), inf, a)
+    a = scalar("add", a, number(0.0, a.dtype))
+    return a, scalar("sqrt", a)
+
+
+def _inverse(a: Expr) -> Expr:
+    return scalar("div", number(1, a.dtype), a)
+
+
+def _times(*factors: Expr) -> Expr:
+    return reduce(lambda a, b: scalar("mul", a, b), factors)
+
+
+# Powers by real exponents that products, quotients and roots give within the bound of `pow`.
+_POWERS: dict[float, Callable[[Expr], Expr]] = {
+    4: lambda a: _times(_times(a, a), _times(a, a)),
+    -2: lambda a: _times(*[_inverse(a)] * 2),
+    -3: lambda a: _times(*[_inverse(a)] * 3),
+    1.5: lambda a: _times(*_root(a)),
+    -0.5: lambda a: _inverse(_root(a)[1]),
+    -1.5: lambda a: scalar("div", _inverse(_root(a)[0]), _root(a)[1]),
+}
+
+
 def power(a: Expr, b: Expr) -> Expr:
-    """a ** b; small constant exponents as torch has them, by products."""
+    """a ** b; some constant exponents by products and roots."""
     if b.op == "const" and not _integral(a):
         if b.value == 2:
             return scalar("mul", a, a)
@@ -85,8 +113,8 @@ def power(a: Expr, b: Expr) -> Expr:
             return a
         if b.value == -1:
             return scalar("div", number(1, a.dtype), a)
-        if b.value == -2:
-            return scalar("div", number(1, a.dtype), scalar("mul", a, a))
+        if b.value in _POWERS and a.dtype in ("f32", "f64"):
+            return _POWERS[b.value](a)
     if b.op == "const" and _integral(a) and b.value in (1, 2):
         return a if b.value == 1 else scalar("mul", a, a)
     return scalar("pow", a, b)

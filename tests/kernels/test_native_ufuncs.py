@@ -151,3 +151,23 @@ def test_sizes_of_zero_and_one_and_none():
         table[f"outer {shape}"] = (lambda x: x[..., None] * np.arange(3.0), (x,))
         table[f"sum {shape}"] = (lambda x: np.sum(x), (x,))
     check_table(table)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_powers_by_real_numbers(dtype):
+    f = np.finfo(dtype)
+    found = [0.0, 1.0, 0.3, 2.5, 7e3, np.inf, np.nan, f.max, f.tiny, f.smallest_subnormal]
+    many = np.exp(np.random.default_rng(0).uniform(np.log(f.tiny), np.log(f.max), 4000))
+    x = np.array([*found, *(-v for v in found), *many], dtype)
+    for exponent in (-3, -2, -1.5, -1.0, -0.5, 0.5, 1.5, 2.5, 3, 3.0, 4.0, -4):
+        got = np_compile.compile(lambda x, p=exponent: x**p, backend="native")(x)
+        with np.errstate(all="ignore"):
+            want, exact = x**exponent, x.astype(np.longdouble) ** exponent
+            np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+            known = np.isfinite(want) & np.isfinite(got)
+            ulps = np.abs(got[known] - exact[known]) / np.spacing(np.abs(want[known]))
+            assert ulps.max() <= 4
+            # Beside the greatest number a result may be inf.
+            edge = np.abs(exact[~known & ~np.isnan(want)]) / f.max
+            assert np.all((edge > 1 - 8 * f.eps) | ~np.isfinite(edge))
