@@ -30,8 +30,9 @@ _CHUNKS = 64
 # Cycles of a vectorized operation are spread over that many bytes; cycles of a nanosecond.
 _VECTOR = 32
 _CLOCK = 3.0
-# Rows, and cycles of what is to be computed for each, from which strips of rows are worth it.
-_ROWS, _HEAVY = 16, 12
+# Rows, and cycles of what is to be computed for each, from which strips of rows are worth it; and
+# elements of a local array of each row, at most.
+_ROWS, _HEAVY, _FEW = 16, 12, 16
 # Cycles an element up to which a strip is wide.
 _LIGHT = 24
 # Bytes of the local arrays of a strip.
@@ -134,8 +135,9 @@ def _rows(loop: Loop, inside: list[Statement]) -> bool:
         loop.axis.extent >= _ROWS
         and sum(cost(s.value) for s in own) >= _HEAVY
         and not any(b.marks - {"simd"} or any(isinstance(c, Loop) for c in b.body) for b in inner)
-        and not any(s.target.kind == "local" or loop.axis in s.over for s in inside)
-        and not any(serial(s, loop.axis) for s in inside)
+        and all(s.target.size <= _FEW for s in inside if s.target.kind == "local")
+        and not any(loop.axis in s.over for s in inside)
+        and not _ordered(inside, loop.axis)
     )
 
 

@@ -227,3 +227,16 @@ def test_what_is_computed_of_rows_runs_for_strips_of_them():
     (head,) = [line for line in program.splitlines() if "rows" in line]
     assert head.startswith("for ")
     assert "rows" not in loops(lambda x: x.sum(1) + 1, rng().random((1000, 12)))[0]
+
+
+def test_local_arrays_of_rows():
+    def f(x, centres):
+        distances = ((x[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+        nearest = distances.argmin(axis=1)
+        member = nearest[:, None] == np.arange(len(centres))
+        return nearest, distances.min(axis=1), member.astype(np.float64)
+
+    x, centres = rng().random((500, 8)), rng().random((8, 8))
+    assert "rows" in "".join(loops(f, x, centres))
+    for n in (1, 31, 32, 33, 500, 5000):
+        check(f, rng().random((n, 8)), centres, backend="native")
