@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 from torch._C import _len_torch_function_stack as _context_depth
+from torch._C._functorch import peek_interpreter_stack as _transform
 
 from . import config
 from .backends import lookup
 from .capture.choice import signature
 from .capture.recording import NAMES
 from .capture.replay import MISS, Replays
+from .capture.replay_tensors import TensorReplays
 from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .capture.substitute import Substitution
@@ -33,7 +35,7 @@ class Compiled:
     __name__: str
     __np_compile_captured__: Any  # the Python function behind `__wrapped__`; set by `compile`
 
-    def __init__(self, function: Callable, options: Options, disable: bool, tensors: bool):
+    def __init__(self, function: Any, options: Options, disable: bool, tensors: bool):
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self.__np_compile_captured__ = function
@@ -41,9 +43,25 @@ class Compiled:
         self._disable = disable
         self._tensors = tensors
         self._local = threading.local()
-        self._replays = Replays(function) if not tensors and not options.fullgraph else None
+        self._replays: Any = None
+        if not disable:
+            self._replays = TensorReplays(function.__wrapped__) if tensors else Replays(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            (replays := self._replays) is not None
+            and (call := replays.call) is not None
+            and (config.plain == "auto" or not replays.plain)
+            and not config.disable
+            and current() is None
+            and _context_depth() == 0
+            and (result := call(*args, **kwargs)) is not MISS
+        ):
+            return result
+        return self._long_way(args, kwargs)
+
+    def _long_way(self, args: tuple, kwargs: dict) -> Any:
+        """As a call, of which nothing is known."""
         function = self.__np_compile_captured__
         capture = current()
         if capture is not None and not capture.closed:
@@ -52,18 +70,18 @@ class Compiled:
                     function, args, kwargs, Break("asked", f"{self.__name__} is not compiled")
                 )
             return capture.substitution.function(function)(*args, **kwargs)
-        if self._disable or config.disable:
+        if self._disable or config.disable or (self._tensors and _transform() is not None):
             return self.__wrapped__(*args, **kwargs)
         replays = self._replays
-        if replays is not None and replays.kept and not kwargs and _context_depth() == 0:
-            result = replays.run(args)
+        if replays is not None and _context_depth() == 0:
+            result = replays.run(args, kwargs)
             if result is not MISS:
                 return result
-        choices = self._options.choices
-        if choices and config.plain == "auto" and _context_depth() == 0:
-            choice = choices.get(signature(args, kwargs))
-            if choice is not None and choice.way == "plain":
-                return choice.call(function, args, kwargs)
+            choices = self._options.choices
+            if choices and config.plain == "auto":
+                choice = choices.get(signature(args, kwargs))
+                if choice is not None and choice.way == "plain":
+                    return replays.run_plainly(choice, args, kwargs)
         return self._run(args, kwargs, None)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
@@ -71,7 +89,7 @@ class Compiled:
         if substitution is None:
             substitution = self._local.substitution = Substitution(NAMES)
         device = _device(args, kwargs, self._tensors)
-        keeps = listener is None and device is None
+        keeps = listener is None and (device is None or self._tensors)
         return run_captured(
             self.__np_compile_captured__, substitution, self._options, args, kwargs, device,
             listener, self._replays if keeps else None,

@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "tape": {"shim"},
     "log": {"config", "tape"},
     "lowering": {"shim", "tape"},
-    "runtime": {"backends", "config", "errors", "log", "lowering", "shim", "tape"},
+    "runtime": {"backends", "config", "errors", "kernels", "log", "lowering", "shim", "tape"},
     "capture": {"config", "errors", "log", "lowering", "runtime", "shim", "tape"},
     "eager": {"capture", "shim"},
     "api": {"backends", "capture", "config", "eager", "errors", "tape"},

@@ -9,6 +9,7 @@ none of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,11 +17,13 @@ from torch import fx
 
 from np_compile.kernels.nodes import mutated_roots
 
+from .saved import placeholders, results_of, save_inputs
+
 
 def only_makes_arrays(graph: fx.Graph) -> bool:
     """Whether all results lie in new memory, each in its own, and no input is written to."""
     root, mutated = mutated_roots(graph)
-    results = _results(graph)
+    results = results_of(graph)
     homes = [root[r] for r in results if isinstance(r, fx.Node)]
     return (
         len(homes) == len(results) == len(set(homes))
@@ -30,57 +33,57 @@ def only_makes_arrays(graph: fx.Graph) -> bool:
 
 
 class Halves:
-    """Called with tensors, gives the results of the graph, which autograd differentiates.
+    """A program that autograd differentiates. call: takes tensors, gives the results of the graph.
 
-    forward: the forward half as AOTAutograd hands it to a compiler, and what the compiler made of
-    it. backward: the other half. compiler: makes a program of that, when it is first needed.
+    forward, backward: the halves as AOTAutograd hands them to a compiler; the forward one gives
+    `count` results, then what is saved. compiler: makes a program of a half; of the backward one
+    when it is first needed.
     """
 
     def __init__(
-        self, forward: tuple[fx.Graph, Callable], backward: fx.GraphModule, count: int,
+        self, forward: fx.GraphModule, backward: fx.GraphModule, count: int,
         compiler: Callable[[fx.GraphModule], Callable],
     ):  # fmt: skip
-        self._part = backward
+        results = results_of(forward.graph)[:count]
+        given = placeholders(backward.graph)[-sum(map(_differentiable, results)) :]
+        first, self._second, self.saved_inputs = save_inputs(forward, backward, count)
         self._compiler = compiler
-        self._made: Callable | None = None
-        graph, self.forward = forward
+        self._gradients: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
         self.count = count
-        results = _results(graph)
-        given = [n for n in backward.graph.nodes if n.op == "placeholder"]
-        saved = results[count:]
-        self._names = [n.name for n in saved if isinstance(n, fx.Node)]
-        self._inputs = sum(n.op == "placeholder" for n in graph.nodes)
-        self._received = [n.name for n in given]
-        self._floats = [k for k, r in enumerate(results[:count]) if _differentiable(r)]
-        strides = [tuple(n.meta["val"].stride()) for n in given[len(saved) :]]
-        self.tangents = list(zip(self._floats, strides, strict=False))
-
-    def complete(self, inputs: int) -> bool:
-        """Whether the halves fit together: what one saves and the gradients of all results that
-        are not integers are what the other takes, which gives a gradient of each input."""
-        names = self._received
-        tangents = names[len(self._names) :]
-        return (
-            self._inputs == inputs
-            and names[: len(self._names)] == self._names
-            and len(tangents) == len(self._floats)
-            and all(name.startswith("tangents_") for name in tangents)
-            and len(_results(self._part.graph)) == inputs
-        )
+        self.integers = [k for k, r in enumerate(results) if not _differentiable(r)]
+        floats = (k for k in range(count) if k not in self.integers)
+        strides = (tuple(n.meta["val"].stride()) for n in given)
+        self._tangents = list(zip(floats, strides, strict=True))
+        self._none = [r is None for r in results_of(backward.graph)]
+        self.forward = _on_list(compiler(first))
+        self.call = partial(_apply, self)
 
     def gradients(
         self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
         """The gradients of the inputs, by those of the results and what a call has saved."""
-        if self._made is None:
-            self._made = self._compiler(self._part)
-        tangents = [_laid_out(gradients[k], strides) for k, strides in self.tangents]
-        found: list[torch.Tensor | None] = self._made(*saved, *tangents)
-        return found
+        run = self._gradients
+        if run is None:
+            run = self._gradients = _on_list(self._compiler(self._second))
+        made = iter(run([*saved, *[_laid_out(gradients[k], s) for k, s in self._tangents]]))
+        return [None if none else next(made) for none in self._none]
 
-    def __call__(self, *tensors: torch.Tensor) -> Any:
-        made: Any = _Call.apply(self, *tensors)
-        return list(made)
+
+def complete(forward: fx.Graph, backward: fx.Graph, count: int, inputs: int) -> bool:
+    """Whether the halves fit together: what one saves and the gradients of all results that are
+    not integers are what the other takes, which gives a gradient of each input."""
+    results = results_of(forward)
+    saved = [n.name for n in results[count:] if isinstance(n, fx.Node)]
+    names = [n.name for n in placeholders(backward)]
+    tangents = names[len(saved) :]
+    return (
+        len(placeholders(forward)) == inputs
+        and len(saved) == len(results) - count
+        and names[: len(saved)] == saved
+        and len(tangents) == sum(map(_differentiable, results[:count])) > 0
+        and all(name.startswith("tangents_") for name in tangents)
+        and len(results_of(backward)) == inputs
+    )
 
 
 class _Call(torch.autograd.Function):
@@ -88,11 +91,12 @@ class _Call(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, halves: Halves, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        results = halves.forward(*tensors)
+        results = halves.forward(tensors)
         made = tuple(results[: halves.count])
         ctx.halves = halves
-        ctx.save_for_backward(*results[halves.count :])
-        ctx.mark_non_differentiable(*(t for t in made if not _is_float(t.dtype)))
+        ctx.save_for_backward(*results[halves.count :], *[tensors[k] for k in halves.saved_inputs])
+        if halves.integers:
+            ctx.mark_non_differentiable(*[made[k] for k in halves.integers])
         return made
 
     @staticmethod
@@ -101,18 +105,27 @@ class _Call(torch.autograd.Function):
         given = ctx.saved_tensors
         if not torch.is_grad_enabled():
             return (None, *halves.gradients(given, gradients))
-        made: Any = _Gradient.apply(torch.empty(0, requires_grad=True), halves, given, gradients)
+        anchor = torch.empty(0, requires_grad=True)
+        made: Any = _Gradient.apply(halves, len(given), anchor, *given, *gradients)
         return (None, *made)
 
 
+# Without a look at the signature of `forward`, and at transforms of `torch.func`, which `compile`
+# has taken care of.
+_apply: Callable = super(torch.autograd.Function, _Call).apply  # type: ignore[misc]
+
+
 class _Gradient(torch.autograd.Function):
-    """Gradients that are to be differentiated in their turn, if it comes to that, and cannot be."""
+    """Gradients that are to be differentiated in their turn, if it comes to that, and cannot be.
+
+    anchor: has them require a gradient, whatever else does.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, anchor: torch.Tensor, halves: Halves, saved: Any, gradients: Any
+        ctx: Any, halves: Halves, saved: int, anchor: torch.Tensor, *tensors: torch.Tensor
     ) -> tuple[torch.Tensor | None, ...]:
-        return tuple(halves.gradients(saved, gradients))
+        return tuple(halves.gradients(tensors[:saved], tensors[saved:]))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
@@ -124,17 +137,18 @@ class _Gradient(torch.autograd.Function):
 
 def _laid_out(gradient: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
     """The gradient in the layout that the backward half was compiled for."""
-    gradient = gradient.resolve_conj().resolve_neg()
-    if gradient.stride() == strides:
+    if gradient.stride() == strides and not (gradient.is_conj() or gradient.is_neg()):
         return gradient
     made = torch.empty_strided(gradient.shape, strides, dtype=gradient.dtype)
     return made.copy_(gradient)
 
 
-def _results(graph: fx.Graph) -> list[Any]:
-    (output,) = (n for n in graph.nodes if n.op == "output")
-    results: Any = output.args[0]
-    return list(results) if isinstance(results, (tuple, list)) else [results]
+def _on_list(program: Callable) -> Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]:
+    """A program as a function of a list of its inputs."""
+    direct = getattr(program, "run", None)
+    if direct is not None:
+        return lambda tensors: direct(tensors, (), ())
+    return lambda tensors: program(*tensors)
 
 
 def _differentiable(result: Any) -> bool:

@@ -20,7 +20,7 @@ def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> C
         from .registry import lookup
 
         return lookup("inductor")(graph, example_inputs)
-    if any(t.requires_grad for t in example_inputs):
+    if torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs):
         return _Differentiable(graph, example_inputs)
     return _kernels(graph)
 
@@ -42,13 +42,15 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
     return graph.forward
 
 
-def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
-    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`; None where not all
-    of them are of kernels alone. steps: (program, *the rest of a `kernels.sequence.Step`)."""
-    from np_compile.kernels.sequence import Sequence, Step, available
+def sequence(
+    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool
+) -> Any:
+    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`, or, on tensors, an
+    `OnTensors`; None where not all of them are of kernels alone. steps: (program, *the rest of a
+    `kernels.sequence.Step`)."""
+    from np_compile.kernels.on_tensors import OnTensors
+    from np_compile.kernels.sequence import Sequence, Step
 
-    if not available():
-        return None
     entries = {}
     for program in {program for program, *_ in steps}:
         entry = getattr(program, "entry", None)
@@ -56,7 +58,8 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
         if found is None:
             return None
         entries[program] = found
-    return Sequence([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
+    kind = OnTensors if tensors else Sequence
+    return kind([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
 
 
 @functools.cache
@@ -75,19 +78,21 @@ def _with_lines(part: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 class _Differentiable:
     """A program that autograd differentiates: kernels for each half, the backward ones made when
-    the first gradient is asked for. parts: those made so far."""
+    the first gradient is asked for. parts: those made so far. call: what a call calls. halves:
+    whether that is without AOTAutograd's wrappers."""
 
     def __init__(self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):
         from torch._decomp import core_aten_decompositions
         from torch._dynamo.backends.common import aot_autograd
 
-        from .halves import Halves, only_makes_arrays
+        from .halves import Halves, complete, only_makes_arrays
 
         self.parts: list[Callable] = []
+        self.halves: Halves | None = None
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
-        self._run: Callable = aot_autograd(
+        self.call: Callable = aot_autograd(
             fw_compiler=self._forward,
             bw_compiler=self._backward,
             partition_fn=self._partition,
@@ -95,12 +100,14 @@ class _Differentiable:
         )(graph, example_inputs)
         if self._split is not None and only_makes_arrays(graph.graph):
             forward, backward, count = self._split
-            halves = Halves((forward.graph, self.parts[0]), backward, count, self._gradient)
-            if halves.complete(len(example_inputs)):
-                self._run = halves
+            if complete(forward.graph, backward.graph, count, len(example_inputs)):
+                self.halves = Halves(forward, backward, count, self._half)
+                self.call = self.halves.call
+                return
+        self._first = self._half(self._whole)
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
-        return self._run(*tensors)
+        return self.call(*tensors)
 
     @property
     def notes(self) -> list[str]:
@@ -116,21 +123,23 @@ class _Differentiable:
         return forward, backward
 
     def _forward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
-        made = _kernels(_with_lines(part))
-        self.parts.append(made)
-        return _boxed(made)
+        """The forward half, or all of it: made once it is known whether it is to run as it is."""
+        self._whole = part
+        return _boxed(lambda *tensors: self._first(*tensors))
 
     def _backward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
-        return _boxed(self._gradient(part))
+        return _boxed(self._half(part))
 
-    def _gradient(self, part: torch.fx.GraphModule) -> Callable:
-        """The program of the backward half."""
+    def _half(self, part: torch.fx.GraphModule) -> Callable:
+        """The program of a half. A backward one that no compiler takes runs by operators."""
         from np_compile.kernels.build import CompileFailed
 
         made: Callable = part.forward
         try:
             made = _kernels(_with_lines(part))
         except CompileFailed as e:
+            if not self.parts:
+                raise
             _warn_once(f"np_compile: a gradient is computed operator by operator: {e}")
         self.parts.append(made)
         return made

@@ -21,7 +21,7 @@ _CALLS = 3  # calls each way decide in any case
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
-_SAMPLED = 8  # one of so many plain calls is timed
+SAMPLED = 32  # one of so many plain calls is timed
 _SLOW = 3  # slow calls in a row after which plain calls are timed against compiled ones again
 
 
@@ -69,11 +69,12 @@ class Choice:
             return self.tries < self.runs - 1  # the first compiled calls warm up
         return self.way == "plain"
 
-    def call(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """Run the function as it stands, and take its time, now and then."""
+    def call(self, function: Callable, args: tuple, kwargs: dict, calls: int = 1) -> Any:
+        """Run the function as it stands, and take its time, now and then. calls: those that this
+        one stands for; the others were run elsewhere."""
         if self.way is not None:
-            self._until -= 1
-            if self._until % _SAMPLED:
+            self._until -= calls
+            if calls < SAMPLED and self._until % SAMPLED:
                 return function(*args, **kwargs)
             if self._until <= 0 and self.compiled < _HOPELESS * self.plain:
                 self._again()

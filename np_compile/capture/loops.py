@@ -20,6 +20,8 @@ _USES = 256  # runs of a loop in NumPy before it is measured again
 _PLACES = 256  # loops remembered of one function
 _SHAPES = 3  # sets of shapes that one run of a loop may compile for
 _WORTH_COMPILING = 10**9  # bytes of an iteration, beyond which a compile is shorter than it
+_TOGETHER = range(8, 3, -1)  # light iterations in a segment
+_BUILT = 2  # programs of several iterations, met in one run of a loop, before the last of them
 
 
 class MarkedRange:
@@ -88,12 +90,16 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     outer = capture.plain
     chooses = long and not outer and capture.immediate and config.plain != "never"
     loop = _Loop(capture, site) if chooses else None
+    watch = capture.watch
+    several = _Several(capture, len(numbers)) if long and watch is not None else None
     try:
         for i in numbers:
             yield i
             if capture.plain:
                 continue
             node = capture.seg.node
+            if several is not None and several.goes_on(node):
+                continue
             if node is not root and (long or node.count > limit):
                 capture.cut(_LOOP)
             if loop is not None:
@@ -101,6 +107,57 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     finally:
         if not outer and not capture.closed:
             capture.plain = False
+
+
+class _Several:
+    """One run of a loop in a call that may be kept: how many iterations are one segment.
+
+    Iterations that do the same, and little to each of many elements, are some at a time: the
+    elements stay in registers from one to the next. Nothing is lost by it, as long as the same
+    iterations come again.
+    """
+
+    __slots__ = ("_built", "_capture", "_last", "_left", "_rest", "_size", "_worth")
+
+    def __init__(self, capture: Capture, count: int):
+        self._capture = capture
+        self._rest = count  # iterations that have not ended
+        self._left = 0  # of those in the segment
+        self._size = 1
+        self._last: Node | None = None  # where the last iteration ended
+        self._built = capture.built
+        self._worth = _BUILT
+
+    def goes_on(self, node: Node) -> bool:
+        """Whether the segment goes on, at the end of an iteration. node: where that is."""
+        self._rest -= 1
+        if self._left > 1:
+            self._left -= 1
+            return True
+        if self._size == 1:
+            if node is self._last and self._capture.built == self._built and _is_light(node):
+                self._size = max(_TOGETHER, key=lambda size: self._rest // size * size)
+        elif self._capture.built != self._built:
+            self._worth -= 1
+        self._built = self._capture.built
+        self._last = node
+        watch = self._capture.watch
+        more = self._size > 1 and self._worth > 0 and watch is not None and watch.waits
+        self._left = self._size if more and self._rest >= self._size else 1
+        return False
+
+
+def _is_light(node: Node) -> bool:
+    """Whether the programs that end there do little to each of many elements, and have no
+    integers as parameters."""
+    programs = [
+        program
+        for variants in node.programs.values()
+        if not variants.dynamic
+        for key, program in variants.programs.items()
+        if len(key) == 1
+    ]
+    return bool(programs) and all(getattr(p.compiled, "light", False) for p in programs)
 
 
 class _Place:

@@ -226,6 +226,9 @@ class Outside(Values):
         r = Array(self)
         r._t = t
         r._scalar = scalar
+        if t.is_conj() or t.is_neg():  # its memory holds other values: those of a copy do
+            r._t = t.resolve_conj().resolve_neg()
+            r._readonly = True  # as what is written to a copy is lost
         return r
 
 

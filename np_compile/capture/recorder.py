@@ -47,7 +47,7 @@ from .tape import (
 from .values import flat
 from .variants import Variants, live_roots
 from .weigh import largest, weigh
-from .window import WINDOW, byte_bounds, common_base, geometry, overlapping
+from .window import WINDOW, byte_bounds, common_base, geometry, overlapping, written_twice
 
 _SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
 _lock = state.lock
@@ -549,12 +549,18 @@ class Capture(Outside):
             program = self._compile(seg, live, variants, grad)
         if node.guesses:
             guess.check(program)
+        run = program.run
+        if self.tensors and written_twice(program.written, seg.inputs):
+            run = program.run_by_operators
         try:
-            outputs = program.run(seg.inputs, seg.floats, seg.ints)
+            outputs = run(seg.inputs, seg.floats, seg.ints)
         except Exception as e:
             outputs = self._failed(seg, live, program, e)
         if watch is not None:
             watch.ran(program, [a._t for a in seg.inputs], seg.floats, seg.ints, outputs)
+        if self.grads:
+            for k in program.written:
+                seg.inputs[k]._sig = None  # it may have a gradient history now
         sigs = program.signatures(outputs)
         for i, t, sig in zip(live, outputs, sigs, strict=True):
             root = seg.values[i]

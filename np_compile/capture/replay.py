@@ -8,7 +8,6 @@ values of the other arguments, and all these are compared.
 
 from __future__ import annotations
 
-import math
 import time
 import weakref
 from collections.abc import Callable
@@ -18,25 +17,37 @@ import numpy as np
 import torch
 
 from np_compile import config
+from np_compile.runtime.calls import (
+    MISS,
+    Entry,
+    Give,
+    Result,
+    Table,
+    Way,
+    alike_checks,
+    available,
+    exact_checks,
+    give,
+    reach_checks,
+)
 from np_compile.runtime.program import sequence
 
 from .array import Array
-from .choice import Choice
+from .choice import SAMPLED, Choice
 from .numpy_names import numpy_function
 from .outside import tensor_like
 from .purity import Reach, reach
-from .tape import INPUT
+from .substitute import MISSING
 from .values import flat
 from .window import WINDOW
 
-MISS: Any = object()
 Place = Callable[[torch.Tensor], "int | None"]
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
-_KEPT = 8
-_VAIN = 64
+KEPT = 8
+VAIN = 64
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
-_PATIENT = 2
+PATIENT = 2
 # Runs of programs in a watched call, at most, and elements of arguments that Python reads.
 _STEPS = 20_000
 _READ = 64
@@ -141,7 +152,11 @@ class Watch:
 
 
 class Replays:
-    """The kept calls of one compiled function. Threads share it: tuples replace each other."""
+    """The kept calls of one compiled function. Threads share it: tuples replace each other.
+
+    call: as the function is called; gives what it gives, or MISS: see `runtime.calls.Table`. None
+    while no call is known. plain: entries of calls that run as they stand.
+    """
 
     def __init__(self, function: Any):
         self.function = function
@@ -151,66 +166,118 @@ class Replays:
         self.vain = 0
         self.hopeless = False
         self.guesses = True
+        self.call: Callable | None = None
+        self._table: Table | None = None
+        self.plain: dict[Choice, Entry] = {}
 
-    def run(self, args: tuple) -> Any:
+    def run(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call like one that was kept, or MISS."""
-        for replay in self.kept:
-            if replay.fits(args):
-                reach = self.reach
-                if reach is None or not reach.unchanged():
-                    self.kept = ()
-                    self.reach = None
-                    return MISS
-                self.vain = 0
-                choice = replay.choice
-                if choice is None or choice.way == "compiled" or config.plain != "auto":
-                    return replay.run(args)
-                return self._choose(replay, choice, args)
-        return MISS
+        table = self._table
+        if table is None:
+            return MISS
+        given = (*args, *kwargs.values())
+        entry = table.find(given, tuple(kwargs))
+        replay = next((r for r in self.kept if r.entry is entry), None)
+        if replay is None:
+            return MISS
+        if not table.unchanged():
+            self._forget()
+            return MISS
+        self.vain = 0
+        choice = replay.choice
+        if choice is None or choice.way == "compiled" or config.plain != "auto":
+            return replay.run(given)
+        return self._choose(replay, choice, args, kwargs)
 
-    def _choose(self, replay: Replay, choice: Choice, args: tuple) -> Any:
-        """As `replay.run`, while it is not known whether the function is faster as it stands."""
+    def _choose(self, replay: Replay, choice: Choice, args: tuple, kwargs: dict) -> Any:
+        """As `run`, while it is not known whether the function is faster as it stands."""
         if choice.way == "plain":  # found by its signature from now on
             self.kept = tuple(r for r in self.kept if r is not replay)
+            self._publish()
         if choice.wants_plain():
-            return choice.call(self.function, args, {})
+            return choice.call(self.function, args, kwargs)
+        assert self._table is not None
+        replay.entry.settle()
         start = time.perf_counter()
-        result = replay.run(args)
-        nodes = [program.node for program, *_ in replay.steps]
+        result = self._table.call(*args, **kwargs)
+        seconds = time.perf_counter() - start
+        nodes = [program.node for program, *_ in replay.programs.steps]
         calls, touched = sum(n.count for n in nodes), sum(n.bytes for n in nodes)
-        choice.ran_compiled(time.perf_counter() - start, 0, calls, touched)
+        choice.ran_compiled(seconds, 0, calls, touched)
+        if choice.way != "compiled":
+            replay.entry.settle(False)
         return result
+
+    def run_plainly(self, choice: Choice, args: tuple, kwargs: dict) -> Any:
+        """The result of a call for which NumPy was found to be faster. Calls like it are known from
+        now on, and few of them come here."""
+        known = self.plain.get(choice)
+        result = choice.call(self.function, args, kwargs, 1 if known is None else SAMPLED)
+        if choice.way != "plain":
+            if self.plain.pop(choice, None) is not None:
+                self._publish()
+        elif known is None and available():
+            given = (*args, *kwargs.values())
+            checks = alike_checks(given)
+            if checks is not None:
+                entry = Entry(Way.PLAIN, len(given), tuple(kwargs), checks)
+                entry.calls(self.function, SAMPLED)
+                while len(self.plain) >= KEPT:
+                    self.plain.pop(next(iter(self.plain)))
+                self.plain[choice] = entry
+                self._publish()
+        return result
+
+    def _publish(self) -> None:
+        if self._table is None:
+            self._table = Table()
+            self.call = self._table.call
+        self._table.publish([*(r.entry for r in self.kept), *self.plain.values()])
+
+    def _forget(self) -> None:
+        """Keep no call, and look anew at what the function reads."""
+        self.kept = ()
+        self.reach = None
+        self._publish()
 
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance."""
         self.calls += 1
-        if self.hopeless or self.calls < 2 or kwargs:
+        if self.hopeless or self.calls < 2:
             return None
-        if not all(_shareable(a) or _simple(a) for a in args):
+        if not all(_shareable(a) or simple(a) for a in (*args, *kwargs.values())):
             return None
         if self.reach is None:
             self.reach = reach(self.function)
-            self.hopeless = self.reach is None
-        return None if self.hopeless else Watch(self.vain < _PATIENT, self.guesses)
+            self.hopeless = self.reach is None or not available()
+        return None if self.hopeless else Watch(self.vain < PATIENT, self.guesses)
 
     def guessed_wrong(self) -> None:
         """A guess did not hold: make no more of them."""
         self.guesses = False
-        self.kept = ()
+        self._forget()
 
     def keep(
-        self, watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any,
+        self, watch: Watch, args: tuple, kwargs: dict, exchange: Any, result: Any,
         choice: Choice | None,
     ) -> bool:  # fmt: skip
-        """Keep a call that has ended, if it can be. choice: of calls with such arguments."""
-        made = None if watch.spoiled else _replay(watch, args, known, result)
+        """Keep a call that has ended, if it can be. exchange: what was handed to the function.
+        choice: of calls with such arguments."""
+        given, known = (*args, *kwargs.values()), exchange.capture.known
+        made = None if watch.spoiled else _replay(watch, given, tuple(kwargs), known, result)
         self.vain += 1
-        if made is not None:
+        read = self.reach
+        if made is not None and read is not None:
             made.choice = choice
-            self.kept = (made, *self.kept[: _KEPT - 1])
-        if self.vain >= _VAIN:
+            if choice is None or choice.way == "compiled":
+                made.entry.settle()
+            self.kept = (made, *self.kept[: KEPT - 1])
+            self._publish()
+            assert self._table is not None
+            self._table.watch(reach_checks(read.names, read.cells, read.functions, MISSING))
+        if self.vain >= VAIN:
             self.hopeless = True
-            self.kept = ()
+            self._forget()
         return made is not None
 
 
@@ -219,101 +286,61 @@ def _shareable(a: Any) -> bool:
     return tensor_like(a) and min(a.strides, default=0) >= 0
 
 
-def _simple(a: Any) -> bool:
+def simple(a: Any) -> bool:
     return type(a) in (int, float, bool, str, complex, type(None)) or (
-        type(a) is tuple and all(_simple(v) for v in a)
+        type(a) is tuple and all(simple(v) for v in a)
     )
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two simple values are one to any program: signs of zeros and types included."""
-    if type(a) is not type(b):
-        return False
-    if type(a) is float:
-        return a == b and (a != 0.0 or math.copysign(1.0, a) == math.copysign(1.0, b))
-    if type(a) is tuple:
-        return len(a) == len(b) and all(map(_same, a, b))
-    if type(a) is complex:
-        return _same((a.real, a.imag), (b.real, b.imag))
-    return bool(a == b)
-
-
 class Replay:
-    """One kept call.
+    """One kept call: the entry that it is known by, and its programs. choice: whether calls like it
+    are faster as they stand; None where that is not asked."""
 
-    arrays: (position, dtype, shape, strides) of the arrays among the arguments. elements:
-    (position, index, bytes) of elements that have to be the same. values: (position, value) of the
-    other arguments. steps: (program, where its tensors come from, floats, integers); a tensor comes
-    from argument k, k >= 0, or is number -1-k of constants and results so far. read: the positions
-    of the arrays that a program reads or writes. result: builds what the function gives from
-    arguments and those of the results that are `wanted`. sequence: the steps as one call, where
-    they can be one.
-    """
+    __slots__ = ("choice", "entry", "programs")
 
-    __slots__ = (
-        "arrays", "choice", "constants", "count", "elements", "pairs", "read", "result", "sequence",
-        "steps", "values", "wanted",
-    )  # fmt: skip
-
-    def __init__(
-        self, args: tuple, watch: Watch, steps: list[tuple], constants: list[torch.Tensor],
-        result: Callable[[tuple, list], Any], wanted: list[int],
-    ):  # fmt: skip
+    def __init__(self, entry: Entry, programs: Programs):
         self.choice: Choice | None = None
-        self.count = len(args)
-        self.arrays = tuple(
-            (k, a.dtype, a.shape, a.strides) for k, a in enumerate(args) if type(a) is np.ndarray
-        )
-        self.values = tuple((k, a) for k, a in enumerate(args) if type(a) is not np.ndarray)
-        places = {id(args[k]): k for k, *_ in self.arrays}
-        self.elements = tuple((places[a], key, v) for (a, key), v in watch.read.items())
-        writes = any(program.mutates for program, *_ in steps)
-        positions = [k for k, *_ in self.arrays]
-        self.pairs = tuple(
-            (k, m, args[k] is args[m], writes) for k in positions for m in positions if k < m
-        )
-        self.steps = steps
-        self.constants = constants
-        self.read = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
-        self.result = result
-        self.wanted = wanted
-        self.sequence = sequence(steps, constants, wanted)
-
-    def fits(self, args: tuple) -> bool:
-        """Whether a call with these arguments does what the kept one did."""
-        if len(args) != self.count:
-            return False
-        for k, dtype, shape, strides in self.arrays:
-            a = args[k]
-            if type(a) is not np.ndarray or a.shape != shape or a.strides != strides:
-                return False
-            if a.dtype is not dtype and a.dtype != dtype:
-                return False
-            flags = a.flags
-            if not flags.writeable or not flags.aligned:
-                return False
-        for k, value in self.values:
-            if not _same(args[k], value):
-                return False
-        for k, m, one, writes in self.pairs:
-            a, b = args[k], args[m]
-            if (a is b) is not one or (writes and not one and np.may_share_memory(a, b)):
-                return False
-        return all(args[k][key].tobytes() == value for k, key, value in self.elements)
+        self.entry = entry
+        self.programs = programs
 
     def run(self, args: tuple) -> Any:
         """What the function does and gives, by the kept programs. MISS where one raises before
         anything was written: the call is then made again, and that has NumPy's words."""
-        if self.sequence is None:
-            return self._from(0, args, dict(enumerate(self.constants)))
-        made = self.sequence.run(args)
-        if type(made) is not list:  # an index out of bounds stopped it
-            tensors = {k: torch.from_numpy(a) for k, a in made.made.items()}
-            return self._from(made.step, args, tensors)
-        return self.result(args, made)
+        return self.entry.run(args)
+
+
+class Programs:
+    """The programs of a kept call.
+
+    steps: (program, where its tensors come from, floats, integers); a tensor comes from argument k,
+    k >= 0, or is number -1-k of constants and results so far. result: what the function gives, of
+    arguments and those of the results that are `wanted`. sequence: the steps as one call, where
+    they can be one.
+    """
+
+    __slots__ = ("constants", "read", "result", "sequence", "steps", "wanted")
+
+    def __init__(
+        self, steps: list[tuple], constants: list[torch.Tensor], result: Result, wanted: list[int]
+    ):
+        self.steps = steps
+        self.constants = constants
+        self.result = result
+        self.wanted = wanted
+        self.read = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
+        self.sequence = sequence(steps, constants, wanted)
+
+    def run(self, args: tuple) -> Any:
+        """What the function gives, one program after the other. MISS: see `Replay.run`."""
+        return self._from(0, args, dict(enumerate(self.constants)))
+
+    def goes_on(self, args: tuple, made: list[np.ndarray], row: int, work: int) -> Any:
+        """As `run`, of a sequence that an index out of bounds has stopped."""
+        step, arrays = self.sequence.before(row, made, work)
+        return self._from(step, args, {k: torch.from_numpy(a) for k, a in arrays.items()})
 
     def _from(self, start: int, args: tuple, made: dict[int, torch.Tensor]) -> Any:
-        """As `run`, program by program, from a step on. made: constants and results before it."""
+        """As `run`, from a step on. made: constants and results before it."""
         tensors = {k: torch.from_numpy(args[k]) for k in self.read}
         written = any(program.mutates for program, *_ in self.steps[:start])
         for program, sources, floats, ints in self.steps[start:]:
@@ -328,12 +355,13 @@ class Replay:
             for t in outputs:
                 made[len(made)] = t
             written = written or bool(program.mutates)
-        return self.result(args, [made[k].numpy() for k in self.wanted])
+        return give(self.result, args, [made[k].numpy() for k in self.wanted])
 
 
 def _replay(
-    watch: Watch, args: tuple, known: dict[int, tuple[Any, Array]], result: Any
-) -> Replay | None:
+    watch: Watch, args: tuple, names: tuple[str, ...], known: dict[int, tuple[Any, Array]],
+    result: Any,
+) -> Replay | None:  # fmt: skip
     positions: dict[int, int] = {}  # of arguments that a program may have read, by their tensors
     stand_ins: dict[int, int] = {}
     for k, a in enumerate(args):
@@ -352,6 +380,31 @@ def _replay(
         positions.setdefault(id(t), k)
     if any(a not in map(id, args) for a, _ in watch.read):
         return None
+    found = steps_of(watch, positions)
+    if found is None:
+        return None
+    steps, constants, place = found
+    wanted: list[int] = []
+    gives = _result(result, place, stand_ins, wanted)
+    if gives is None:
+        return None
+    programs = Programs(steps, constants, gives, wanted)
+    places = {id(a): k for k, a in enumerate(args)}
+    read = {(places[a], index): content for (a, index), content in watch.read.items()}
+    writes = any(program.mutates for program, *_ in steps)
+    entry = Entry(Way.UNSETTLED, len(args), names, exact_checks(args, read, writes))
+    if programs.sequence is None:
+        entry.calls(programs.run)
+    else:
+        entry.runs(programs.sequence, gives, programs.goes_on)
+    return Replay(entry, programs)
+
+
+def steps_of(
+    watch: Watch, positions: dict[int, int]
+) -> tuple[list[tuple], list[torch.Tensor], Place] | None:
+    """What a call has run as in `Programs`: the steps, the constants, and the number of a result by
+    its tensor. positions: of arguments, by their tensors. None where a constant is written to."""
     # What is neither an argument nor a result is an array that the function made of constants.
     constants = [t for key, t in watch.given.items() if key not in positions]
     count = len(constants)
@@ -372,42 +425,30 @@ def _replay(
         number = watch.number(t)
         return None if number is None or number in watch.touched else count + number
 
-    wanted: list[int] = []
-    build = _builder(result, place, stand_ins, wanted)
-    return None if build is None else Replay(args, watch, steps, constants, build, wanted)
+    return steps, constants, place
 
 
 def _written(watch: Watch) -> set[int]:
     """The ids of tensors in `watch.given` that programs write to."""
-    places: dict[Any, list[int]] = {}
-    found: set[int] = set()
-    for program, read, *_ in watch.steps:
-        mine = places.get(program)
-        if mine is None:
-            inputs = [n.value.index for n in program.node.path() if n.key[0] is INPUT]
-            mine = [k for k, index in enumerate(inputs) if index in program.mutates]
-            places[program] = mine
-        found.update(read[k] for k in mine if read[k] >= 0)
-    return found
+    return {read[k] for program, read, *_ in watch.steps for k in program.written if read[k] >= 0}
 
 
-def _builder(
+def _result(
     result: Any, place: Place, stand_ins: dict[int, int], wanted: list[int]
-) -> Callable[[tuple, list], Any] | None:
-    """A function of arguments and wanted results that builds what the function gives. place: the
-    number of a result by its tensor. wanted: gets the numbers of those that are needed."""
+) -> Result | None:
+    """How what the function gives is made of arguments and wanted results. place: the number of a
+    result by its tensor. wanted: gets the numbers of those that are needed."""
     if type(result) is Array:
         if id(result) in stand_ins:
-            position = stand_ins[id(result)]
-            return lambda args, made: args[position]
+            return Give.ARGUMENT, stand_ins[id(result)]
         if result._sel is not None:
-            full = _builder(result._sel.full(None), place, stand_ins, wanted)
-            mask = _builder(result._sel.mask.array(None), place, stand_ins, wanted)
+            full = _result(result._sel.full(None), place, stand_ins, wanted)
+            mask = _result(result._sel.mask.array(None), place, stand_ins, wanted)
             if full is None or mask is None:
                 return None
-            return lambda args, made: full(args, made)[mask(args, made)]
+            return Give.CALL, lambda args, made: give(full, args, made)[give(mask, args, made)]
         if result._base is not None:
-            return _view_builder(result, place, stand_ins, wanted)
+            return _view(result, place, stand_ins, wanted)
         if result._flip or result._readonly or result._t is None:
             return None
         number = place(result._t)
@@ -415,35 +456,30 @@ def _builder(
             return None
         if number not in wanted:
             wanted.append(number)
-        k = wanted.index(number)
-        if result._is_scalar():
-            return lambda args, made: made[k][()]
-        return lambda args, made: made[k]
+        return Give.SCALAR if result._is_scalar() else Give.MADE, wanted.index(number)
     if type(result) in (tuple, list):
-        parts = [_builder(v, place, stand_ins, wanted) for v in result]
+        parts = [_result(v, place, stand_ins, wanted) for v in result]
         arrays = [id(v) for v in result if type(v) is Array]
         if any(p is None for p in parts) or len(set(arrays)) != len(arrays):
             return None
-        kind = type(result)
-        return lambda args, made: kind([p(args, made) for p in parts])  # type: ignore[misc]
-    if _simple(result):
-        return lambda args, made: result
-    return None
+        return Give.TUPLE if type(result) is tuple else Give.LIST, parts
+    return (Give.CONSTANT, result) if simple(result) else None
 
 
-def _view_builder(
-    view: Array, place: Place, stand_ins: dict[int, int], wanted: list[int]
-) -> Callable[[tuple, list], Any] | None:
-    """As `_builder`, of a view: NumPy makes it of its base."""
-    base = _builder(view._base, place, stand_ins, wanted)
+def _view(view: Array, place: Place, stand_ins: dict[int, int], wanted: list[int]) -> Result | None:
+    """As `_result`, of a view: NumPy makes it of its base."""
+    base = _result(view._base, place, stand_ins, wanted)
     name, args, kwargs, pick = view._via
-    if base is None or name is WINDOW or any(map(_has_array, (*args[1:], *kwargs.values()))):
+    if base is None or name is WINDOW or any(map(has_array, (*args[1:], *kwargs.values()))):
         return None
     function, rest = numpy_function(name), args[1:]
-    if pick is not None:
-        return lambda given, made: flat(function(base(given, made), *rest, **kwargs))[pick]
-    return lambda given, made: function(base(given, made), *rest, **kwargs)
+
+    def made_of(given: Any, made: Any) -> Any:
+        all_of_it = function(give(base, given, made), *rest, **kwargs)
+        return all_of_it if pick is None else flat(all_of_it)[pick]
+
+    return Give.CALL, made_of
 
 
-def _has_array(x: Any) -> bool:
-    return type(x) in (Array, np.ndarray) or (type(x) in (tuple, list) and any(map(_has_array, x)))
+def has_array(x: Any) -> bool:
+    return type(x) in (Array, np.ndarray) or (type(x) in (tuple, list) and any(map(has_array, x)))

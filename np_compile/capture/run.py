@@ -101,7 +101,7 @@ def _once(
             capture.cut(_END)
             if watch is not None:
                 capture.watch = None
-                kept = replays.keep(watch, args, capture.known, result, choice)
+                kept = replays.keep(watch, args, kwargs, exchange, result, choice)
             result = exchange.give(result)
         except BaseException as e:
             _deliver(capture, e)

@@ -73,6 +73,26 @@ def geometry(a: np.ndarray, lowest: int) -> tuple:
     return a.shape, a.strides, a.__array_interface__["data"][0] - lowest, a.flags.writeable
 
 
+def bounds_of(t: torch.Tensor) -> tuple[int, int]:
+    """As `byte_bounds`, of a tensor."""
+    address = t.data_ptr()
+    if t.numel() == 0:
+        return address, address
+    high = sum(s * (n - 1) for s, n in zip(t.stride(), t.shape, strict=True))
+    return address, address + (high + 1) * t.element_size()
+
+
+def written_twice(written: list[int], arrays: list[Any]) -> bool:
+    """Whether the memory of one of the `written` stand-ins, by position, is another one's too."""
+    bounds = [bounds_of(a._t) for a in arrays] if written else []
+    return any(
+        low < bounds[k][1] and bounds[k][0] < high
+        for k in written
+        for m, (low, high) in enumerate(bounds)
+        if m != k
+    )
+
+
 def overlapping(arrays: list[np.ndarray]) -> list[list[int]]:
     """Groups (by position) of two or more arrays whose memory overlaps."""
     if len(arrays) < 2:

@@ -20,9 +20,11 @@ from .in_place import in_place
 from .inline import inline
 from .ir import Program, check
 from .order import order
+from .overwrite import overwrite
 from .partition import partition
 from .pieces import pieces
 from .prelude import prelude
+from .reuse import reuse
 from .scans import scans
 from .scatter import scatter
 from .schedule import schedule
@@ -51,7 +53,9 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
     scans,
     fuse,
     contract,
+    reuse,
     skew,
+    overwrite,
     flatten,
     collapse,
     tile,

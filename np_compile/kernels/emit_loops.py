@@ -12,15 +12,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from . import expr as E
+from . import libm
 from .dtypes import DTYPES
-from .emit_reductions import Accumulator, Partials, accumulate, begun, lane_count, leave, scatter
+from .emit_reductions import (
+    Accumulator,
+    Partials,
+    accumulate,
+    begun,
+    crowded,
+    lane_count,
+    leave,
+    scatter,
+    share,
+)
 from .emit_values import Code
-from .ir import Buffer, Loop, Statement, statements
+from .ir import PAIRED, Buffer, Loop, Statement, statements
 from .memory import Layout
 from .schedule import lanes, strip_width
 
 # Steps of a lane after which its sum is put aside: keeps the error of a long sum small.
 _CHAIN = 64
+# Iterations from which vectors are aligned, to lines of the cache of so many bytes.
+_LONG, _LINE = 2048, 64
 # The marks of loops that run in strips.
 _STRIPS = {"strip", "jam", "rows"}
 
@@ -56,16 +70,21 @@ class Nest:
 
     def _loop(self, loop: Loop, lo: str, hi: str, chunk: bool = False) -> None:
         """A loop from lo to hi; chunk: one of several parts, which may run at the same time."""
-        started = begun(loop)
-        for s in started:
+        started = sorted(begun(loop), key=lambda s: s.op not in PAIRED)  # others may share theirs
+        for k, s in enumerate(started):
             leaf = _leaf(loop, s)
             assert leaf is not None
-            self._accumulators[s] = accumulate(self._code, s, _lanes_of(leaf))
+            before = (self._accumulators[t] for t in started[:k] if _leaf(loop, t) is leaf)
+            shared = next((a for t in before if (a := share(t, s)) is not None), None)
+            made = shared or accumulate(self._code, s, _lanes_of(leaf))
+            self._accumulators[s] = made
         if "simd" in loop.marks:
             self._vector(loop, lo, hi)
         else:
             v = self._code.axis(loop.axis)
             head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
+            if "unroll" in loop.marks:
+                head = self._code.unrolled(head, loop.axis.extent)
             with self._code.block(head, (loop.axis,), _written(loop)):
                 self._inside(loop)
         self._finish(loop, started, chunk)
@@ -131,12 +150,18 @@ class Nest:
         body = [s for s in loop.body if isinstance(s, Statement)]
         reducing = [self._accumulators[s] for s in body if s in self._accumulators]
         width = _lanes_of(loop) if reducing else 1
-        if width == 1:
+        if width == 1 and reducing:
             v = code.axis(loop.axis)
             head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
-            head = head if reducing else code.simd(head)
             with code.block(head, (loop.axis,), _written(loop)):
                 self._inside(loop)
+            return
+        if width == 1:
+            with self._aligned(loop, lo, hi) as (first, end):
+                v = code.axis(loop.axis)
+                head = code.simd(f"for (i64 {v} = {first}; {v} < {end}; {v}++)")
+                with code.block(head, (loop.axis,), _written(loop)):
+                    self._inside(loop)
             return
         sums = [a for a in reducing if a.is_float_sum]
         at = code.fresh("j")
@@ -147,6 +172,26 @@ class Nest:
             self._whole(loop, at, hi, width)
         if not (lo == "0" and loop.axis.extent % width == 0):
             self._rest(loop, at, hi)
+
+    @contextmanager
+    def _aligned(self, loop: Loop, lo: str, hi: str) -> Iterator[tuple[str, str]]:
+        """The bounds of the vectors of a loop. Where it changes memory in place, it is run twice,
+        first for the few elements up to a cache line: a vector across two lines, written just
+        before its neighbour is read, costs half as much again."""
+        b, first = _changed(loop) if lo == "begin" and loop.axis.extent >= _LONG else (None, 0)
+        if b is None:
+            yield lo, hi
+            return
+        code = self._code
+        size = DTYPES[b.dtype].size
+        at, stop = code.fresh("from"), code.fresh("to")
+        code.buffers[b] = None
+        place = f"({b.name} + {lo} + {first}L)"
+        code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {_LINE // size}UL);")
+        code.line(f"{stop} = {stop} < {hi} ? {stop} : {hi};")
+        head = f"for (i64 {at} = {lo}; {at} < {hi}; {at} = {stop}, {stop} = {hi})"
+        with code.block(head, (), _written(loop)):
+            yield at, stop
 
     def _chains(
         self, loop: Loop, at: str, lo: str, hi: str, width: int, sums: list[Accumulator]
@@ -316,13 +361,32 @@ def _grouped(steps: list[Loop | Statement]) -> Iterator[Loop | list[Statement]]:
         yield group
 
 
+def _changed(loop: Loop) -> tuple[Buffer | None, int]:
+    """What a loop changes where it lies, element after element, and where it begins. Not of a loop
+    with elementary functions: what they give of an element would follow from where it lies, as
+    those of vectors round in another way."""
+    if any(x.op in libm.ULP for s in statements(loop) for x in E.walk(s.value)):
+        return None, 0
+    read = {x.value for s in statements(loop) for x in s.reads()}
+    for s in statements(loop):
+        if s.target in read and s.target.kind not in ("register", "local"):
+            start, atoms = E.terms(s.index[0])
+            if atoms == {loop.axis: 1}:
+                return s.target, start
+    return None, 0
+
+
 def _written(loop: Loop) -> frozenset[Buffer]:
     return frozenset(s.target for s in statements(loop))
 
 
 def _lanes_of(leaf: Loop) -> int:
     """Partial results of a reduction along a vectorized loop; 1: no vectors."""
-    return lane_count(leaf.axis.extent, lanes(leaf)) if "simd" in leaf.marks else 1
+    if "simd" not in leaf.marks:
+        return 1
+    most = lanes(leaf)
+    count = lane_count(leaf.axis.extent, most)
+    return count // 2 if count > most // 4 and crowded(leaf) else count
 
 
 def _leaf(loop: Loop, s: Statement) -> Loop | None:

@@ -7,7 +7,7 @@ a partial result each in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .dtypes import DTYPES
 from .emit_values import Code
@@ -16,12 +16,15 @@ from .ir import COMBINE, PAIRED, Loop, Statement, identity, statements
 from .memory import Layout
 from .scalars import c_constant, c_expression, c_load, c_store
 
+_LAST = (1 << 63) - 1  # a place behind all others
+
 
 @dataclass(frozen=True)
 class Accumulator:
     """The variables of a reduction while it runs: one value, or an array of one for each lane.
 
-    `argmax` and `argmin` keep the best value, and its place in variables of their own.
+    `argmax` and `argmin` keep the best value, and its place in variables of their own. shared: the
+    variable is that of such a one, which does the work.
     """
 
     statement: Statement
@@ -29,6 +32,7 @@ class Accumulator:
     dtype: str
     name: str
     lanes: int
+    shared: bool = False
 
     @property
     def variables(self) -> list[tuple[str, str, str]]:
@@ -48,6 +52,8 @@ class Accumulator:
 
     def step(self, code: Code) -> None:
         """Take in the value of the statement."""
+        if self.shared:
+            return
         s = self.statement
         text = code.value(s.value)
         at = f"[{code.lane}]" if self.lanes and code.lane else ""
@@ -69,24 +75,30 @@ class Accumulator:
         """The variable with the result, after its lanes, if there are any, are combined."""
         if not self.lanes:
             return self.result
-        w = self.lanes // 2
-        while w:
-            step = self._pair(w)
-            code.line(
-                f"for (int l = 0; l < {w}; l++) {step}" if w > 1 else step.replace("[l", "[0")
-            )
-            w //= 2
+        if self.op not in PAIRED:
+            if not self.shared:
+                self._tree(code, self.name, self.op, self.dtype)
+            return f"{self.result}[0]"
+        best, at = code.fresh("best"), f"{self.name}_at"
+        each = f"for (int l = 0; l < {self.lanes}; l++)"
+        code.line(f"{DTYPES[self.dtype].register} {best}[{self.lanes}];")
+        code.line(f"{each} {best}[l] = {self.name}[l];")
+        self._tree(code, best, self.op.removeprefix("arg"), self.dtype)
+        found = _same(self.dtype, f"{self.name}[l]", f"{best}[0]")
+        code.line(f"{each} {at}[l] = {found} ? {at}[l] : {c_constant(_LAST, 'i64')};")
+        self._tree(code, at, "min", "i64")
+        code.line(f"{self.name}[0] = {best}[0];")
         return f"{self.result}[0]"
 
-    def _pair(self, w: int) -> str:
-        """The C that combines lane l with lane l + w."""
-        x, y = f"{self.name}[l]", f"{self.name}[l + {w}]"
-        if self.op not in PAIRED:
-            return f"{x} = {_combined(self.op, self.dtype, x, y)};"
-        at = f"{self.name}_at"
-        earlier = f"({_tied(self.dtype, y, x)} & ({at}[l + {w}] < {at}[l]))"
-        first = f"({_better(self.op, self.dtype, y, x)}) | {earlier}"
-        return f"if ({first}) {x} = {y}, {at}[l] = {at}[l + {w}];"
+    def _tree(self, code: Code, name: str, op: str, dtype: str) -> None:
+        """Combine the lanes of an array, by halves, in its first element."""
+        w = self.lanes // 2
+        while w:
+            lane = "l" if w > 1 else "0"
+            x, y = f"{name}[{lane}]", f"{name}[{lane} + {w}]"
+            step = f"{x} = {_combined(op, dtype, x, y)};"
+            code.line(f"for (int l = 0; l < {w}; l++) {step}" if w > 1 else step)
+            w //= 2
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,13 @@ def accumulate(code: Code, s: Statement, lanes: int) -> Accumulator:
     return a
 
 
+def share(a: Accumulator, s: Statement) -> Accumulator | None:
+    """The accumulator of the extreme whose place a finds; None if s is no such reduction."""
+    of_place = f"arg{s.op}" == a.op and not s.scan and s.target.dtype == a.dtype
+    same = s.value is a.statement.value and s.over == a.statement.over
+    return replace(a, statement=s, op=str(s.op), shared=True) if of_place and same else None
+
+
 def leave(code: Code, layout: Layout, a: Accumulator, loop: Loop) -> Partials:
     """Write what a chunk of a loop has found to reserved memory."""
     chunks = -(-loop.axis.extent // loop.grain)
@@ -184,6 +203,14 @@ def lane_count(extent: int, most: int) -> int:
     return min(counts, key=steps, default=1)
 
 
+def crowded(leaf: Loop) -> bool:
+    """Whether a loop runs several reductions, which hide each other's times with fewer lanes. A sum
+    of floats wants its lanes for its exactness."""
+    mine = [s for s in statements(leaf) if leaf.axis in s.over]
+    sums = any(s.op == "sum" and DTYPES[s.target.dtype].kind == "f" for s in mine)
+    return not sums and sum(1 + (s.op in PAIRED) for s in mine) > 2
+
+
 def begun(loop: Loop) -> list[Statement]:
     """The reductions whose outermost reduced axis is that of the loop."""
     return [s for s in statements(loop) if s.over and _outermost(s) is loop.axis]
@@ -196,6 +223,8 @@ def _outermost(s: Statement) -> Expr:
 
 def _combined(op: str, dtype: str, a: str, b: str) -> str:
     """The C expression of one step of a reduction."""
+    if op in ("min", "max") and DTYPES[dtype].kind == "f":
+        return f"running_{op}_{DTYPES[dtype].working}({a}, {b})"
     return c_expression(COMBINE[op], dtype, [a, b])
 
 
@@ -206,7 +235,8 @@ def _better(op: str, dtype: str, v: str, best: str) -> str:
     return f"({v} {sign} {best})"
 
 
-def _tied(dtype: str, a: str, b: str) -> str:
+def _same(dtype: str, value: str, best: str) -> str:
+    """The C condition that a value is the best one; if that is NaN, the NaNs are."""
     if DTYPES[dtype].kind == "f":
-        return f"(({a} == {b}) | (({a} != {a}) & ({b} != {b})))"
-    return f"({a} == {b})"
+        return f"(({value} == {best}) | ({value} != {value}))"
+    return f"({value} == {best})"

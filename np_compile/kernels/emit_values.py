@@ -27,7 +27,8 @@ class Scope:
     """A level of the text: its lines, and the expressions that have a name there.
 
     Its code runs for values of `axes`, and may write to the buffers in `written`. It is for one
-    lane of a vector, and for one element of a strip, if these C variables are not empty.
+    lane of a vector, and for one element of a strip, if these C variables are not empty. `simd`:
+    whether it lies in a loop that runs as vectors, and so has no branches.
     """
 
     axes: frozenset[Expr]
@@ -36,6 +37,7 @@ class Scope:
     written: frozenset[Buffer]
     lane: str
     element: str
+    simd: bool
     names: dict[Expr, str] = field(default_factory=dict)
 
 
@@ -54,7 +56,7 @@ class Code:
         self._counter = 0
         self._axes: dict[Expr, str] = {}
         self._uses: dict[Expr, int] = {}
-        self._scopes = [Scope(_NOTHING, [], 1, _NOTHING, "", "")]
+        self._scopes = [Scope(_NOTHING, [], 1, _NOTHING, "", "", False)]
 
     # Names and lines
 
@@ -94,7 +96,7 @@ class Code:
         element: str = "",
     ) -> Iterator[None]:
         """What is written meanwhile is the body of a loop with that head."""
-        with self._scope(1, axes, written, lane, element) as scope:
+        with self._scope(1, axes, written, lane, element, head.startswith(_SIMD)) as scope:
             yield
         if head.startswith(_SIMD) and any("bad |=" in text for text in scope.lines):
             head = head.replace(_SIMD, _SIMD + " reduction(|:bad)", 1)
@@ -112,11 +114,11 @@ class Code:
     @contextmanager
     def _scope(
         self, deeper: int, axes: Iterable[Expr], written: frozenset[Buffer], lane: str = "",
-        element: str = "",
+        element: str = "", simd: bool = False,
     ) -> Iterator[Scope]:  # fmt: skip
         top = self._scopes[-1]
-        lane, element = lane or top.lane, element or top.element
-        scope = Scope(top.axes.union(axes), [], top.depth + deeper, written, lane, element)
+        lane, element, simd = lane or top.lane, element or top.element, simd or top.simd
+        scope = Scope(top.axes.union(axes), [], top.depth + deeper, written, lane, element, simd)
         self._scopes.append(scope)
         yield scope
         self._scopes.pop()
@@ -150,10 +152,21 @@ class Code:
                 break
         outer = scope is not self._scopes[-1]
         text = self._at(x, scope) if outer else self._text(x)
-        if outer or self._uses.get(x, 2) > 1 or len(text) > _LONG:
+        if outer or self._uses.get(x, 2) > 1 or len(text) > _LONG or self._has_gaps(x):
             scope.names[x] = self.named(text, x.dtype, scope)
             return scope.names[x]
         return text
+
+    def _has_gaps(self, x: Expr) -> bool:
+        """Whether a loop's vectors load every other element for x, or so. Under a condition the C
+        compiler makes no vectors of that, so it is loaded before, where it can be."""
+        inner = self._scopes[-1]
+        if x.op != "load" or not inner.simd or x.value.kind in ("register", "local"):
+            return False
+        _, atoms = E.terms(x.args[0])
+        axes = inner.axes - self._scopes[-2].axes
+        lo, hi = E.bounds(x.args[0])
+        return lo >= 0 and hi < x.value.size and any(atoms.get(a, 0) not in (0, 1) for a in axes)
 
     def named(self, text: str, dtype: str, scope: Scope | None = None) -> str:
         """A new variable that holds the value of a C expression."""
@@ -267,10 +280,21 @@ class Code:
         if checked is not None and checked[1] is E.integer(extent):
             inner, lifted = checked[0], False  # what is negative is out of bounds
         self.line(f"i64 {name} = {self.value(inner)};")
-        if lifted:
-            self.line(f"{name} += {name} < 0 ? {extent}L : 0L;")
-        self.line(f"bad |= (u64){name} >= {extent}UL;")
-        self.line(f"{name} = (u64){name} < {extent}UL ? {name} : 0L;")
+        if self._scopes[-1].simd:
+            # Both are minima of unsigned integers. What is not empty has a last element.
+            if lifted:
+                again = f"(u64){name} + {extent}UL"
+                self.line(f"{name} = (i64)((u64){name} < {again} ? (u64){name} : {again});")
+            inside, last = self.fresh("at"), max(extent - 1, 0)
+            self.line(f"const i64 {inside} = (u64){name} < {extent}UL ? {name} : {last}L;")
+            self.line(f"bad |= {name} ^ {inside};" if extent else "bad |= 1;")
+            return inside
+        # One by one, the processor guesses right, and does not wait for the comparison.
+        lift = f"{name} = (i64)((u64){name} + {extent}UL); " if lifted else ""
+        again = f"if ((u64){name} >= {extent}UL) " if lifted else ""
+        self.line(f"if (__builtin_expect((u64){name} >= {extent}UL, 0)) {{")
+        self.line(f"    {lift}{again}bad |= 1, {name} = 0L;")
+        self.line("}")
         return name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 
 from . import build, gemm, pool
 from .dtypes import DTYPES
+from .footprint import Footprint, light
 from .ir import Buffer, Call, Fence, Product, Program
 from .memory import Layout
 from .translate import Tensor, Translation
@@ -25,10 +27,11 @@ class Source:
     translation: Translation
     layout: Layout
     text: str
-    sections: int
+    sections: list[list[Footprint] | None]  # of each its nests, if they may run in parts
 
 
-_empty_strided = torch.empty_strided
+# In a third of the time of `torch.empty_strided`.
+_new: Any = torch._C._dynamo.guards._empty_strided_cpu  # type: ignore[attr-defined]
 _num_threads = torch.get_num_threads
 _LARGE = 1 << 22  # bytes of an array from which the system's large pages matter
 KEPT_BYTES = 1 << 26  # a larger scratch block is given back after each run
@@ -60,6 +63,13 @@ class _Output:
     dtype: torch.dtype
     bytes: int
 
+    def new(self) -> torch.Tensor:
+        """A new tensor."""
+        if self.bytes >= _LARGE:
+            return self.large()
+        made: torch.Tensor = _new(self.shape, self.strides, self.dtype)
+        return made
+
     def large(self) -> torch.Tensor:
         """A new tensor, in memory of NumPy's."""
         return _block(self.bytes).view(self.dtype).as_strided(self.shape, self.strides)
@@ -68,10 +78,13 @@ class _Output:
 @dataclass(frozen=True)
 class Entry:
     """How to run a program without an `Executable`: the addresses of its sections, which take an
-    array of so many pointers; the slots of its inputs in it, with their positions among tensors and
-    parameters; the pointers that are always the same; the results in their order."""
+    array of so many pointers; of each section the nests that it consists of, if they may run in
+    parts, with the addresses of their functions; the slots of its inputs among the pointers, with
+    their positions among tensors and parameters; the pointers that are always the same; the results
+    in their order."""
 
     sections: list[int]
+    nests: list[list[tuple[int, Footprint]] | None]
     pointers: int
     inputs: list[tuple[int, int]]
     fixed: list[tuple[int, int]]
@@ -109,7 +122,9 @@ class Executable:
         sources = [(source.text, "program"), (pool.source(), "pool"), *products]
         self.library = build.load_all(sources)[0]
         self._run = ctypes.c_void_p(pool.run_address())
-        self._sections = [getattr(self.library, f"section_{k}") for k in range(source.sections)]
+        self._sections = [
+            getattr(self.library, f"section_{k}") for k in range(len(source.sections))
+        ]
         for f in self._sections:
             f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
             f.restype = ctypes.c_int
@@ -175,11 +190,7 @@ class Executable:
             self._parameters(work, given, floats, ints)
         made = []
         for o in self._fresh:
-            new = (
-                o.large()
-                if o.bytes >= _LARGE
-                else _empty_strided(o.shape, o.strides, dtype=o.dtype)
-            )
+            new = o.large() if o.bytes >= _LARGE else _new(o.shape, o.strides, o.dtype)
             pointers[o.slot] = new.data_ptr()
             made.append(new)
         results = self._results
@@ -283,9 +294,24 @@ class Executable:
         sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
         results = [self._fresh[k] for k in self._results]
         return Entry(
-            sections, layout.pointers, self._inputs, self._fixed, results, layout.block,
-            layout.flag, self._bytes,
+            sections, self._nests(), layout.pointers, self._inputs, self._fixed, results,
+            layout.block, layout.flag, self._bytes,
         )  # fmt: skip
+
+    def _nests(self) -> list[list[tuple[int, Footprint]] | None]:
+        """Of each section the functions of its nests, where they may run in parts."""
+        sections = self.source.sections
+        count = sum(len(nests or ()) for nests in sections)
+        table = iter((ctypes.c_void_p * count).in_dll(self.library, "nests") if count else ())
+        return [
+            None if nests is None else [(next(table) or 0, found) for found in nests]
+            for nests in sections
+        ]
+
+    @cached_property
+    def light(self) -> bool:
+        """Whether it does little to each of many elements, and nothing else."""
+        return light(self.source.program, self.source.layout)
 
     @property
     def notes(self) -> list[str]:

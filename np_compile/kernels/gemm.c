@@ -121,14 +121,20 @@ static Matrix part(Matrix x, long row, long column) {
 
 static Matrix turned(Matrix x) { return (Matrix){x.at, x.right, x.down}; }
 
-/* Copy columns of B, `wide` apart from one step of k to the next. */
+/* Rows of B, from the first one, of which `wide` elements lie before the end of the last. */
+static long overlapping(long depth, long columns, long wide, Matrix b) {
+    long last = (depth - 1) * b.down + columns - wide;
+    return b.right != 1 || b.down <= 0 || last < 0 ? 0 : least(depth, last / b.down + 1);
+}
+
+/* Copy columns of B, `wide` apart from one step of k to the next, in whole vectors: what is beside
+ * the columns makes sums that nobody looks at. */
 static void pack(long depth, long columns, long wide, Matrix b, REAL *restrict panel) {
-    if (b.right == 1 && columns == COLUMNS) {
-        for (long k = 0; k < depth; k++)
-            memcpy(panel + k * COLUMNS, b.at + k * b.down, COLUMNS * sizeof(REAL));
-        return;
-    }
-    for (long k = 0; k < depth; k++, panel += wide) {
+    long k = 0, vectors = wide / LANES;
+    for (long whole = overlapping(depth, columns, wide, b); k < whole; k++, panel += wide)
+        UNROLL for (long v = 0; v < vectors; v++)
+            ((Vector *)panel)[v] = ((const Unaligned *)(b.at + k * b.down))[v];
+    for (; k < depth; k++, panel += wide) {
         const REAL *from = b.at + k * b.down;
         for (long j = 0; j < columns; j++)
             panel[j] = from[j * b.right];

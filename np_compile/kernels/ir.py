@@ -6,7 +6,8 @@
     loop      = "for" extent mark* ":" step+                  (indented by two more)
     names     = "let" NAME "=" expr ("," NAME "=" expr)* ":"  for expressions that are repeated
     extent    = AXIS "<" INT
-    mark      = "parallel" INT | "simd" | "strip" | "jam" | "rows"; INT: iterations of a chunk
+    mark      = "parallel" INT | "simd" | "strip" | "jam" | "rows" | "unroll"
+                INT: iterations of a chunk
     statement = element "=" expr                              store
               | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
                 ... ["along" AXIS]                            of each: the axis of its vectors
@@ -54,7 +55,7 @@ COMBINE = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
 PAIRED = ("argmin", "argmax")
-MARKS = ("parallel", "simd", "strip", "jam", "rows")
+MARKS = ("parallel", "simd", "strip", "jam", "rows", "unroll")
 KINDS = ("input", "output", "constant", "temporary", "local", "register")
 
 
@@ -134,7 +135,7 @@ class Statement:
 @dataclass(eq=False)
 class Loop:
     """`for axis < extent`, with a body in order. marks: "parallel" (in chunks of `grain`
-    iterations), "simd", "strip", "jam", "rows"."""
+    iterations), "simd", "strip", "jam", "rows", "unroll"."""
 
     axis: Expr
     body: list[Loop | Statement] = field(default_factory=list)

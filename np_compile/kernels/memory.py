@@ -37,6 +37,12 @@ class Layout:
         """How many slots there are."""
         return self.flag + 1 + len(self.libraries)
 
+    def place(self, b: Buffer) -> tuple[int, int]:
+        """The slot of the pointer that leads to a buffer, and how many bytes behind it begins."""
+        if b in self.slots:
+            return self.slots[b], 0
+        return self.block, self.offsets[b]
+
     def address(self, b: Buffer) -> str:
         """The C expression of where a buffer begins."""
         if b in self.slots:

@@ -60,6 +60,15 @@
 #ifndef NPC_HELPER_SPIN
 #define NPC_HELPER_SPIN 60000 /* ns that a helper looks out for the next job before it sleeps */
 #endif
+#ifndef NPC_HELPER_LONG
+#define NPC_HELPER_LONG 500000 /* the same, of one who is called again and again so soon after that */
+#endif
+#ifndef NPC_CALLS
+#define NPC_CALLS 16 /* such calls in a row, after which it does */
+#endif
+#ifndef NPC_AWAY
+#define NPC_AWAY 50000 /* ns between two looks by which somebody else has had the core meanwhile */
+#endif
 #ifndef NPC_CALLER_SPIN
 #define NPC_CALLER_SPIN 20000 /* ns that the caller looks out for the last chunks before it sleeps */
 #endif
@@ -232,31 +241,47 @@ static int help(int index) {
     return 1;
 }
 
-/* Help, until no work has come for a short time. */
-static void look_out(int index) {
-    long end = now() + NPC_HELPER_SPIN;
-    do {
+/* Help, until no work has come for so many ns. 0 if somebody else needs the core. */
+static int look_out(int index, long patience) {
+    long last = now(), end = last + patience;
+    for (;;) {
         for (int i = 0; i < 32; i++) {
             if (help(index)) {
-                end = now() + NPC_HELPER_SPIN;
+                last = now();
+                end = last + patience;
                 break;
             }
             PAUSE();
         }
-        /* On the caller's core it would keep the caller from its work. */
-    } while (now() < end && here() != atomic_load(&home));
+        /* On the caller's core it would keep the caller from its work. On one that it has to share, it
+         * would have used up its time when work comes, and stop in the middle of a chunk. */
+        long time = now();
+        if (time - last > NPC_AWAY || here() == atomic_load(&home))
+            return 0;
+        if (time >= end)
+            return 1;
+        last = time;
+    }
 }
 
+/* A program often calls at equal intervals. Where they are short, a helper that sleeps comes late each
+ * time, and to wake it takes the caller's time. */
 static void *helper_main(void *argument) {
     int index = (int)(intptr_t)argument;
     Helper *self = &helpers[index];
-    for (;;) {
-        look_out(index);
+    for (int calls = 0;;) { /* in a row that came soon after it fell asleep */
+        if (!look_out(index, calls < NPC_CALLS ? NPC_HELPER_SPIN : NPC_HELPER_LONG))
+            calls = 0;
         atomic_store(&self->asleep, 1);
+        long begin = now();
         if (open_to(index, atomic_load(&ticket)))
             atomic_store(&self->asleep, 0);
         else
             sleep_on(&self->asleep);
+        if (now() - begin >= NPC_HELPER_LONG)
+            calls = 0;
+        else if (calls < NPC_CALLS)
+            calls++;
     }
     return NULL;
 }

@@ -93,11 +93,15 @@ _INTEGER = {
     "lshift(a, b)": "return (U)b < N ? (T)((W)a << ((U)b & (N - 1))) : (T)0;",
 }
 
-# A comparison with a NaN is false, and equal numbers give the first operand. Each of the four is
-# one vector minimum or maximum, a test and a blend.
+# A comparison with a NaN is false, and equal numbers give the first operand. NaN plus anything is
+# NaN. If the NaN itself were chosen, the C compiler would make one choice of both, by two
+# comparisons, in place of a vector minimum or maximum, a test and a blend.
 _FLOAT = {
-    "minimum(a, b)": "return b != b ? b : b < a ? b : a;",
-    "maximum(a, b)": "return b != b ? b : b > a ? b : a;",
+    "minimum(a, b)": "T m = b < a ? b : a; return b == b ? m : b + a;",
+    "maximum(a, b)": "T m = b > a ? b : a; return b == b ? m : b + a;",
+    # The same in a reduction, whose loop may ask for several extremes, all with the same test of b.
+    "running_min(a, b)": "return b != b ? b : b < a ? b : a;",
+    "running_max(a, b)": "return b != b ? b : b > a ? b : a;",
     "fmin(a, b)": "return a != a ? b : b < a ? b : a;",
     "fmax(a, b)": "return a != a ? b : b > a ? b : a;",
     "sign(a)": "return (T)(a > 0) - (T)(a < 0);",
@@ -236,13 +240,23 @@ INLINE {work} from_bits_{name}({bits} u) {{
 _BITS_NARROW = "INLINE u16 bits_{name}(f32 x) {{ return store_{name}(x); }}\n"
 _FROM_BITS_NARROW = "INLINE f32 from_bits_{name}(u16 u) {{ return load_{name}(u); }}\n"
 
-# x86 gives the lowest integer for a float that the integer type cannot hold. Integers of less than
-# 32 bits are the low bits of an i32, u32 those of an i64.
+# x86 gives the lowest integer for a float that the integer type cannot hold. It is chosen by bits:
+# of a condition with a constant the C compiler makes two ways through all that follows. Integers of
+# less than 32 bits are the low bits of an i32, u32 those of an i64.
 _TO_SIGNED = """\
 INLINE {dst} {dst}_of_{src}({src} x) {{
-    return ({dst})(__builtin_fabs{suffix}(x) < {limit} ? x : -{limit});
+    {bits} u; __builtin_memcpy(&u, &x, sizeof u);
+    {bits} held = -({bits})(__builtin_fabs{suffix}(x) < {limit});
+    u = (u & held) | ({lowest} & ~held);
+    __builtin_memcpy(&x, &u, sizeof x);
+    return ({dst})x;
 }}
 """
+# The bits of -2**31 and -2**63.
+_LOWEST = {
+    ("f32", "i32"): "0xcf000000u", ("f64", "i32"): "0xc1e0000000000000ul",
+    ("f32", "i64"): "0xdf000000u", ("f64", "i64"): "0xc3e0000000000000ul",
+}  # fmt: skip
 _TO_LOW_BITS = "INLINE {dst} {dst}_of_{src}({src} x) {{ return ({dst}){via}_of_{src}(x); }}\n"
 _TO_U64 = """\
 INLINE u64 u64_of_{src}({src} x) {{
@@ -282,8 +296,11 @@ def _function(head: str, body: str, dtype: str) -> tuple[str, str]:
 def _conversions(src: str) -> dict[str, str]:
     suffix = "f" if src == "f32" else ""
     table = {}
-    for dst, limit in (("i32", f"0x1p31{suffix}"), ("i64", f"0x1p63{suffix}")):
-        table[f"{dst}_of_{src}"] = _TO_SIGNED.format(dst=dst, src=src, limit=limit, suffix=suffix)
+    for dst, power in (("i32", 31), ("i64", 63)):
+        table[f"{dst}_of_{src}"] = _TO_SIGNED.format(
+            dst=dst, src=src, bits=f"u{DTYPES[src].bits}", limit=f"0x1p{power}{suffix}",
+            lowest=_LOWEST[src, dst], suffix=suffix,
+        )  # fmt: skip
     for dst, via in (("i8", "i32"), ("i16", "i32"), ("u8", "i32"), ("u16", "i32"), ("u32", "i64")):
         table[f"{dst}_of_{src}"] = _TO_LOW_BITS.format(dst=dst, src=src, via=via)
     table[f"u64_of_{src}"] = _TO_U64.format(src=src, suffix=suffix)

@@ -33,7 +33,7 @@ from .inline import cost
 from .ir import COMBINE, Buffer, Program, Statement, Step, accesses, identity
 
 # Fewest steps of a reduction that waits long for each, and of one that threads alone speed up.
-_SLOW, _QUICK = 1 << 14, 1 << 17
+_SLOW, _QUICK = 1 << 13, 1 << 17
 # Most reductions next to each other: of more, some run while others wait.
 _ROWS = 4
 # Parts of a reduction, those of a longer one, and the steps of such.

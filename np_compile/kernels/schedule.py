@@ -7,6 +7,8 @@ strip       a loop with loops inside whose statements all walk memory along its 
             vectors, and each statement inside runs for a whole strip
 rows        a loop around reductions along its rows, with much to compute of their results:
             that is done as vectors, for a strip of rows
+unroll      a few elements from places of their own, each read for itself: the C compiler puts them
+            together to vectors
 jam         a loop around running reductions: each step of theirs runs for a few of its iterations,
             whose additions do not wait for each other
 """
@@ -39,6 +41,8 @@ _LIGHT = 24
 _ARRAYS = 1 << 18
 # Running reductions that take turns: as many as hide the time of an addition.
 _JAM = 4
+# Elements that are read each for itself, to become vectors.
+_PICKED = 16
 
 
 def schedule(program: Program) -> Program:
@@ -47,16 +51,21 @@ def schedule(program: Program) -> Program:
         if not isinstance(step, Loop):
             continue
         _vectors(step)
-        if _independent(step):
-            total = _time(step, 1.0, False)
-            if total >= _THRESHOLD:
-                width = strip_width(step, True)
-                units = -(-step.axis.extent // width)
-                chunks = int(min(max(total / _CHUNK, 2), _CHUNKS, units))
-                step.grain = -(-units // chunks) * width
-                if step.grain < step.axis.extent:
-                    step.marks.add("parallel")
+        if independent(step):
+            step.grain = chunk(estimate(step), step.axis.extent, strip_width(step, True))
+            if step.grain < step.axis.extent:
+                step.marks.add("parallel")
     return program
+
+
+def chunk(total: float, extent: int, width: int) -> int:
+    """Iterations of a chunk of a loop that takes so many nanoseconds: a multiple of width, or all
+    where threads are not worth it."""
+    if total < _THRESHOLD:
+        return extent
+    units = -(-extent // width)
+    chunks = int(min(max(total / _CHUNK, 2), _CHUNKS, units))
+    return -(-units // chunks) * width
 
 
 def lanes(loop: Loop) -> int:
@@ -107,6 +116,9 @@ def _vectors(loop: Loop) -> None:
     inside = list(statements(loop))
     inner = [b for b in loop.body if isinstance(b, Loop)]
     if not inner:
+        if loop.axis.extent <= _PICKED and all(_picks(s) for s in inside):
+            loop.marks.add("unroll")
+            return
         ordered = any(serial(s, loop.axis) for s in inside) or _ring(inside, loop.axis)
         if len(inside) == 1 and _walks(inside[0], loop.axis):
             ordered = False
@@ -125,6 +137,11 @@ def _vectors(loop: Loop) -> None:
         _vectors(b)
     if _rows(loop, inside):
         loop.marks.add("rows")
+
+
+def _picks(s: Statement) -> bool:
+    """Whether a statement copies an element from a place that data give to a local array."""
+    return s.op is None and s.target.kind == "local" and _gathers(s.value)
 
 
 def _rows(loop: Loop, inside: list[Statement]) -> bool:
@@ -209,7 +226,7 @@ def _ring(inside: list[Statement], axis: E.Expr) -> bool:
     return any(not disjoint(x, y) for found in places.values() for x, y in combinations(found, 2))
 
 
-def _independent(loop: Loop) -> bool:
+def independent(loop: Loop) -> bool:
     """Whether the loop's iterations can run at the same time."""
     for s in statements(loop):
         if loop.axis in s.over:
@@ -222,8 +239,13 @@ def _independent(loop: Loop) -> bool:
     return True
 
 
+def estimate(loop: Loop) -> float:
+    """Estimated nanoseconds of a nest."""
+    return _time(loop, 1.0, False)
+
+
 def _time(loop: Loop, times: float, jammed: bool) -> float:
-    """Estimated nanoseconds of a loop; jammed: within iterations that take turns."""
+    """As `estimate`, of a loop that runs so many times; jammed: in iterations that take turns."""
     n = loop.axis.extent * times
     jammed = jammed or "jam" in loop.marks
     total = 0.0
@@ -248,4 +270,4 @@ _COMPUTED = ("wrap", "known", "load", "idiv", "imod")
 
 def _gathers(x: E.Expr) -> bool:
     """Whether x is an element at a place that does not follow from the axes by a sum."""
-    return x.op == "load" and any(y.op in _COMPUTED for y in E.walk(*x.args))
+    return x.op == "load" and any(y.op in _COMPUTED and E.axes_of(y) for y in E.walk(*x.args))

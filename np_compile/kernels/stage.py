@@ -1,15 +1,18 @@
 """Pass: indices from data are computed, and checked, some hundreds at a time before they are used.
 
-    for i < n:  y[i] = x[wrap(f(i))]
+    for i < n:  y[i] = g(x[wrap(f(i))])
 
 computes f as vectors, but has to take each index out of its vector again. And a scatter, which runs
 one value after the other, would compute f so too. In blocks,
 
     for b < n / 256:
       for l < 256:  at[l] = wrap(f(256 b + l))
-      for l < 256:  y[256 b + l] = x[at[l]]
+      for m < 32:
+        for k < 8:  e[k] = x[at[8 m + k]]
+        for k < 8:  y[256 b + 8 m + k] = g(e[k])
 
-the indices are loads from memory that stays in the cache.
+the indices are loads from memory that stays in the cache, and the elements of a small x are put
+together to one vector, which takes less time than the processor's own instruction for that.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import replace
 
 from . import expr as E
 from .dependence import reads_elsewhere
+from .dtypes import DTYPES
 from .expr import Expr
 from .ir import Buffer, Loop, Program, Statement, accesses
 from .schedule import serial
@@ -25,6 +29,9 @@ from .split import piece
 
 _BLOCK = 256
 _WIDEST = 512
+# Elements that are put together to a vector; blocks are multiples of it. That is quicker for arrays
+# of so many bytes, which are near; the others' elements are better asked for all at once.
+_GROUP, _NEAR = 8, 1 << 14
 
 Steps = list[Loop | Statement]
 
@@ -67,8 +74,15 @@ def _worthwhile(loop: Loop, body: list[Statement]) -> list[Expr]:
     computed = [x for x in found if not _plain(x.args[0])]
     if runs:
         places = set(E.walk(*body[0].index))
-        return [x for x in found if x in places and (x in computed or x.op == "wrap")]
-    return found if len(computed) > 1 else []
+        return [x for x in computed if x in places]
+    indices = set(found)
+    read = (x for x in all_of if x.op == "load" and indices.intersection(E.walk(*x.args)))
+    return found if len(computed) > 1 or any(map(_near, read)) else []
+
+
+def _near(x: Expr) -> bool:
+    """Whether a load is of an array that stays in the first-level cache."""
+    return x.value.size * DTYPES[x.dtype].size <= _NEAR
 
 
 def _plain(x: Expr) -> bool:
@@ -116,7 +130,7 @@ def _before(body: list[Statement], found: list[Expr]) -> list[Statement] | None:
 def _blocks(program: Program, loop: Loop, found: list[Expr], first: list[Statement]) -> Steps:
     """The loop as one over blocks, and what is left over."""
     extent = loop.axis.extent
-    size = next((n for n in range(_WIDEST, _BLOCK // 4, -8) if extent % n == 0), _BLOCK)
+    size = next((n for n in range(_WIDEST, _BLOCK // 4, -_GROUP) if extent % n == 0), _BLOCK)
     count = extent // size
     left = [piece(program, loop, count * size, extent)] if extent % size else []
     body = [s for s in loop.body if isinstance(s, Statement)]
@@ -155,7 +169,50 @@ def _blocks(program: Program, loop: Loop, found: list[Expr], first: list[Stateme
     for x, b in places.items():
         user = next(s for s in body if x in E.walk(s.value, *s.index))
         looks.append(Statement(user.axes, b, (E.integer(0),), x, line=user.line, calls=user.calls))
-    return [Loop(block, [inner([*first, *looks], {}), inner(later, places)]), *left]
+    use = inner(later, places)
+    return [Loop(block, [inner([*first, *looks], {}), _groups(program, use, checked)]), *left]
+
+
+def _groups(program: Program, loop: Loop, places: set[Buffer]) -> Loop:
+    """The loop as one over groups of elements: what it reads from near arrays, at indices in
+    `places`, is read before the rest of a group. As it is, where it reads nothing so."""
+    body = [s for s in loop.body if isinstance(s, Statement)]
+    written = {s.target for s in body}
+    loads = dict.fromkeys(x for s in body for x in E.loads(s.value))
+    mine = [x for x in loads if x.value not in written and _near(x) and _read_in(places, x)]
+    if not mine or loop.axis.extent % _GROUP or any(serial(s, loop.axis) for s in body):
+        return loop
+    group = E.axis(loop.axis.extent // _GROUP, "m")
+    known: dict[Expr, Buffer] = {}
+
+    def inner(steps: list[Statement]) -> Loop:
+        lane = E.axis(_GROUP, "k")
+        memo = {x: E.load(b, (lane,)) for x, b in known.items()}
+        memo[loop.axis] = E.plus(E.times(group, _GROUP), lane)
+
+        def moved(s: Statement) -> Statement:
+            axes = tuple(b for a in s.axes for b in ((group, lane) if a is loop.axis else (a,)))
+            index = tuple(E.transform(i, lambda _: None, memo) for i in s.index)
+            value = E.transform(s.value, lambda _: None, memo)
+            if s.target in together:
+                index = (lane,)
+            return replace(s, axes=axes, index=index, value=value, vector=lane)
+
+        return Loop(lane, [moved(s) for s in steps])
+
+    arrays = {x: _array(program, x.dtype, _GROUP) for x in mine}
+    together = set(arrays.values())
+    reads = [
+        Statement(body[0].axes, b, (E.integer(0),), x, line=body[0].line, calls=body[0].calls)
+        for x, b in arrays.items()
+    ]
+    first = inner(reads)
+    known = arrays
+    return Loop(group, [first, inner(body)])
+
+
+def _read_in(places: set[Buffer], x: Expr) -> bool:
+    return any(y.value in places for y in E.loads(*x.args))
 
 
 def _array(program: Program, dtype: str, size: int) -> Buffer:

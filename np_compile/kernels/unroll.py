@@ -53,8 +53,9 @@ def _steps(s: Statement) -> list[dict[Expr, Expr]]:
 
 
 def _folded(op: str, values: list[Expr]) -> Expr:
-    """All values in one: eight as a tree, as NumPy sums them, fewer one after the other."""
-    if len(values) == _MOST:
+    """All values in one: sums of eight as a tree, as NumPy's, others one after the other. (Of a
+    tree of extremes gcc makes no vectors.)"""
+    if len(values) == _MOST and op in ("add", "mul"):
         while len(values) > 1:
             values = [E.scalar(op, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
         return values[0]
@@ -66,14 +67,13 @@ def _folded(op: str, values: list[Expr]) -> Expr:
 
 def _position(op: str, values: list[tuple[Expr, Expr | None]]) -> Expr:
     """Where the first of the best values is; a NaN is better than a number."""
-    best, place = values[0]
+    best = _folded("maximum" if op == "argmax" else "minimum", [v for v, _ in values])
+    *others, (_, place) = values
     assert place is not None
-    for v, at in values[1:]:
+    for v, at in reversed(others):
         assert at is not None
-        better = E.scalar("gt" if op == "argmax" else "lt", v, best)
+        found = E.scalar("eq", v, best)
         if v.dtype[0] in "fb" and v.dtype != "bool":
-            first = E.scalar("and", E.scalar("ne", v, v), E.scalar("eq", best, best))
-            better = E.scalar("or", better, first)
-        best = E.scalar("where", better, v, best)
-        place = E.scalar("where", better, at, place)
+            found = E.scalar("or", found, E.scalar("ne", v, v))
+        place = E.scalar("where", found, at, place)
     return place

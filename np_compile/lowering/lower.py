@@ -28,7 +28,7 @@ from .record import Recorder
 from .tensor_graph import TensorGraph
 
 
-def _written_inputs(node: Node) -> list[int]:
+def written_inputs(node: Node) -> list[int]:
     """Positions of the inputs whose memory the segment writes to."""
     written = {r for step in node.calls() for r in step.mutates}
     roots = [step.value.index for step in node.path() if step.key[0] is INPUT]  # type: ignore[union-attr]
@@ -50,7 +50,7 @@ def lower(
             return _record(replay, args)
         from .trace import trace  # with much of torch behind it
 
-        return trace(replay, args, _written_inputs(node), device)
+        return trace(replay, args, written_inputs(node), device)
 
 
 def _plain(t: torch.Tensor) -> bool:

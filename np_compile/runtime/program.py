@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.graph import increment_version
 
 from np_compile import config
 from np_compile.backends import lookup
 from np_compile.backends.native import sequence as native_sequence
 from np_compile.capture.tape import Node
 from np_compile.errors import BackendError
-from np_compile.lowering.lower import interpreter, lower
+from np_compile.lowering.lower import interpreter, lower, written_inputs
+from np_compile.runtime.operators import Operators
 from np_compile.runtime.progress import progress
 from np_compile.tools import log
 
@@ -27,12 +29,13 @@ class Program:
     """A tensor program made by a back end, with the calling convention of segments.
 
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
-    mutates: numbers of the values whose memory it writes to.
+    mutates: numbers of the values whose memory it writes to. written: positions of those of them
+    that are inputs.
     """
 
     __slots__ = (
         "_direct", "_dynamic", "_signatures", "backend_name", "compiled", "graph", "live",
-        "mutates", "node", "seconds",
+        "mutates", "node", "seconds", "written",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +49,7 @@ class Program:
         self.backend_name = backend_name
         self.seconds = seconds
         self.mutates = sorted({r for n in node.calls() for r in n.mutates})
+        self.written = written_inputs(node)
         self._dynamic = tuple(sorted(dynamic))
         self._signatures: list[tuple] | None = None
         # An entry that takes the parameters as they are, without tensors made of them.
@@ -65,17 +69,39 @@ class Program:
         return [ints[k] for k in self._dynamic]
 
     def run_tensors(
-        self, tensors: list[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
     ) -> Any:
         """Run on tensors, the segment's floats, and its changing integers; a list of tensors."""
-        if self._direct is not None:
-            return self._direct(tensors, floats, ints)
-        args = list(tensors)
-        if floats:
-            args.append(torch.from_numpy(np.array(floats)))
-        if ints:
-            args.append(torch.from_numpy(np.array(ints, np.int64)))
-        return self.compiled(*args)
+        if self._direct is None:
+            if self.written and torch.is_grad_enabled():
+                _check_leaves([tensors[k] for k in self.written])
+            return self.compiled(*_with_parameters(tensors, floats, ints))
+        made = self._direct(tensors, floats, ints)
+        if self.written:  # as autograd wants to know
+            increment_version([tensors[k] for k in self.written])
+        return made
+
+    def bound(
+        self, floats: Sequence[float], ints: Sequence[int]
+    ) -> Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]:
+        """`run_tensors` with these parameters."""
+        direct = self._direct
+        if self.written:
+            return lambda tensors: self.run_tensors(tensors, floats, ints)
+        if direct is None:
+            run = getattr(self.compiled, "call", self.compiled)
+            if floats or ints:
+                return lambda tensors: run(*_with_parameters(tensors, floats, ints))
+            return lambda tensors: run(*tensors)
+        return lambda tensors: direct(tensors, floats, ints)
+
+    def run_by_operators(
+        self, inputs: list[Any], floats: Sequence[float], ints: Sequence[int]
+    ) -> Any:
+        """As `run`, operator by operator: also right where inputs that are written to overlap."""
+        run = self.compiled if self.graph is None else Operators(self.graph).run
+        tensors = [a._t for a in inputs]
+        return run(*_with_parameters(tensors, floats, self.dynamic_ints(ints)))
 
     def signatures(self, outputs: Any) -> list[tuple]:
         """Keys under which the outputs enter the next segment; the same for every run."""
@@ -90,16 +116,38 @@ class Program:
         return found
 
 
-def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+def _check_leaves(tensors: list[torch.Tensor]) -> None:
+    """What torch says where a leaf is written to, which AOTAutograd lets pass."""
+    if any(t.requires_grad and t.is_leaf for t in tensors):
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def _with_parameters(
+    tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+) -> list[torch.Tensor]:
+    args = list(tensors)
+    if floats:
+        args.append(torch.from_numpy(np.array(floats)))
+    if ints:
+        args.append(torch.from_numpy(np.array(ints, np.int64)))
+    return args
+
+
+def sequence(
+    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool = False
+) -> Any:
     """Runs of programs as one call, without Python in between: `run(args)`. None where that cannot
     be, as a program is not of kernels alone.
 
     steps: (program, where its tensors come from, floats, integers), see `kernels.sequence.Step`.
-    wanted: the results that a run gives.
+    wanted: the results that a run gives. tensors: whether it runs on tensors, or on arrays.
     """
     if any(program.backend_name != "native" for program, *_ in steps):
         return None
-    return native_sequence([(p.compiled, *rest) for p, *rest in steps], constants, wanted)
+    parts = [(p.compiled, *rest) for p, *rest in steps]
+    return native_sequence(parts, constants, wanted, tensors)
 
 
 def build(
@@ -112,6 +160,9 @@ def build(
     """
     backend = lookup(options.backend)
     args = [a._t.detach().requires_grad_(a._t.requires_grad) for a in inputs]
+    for k in written_inputs(node):
+        if args[k].requires_grad and grad:  # no leaf: AOTAutograd writes to one without its history
+            args[k] = args[k].clone()
     if floats:
         args.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
     order = tuple(sorted(dynamic))
@@ -120,8 +171,10 @@ def build(
     tensors = len(inputs), bool(floats), ints, order
     with (
         uncollected(), torch.inference_mode(False), progress(options.name, node),
-        torch.set_grad_enabled(grad),
+        torch.set_grad_enabled(grad), warnings.catch_warnings(),
     ):  # fmt: skip
+        # torch's, where AOTAutograd looks at `.grad` of what is no leaf
+        warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
         start = time.perf_counter()
         try:
             graph = lower(node, live, args, *tensors, device)

@@ -53,9 +53,9 @@ def test_counting_is_one_kept_program():
     x = np.array([0, 7, 3, 3, 1])
     fast = kept(counts, x)
     (replay,) = fast._replays.kept
-    assert len(replay.steps) == 1
+    assert len(replay.programs.steps) == 1
     fast = kept(sums, x, np.arange(5.0))
-    assert len(fast._replays.kept[0].steps) == 1
+    assert len(fast._replays.kept[0].programs.steps) == 1
 
 
 @settings(deadline=None, max_examples=15)

@@ -582,7 +582,7 @@ def test_an_array_of_constants_that_python_wrote_to_and_gives_or_uses():
 
 
 def blocks(compiled):
-    return compiled._replays.kept[0].sequence.block_bytes
+    return compiled._replays.kept[0].programs.sequence.block_bytes
 
 
 def test_a_loop_of_new_arrays_needs_the_memory_of_two():
@@ -674,9 +674,9 @@ def test_without_a_sequence_the_programs_run_one_by_one(monkeypatch):
         x += 1
         return np.sin(x) * y, x.sum()
 
-    monkeypatch.setattr("np_compile.kernels.sequence.available", lambda: False)
+    monkeypatch.setattr("np_compile.capture.replay.sequence", lambda *parts: None)
     compiled, _ = repeated(f, np.ones(5), np.ones(5))
-    assert compiled._replays.kept[0].sequence is None
+    assert compiled._replays.kept[0].programs.sequence is None
     x, y = rng().random((2, 5))
     plain = x.copy()
     np.testing.assert_allclose(compiled(x, y)[0], f(plain, y)[0], rtol=1e-15)

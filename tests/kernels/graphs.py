@@ -15,6 +15,7 @@ import torch
 
 import np_compile
 from np_compile.kernels import (
+    emit_loops,
     partition,
     pieces,
     scans,
@@ -45,6 +46,7 @@ _SMALL = (
     (schedule, "_CHUNK", 50), (skew, "_ROWS", 1), (skew, "_PEELED", 6), (tile, "_SIDE", 2),
     (tile, "_LARGE", 0), (unroll, "_RESULTS", 1), (scatter, "_VALUES", 2), (scatter, "_DENSE", 1),
     (scatter, "_PARTS", 3), (stage, "_BLOCK", 2), (stage, "_WIDEST", 4),
+    (stage, "_GROUP", 2), (emit_loops, "_LONG", 2),
     (pieces, "_FEWEST", 0), (pieces, "_MANY", 0),
     (scans, "_SLOW", 4), (scans, "_QUICK", 5), (scans, "_FEW", 2),
     (scans, "_MANY", 3), (scans, "_LONG", 9), (scans, "_LINE", 8),

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from np_compile.backends.halves import Halves
 from np_compile.backends.native import native
 from np_compile.kernels.compile import listening
 from np_compile.kernels.ir import Call
@@ -135,7 +134,24 @@ def test_which_programs_go_without_the_wrappers_of_aotautograd(name):
     f, without = SHARED[name]
     tensors = [torch.tensor(M + 1, requires_grad=True), torch.tensor(M + 2, requires_grad=True)]
     run, _ = differentiable(f, tensors)
-    assert isinstance(run._run, Halves) == without
+    assert (run.halves is not None) == without
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_inputs_are_saved_rather_than_views_of_them():
+    def f(x, y, w):
+        return [shim.tanh(x.T[:2] @ y) * w[None, 1] @ y.T[:, ::2] + x[0, :2, None]]
+
+    tensors = [torch.tensor(M + k, requires_grad=True) for k in range(3)]
+    run, plain = differentiable(f, tensors)
+    got, want = several(run, tensors, torch.ones(1)), several(plain, tensors, torch.ones(1))
+    for a, b in zip((*got[0], *got[1]), (*want[0], *want[1]), strict=True):
+        torch.testing.assert_close(a, b)
+    inputs = [t.detach() for t in tensors]
+    memory = {t.untyped_storage().data_ptr() for t in inputs}
+    made = run.halves.forward(inputs)
+    assert memory.isdisjoint(t.untyped_storage().data_ptr() for t in made)
+    assert sorted(run.halves.saved_inputs) == [0, 1, 2]
 
 
 def test_a_gradient_in_any_layout():

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ..support import data
 from .native_checks import Case, check_table
@@ -108,6 +110,44 @@ def test_of_equal_extremes_the_first_is_named():
     check_table(table)
 
 
+def _extremes(x):
+    """Several extremes of the same rows, which are one loop."""
+    return np.argmax(x, 1), np.argmin(x, 1), x.max(1), x.min(1), np.argmax(x), x.max()
+
+
+def _nearest(x):
+    """Places among the few elements of each row, of values that are computed."""
+    return np.argmin((x - 1) * 2, axis=1), np.argmax(abs(x), axis=1), x.max(1), x.min(1)
+
+
+VALUES = {
+    "f8": [-np.inf, -1.0, -0.0, 0.0, 2.0, 2.0, np.inf, np.nan],
+    "f4": [-np.inf, -1.5, 0.0, 1.0, np.nan],
+    "i8": [-(2**63), -1, 0, 3, 2**63 - 1],
+    "u1": [0, 1, 255],
+    "?": [False, True],
+}
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+@given(
+    rows=st.integers(1, 40),
+    columns=st.one_of(st.integers(1, 9), st.integers(10, 140)),
+    most=st.integers(1, 8),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=20, deadline=None)
+def test_extremes_and_their_first_places(dtype, rows, columns, most, seed):
+    rng = np.random.default_rng(seed)
+    values = np.array(VALUES[dtype], dtype)
+    x = rng.choice(values[rng.permutation(values.size)[:most]], (rows, columns))
+    cases: dict[str, Case] = {"extremes": (_extremes, (x,))}
+    if dtype != "?":
+        cases["nearest"] = (_nearest, (x.astype("f8") if dtype == "i8" else x,))
+    with np.errstate(all="ignore"):
+        check_table(cases, new=False)
+
+
 def test_reductions_of_nothing_and_of_one():
     table: dict[str, Case] = {}
     for shape in ((0,), (0, 3), (3, 0), (1, 1), (1,), ()):
@@ -150,7 +190,7 @@ def test_long_reductions_in_many_chunks(dtype):
             "all": (lambda x: (x.sum(), x.mean(), x.std()), (x,)),
             "rows": (lambda x: (x.sum(1), x.var(1), np.cumsum(x, 1)), (x,)),
             "columns": (lambda x: (x.sum(0), np.cumsum(x, 0)), (x,)),
-            "real": (lambda x: (x.real.max(), x.real.argmin(), x.real.min(1)), (x,)),
+            "real": (lambda x: (x.real.max(), x.real.argmin(), x.real.min(), x.real.min(1)), (x,)),
         },
         rtol=1e-5 if dtype == "f" else None,
     )

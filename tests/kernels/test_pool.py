@@ -414,7 +414,7 @@ print(medians[1] / medians[0])
         ("plain", "-O2"),
         ("parts", "-O2 -DMOST_CHUNKS=3 -DNPC_WORTH=0"),
         ("portable", "-O2 -DNPC_PORTABLE"),
-        ("sleepy", "-O2 -DNPC_HELPER_SPIN=0 -DNPC_CALLER_SPIN=0 -DNPC_WORTH=0"),
+        ("sleepy", "-O2 -DNPC_HELPER_SPIN=0 -DNPC_HELPER_LONG=0 -DNPC_CALLER_SPIN=0 -DNPC_WORTH=0"),
         ("threads", "-O1 -g -fsanitize=thread -DNPC_WORTH=0"),
         ("threads-sleepy", "-O1 -g -fsanitize=thread -DNPC_HELPER_SPIN=0 -DNPC_WORTH=0"),
         ("threads-portable", "-O1 -g -fsanitize=thread -DNPC_PORTABLE -DNPC_WORTH=0"),

@@ -268,3 +268,33 @@ def test_an_index_is_checked_though_it_says_nothing(f: Callable) -> None:
                 result = str(e)
             found.append((np.asarray(result).tolist(), x.tolist()))
         assert found[0] == found[1]
+
+
+def weighted(row, column, value, x):
+    return np.bincount(row, weights=value * x[column], minlength=x.size)
+
+
+@pytest.mark.parametrize("n", [1, 300, MANY + 7])
+@pytest.mark.parametrize("low", [0, -40])
+def test_sums_of_gathered_values(n: int, low: int) -> None:
+    row, column = integers(n, 0, 40), integers(n, low, 40, seed=1)
+    value = integers(n, -9, 9, seed=2).astype(float)
+    x = integers(40, -9, 9, seed=3).astype(float)
+    fast = np_compile.compile(weighted)
+    for _ in range(4):
+        np.testing.assert_array_equal(
+            fast(row, column, value, x), weighted(row, column, value, x), strict=True
+        )
+
+
+@pytest.mark.parametrize("n", [300, MANY + 7])
+@pytest.mark.parametrize("wrong", [40, -41, 2**63 - 1, -(2**63)])
+def test_a_wrong_index_of_a_gathered_value_is_an_error(n: int, wrong: int) -> None:
+    row, column = integers(n, 0, 40), integers(n, -40, 40, seed=1)
+    value, x = np.ones(n), np.ones(40)
+    fast = np_compile.compile(weighted)
+    for _ in range(3):
+        fast(row, column, value, x)
+    column[n // 2] = wrong
+    with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 0 with size 40"):
+        fast(row, column, value, x)

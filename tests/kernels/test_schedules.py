@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import np_compile
+from np_compile import config
 from np_compile.kernels.compile import listening
 from np_compile.kernels.ir import text
 
@@ -240,3 +241,36 @@ def test_local_arrays_of_rows():
     assert "rows" in "".join(loops(f, x, centres))
     for n in (1, 31, 32, 33, 500, 5000):
         check(f, rng().random((n, 8)), centres, backend="native")
+
+
+def test_elements_with_gaps_are_loaded_before_conditions():
+    def escapes(z, c):
+        inside = z.real < 4.0
+        return np.where(inside, z * z + c, z), np.where(inside, c.real, 0.5)
+
+    made = []
+    z, c = (np.random.default_rng(k).standard_normal((2, 500)) for k in range(2))
+    with listening(made.append):
+        check(escapes, z[0] + 1j * z[1], c[0] + 1j * c[1], backend="native")
+    lines = [line for m in made for line in m.source.text.splitlines() if "?" in line]
+    assert lines
+    # The C compiler makes no vectors where such a load depends on a condition.
+    assert not any("[" in line.partition("?")[2] for line in lines), lines
+
+
+def test_what_a_function_gives_of_an_element_does_not_follow_from_its_address():
+    def f(x):
+        np.sin(x, out=x)
+        x *= 1.5
+
+    compiled = np_compile.compile(f)
+    x = np.random.default_rng(0).uniform(-100, 100, 5000)
+    memory = np.empty(x.size + 8)
+    found = set()
+    with config.patch(plain="never"):
+        for shift in range(8):
+            place = memory[shift : shift + x.size]
+            place[:] = x
+            compiled(place)
+            found.add(place.tobytes())
+    assert len(found) == 1

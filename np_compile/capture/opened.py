@@ -1,0 +1,64 @@
+"""Arguments taken apart: what lists, tuples and dicts among them hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+_DEPTH = 8  # of structures in one another
+
+
+class Opened:
+    """leaves: the arguments, in their order, and what structures among them hold. form: the
+    structures; None where there are none. known: whether a call may be told by both: no list or
+    dict is there twice, and the keys of dicts are strings."""
+
+    __slots__ = ("_lists", "form", "known", "leaves")
+
+    def __init__(self, args: Any):
+        self.leaves: list[Any] = []
+        self.known = True
+        self._lists: dict[int, Any] = {}
+        form = [self._open(a, 0) for a in args]
+        self.form = tuple(form) if any(f is not None for f in form) else None
+
+    def _open(self, x: Any, depth: int) -> tuple | None:
+        kind = type(x)
+        if kind is not list and kind is not tuple and kind is not dict:
+            self.leaves.append(x)
+            return None
+        if depth > _DEPTH or id(x) in self._lists:
+            self.known = False
+            return (None,)
+        if kind is not tuple:
+            self._lists[id(x)] = x
+        if kind is not dict:
+            return (kind, *[self._open(v, depth + 1) for v in x])
+        if not all(type(k) is str for k in x):
+            self.known = False
+        return (kind, tuple(x), *[self._open(v, depth + 1) for v in x.values()])
+
+    def lists(self, exchange: Any) -> set[int]:
+        """The ids of the lists and dicts, and of the copies that a function got of them."""
+        return {*self._lists, *exchange.originals}
+
+    def handed_on(self, exchange: Any) -> bool:
+        """Whether a function that got these arguments has left its lists and dicts as they were."""
+        known = exchange.capture.known
+        for original, copy in exchange.copies.values():
+            mine, its = Opened([original]), Opened([copy])
+            taken = [known[id(x)][1] if isinstance(x, torch.Tensor) else x for x in mine.leaves]
+            if mine.form != its.form or not _are(taken, its.leaves):
+                return False
+        return True
+
+    def unchanged(self, args: Any) -> bool:
+        """Whether the arguments, taken apart again, are what they were."""
+        now = Opened(args)
+        return now.form == self.form and _are(now.leaves, self.leaves)
+
+
+def _are(xs: list, ys: list) -> bool:
+    """Whether two lists hold the same objects."""
+    return len(xs) == len(ys) and all(x is y for x, y in zip(xs, ys, strict=True))

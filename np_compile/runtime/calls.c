@@ -1,0 +1,390 @@
+/* Calls of a compiled function that are known: found by their arguments, and made, without Python.
+ *
+ * A table has entries. Each entry has checks, which say whether a call is like the one it was made
+ * of, and a way to make such a call: a sequence of kernels on the caller's arrays, or the function
+ * itself. Checks and the shape of the result are lists of words; see `calls.py`, which writes them.
+ *
+ * There are no headers of Python's or NumPy's: their functions come by address, and of their
+ * objects only what `available` in `calls.py` has tried is looked at.
+ */
+typedef long i64;
+typedef struct object object;
+
+/* An object's head, and the array of NumPy's. */
+typedef struct {
+    i64 references;
+    object *type;
+} Head;
+
+typedef struct {
+    Head head;
+    char *data;
+    int dimensions;
+    i64 *shape, *strides;
+    object *base, *dtype;
+    int flags;
+} Array;
+
+/* Functions of Python's. `npc_python` is the one list of them: name, where the address goes. */
+#define PYTHON(X)                                                    \
+    X(object *, PyTuple_New, (i64))                                  \
+    X(int, PyTuple_SetItem, (object *, i64, object *))               \
+    X(object *, PyTuple_GetItem, (object *, i64))                    \
+    X(i64, PyTuple_Size, (object *))                                 \
+    X(object *, PyList_New, (i64))                                   \
+    X(int, PyList_SetItem, (object *, i64, object *))                \
+    X(object *, PyObject_Call, (object *, object *, object *))       \
+    X(object *, PyObject_CallObject, (object *, object *))           \
+    X(object *, PyObject_CallFunctionObjArgs, (object *, ...))       \
+    X(int, PyObject_RichCompareBool, (object *, object *, int))      \
+    X(double, PyFloat_AsDouble, (object *))                          \
+    X(double, PyComplex_RealAsDouble, (object *))                    \
+    X(double, PyComplex_ImagAsDouble, (object *))                    \
+    X(object *, PyLong_FromLong, (i64))                              \
+    X(i64, PyLong_AsLong, (object *))                                \
+    X(object *, PyDict_New, (void))                                  \
+    X(int, PyDict_SetItem, (object *, object *, object *))           \
+    X(object *, PyDict_GetItem, (object *, object *))                \
+    X(i64, PyDict_Size, (object *))                                  \
+    X(object *, PyCell_Get, (object *))                              \
+    X(object *, PyFunction_GetCode, (object *))                      \
+    X(object *, PyFunction_GetDefaults, (object *))                  \
+    X(object *, PyFunction_GetKwDefaults, (object *))                \
+    X(void *, PyCapsule_GetPointer, (object *, const char *))        \
+    X(void *, PyEval_SaveThread, (void))                             \
+    X(void, PyEval_RestoreThread, (void *))                          \
+    X(void, PyErr_Clear, (void))                                     \
+    X(void, Py_IncRef, (object *))                                   \
+    X(void, Py_DecRef, (object *))
+
+#define POINTER(result, name, parameters) static result(*name) parameters;
+#define ROW(result, name, parameters) {#name, (void **)&name},
+PYTHON(POINTER)
+struct {
+    const char *name;
+    void **address;
+} npc_python[] = {PYTHON(ROW){0, 0}};
+
+/* What else has an address that is known only when the process runs. */
+struct {
+    object *array, *floating, *complex, *tuple; /* types */
+    object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
+                         const i64 *strides, void *data, int flags, object *like);
+    object *(*scalar)(object *array);  /* of an array without dimensions */
+    object *threads;                   /* torch.get_num_threads */
+    i64 (*sequence)(const void *sequence, int threads);
+} npc_found;
+
+typedef struct Work {
+    struct Work *next;
+    object **objects;  /* arguments that are read, new arrays, the block */
+    const void *sequence;
+    i64 rows; /* of the sequence */
+    i64 has_block; /* whether the block is in `objects` already */
+} Work;
+
+typedef struct {
+    object *dtype;
+    i64 dimensions;
+    const i64 *shape, *strides; /* strides 0: as NumPy makes them */
+} Made;
+
+enum { UNSETTLED, COMPILED, PLAIN };
+
+typedef struct {
+    i64 way;
+    object *owner;  /* all memory of this entry is its */
+    i64 count;      /* of arguments */
+    object *names;  /* of those at the end that are given by name, or 0 */
+    const i64 *checks;
+    i64 words;
+    object *function; /* PLAIN: what is called. Else, without a sequence: what runs the programs */
+    i64 skips, left;  /* PLAIN: after so many calls one goes the long way; and how many are left */
+    Work *free;
+    object *more;     /* makes a Work, gives its address */
+    i64 reads;
+    const i64 *read;  /* positions of the arguments that are read */
+    i64 makes;
+    const Made *made;
+    object *block;    /* makes a block, for one run; 0 where none is needed, or each Work has one */
+    object *stopped;  /* goes on where the sequence stopped: (arguments, made, steps done, Work) */
+    const i64 *result;
+} Entry;
+
+typedef struct {
+    Entry **entries;
+    i64 count;
+    const i64 *reach; /* checks of what the function reads beside its arguments */
+    i64 words;
+    object *miss;
+} Table;
+
+enum { ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION };
+enum { ARGUMENT, MADE, SCALAR, TUPLE, LIST, CONSTANT, CALL };
+
+static object *held(object *o) {
+    Py_IncRef(o);
+    return o;
+}
+
+static int equal(object *a, object *b) {
+    if (a == b) return 1;
+    if (!a || !b) return 0;
+    int answer = PyObject_RichCompareBool(a, b, 2);
+    if (answer < 0) PyErr_Clear();
+    return answer > 0;
+}
+
+static int same_bits(double a, double b) {
+    union { double value; i64 bits; } x = {a}, y = {b};
+    return x.bits == y.bits;
+}
+
+/* Whether two simple values are one to any program: types and signs of zeros included. */
+static int same(object *a, object *b) {
+    if (a == b) return 1;
+    object *type = ((Head *)a)->type;
+    if (type != ((Head *)b)->type) return 0;
+    if (type == npc_found.floating) return same_bits(PyFloat_AsDouble(a), PyFloat_AsDouble(b));
+    if (type == npc_found.complex)
+        return same_bits(PyComplex_RealAsDouble(a), PyComplex_RealAsDouble(b)) &&
+               same_bits(PyComplex_ImagAsDouble(a), PyComplex_ImagAsDouble(b));
+    if (type == npc_found.tuple) {
+        i64 n = PyTuple_Size(a);
+        if (n != PyTuple_Size(b)) return 0;
+        for (i64 k = 0; k < n; k++)
+            if (!same(PyTuple_GetItem(a, k), PyTuple_GetItem(b, k))) return 0;
+        return 1;
+    }
+    return equal(a, b);
+}
+
+/* Whether all checks hold. */
+static int hold(const i64 *w, i64 words, object *const *args) {
+    const i64 *end = w + words;
+    while (w < end) switch (*w) {
+        case ARRAY: { /* position, dtype, flags that it needs, dimensions, shape, strides */
+            const Array *a = (const Array *)args[w[1]];
+            i64 n = w[4];
+            if (a->head.type != npc_found.array || a->dimensions != n) return 0;
+            if ((a->flags & w[3]) != w[3]) return 0;
+            for (i64 k = 0; k < n; k++)
+                if (a->shape[k] != w[5 + k] || a->strides[k] != w[5 + n + k]) return 0;
+            if (!equal(a->dtype, (object *)w[2])) return 0;
+            w += 5 + 2 * n;
+            break;
+        }
+        case VALUE: /* position, value */
+            if (!same(args[w[1]], (object *)w[2])) return 0;
+            w += 3;
+            break;
+        case TYPE: /* position, type */
+            if (((Head *)args[w[1]])->type != (object *)w[2]) return 0;
+            w += 3;
+            break;
+        case PAIR: { /* two positions, whether they are one array, whether memory matters, bytes */
+            const Array *a = (const Array *)args[w[1]], *b = (const Array *)args[w[2]];
+            if ((a == b) != w[3]) return 0;
+            int apart = a->data + w[5] <= b->data || b->data + w[6] <= a->data;
+            if (w[4] && a != b && w[5] && w[6] && !apart) return 0;
+            w += 7;
+            break;
+        }
+        case BYTES: { /* position, offset, size, what is there */
+            const char *now = ((const Array *)args[w[1]])->data + w[2], *then = (const char *)w[4];
+            for (i64 k = 0; k < w[3]; k++)
+                if (now[k] != then[k]) return 0;
+            w += 5;
+            break;
+        }
+        case NAME: /* dict, key, value */
+            if (PyDict_GetItem((object *)w[1], (object *)w[2]) != (object *)w[3]) return 0;
+            w += 4;
+            break;
+        case CELL: { /* cell, value */
+            object *value = PyCell_Get((object *)w[1]);
+            if (value) Py_DecRef(value);
+            if (value != (object *)w[2]) return 0;
+            w += 3;
+            break;
+        }
+        case FUNCTION: { /* function, where its dict is, code, defaults, of keywords */
+            object *f = (object *)w[1], *own = *(object **)((char *)f + w[2]);
+            if (own && PyDict_Size(own)) return 0;
+            if (PyFunction_GetCode(f) != (object *)w[3]) return 0;
+            if (PyFunction_GetDefaults(f) != (object *)w[4]) return 0;
+            if (PyFunction_GetKwDefaults(f) != (object *)w[5]) return 0;
+            w += 6;
+            break;
+        }
+        default: return 0;
+    }
+    return 1;
+}
+
+/* The number of the first entry for such a call; -1 if there is none. */
+static i64 find(const Table *t, object *const *args, i64 count, object *names) {
+    for (i64 k = 0; k < t->count; k++) {
+        const Entry *e = t->entries[k];
+        if (e->count == count && equal(e->names, names) && hold(e->checks, e->words, args))
+            return k;
+    }
+    return -1;
+}
+
+static object *tuple_of(object *const *items, i64 count) {
+    object *made = PyTuple_New(count);
+    for (i64 k = 0; made && k < count; k++) PyTuple_SetItem(made, k, held(items[k]));
+    return made;
+}
+
+static object *list_of(object *const *items, i64 count) {
+    object *made = PyList_New(count);
+    for (i64 k = 0; made && k < count; k++) PyList_SetItem(made, k, held(items[k]));
+    return made;
+}
+
+/* What the function gives, of arguments and new arrays; w moves behind its words. */
+static object *give(const i64 **w, const Entry *e, object *const *args, object *const *made) {
+    i64 kind = *(*w)++, k = *(*w)++;
+    switch (kind) {
+        case ARGUMENT: return held(args[k]);
+        case MADE: return held(made[k]);
+        case SCALAR: return npc_found.scalar(held(made[k]));
+        case CONSTANT: return held((object *)k);
+        case TUPLE:
+        case LIST: {
+            object *whole = kind == TUPLE ? PyTuple_New(k) : PyList_New(k);
+            for (i64 m = 0; whole && m < k; m++) {
+                object *part = give(w, e, args, made);
+                if (!part) {
+                    Py_DecRef(whole);
+                    return 0;
+                }
+                (kind == TUPLE ? PyTuple_SetItem : PyList_SetItem)(whole, m, part);
+            }
+            return whole;
+        }
+        default: { /* CALL: a function of both */
+            object *all = tuple_of(args, e->count), *new = list_of(made, e->makes), *r = 0;
+            if (all && new)
+                r = PyObject_CallFunctionObjArgs((object *)k, all, new, (object *)0);
+            if (all) Py_DecRef(all);
+            if (new) Py_DecRef(new);
+            return r;
+        }
+    }
+}
+
+static object *stopped(const Entry *e, object *const *args, object *const *made, i64 done,
+                       Work *w) {
+    object *all = tuple_of(args, e->count), *new = list_of(made, e->makes);
+    object *steps = PyLong_FromLong(done), *work = PyLong_FromLong((i64)w), *r = 0;
+    if (all && new && steps && work)
+        r = PyObject_CallFunctionObjArgs(e->stopped, all, new, steps, work, (object *)0);
+    object *parts[] = {all, new, steps, work};
+    for (int k = 0; k < 4; k++)
+        if (parts[k]) Py_DecRef(parts[k]);
+    return r;
+}
+
+static i64 number(object *o) {
+    if (!o) return 0;
+    i64 n = PyLong_AsLong(o);
+    Py_DecRef(o);
+    return n;
+}
+
+/* Run the sequence of an entry on new arrays. */
+static object *run_sequence(Entry *e, object *const *args) {
+    Work *w = e->free;
+    if (w)
+        e->free = w->next;
+    else if (!(w = (Work *)number(PyObject_CallObject(e->more, 0))))
+        return 0;
+    for (i64 k = 0; k < e->reads; k++) w->objects[k] = args[e->read[k]];
+    object **made = w->objects + e->reads, *block = 0, *result = 0;
+    i64 count = 0;
+    for (; count < e->makes; count++) {
+        const Made *m = &e->made[count];
+        made[count] = npc_found.new_array(npc_found.array, held(m->dtype), (int)m->dimensions,
+                                          m->shape, m->strides, 0, 0, 0);
+        if (!made[count]) break;
+    }
+    int ready = count == e->makes;
+    if (ready && e->block && !w->has_block) {
+        block = made[count] = PyObject_CallObject(e->block, 0);
+        ready = block != 0;
+    }
+    int threads = ready ? (int)number(PyObject_CallObject(npc_found.threads, 0)) : 0;
+    if (threads > 0) {
+        void *state = PyEval_SaveThread();
+        i64 done = npc_found.sequence(w->sequence, threads);
+        PyEval_RestoreThread(state);
+        const i64 *words = e->result;
+        result = done < w->rows ? stopped(e, args, made, done, w) : give(&words, e, args, made);
+    }
+    while (count--) Py_DecRef(made[count]);
+    if (block) Py_DecRef(block);
+    w->next = e->free;
+    e->free = w;
+    return result;
+}
+
+static object *run_function(const Entry *e, object *const *args) {
+    i64 named = e->names ? PyTuple_Size(e->names) : 0, first = e->count - named;
+    object *positional = tuple_of(args, first), *by_name = 0, *r = 0;
+    if (named) {
+        by_name = PyDict_New();
+        for (i64 k = 0; by_name && k < named; k++)
+            PyDict_SetItem(by_name, PyTuple_GetItem(e->names, k), args[first + k]);
+    }
+    if (positional && (by_name || !named)) r = PyObject_Call(e->function, positional, by_name);
+    if (positional) Py_DecRef(positional);
+    if (by_name) Py_DecRef(by_name);
+    return r;
+}
+
+static object *run_programs(const Entry *e, object *const *args) {
+    object *all = tuple_of(args, e->count);
+    if (!all) return 0;
+    object *r = PyObject_CallFunctionObjArgs(e->function, all, (object *)0);
+    Py_DecRef(all);
+    return r;
+}
+
+static object *run(Entry *e, object *const *args) {
+    object *owner = held(e->owner);
+    object *result = e->way == PLAIN ? run_function(e, args)
+                     : e->more       ? run_sequence(e, args)
+                                     : run_programs(e, args);
+    Py_DecRef(owner);
+    return result;
+}
+
+/* A call: its result, or `miss` where it has to go the long way. Of Python's kind FASTCALL. */
+object *npc_call(object *self, object *const *args, i64 count, object *names) {
+    const Table *t = PyCapsule_GetPointer(self, 0);
+    if (names) count += PyTuple_Size(names);
+    i64 k = find(t, args, count, names);
+    if (k < 0) return held(t->miss);
+    Entry *e = t->entries[k];
+    if (e->way == UNSETTLED) return held(t->miss);
+    if (e->way == PLAIN) {
+        if (!e->left--) {
+            e->left = e->skips;
+            return held(t->miss);
+        }
+    } else if (!hold(t->reach, t->words, 0))
+        return held(t->miss);
+    return run(e, args);
+}
+
+/* The same in two steps. count: of the arguments, which begin at `args`. */
+i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
+    return find(t, args, count, names);
+}
+
+i64 npc_unchanged(const Table *t) { return hold(t->reach, t->words, 0); }
+
+object *npc_run(Entry *e, object *const *args) { return run(e, args); }
