@@ -36,18 +36,19 @@ class Halves:
     """A program that autograd differentiates. call: takes tensors, gives the results of the graph.
 
     forward, backward: the halves as AOTAutograd hands them to a compiler; the forward one gives
-    `count` results, then what is saved. compiler: makes a program of a half; of the backward one
-    when it is first needed.
+    `count` results, then what is saved. make_first, make_second: make their programs, that of the
+    backward one when it is first needed.
     """
 
     def __init__(
         self, forward: fx.GraphModule, backward: fx.GraphModule, count: int,
-        compiler: Callable[[fx.GraphModule], Callable],
+        make_first: Callable[[fx.GraphModule], Callable],
+        make_second: Callable[[fx.GraphModule], Callable],
     ):  # fmt: skip
         results = results_of(forward.graph)[:count]
         given = placeholders(backward.graph)[-sum(map(_differentiable, results)) :]
         first, self._second, self.saved_inputs = save_inputs(forward, backward, count)
-        self._compiler = compiler
+        self._make_second = make_second
         self._gradients: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
         self.count = count
         self.integers = [k for k, r in enumerate(results) if not _differentiable(r)]
@@ -55,18 +56,22 @@ class Halves:
         strides = (tuple(n.meta["val"].stride()) for n in given)
         self._tangents = list(zip(floats, strides, strict=True))
         self._none = [r is None for r in results_of(backward.graph)]
-        self.forward = _on_list(compiler(first))
+        self.forward = _on_list(make_first(first))
         self.call = partial(_apply, self)
 
     def gradients(
         self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
         """The gradients of the inputs, by those of the results and what a call has saved."""
-        run = self._gradients
-        if run is None:
-            run = self._gradients = _on_list(self._compiler(self._second))
+        run = self._gradients or self.prepare()
         made = iter(run([*saved, *[_laid_out(gradients[k], s) for k, s in self._tangents]]))
         return [None if none else next(made) for none in self._none]
+
+    def prepare(self) -> Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]:
+        """The program of the backward half, made if it is not yet."""
+        if self._gradients is None:
+            self._gradients = _on_list(self._make_second(self._second))
+        return self._gradients
 
 
 def complete(forward: fx.Graph, backward: fx.Graph, count: int, inputs: int) -> bool:

@@ -78,8 +78,8 @@ def _with_lines(part: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 class _Differentiable:
     """A program that autograd differentiates: kernels for each half, the backward ones made when
-    the first gradient is asked for. parts: those made so far. call: what a call calls. halves:
-    whether that is without AOTAutograd's wrappers."""
+    the first gradient is asked for. first, second: those made so far. call: what a call calls.
+    halves: that without AOTAutograd's wrappers, if it can do without them."""
 
     def __init__(self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):
         from torch._decomp import core_aten_decompositions
@@ -87,7 +87,8 @@ class _Differentiable:
 
         from .halves import Halves, complete, only_makes_arrays
 
-        self.parts: list[Callable] = []
+        self.first: Callable
+        self.second: Callable | None = None
         self.halves: Halves | None = None
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
@@ -101,10 +102,10 @@ class _Differentiable:
         if self._split is not None and only_makes_arrays(graph.graph):
             forward, backward, count = self._split
             if complete(forward.graph, backward.graph, count, len(example_inputs)):
-                self.halves = Halves(forward, backward, count, self._half)
+                self.halves = Halves(forward, backward, count, self._make_first, self._gradient)
                 self.call = self.halves.call
                 return
-        self._first = self._half(self._whole)
+        self._make_first(self._whole)
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         return self.call(*tensors)
@@ -112,7 +113,7 @@ class _Differentiable:
     @property
     def notes(self) -> list[str]:
         """The decisions of both halves."""
-        return [note for part in self.parts for note in getattr(part, "notes", ())]
+        return [note for part in (self.first, self.second) for note in getattr(part, "notes", ())]
 
     def _partition(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **options: Any) -> tuple:
         """Both halves of the joint graph, of which the forward one gives so many results."""
@@ -125,24 +126,26 @@ class _Differentiable:
     def _forward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
         """The forward half, or all of it: made once it is known whether it is to run as it is."""
         self._whole = part
-        return _boxed(lambda *tensors: self._first(*tensors))
+        return _boxed(lambda *tensors: self.first(*tensors))
 
     def _backward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
-        return _boxed(self._half(part))
+        return _boxed(self._gradient(part))
 
-    def _half(self, part: torch.fx.GraphModule) -> Callable:
-        """The program of a half. A backward one that no compiler takes runs by operators."""
+    def _make_first(self, part: torch.fx.GraphModule) -> Callable:
+        """The program of the forward half."""
+        self.first = _kernels(_with_lines(part))
+        return self.first
+
+    def _gradient(self, part: torch.fx.GraphModule) -> Callable:
+        """The program of the backward half. One that no compiler takes runs by operators."""
         from np_compile.kernels.build import CompileFailed
 
-        made: Callable = part.forward
         try:
-            made = _kernels(_with_lines(part))
+            self.second = _kernels(_with_lines(part))
         except CompileFailed as e:
-            if not self.parts:
-                raise
             _warn_once(f"np_compile: a gradient is computed operator by operator: {e}")
-        self.parts.append(made)
-        return made
+            self.second = part.forward
+        return self.second
 
 
 def _boxed(made: Callable) -> Callable:

@@ -107,25 +107,23 @@ def _native_text(
     graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
 ) -> tuple[Callable, str]:
     """The native back end's programs: loops, decisions, memory, C. With gradients, two."""
-    from contextlib import ExitStack
+    from torch._functorch import config as aot_config
 
     from np_compile.errors import BackendError
-    from np_compile.kernels.compile import listening
+    from np_compile.kernels.execute import Executable
 
-    made: list[Any] = []
-    with ExitStack() as stack:
-        stack.enter_context(listening(made.append))
-        if any(t.requires_grad for t in example_inputs):
-            from torch._functorch import config as aot_config
-
-            # Else the backward program would be made by the first call of `backward`.
-            stack.enter_context(aot_config.patch(force_non_lazy_backward_lowering=True))
-        try:
-            run = lookup("native")(graph, example_inputs)
-        except BackendError as e:
-            return graph.forward, f"/* no kernels, the tensor program runs itself: {e} */\n"
-    if not made:
+    try:
+        # Else the backward program would be made by the first call of `backward`.
+        with aot_config.patch(force_non_lazy_backward_lowering=True):
+            run: Any = lookup("native")(graph, example_inputs)
+    except BackendError as e:
+        return graph.forward, f"/* no kernels, the tensor program runs itself: {e} */\n"
+    if getattr(run, "halves", None) is not None:
+        run.halves.prepare()
+    both = [getattr(run, "first", run), getattr(run, "second", None)]
+    texts = [str(made) for made in both if isinstance(made, Executable)]
+    if not texts:
         return run, "/* no kernels, the tensor program runs itself */\n"
-    if len(made) == 1:
-        return run, str(made[0])
-    return run, f"/* forward */\n{made[0]}\n/* backward */\n{made[1]}"
+    if len(texts) == 1:
+        return run, texts[0]
+    return run, f"/* forward */\n{texts[0]}\n/* backward */\n{texts[1]}"
