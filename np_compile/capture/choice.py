@@ -17,7 +17,9 @@ from .weigh import least_seconds, most_seconds
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
-_CALLS = 3  # calls each way decide in any case
+_CALLS = 3  # calls each way decide in any case, if they are long
+_MORE = 12  # and so many short ones
+_SHORT = 1e-3  # seconds
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
@@ -121,7 +123,7 @@ class Choice:
             self.way = "plain"
         elif ratio > _CLEAR and (self.tries > 1 or self.plain > _LONG):
             self.way = "compiled"
-        elif self.tries >= _CALLS:
+        elif self.tries >= (_CALLS if self.plain > _SHORT else _MORE):
             self.way = "plain" if ratio < 1 else "compiled"
 
     def _again(self) -> None:

@@ -185,7 +185,10 @@ class Replays:
             return MISS
         self.vain = 0
         choice = replay.choice
-        if choice is None or choice.way == "compiled" or config.plain != "auto":
+        if choice is None or choice.way == "compiled":
+            replay.entry.settle()
+            return replay.run(given)
+        if config.plain != "auto":
             return replay.run(given)
         return self._choose(replay, choice, args, kwargs)
 

@@ -14,7 +14,7 @@ import torch
 from . import build, gemm, pool
 from .dtypes import DTYPES
 from .footprint import Footprint, light
-from .ir import Buffer, Call, Fence, Product, Program
+from .ir import Buffer, Call, Fence, Product, Program, Store
 from .memory import Layout
 from .translate import Tensor, Translation
 
@@ -41,13 +41,14 @@ class _Workspace:
     """What one run at a time needs: the array of pointers, the parameters, the scratch block, and
     the arguments of calls that lie in it."""
 
-    __slots__ = ("block", "flag", "floats", "ints", "pointers", "views")
+    __slots__ = ("arrays", "block", "flag", "floats", "ints", "pointers", "views")
 
     def __init__(self, pointers: Any, flag: ctypes.c_int64, block: torch.Tensor | None):
         self.pointers = pointers
         self.flag = flag  # kept here, as `pointers` leads to it
         self.block = block
         self.views: dict[Tensor, torch.Tensor] = {}
+        self.arrays: dict[Tensor, np.ndarray] = {}  # the same, of stores
         self.floats: Any = None
         self.ints: Any = None
 
@@ -219,6 +220,9 @@ class Executable:
             if x.buffer in layout.offsets:
                 assert block is not None
                 work.views[x] = _view(self._in_block(x.buffer, block), x)
+        for s in self._calls:
+            if isinstance(s, Store):
+                work.arrays.update((x, work.views[x].numpy()) for x in s.args if x in work.views)
         return work
 
     def _in_block(self, b: Buffer, block: torch.Tensor) -> torch.Tensor:
@@ -264,12 +268,19 @@ class Executable:
             view = views.get(x)
             return self._tensor(x, tensors, held) if view is None else view
 
+        def array(x: Tensor) -> np.ndarray:
+            found = work.arrays.get(x)
+            return tensor(x).detach().numpy() if found is None else found
+
         threads = _num_threads()
         for k, section in enumerate(self._sections):
             if section(work.pointers, threads, self._run):
                 raise self._out_of_bounds(_with_vectors(given, floats, ints))
             step = self._between[k] if k < len(self._between) else None
-            if isinstance(step, Call):
+            if isinstance(step, Store):
+                into, given_array = map(array, step.args)
+                step.target(into, given_array)
+            elif isinstance(step, Call):
                 self._call(step, tensor, held, work)
         t = self.source.translation
         results = [

@@ -166,6 +166,11 @@ class Call:
         return f"{outs} = call {self.name}({ins})"
 
 
+class Store(Call):
+    """A call of a function of NumPy's arrays, which stores what it makes of the second in the
+    first."""
+
+
 class Product(Call):
     """A call of the kernels' own product of matrices (`gemm.py`), without leaving the C.
 

@@ -26,12 +26,13 @@ _LIBRARIES = ("mm", "bmm", "addmm", "convolution", "sort", "_fft_", "linalg_", "
 
 @dataclass(frozen=True)
 class Into:
-    """A function(out, array) that stores an operator's result, of its first argument, in `out`.
+    """A function(out, array) that stores an operator's result, of its first argument, in `out`;
+    both are NumPy's arrays.
 
     result: which of several results it is; the others are read by nobody.
     """
 
-    function: Callable[[torch.Tensor, torch.Tensor], Any]
+    function: Callable[[np.ndarray, np.ndarray], Any]
     result: int | None = None
 
 
@@ -58,12 +59,12 @@ def _sort(node: fx.Node) -> Into | None:
     if argument_of(node, "descending", False):
         return None
 
-    def values(out: torch.Tensor, x: torch.Tensor) -> None:
-        out.copy_(x)
-        out.numpy().sort(axis=dim)
+    def values(out: np.ndarray, x: np.ndarray) -> None:
+        out[...] = x
+        out.sort(axis=dim)
 
-    def indices(out: torch.Tensor, x: torch.Tensor) -> None:
-        out.numpy()[...] = np.argsort(x.detach().numpy(), axis=dim)
+    def indices(out: np.ndarray, x: np.ndarray) -> None:
+        out[...] = np.argsort(x, axis=dim)
 
     if used == {0}:
         return Into(values, 0)
@@ -83,7 +84,7 @@ def _real_to_complex(node: fx.Node) -> Into | None:
     _, _, normalization, onesided = node.args
     if not _single(node) or normalization != 0 or not onesided:
         return None
-    return Into(lambda out, x: np.fft.rfft(x.detach().numpy(), out=out.numpy()))
+    return Into(lambda out, x: np.fft.rfft(x, out=out))
 
 
 def _complex_to_real(node: fx.Node) -> Into | None:
@@ -92,7 +93,7 @@ def _complex_to_real(node: fx.Node) -> Into | None:
     length: Any = n
     if not _single(node) or norm is None:
         return None
-    return Into(lambda out, x: np.fft.irfft(x.detach().numpy(), length, norm=norm, out=out.numpy()))
+    return Into(lambda out, x: np.fft.irfft(x, length, norm=norm, out=out))
 
 
 _RULES: dict[str, Callable[[fx.Node], Into | None]] = {

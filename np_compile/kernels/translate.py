@@ -19,7 +19,7 @@ from . import expr as E
 from .arrays import Array, of_torch
 from .aten import number
 from .expr import Expr
-from .ir import Buffer, Call, Program, Statement
+from .ir import Buffer, Call, Program, Statement, Store
 from .nodes import Unsupported, args_of, mutated_roots, node_of, packet
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
@@ -354,7 +354,8 @@ class Translation:
         made = self.empty(like)
         out = self.tensor(made, like)
         buffers = [given.buffer], [out.buffer]
-        call = Call(str(node.target), into.function, (out, given), {}, *buffers, [], why, self.line)
+        name, args = str(node.target), (out, given)
+        call = Store(name, into.function, args, {}, *buffers, [], why, self.line)
         self.program.steps.append(call)
         if into.result is None:
             return made

@@ -418,3 +418,14 @@ def test_threads_that_call_while_others_record():
         for t in threads:
             t.join()
     assert not wrong
+
+
+def test_calls_that_turn_out_faster_compiled_are_made_in_c():
+    compiled = np_compile.compile(lambda x: np.sqrt(np.sqrt(x) + np.sqrt(x + 1)) * 2 + 1 - x)
+    x = np.ones(3000)
+    for _ in range(60):
+        compiled(x)
+    (choice,) = compiled._options.choices.values()
+    choice.way = "compiled"  # whatever was measured
+    compiled(x)
+    assert compiled._replays.call(x) is not MISS

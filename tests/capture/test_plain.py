@@ -320,7 +320,7 @@ def test_the_faster_way_is_chosen():
         (1e-3, 1.1e-3, "compiled"), (0.4, 0.2, "plain"), (0.2, 0.4, "compiled"),
     ]:  # fmt: skip
         choice = Choice()
-        run(choice, compiled_seconds, plain_seconds, 20)
+        run(choice, compiled_seconds, plain_seconds, 30)
         assert choice.way == way
 
 
