@@ -164,13 +164,38 @@ static int here(void) {
 #endif
 }
 
+#ifdef __linux__
+typedef union {
+    cpu_set_t cores;
+    unsigned long words[sizeof(cpu_set_t) / sizeof(long)];
+} Cores;
+static _Atomic unsigned long allowed[sizeof(cpu_set_t) / sizeof(long)]; /* the cores of the caller */
+#endif
+
 static int count_cores(void) {
 #ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
+    Cores set;
+    if (sched_getaffinity(0, sizeof set.cores, &set.cores) == 0) {
+        for (unsigned k = 0; k < sizeof set / sizeof(long); k++)
+            atomic_store(&allowed[k], set.words[k]);
+        return CPU_COUNT(&set.cores);
+    }
 #endif
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Go to another core. 0 if there is none. */
+static int leave(int core) {
+#ifdef __linux__
+    Cores set;
+    for (unsigned k = 0; k < sizeof set / sizeof(long); k++)
+        set.words[k] = atomic_load(&allowed[k]);
+    CPU_CLR(core, &set.cores);
+    return CPU_COUNT(&set.cores) && !sched_setaffinity(0, sizeof set.cores, &set.cores);
+#else
+    (void)core;
+    return 0;
+#endif
 }
 
 /* The modes (rounding, denormals to zero) belong to a thread. Chunks are to be computed in the
@@ -241,8 +266,17 @@ static int help(int index) {
     return 1;
 }
 
+/* Leave the caller's core; whether that is done. On the caller's core a helper would keep the
+ * caller from its work; and one that sleeps there stays there, however idle the others are. */
+static int out_of_the_way(void) {
+    int core = atomic_load(&home);
+    return here() != core || leave(core);
+}
+
 /* Help, until no work has come for so many ns. 0 if somebody else needs the core. */
 static int look_out(int index, long patience) {
+    if (!out_of_the_way())
+        return 0;
     long last = now(), end = last + patience;
     for (;;) {
         for (int i = 0; i < 32; i++) {
@@ -253,10 +287,10 @@ static int look_out(int index, long patience) {
             }
             PAUSE();
         }
-        /* On the caller's core it would keep the caller from its work. On one that it has to share, it
-         * would have used up its time when work comes, and stop in the middle of a chunk. */
+        /* On a core that it has to share, it would have used up its time when work comes, and stop in
+         * the middle of a chunk. */
         long time = now();
-        if (time - last > NPC_AWAY || here() == atomic_load(&home))
+        if (time - last > NPC_AWAY || !out_of_the_way())
             return 0;
         if (time >= end)
             return 1;
