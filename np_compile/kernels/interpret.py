@@ -20,7 +20,18 @@ import torch
 from . import scalars
 from .dtypes import DTYPES
 from .expr import Expr
-from .ir import COMBINE, PAIRED, Buffer, Call, Loop, Malformed, Program, Statement, Step
+from .ir import (
+    COMBINE,
+    PAIRED,
+    Buffer,
+    Call,
+    Loop,
+    Malformed,
+    Program,
+    Statement,
+    Step,
+    Store,
+)
 from .translate import Tensor, Translation
 
 Memory = dict[Buffer, np.ndarray]
@@ -329,8 +340,9 @@ def _call(call: Call, memory: Memory) -> None:
 
     def fill(x: Any) -> Any:
         if isinstance(x, Tensor):
-            made.append((x, _tensor(x, memory)))
-            return made[-1][1]
+            t = _tensor(x, memory)
+            made.append((x, t))
+            return t.numpy() if isinstance(call, Store) else t
         return type(x)(map(fill, x)) if isinstance(x, (tuple, list)) else x
 
     result = call.target(*fill(call.args), **{k: fill(v) for k, v in call.kwargs.items()})
