@@ -6,21 +6,23 @@
  * once. The chunks do not depend on the number of threads, so what is summed up chunk by chunk does
  * not either.
  *
- * The caller takes chunks itself from the beginning, and helpers take what is left when they come. The
+ * The caller takes chunks itself from the beginning, and helpers take what is left when they come, from
+ * the end: each works on memory of its own, much of it the same in the next job on the same arrays. The
  * caller waits only for a helper that has taken a chunk and has not finished it, never for one that
  * has not come: where another process keeps the other cores busy, the call costs what it costs with
  * one thread.
  *
- * Claims. `ticket` holds how many helpers may take part in its upper half, and how many chunks nobody
- * has taken in its lower half. A chunk is taken by a compare-and-swap from (limit, left) to
- * (limit, left - 1), by the caller or by a helper whose index is below the limit.
+ * Claims. `ticket` holds how many helpers may take part, and which chunks nobody has taken, from
+ * `first` to before `end`. A chunk is taken by a compare-and-swap, by the caller from (limit, first,
+ * end) to (limit, first + 1, end), by a helper whose index is below the limit to (limit, first,
+ * end - 1).
  *
  *  1. The caller publishes a job by storing a ticket, and stores the next one only after every chunk
  *     taken of this one has been reported in `finished`. Until then nothing is left in the ticket.
  *  2. A claim is made on what the ticket says at that moment, and is a claim on the job of that
  *     moment. A helper that comes late, between two jobs or in a later one, finds nothing left or
  *     takes a chunk of that later job, as it may: nothing it has read before the claim is used after
- *     it, but (limit, left), which the swap has confirmed.
+ *     it, but the ticket, which the swap has confirmed.
  *  3. So between a claim and its report the fields of the job stand still, and they are plain fields.
  *     The caller writes them before it stores the ticket, the helper reads them after its swap; the
  *     helper's report comes before the caller's look at `finished`, and that before the next writing.
@@ -78,7 +80,7 @@
 #define MAX_HELPERS 255
 #define STACK (2L << 20)
 #ifndef MOST_CHUNKS
-#define MOST_CHUNKS (1L << 31) /* in one job; more are run as several */
+#define MOST_CHUNKS 0xffffffL /* in one job; more are run as several */
 #endif
 #define RECHECK 1024 /* jobs between two looks at how many cores there are */
 
@@ -91,8 +93,8 @@ typedef struct {
 static struct {
     Body body;
     void *context;
-    long count, grain, chunks, base; /* base: number of the first chunk */
-    unsigned control;                /* the caller's floating-point modes */
+    long count, grain, base; /* base: number of the first chunk */
+    unsigned control;               /* the caller's floating-point modes */
 } job;
 
 static _Alignas(128) _Atomic uint64_t ticket;
@@ -219,9 +221,24 @@ static void set_modes(unsigned control) {
 
 /* ---- chunks ---- */
 
-static uint32_t left_of(uint64_t t) { return (uint32_t)t; }
+static uint64_t ticket_of(int limit, long chunks) { return (uint64_t)limit << 48 | (uint64_t)chunks; }
 
-static int open_to(int index, uint64_t t) { return left_of(t) && (uint32_t)index < t >> 32; }
+static long first_of(uint64_t t) { return (long)(t >> 24 & 0xffffff); }
+
+static long end_of(uint64_t t) { return (long)(t & 0xffffff); }
+
+static long left_of(uint64_t t) { return end_of(t) - first_of(t); }
+
+static int open_to(int index, uint64_t t) { return left_of(t) && (uint64_t)index < t >> 48; }
+
+/* Take the first or the last chunk that the ticket, as last seen, has. Its number in the job, or -1 if
+ * the ticket is another one by now. */
+static long claim(uint64_t *seen, int last) {
+    uint64_t t = *seen;
+    if (!atomic_compare_exchange_weak(&ticket, seen, last ? t - 1 : t + (1L << 24)))
+        return -1;
+    return job.base + (last ? end_of(t) - 1 : first_of(t));
+}
 
 static void run_chunk(Body body, void *context, long count, long grain, long chunk) {
     long begin = chunk * grain;
@@ -235,15 +252,16 @@ static void run_all(Body body, void *context, long count, long grain, long chunk
 
 /* Take and run chunks until none is left; how many there were. Called by one who knows that the job is
  * the current one, the caller or the taker of a chunk not yet reported, with the ticket as last seen. */
-static long take_chunks(uint64_t seen) {
+static long take_chunks(uint64_t seen, int last) {
     long taken = 0;
-    while (left_of(seen))
-        if (atomic_compare_exchange_weak(&ticket, &seen, seen - 1)) {
-            run_chunk(job.body, job.context, job.count, job.grain,
-                      job.base + job.chunks - (long)left_of(seen));
+    while (left_of(seen)) {
+        long chunk = claim(&seen, last);
+        if (chunk >= 0) {
+            run_chunk(job.body, job.context, job.count, job.grain, chunk);
             taken++;
             seen = atomic_load(&ticket);
         }
+    }
     return taken;
 }
 
@@ -252,15 +270,16 @@ static long take_chunks(uint64_t seen) {
 /* Take a chunk, then all that are left. 0 if there was none to take. */
 static int help(int index) {
     uint64_t seen = atomic_load(&ticket);
+    long chunk;
     do {
         if (!open_to(index, seen))
             return 0;
-    } while (!atomic_compare_exchange_weak(&ticket, &seen, seen - 1));
+        chunk = claim(&seen, 1);
+    } while (chunk < 0);
     /* The job stands still from here to the report. */
     set_modes(job.control);
-    run_chunk(job.body, job.context, job.count, job.grain,
-              job.base + job.chunks - (long)left_of(seen));
-    long taken = 1 + take_chunks(atomic_load(&ticket));
+    run_chunk(job.body, job.context, job.count, job.grain, chunk);
+    long taken = 1 + take_chunks(atomic_load(&ticket), 1);
     atomic_fetch_add(&finished, (uint64_t)taken);
     wake(&waiting);
     return 1;
@@ -398,15 +417,16 @@ static void await(uint64_t target) {
  * Take chunks until that is so, or none is left; how many there were. */
 static long take_until_long(uint64_t *seen) {
     long begin = now(), taken = 0;
-    while (left_of(*seen))
-        if (atomic_compare_exchange_weak(&ticket, seen, *seen - 1)) {
-            run_chunk(job.body, job.context, job.count, job.grain,
-                      job.base + job.chunks - (long)left_of(*seen));
-            taken++;
-            *seen = atomic_load(&ticket);
-            if ((double)(now() - begin) * left_of(*seen) > (double)NPC_WORTH * taken)
-                break;
-        }
+    while (left_of(*seen)) {
+        long chunk = claim(seen, 0);
+        if (chunk < 0)
+            continue;
+        run_chunk(job.body, job.context, job.count, job.grain, chunk);
+        taken++;
+        *seen = atomic_load(&ticket);
+        if ((double)(now() - begin) * (double)left_of(*seen) > (double)NPC_WORTH * taken)
+            break;
+    }
     return taken;
 }
 
@@ -417,16 +437,15 @@ static void run_shared(Body body, void *context, long count, long grain, long ba
     job.count = count;
     job.grain = grain;
     job.base = base;
-    job.chunks = chunks;
     job.control = modes();
     atomic_store(&finished, 0);
     atomic_store(&home, here());
-    uint64_t seen = (uint64_t)wanted << 32 | (uint64_t)chunks;
+    uint64_t seen = ticket_of(wanted, chunks);
     atomic_store(&ticket, seen);
     long taken = 0;
     if (eager) {
         int called = call_helpers(wanted);
-        taken = take_chunks(seen);
+        taken = take_chunks(seen, 0);
         if (called && taken == chunks)
             eager = 0;
     } else {
@@ -434,7 +453,7 @@ static void run_shared(Body body, void *context, long count, long grain, long ba
         if (left_of(seen)) {
             eager = 1;
             call_helpers(wanted);
-            taken += take_chunks(seen);
+            taken += take_chunks(seen, 0);
         }
     }
     await((uint64_t)(chunks - taken));
