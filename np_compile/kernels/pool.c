@@ -101,7 +101,7 @@ static _Alignas(128) _Atomic uint64_t ticket;
 static _Alignas(128) _Atomic uint64_t finished; /* chunks of this job that helpers have finished */
 static _Atomic uint32_t waiting;                /* the caller sleeps until `finished` grows */
 static _Alignas(128) atomic_flag busy = ATOMIC_FLAG_INIT;
-static _Atomic int home;  /* the core that the caller of this job began on */
+static _Atomic int home; /* -1, where that is not known, or the core that the caller of this job began on */
 static Helper helpers[MAX_HELPERS];
 /* Of the holder of `busy`: */
 static int started, startable = MAX_HELPERS;
@@ -159,14 +159,14 @@ static long now(void) {
 }
 
 static int here(void) {
-#ifdef __linux__
+#ifdef NPC_LINUX
     return sched_getcpu();
 #else
     return -1;
 #endif
 }
 
-#ifdef __linux__
+#ifdef NPC_LINUX
 typedef union {
     cpu_set_t cores;
     unsigned long words[sizeof(cpu_set_t) / sizeof(long)];
@@ -175,7 +175,7 @@ static _Atomic unsigned long allowed[sizeof(cpu_set_t) / sizeof(long)]; /* the c
 #endif
 
 static int count_cores(void) {
-#ifdef __linux__
+#ifdef NPC_LINUX
     Cores set;
     if (sched_getaffinity(0, sizeof set.cores, &set.cores) == 0) {
         for (unsigned k = 0; k < sizeof set / sizeof(long); k++)
@@ -188,7 +188,7 @@ static int count_cores(void) {
 
 /* Go to another core. 0 if there is none. */
 static int leave(int core) {
-#ifdef __linux__
+#ifdef NPC_LINUX
     Cores set;
     for (unsigned k = 0; k < sizeof set / sizeof(long); k++)
         set.words[k] = atomic_load(&allowed[k]);
@@ -289,13 +289,12 @@ static int help(int index) {
  * caller from its work; and one that sleeps there stays there, however idle the others are. */
 static int out_of_the_way(void) {
     int core = atomic_load(&home);
-    return here() != core || leave(core);
+    return core < 0 || here() != core || leave(core);
 }
 
 /* Help, until no work has come for so many ns. 0 if somebody else needs the core. */
 static int look_out(int index, long patience) {
-    if (!out_of_the_way())
-        return 0;
+    out_of_the_way(); /* or help from here: the caller may be one that waits */
     long last = now(), end = last + patience;
     for (;;) {
         for (int i = 0; i < 32; i++) {

@@ -224,6 +224,42 @@ def test_helpers_take_part(bodies: ctypes.CDLL, run: ctypes.c_void_p) -> None:
     assert pool.library().npc_helpers() >= 3
 
 
+def another_pool(*lines: str) -> ctypes.c_void_p:
+    """The address of `npc_run` in a pool of its own, with these lines before its text."""
+    library = build.load("\n".join([*lines, pool.source()]), name="pool")
+    return ctypes.cast(library.npc_run, ctypes.c_void_p)
+
+
+@two_cores
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["#define NPC_PORTABLE"],
+        # All on one core, which none of them can leave.
+        ["#define _GNU_SOURCE", "#include <sched.h>", "#define sched_getcpu() 0",
+         "#define sched_setaffinity(thread, size, cores) (-1)"],
+    ],
+    ids=["cores unknown", "cores kept"],
+)  # fmt: skip
+def test_helpers_take_part_where_they_cannot_leave(bodies: ctypes.CDLL, lines: list[str]) -> None:
+    marks = Marks(bodies, another_pool(*lines), 40, 1, 4, pause=0.01)
+    assert 2 <= len(marks.threads) <= 4
+
+
+@two_cores
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no masks of cores here")
+def test_helpers_leave_the_caller_s_core(bodies: ctypes.CDLL) -> None:
+    home = min(os.sched_getaffinity(0))
+    fake = "#define _GNU_SOURCE", "#include <sched.h>", f"#define sched_getcpu() {home}"
+    before = set(os.listdir("/proc/self/task"))
+    Marks(bodies, another_pool(*fake), 40, 1, 4, pause=0.01)
+    helpers = set(os.listdir("/proc/self/task")) - before
+    assert helpers
+    for thread in helpers:
+        cores = os.sched_getaffinity(int(thread))
+        assert cores == os.sched_getaffinity(0) - {home}
+
+
 @two_cores
 def test_no_more_threads_than_asked_for(bodies: ctypes.CDLL, run: ctypes.c_void_p) -> None:
     Marks(bodies, run, 40, 1, 5, pause=0.002)
