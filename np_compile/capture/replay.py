@@ -45,7 +45,7 @@ Place = Callable[[torch.Tensor], "int | None"]
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 KEPT = 8
-VAIN = 64
+_VAIN = 64
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
 PATIENT = 2
 # Runs of programs in a watched call, at most, and elements of arguments that Python reads.
@@ -64,16 +64,17 @@ class Watch:
     has them as they were.
     patient: whether loops go on compiled while it is watched, though NumPy were faster in them: a
     kept call may not be slower. written: whether a program has written to an array.
-    guesses: whether lengths may be guessed (see `guess`).
+    guesses: whether lengths may be guessed (see `guess`). reach: what the function reads.
     """
 
     __slots__ = (
-        "_count", "_numbers", "given", "guesses", "own", "patient", "read", "spoiled", "steps",
-        "touched", "written",
+        "_count", "_numbers", "given", "guesses", "own", "patient", "reach", "read", "spoiled",
+        "steps", "touched", "written",
     )  # fmt: skip
 
-    def __init__(self, patient: bool, guesses: bool) -> None:
+    def __init__(self, reach: Reach, patient: bool, guesses: bool) -> None:
         self.spoiled = False
+        self.reach = reach
         self.patient = patient
         self.guesses = guesses
         self.steps: list[tuple] = []
@@ -151,29 +152,71 @@ class Watch:
         self.steps.append((program, sources, tuple(floats), tuple(ints)))
 
 
-class Replays:
-    """The kept calls of one compiled function. Threads share it: tuples replace each other.
+class Keeper:
+    """What is known of the calls of one compiled function, on arrays or on tensors. Threads share
+    it: tuples replace each other.
 
-    call: as the function is called; gives what it gives, or MISS: see `runtime.calls.Table`. None
-    while no call is known. plain: entries of calls that run as they stand.
+    kept: the kept calls. reach: what the function reads, which they hold for. calls, vain: those
+    that were recorded, and those watched since a kept one was last run. hopeless: whether none can be
+    kept. call: as the function is called; gives what it gives, or MISS. None while no call is
+    known.
     """
 
     def __init__(self, function: Any):
         self.function = function
         self.reach: Reach | None = None
-        self.kept: tuple[Replay, ...] = ()
+        self.kept: tuple = ()
         self.calls = 0
         self.vain = 0
         self.hopeless = False
-        self.guesses = True
         self.call: Callable | None = None
+
+    def _reads(self) -> Reach | None:
+        """What the function reads, as it is now; None where no call can be kept."""
+        if self.reach is not None and not self.reach.unchanged():
+            self._forget()
+        if self.reach is None:
+            self.reach = reach(self.function)
+            self.hopeless = self.reach is None
+        return self.reach
+
+    def _holds(self, watch: Watch) -> bool:
+        """Whether a call that has ended did what the next one would."""
+        return not watch.spoiled and watch.reach is self.reach and watch.reach.unchanged()
+
+    def _kept(self, made: Any) -> bool:
+        """Note that a watched call has ended. made: what is kept of it, if it is."""
+        self.vain += 1
+        if made is not None:
+            self.kept = (made, *self.kept[: KEPT - 1])
+        if self.vain >= _VAIN:
+            self.hopeless = True
+            self._forget()
+        return made is not None
+
+    def _forget(self) -> None:
+        """Keep no call, and look anew at what the function reads."""
+        self.kept = ()
+        self.reach = None
+
+
+class Replays(Keeper):
+    """As a `Keeper`, of calls on arrays: see `runtime.calls.Table`.
+
+    plain: entries of calls that run as they stand. guesses: as of a `Watch`.
+    """
+
+    def __init__(self, function: Any):
+        super().__init__(function)
+        self.kept: tuple[Replay, ...] = ()
+        self.guesses = True
         self._table: Table | None = None
         self.plain: dict[Choice, Entry] = {}
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call like one that was kept, or MISS."""
         table = self._table
-        if table is None:
+        if table is None or not self.kept:
             return MISS
         given = (*args, *kwargs.values())
         entry = table.find(given, tuple(kwargs))
@@ -199,10 +242,10 @@ class Replays:
             self._publish()
         if choice.wants_plain():
             return choice.call(self.function, args, kwargs)
-        assert self._table is not None
+        assert self.call is not None
         replay.entry.settle()
         start = time.perf_counter()
-        result = self._table.call(*args, **kwargs)
+        result = self.call(*args, **kwargs)
         seconds = time.perf_counter() - start
         nodes = [program.node for program, *_ in replay.programs.steps]
         calls, touched = sum(n.count for n in nodes), sum(n.bytes for n in nodes)
@@ -231,17 +274,26 @@ class Replays:
                 self._publish()
         return result
 
-    def _publish(self) -> None:
+    def _publish(self) -> Table:
+        """Let calls go by the entries that there are."""
         if self._table is None:
             self._table = Table()
             self.call = self._table.call
         self._table.publish([*(r.entry for r in self.kept), *self.plain.values()])
+        return self._table
 
     def _forget(self) -> None:
-        """Keep no call, and look anew at what the function reads."""
-        self.kept = ()
-        self.reach = None
+        super()._forget()
         self._publish()
+
+    def _reads(self) -> Reach | None:
+        known, found = self.reach, super()._reads() if available() else None
+        if found is None:
+            self.hopeless = True
+        elif found is not known:
+            checks = reach_checks(found.names, found.cells, found.functions, MISSING)
+            self._publish().watch(checks)
+        return found
 
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance."""
@@ -250,10 +302,8 @@ class Replays:
             return None
         if not all(_shareable(a) or simple(a) for a in (*args, *kwargs.values())):
             return None
-        if self.reach is None:
-            self.reach = reach(self.function)
-            self.hopeless = self.reach is None or not available()
-        return None if self.hopeless else Watch(self.vain < PATIENT, self.guesses)
+        found = self._reads()
+        return None if found is None else Watch(found, self.vain < PATIENT, self.guesses)
 
     def guessed_wrong(self) -> None:
         """A guess did not hold: make no more of them."""
@@ -267,21 +317,17 @@ class Replays:
         """Keep a call that has ended, if it can be. exchange: what was handed to the function.
         choice: of calls with such arguments."""
         given, known = (*args, *kwargs.values()), exchange.capture.known
-        made = None if watch.spoiled else _replay(watch, given, tuple(kwargs), known, result)
-        self.vain += 1
-        read = self.reach
-        if made is not None and read is not None:
+        made = None
+        if self._holds(watch):
+            made = _replay(watch, given, tuple(kwargs), known, result)
+        if made is not None:
             made.choice = choice
             if choice is None or choice.way == "compiled":
                 made.entry.settle()
-            self.kept = (made, *self.kept[: KEPT - 1])
+        kept = self._kept(made)
+        if kept:
             self._publish()
-            assert self._table is not None
-            self._table.watch(reach_checks(read.names, read.cells, read.functions, MISSING))
-        if self.vain >= VAIN:
-            self.hopeless = True
-            self._forget()
-        return made is not None
+        return kept
 
 
 def _shareable(a: Any) -> bool:
@@ -290,6 +336,7 @@ def _shareable(a: Any) -> bool:
 
 
 def simple(a: Any) -> bool:
+    """Whether a is a value that cannot change."""
     return type(a) in (int, float, bool, str, complex, type(None)) or (
         type(a) is tuple and all(simple(v) for v in a)
     )
@@ -485,4 +532,5 @@ def _view(view: Array, place: Place, stand_ins: dict[int, int], wanted: list[int
 
 
 def has_array(x: Any) -> bool:
+    """Whether x is an array, or a tuple or list with one in it."""
     return type(x) in (Array, np.ndarray) or (type(x) in (tuple, list) and any(map(has_array, x)))

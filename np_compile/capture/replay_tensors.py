@@ -24,8 +24,8 @@ from np_compile.runtime.program import sequence
 
 from .array import Array
 from .opened import Opened
-from .purity import Reach, reach
-from .replay import KEPT, PATIENT, VAIN, Place, Watch, has_array, simple, steps_of
+from .purity import Reach
+from .replay import PATIENT, Keeper, Place, Watch, has_array, simple, steps_of
 from .values import flat
 from .window import WINDOW, bounds_of
 
@@ -35,23 +35,11 @@ _grad_enabled = torch.is_grad_enabled
 Builder = Callable[[Sequence[Any], dict[int, torch.Tensor]], Any]
 
 
-class TensorReplays:
-    """The kept calls of one compiled function of tensors, as `Replays` are those of one of arrays.
-
-    call: as the function is called; gives what it gives, or MISS. None while no call is known.
-    plain: there are no calls that run as they stand.
-    """
+class TensorReplays(Keeper):
+    """As a `Keeper`, of calls on tensors. plain: there are no calls that run as they stand."""
 
     plain = ()
-
-    def __init__(self, function: Any):
-        self.function = function
-        self.reach: Reach | None = None
-        self.kept: tuple[TensorReplay, ...] = ()
-        self.calls = 0
-        self.vain = 0
-        self.hopeless = False
-        self.call: Callable | None = None
+    kept: tuple[TensorReplay, ...]
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call like one that was kept, or MISS."""
@@ -79,12 +67,12 @@ class TensorReplays:
         return MISS
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """As `run`, called as the function is."""
         return self.run(args, kwargs)
 
     def _forget(self) -> None:
-        """Keep no call, and look anew at what the function reads."""
-        self.kept = ()
-        self.reach = self.call = None
+        super()._forget()
+        self.call = None
 
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance."""
@@ -94,10 +82,8 @@ class TensorReplays:
         opened = Opened((*args, *kwargs.values()))
         if not _keepable(opened):
             return None
-        if self.reach is None:
-            self.reach = reach(self.function)
-            self.hopeless = self.reach is None
-        return None if self.hopeless else _Watch(self.vain < PATIENT, opened)
+        found = self._reads()
+        return None if found is None else _Watch(found, self.vain < PATIENT, opened)
 
     def keep(
         self, watch: _Watch, args: tuple, kwargs: dict, exchange: Any, result: Any, choice: None
@@ -107,19 +93,15 @@ class TensorReplays:
         assert choice is None
         made = None
         if (
-            not watch.spoiled
+            self._holds(watch)
             and watch.opened.unchanged((*args, *kwargs.values()))
             and watch.opened.handed_on(exchange)
         ):
             made = _replay(watch, tuple(kwargs), exchange, result)
-        self.vain += 1
-        if made is not None:
-            self.kept = (made, *self.kept[: KEPT - 1])
+        kept = self._kept(made)
+        if kept:
             self.call = self._call
-        if self.vain >= VAIN:
-            self.hopeless = True
-            self._forget()
-        return made is not None
+        return kept
 
 
 class _Watch(Watch):
@@ -130,8 +112,8 @@ class _Watch(Watch):
 
     __slots__ = ("alike", "opened", "tensors")
 
-    def __init__(self, patient: bool, opened: Opened):
-        super().__init__(patient, False)
+    def __init__(self, reach: Reach, patient: bool, opened: Opened):
+        super().__init__(reach, patient, False)
         self.opened = opened
         first = {id(t): k for k, t in reversed(list(enumerate(opened.leaves)))}
         places = sorted(k for k in first.values() if isinstance(opened.leaves[k], _Tensor))

@@ -2,7 +2,8 @@
  *
  * A table has entries. Each entry has checks, which say whether a call is like the one it was made
  * of, and a way to make such a call: a sequence of kernels on the caller's arrays, or the function
- * itself. Checks and the shape of the result are lists of words; see `calls.py`, which writes them.
+ * itself. Checks and the shape of the result are lists of words; see `calls.py`, which writes them,
+ * and puts the names of their kinds (ARRAY, VALUE, ...) before this text.
  *
  * There are no headers of Python's or NumPy's: their functions come by address, and of their
  * objects only what `available` in `calls.py` has tried is looked at.
@@ -89,8 +90,6 @@ typedef struct {
     const i64 *shape, *strides; /* strides 0: as NumPy makes them */
 } Made;
 
-enum { UNSETTLED, COMPILED, PLAIN };
-
 typedef struct {
     i64 way;
     object *owner;  /* all memory of this entry is its */
@@ -118,9 +117,6 @@ typedef struct {
     i64 words;
     object *miss;
 } Table;
-
-enum { ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION };
-enum { ARGUMENT, MADE, SCALAR, TUPLE, LIST, CONSTANT, CALL };
 
 static object *held(object *o) {
     Py_IncRef(o);

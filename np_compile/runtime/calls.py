@@ -1,8 +1,7 @@
 """Calls of a compiled function that are known: `calls.c` finds and makes them without Python.
 
 A `Table` belongs to a function. Its entries say what calls are like the ones they were made of, and
-how to make such a call. What C reads of them are lists of words, integers and addresses; the names
-of the words here and there are the same.
+how to make such a call. What C reads of them are lists of words, integers and addresses.
 """
 
 from __future__ import annotations
@@ -50,6 +49,12 @@ class Way(IntEnum):
     UNSETTLED, COMPILED, PLAIN = range(3)
 
 
+def _names() -> str:
+    """The numbers of all kinds, as C declares them."""
+    kinds = [f"{kind.name} = {int(kind)}" for table in (_Check, Give, Way) for kind in table]
+    return f"enum {{ {', '.join(kinds)} }};\n"
+
+
 Result = tuple[Give, Any]  # with a position, a sequence of parts, a value, or a function
 
 
@@ -92,7 +97,7 @@ class _Words:
         return words.ctypes.data, len(self._words)
 
 
-def span(a: np.ndarray) -> int:
+def _span(a: np.ndarray) -> int:
     """The bytes from an array's first element to the end of its last; strides are not negative."""
     reach = sum((n - 1) * s for n, s in zip(a.shape, a.strides, strict=True))
     return reach + a.itemsize if a.size else 0
@@ -117,7 +122,7 @@ def exact_checks(args: tuple, read: dict[tuple[int, Any], bytes], writes: bool) 
             words.add(_Check.VALUE, k, words.of(a))
     for m, k in ((m, k) for m in arrays for k in arrays if k < m):
         a, b = args[k], args[m]
-        words.add(_Check.PAIR, k, m, a is b, writes, span(a), span(b))
+        words.add(_Check.PAIR, k, m, a is b, writes, _span(a), _span(b))
     for (k, index), content in read.items():
         for offset, size, start in _pieces(args[k], index):
             there = content[start : start + size]
@@ -371,7 +376,7 @@ class _Library:
         from np_compile.kernels import sequence
 
         text = Path(__file__).with_name("calls.c").read_text(encoding="utf-8")
-        both = [(text, "calls"), (sequence.source(), "sequence")]
+        both = [(_names() + text, "calls"), (sequence.source(), "sequence")]
         self._library = library = build.load_all(both)[0]
         rows = ctypes.cast(library.npc_python, ctypes.POINTER(_Row))
         k = 0
@@ -393,12 +398,9 @@ class _Library:
         self.unchanged = ctypes.PYFUNCTYPE(size, pointer)(_address(library.npc_unchanged))
         self.run = ctypes.PYFUNCTYPE(ctypes.py_object, pointer, pointer)(_address(library.npc_run))
         self._method = _Method(b"call", _address(library.npc_call), _FASTCALL, None)
-        self._capsule = ctypes.pythonapi.PyCapsule_New
-        self._capsule.restype = ctypes.py_object
-        self._capsule.argtypes = [pointer, pointer, pointer]
-        self._function = ctypes.pythonapi.PyCFunction_NewEx
-        self._function.restype = ctypes.py_object
-        self._function.argtypes = [pointer, ctypes.py_object, pointer]
+        thing = ctypes.py_object
+        self._capsule = _python("PyCapsule_New", thing, pointer, pointer, pointer)
+        self._function = _python("PyCFunction_NewEx", thing, pointer, thing, pointer)
 
     def bind(self, table: int) -> Callable:
         """`npc_call` as a function of Python's."""
@@ -414,11 +416,15 @@ def _address(function: Any) -> int:
     return address
 
 
+def _python(name: str, result: Any, *parameters: Any) -> Callable:
+    """A function of Python's. (Those of `ctypes.pythonapi` itself are everybody's.)"""
+    made: Callable = ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
+    return made
+
+
 def _numpy_table() -> int:
     """The address of NumPy's table of C functions."""
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype = ctypes.c_void_p
-    get.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    get = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     return int(get(np._core._multiarray_umath._ARRAY_API, None))  # type: ignore[attr-defined]
 
 
@@ -465,6 +471,6 @@ def available() -> bool:
         return False
     try:
         _library()
-    except (build.CompileFailed, build.NoCompiler, AttributeError):
+    except (build.CompileFailed, build.NoCompiler, AttributeError):  # or a name has gone
         return False
     return True

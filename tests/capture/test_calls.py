@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +20,6 @@ from np_compile import config
 from np_compile.capture.choice import SAMPLED, signature
 from np_compile.runtime import calls
 from np_compile.runtime.calls import MISS, Entry, Give, Table, Way
-
-pytestmark = pytest.mark.skipif(not calls.available(), reason="calls are not known here")
 
 
 def table(*entries):
@@ -429,3 +428,51 @@ def test_calls_that_turn_out_faster_compiled_are_made_in_c():
     choice.way = "compiled"  # whatever was measured
     compiled(x)
     assert compiled._replays.call(x) is not MISS
+
+
+LEVEL = 2.0
+
+
+def levelled(x, reads):
+    if reads:
+        float(x.sum())
+    return np.sin(x) * LEVEL
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_a_call_is_kept_with_what_it_has_read(tensors, monkeypatch):
+    f = np_compile.wrap_numpy(levelled) if tensors else levelled
+    compiled = np_compile.compile(f)
+    x = torch.ones(5, dtype=torch.float64) if tensors else np.ones(5)
+    with config.patch(plain="never"):
+        for _ in range(3):
+            compiled(x, True)  # what it reads is known from here on, and it is not kept
+        monkeypatch.setattr(sys.modules[__name__], "LEVEL", 3.0)
+        compiled(x, False)
+        monkeypatch.setattr(sys.modules[__name__], "LEVEL", 2.0)
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(x, False), levelled(np.ones(5), False))
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_what_changes_during_a_call_is_seen(tensors, monkeypatch):
+    me = sys.modules[__name__]
+    f = np_compile.wrap_numpy(levelled) if tensors else levelled
+    compiled = np_compile.compile(f)
+    x = torch.ones(5, dtype=torch.float64) if tensors else np.ones(5)
+    replays = compiled._replays
+    keep = replays.keep
+
+    def late(*args):  # as another thread would do, between the call and its end
+        monkeypatch.setattr(me, "LEVEL", 3.0)
+        replays.reach = None
+        assert replays.watch((x, False), {}) is not None
+        return keep(*args)
+
+    with config.patch(plain="never"):
+        compiled(x, False)
+        replays.keep = late
+        compiled(x, False)
+        replays.keep = keep
+        assert me.LEVEL == 3.0
+        np.testing.assert_array_equal(compiled(x, False), levelled(np.ones(5), False))
