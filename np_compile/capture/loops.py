@@ -98,8 +98,11 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
             if capture.plain:
                 continue
             node = capture.seg.node
-            if several is not None and several.goes_on(node):
-                continue
+            if several is not None:
+                if several.goes_on(node):
+                    continue
+                if watch is None or not watch.waits:
+                    several = None
             if node is not root and (long or node.count > limit):
                 capture.cut(_LOOP)
             if loop is not None:

@@ -157,8 +157,8 @@ class Keeper:
     it: tuples replace each other.
 
     kept: the kept calls. reach: what the function reads, which they hold for. calls, vain: those
-    that were recorded, and those watched since a kept one was last run. hopeless: whether none can be
-    kept. call: as the function is called; gives what it gives, or MISS. None while no call is
+    that were recorded, and those watched since a kept one was last run. hopeless: whether none can
+    be kept. call: as the function is called; gives what it gives, or MISS. None while no call is
     known.
     """
 
