@@ -44,6 +44,9 @@ class ShimNames:
     def instance(self, value: Any) -> Any:
         return value
 
+    def real(self, value: Any) -> Any:
+        return value
+
     def of_one_call(self, value: Any) -> bool:
         return False
 

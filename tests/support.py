@@ -171,7 +171,7 @@ def same_array(got: Any, want: Any, where: str, rtol: float | None = None) -> No
         return
     tolerance = RTOL[want.dtype.char] if rtol is None else rtol
     with np.errstate(all="ignore"):
-        finite = np.abs(want[np.isfinite(want)])
+        finite = np.abs(np.asarray(want)[np.isfinite(want)])
         scale = float(finite.max(initial=0.0))
         np.testing.assert_allclose(
             got, want, rtol=tolerance, atol=tolerance * scale, equal_nan=True, err_msg=where

@@ -1,43 +1,98 @@
 """Arguments in, results out: arrays inside nested structures become stand-ins, and back.
 
-Lists, dicts, dataclasses and instances of user classes that hold arrays are handed to the function
-as shallow copies with stand-ins in place of the arrays; what it changes in them is carried back
-into the caller's own objects at the end. Objects without arrays are handed over as they are.
+Lists, dicts, deques, dataclasses and instances of user classes that hold arrays are handed to the
+function as shallow copies with stand-ins in place of the arrays; what it changes in them is carried
+back into the caller's own objects at the end. Objects without arrays are handed over as they are.
 """
 
 from __future__ import annotations
 
 import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
 
 from .array import Array
-from .loops import MarkedRange
 from .namespace import RANDOM_SOURCES, RandomSource
-from .substitute import _origin
+from .slots import slot_values, slots
+from .substitute import origin_of
 
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, types.ModuleType,
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.generic, np.dtype, range,
 )  # fmt: skip
 
-_CONTAINERS = (list, tuple, dict, set, frozenset, bytearray, np.ndarray, BaseException)
+_CONTAINERS = (
+    list, tuple, dict, deque, set, frozenset, bytearray, np.ndarray, BaseException,
+)  # fmt: skip
+
+
+_SEQUENCES = (list, deque)
+_MAPPINGS = (dict, OrderedDict, defaultdict)
 
 
 def _is_record(x: Any) -> bool:
     """Whether x is an instance of a user's class, with attributes to look at."""
+    kind = type(x)
+    if kind is types.SimpleNamespace:
+        return True
     return (
-        hasattr(x, "__dict__")
-        and not isinstance(x, (*_PLAIN, *_CONTAINERS, torch.nn.Module, torch.Tensor))
-        and _origin(type(x)) == "user"
+        not isinstance(x, (*_PLAIN, *_CONTAINERS, torch.nn.Module, torch.Tensor))
+        and origin_of(kind) == "user"
+        and (hasattr(x, "__dict__") or bool(slots(kind)))
     )
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    """The attributes of a record, those in `__slots__` too."""
+    return {**getattr(x, "__dict__", {}), **slot_values(x)}
+
+
+def _set_attributes(x: Any, values: dict[str, Any]) -> None:
+    """Make these the attributes of a record, past its class's own `__setattr__`."""
+    in_slots = dict(slots(type(x)))
+    present = slot_values(x)
+    for name, slot in in_slots.items():
+        if name in values:
+            slot.__set__(x, values[name])
+        elif name in present:
+            slot.__delete__(x)
+    attributes = getattr(x, "__dict__", None)
+    if attributes is not None:
+        _set_items(attributes, {k: v for k, v in values.items() if k not in in_slots})
+
+
+def _set_items(target: dict, values: dict) -> None:
+    if list(values)[: len(target)] != list(target):  # some are gone, or in another order
+        target.clear()
+    target.update(values)
+
+
+def _inside(x: Any) -> Iterable[Any]:
+    """What a container or record holds."""
+    if isinstance(x, dict):
+        return x.values()
+    return x if isinstance(x, (list, tuple, deque)) else _attributes(x).values()
+
+
+def _empty(x: Any) -> Any:
+    """A new container or record of the kind of x."""
+    kind = type(x)
+    if kind is deque:
+        return deque(maxlen=x.maxlen)
+    if kind is defaultdict:
+        return defaultdict(x.default_factory)
+    if kind in (list, dict, OrderedDict, types.SimpleNamespace):
+        return kind()
+    return object.__new__(kind)
 
 
 def holds_random_source(x: Any) -> bool:
     """Whether a record has a NumPy random generator among its attributes."""
-    return _is_record(x) and any(isinstance(v, RANDOM_SOURCES) for v in vars(x).values())
+    return _is_record(x) and any(isinstance(v, RANDOM_SOURCES) for v in _inside(x))
 
 
 class Exchange:
@@ -47,6 +102,7 @@ class Exchange:
         self.capture = capture
         self.copies: dict[int, tuple[Any, Any]] = {}  # id of the caller's object -> (it, copy)
         self.originals: dict[int, Any] = {}  # id of a copy -> the caller's object
+        self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
 
     # -- in ---------------------------------------------------------------------------------
@@ -65,16 +121,6 @@ class Exchange:
         found = self.copies.get(id(x))
         if found is not None:
             return found[1]
-        if kind is list or kind is dict:
-            if not _holds(x, set()):
-                return x
-            copy: Any = kind()
-            self._pair(x, copy)
-            if kind is list:
-                copy.extend(self.take(v) for v in x)
-            else:
-                copy.update((k, self.take(v)) for k, v in x.items())
-            return copy
         if isinstance(x, tuple):
             items = [self.take(v) for v in x]
             if all(a is b for a, b in zip(items, x, strict=True)):
@@ -82,10 +128,18 @@ class Exchange:
             return kind(*items) if hasattr(x, "_fields") else tuple(items)
         if self.capture.tensors and hasattr(x, "__dlpack__"):
             return self.capture.adopt(torch.from_dlpack(x))
-        if _is_record(x) and _holds(x, set()):
-            copy = object.__new__(kind)
+        if kind in _SEQUENCES or kind in _MAPPINGS or _is_record(x):
+            if not _holds(x, set()):
+                self.others.append(x)
+                return x
+            copy = _empty(x)
             self._pair(x, copy)
-            copy.__dict__.update((k, self.take(v)) for k, v in vars(x).items())
+            if kind in _SEQUENCES:
+                copy.extend(self.take(v) for v in x)
+            elif kind in _MAPPINGS:
+                copy.update((k, self.take(v)) for k, v in x.items())
+            else:
+                _set_attributes(copy, {k: self.take(v) for k, v in _attributes(x).items()})
             return copy
         return x
 
@@ -100,10 +154,9 @@ class Exchange:
         kind = type(x)
         if kind is Array:
             return self._leaf(x)
-        if kind is MarkedRange:
-            return x._range
-        if kind is RandomSource:
-            return x.__np_compile_real__
+        real = self.capture.substitution.real(x)
+        if real is not x:
+            return real
         if isinstance(x, _PLAIN) or kind is np.ndarray or isinstance(x, torch.Tensor):
             if self.capture.tensors and isinstance(x, (np.ndarray, np.generic)):
                 return _as_tensor(x, self.capture.device)
@@ -118,13 +171,13 @@ class Exchange:
             return kind(*items) if hasattr(x, "_fields") else tuple(items)
         if id(x) in self.given:
             return x
-        if isinstance(x, (list, dict, set)) or _is_record(x):
+        if isinstance(x, (list, dict, set, deque)) or _is_record(x):
             self.given[id(x)] = (x, None)
             self._replace(x)
         return x
 
     def _replace(self, x: Any) -> None:
-        if isinstance(x, list):
+        if isinstance(x, (list, deque)):
             for i, v in enumerate(x):
                 new = self.give(v)
                 if new is not v:
@@ -139,10 +192,10 @@ class Exchange:
             x.clear()
             x.update(new_items)
         else:
-            for k, v in list(vars(x).items()):
-                new = self.give(v)
-                if new is not v:
-                    x.__dict__[k] = new
+            values = _attributes(x)
+            real = {k: self.give(v) for k, v in values.items()}
+            if any(real[k] is not values[k] for k in values):
+                _set_attributes(x, real)
 
     def _leaf(self, a: Array) -> Any:
         return self.capture.outside(a)
@@ -151,6 +204,7 @@ class Exchange:
         """Let go of everything."""
         self.copies.clear()
         self.originals.clear()
+        self.others.clear()
         self.given.clear()
         self.capture.exchange = None
         self.capture = None
@@ -158,20 +212,25 @@ class Exchange:
     def restore(self) -> None:
         """Carry what the function changed in the copies back into the caller's objects."""
         for original, copy in list(self.copies.values()):
-            if isinstance(original, list):
+            if type(original) in _SEQUENCES:
                 now = [self.give(v) for v in copy]
                 if len(now) != len(original) or any(
                     a is not b for a, b in zip(now, original, strict=True)
                 ):
-                    original[:] = now
-            else:
-                target = original if isinstance(original, dict) else vars(original)
-                source = copy if isinstance(copy, dict) else vars(copy)
-                values = {k: self.give(v) for k, v in source.items()}
-                if list(values) != list(target) or any(values[k] is not target[k] for k in values):
-                    if list(values) != list(target)[: len(values)]:
-                        target.clear()
-                    target.update(values)
+                    original.clear()
+                    original.extend(now)
+                continue
+            is_mapping = type(original) in _MAPPINGS
+            target = original if is_mapping else _attributes(original)
+            source = copy if is_mapping else _attributes(copy)
+            values = {k: self.give(v) for k, v in source.items()}
+            if list(values) != list(target) or any(values[k] is not target[k] for k in values):
+                if is_mapping:
+                    _set_items(original, values)
+                else:
+                    _set_attributes(original, values)
+        for x in self.others:
+            self.give(x)
 
 
 def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
@@ -186,8 +245,6 @@ def _holds(x: Any, seen: set[int]) -> bool:
     if isinstance(x, _PLAIN) or id(x) in seen:
         return False
     seen.add(id(x))
-    if isinstance(x, (list, tuple)):
-        return any(_holds(v, seen) for v in x)
-    if isinstance(x, dict):
-        return any(_holds(v, seen) for v in x.values())
-    return _is_record(x) and any(_holds(v, seen) for v in vars(x).values())
+    if isinstance(x, (list, tuple, dict, deque)) or _is_record(x):
+        return any(_holds(v, seen) for v in _inside(x))
+    return False

@@ -12,16 +12,19 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _root   the stand-in that owns the memory (None: itself)
     _t      roots: the torch tensor with the data, once there is one; _flip: axes to read backwards
     _np     the NumPy array on the same memory, once there is one
+    _copied roots: whether that is a copy of an array met on the way
+    _shown  what has the memory that `__array_interface__` told of
     _host   roots moved to a device: the caller's NumPy array; _dirty: it is behind the device
     _fast   roots: _np, while single elements may be read from it at once
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
     _sel    what it is a selection of, see `masked`; it has no data and no number then
-    _mask   masks: what it held when it was last used to select, a weak reference
+    _selects   masks: what it held when it was last used to select, a weak reference
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +34,8 @@ import numpy as np
 from np_compile import shim
 from np_compile.shim._operators import OPERATORS
 
-from .tape import FLOAT, INT
+from .substitute import origin_of
+from .tape import FLOAT, INT, Break
 
 _new = object.__new__
 # Types of operands beside arrays that NumPy takes as they are.
@@ -58,8 +62,10 @@ class Array:
     _sig: Any = None
     _scalar = False
     _readonly = False
+    _copied = False
+    _shown: Any = None
     _sel: Any = None
-    _mask: Any = None
+    _selects: Any = None
 
     __array_priority__ = 1e6
 
@@ -236,7 +242,7 @@ class Array:
         return complex(self._c.real(self, "complex() of an array"))
 
     def __index__(self) -> int:
-        return self._c.real(self, "an array's value as an index or a size").__index__()
+        return operator.index(self._c.real(self, "an array's value as an index or a size"))
 
     @property
     def flat(self) -> Any:
@@ -314,7 +320,11 @@ class Array:
 
     @property
     def __array_interface__(self) -> dict:
-        return self._c.memory(self, "another library reads an array").__array_interface__
+        # NumPy asks for it before `__array__`, and would keep the stand-in as the owner of memory.
+        if "__array_interface__" not in sys._getframe(1).f_code.co_names:
+            raise AttributeError("__array_interface__")
+        a = self._shown = np.asarray(self._c.memory(self, "another library reads an array"))
+        return a.__array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self._c.tensor(self, "another library reads an array").__dlpack__(**kwargs)
@@ -332,10 +342,78 @@ class Array:
         return getattr(self._c.memory(self, f"ndarray.{name} runs in NumPy"), name)
 
 
-def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
+_LOWEST_PRIORITY = -1e6  # NumPy's for its scalars, and for what names none
+_COMPARISONS = {
+    "__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",
+    "__eq__": "__eq__", "__ne__": "__ne__",
+}  # fmt: skip
+_REFLECTED = {
+    name: _COMPARISONS.get(name) or name.replace("__", "__r", 1)
+    for name, (_, how) in OPERATORS.items()
+    if how is False
+}
+
+
+def _is_foreign(other: Any) -> bool:
+    """Whether an operand of an operator is none that NumPy computes with by itself: then both have
+    a say in what comes out."""
+    kind = type(other)
+    if kind is Array or isinstance(other, (int, float, complex, range)):
+        return False
+    if kind is np.ndarray or isinstance(other, np.generic):
+        return other.dtype not in shim.NUMPY_DTYPES
+    if kind is list or kind is tuple:
+        return any(map(_is_foreign, other))
+    return isinstance(other, np.ndarray) or not hasattr(other, "__dlpack__")
+
+
+def _with_foreign(a: Array, name: str, other: Any) -> Any:
+    """An operator of an array and a foreign operand: what both make of it, on the real array.
+
+    A class of the user's that NumPy leaves the answer to gets the stand-in, to go on recording.
+    """
+    kind = type(other)
+    why = Break("foreign", f"{kind.__name__} has a say in what {name} gives")
+    reflected = _REFLECTED.get(name)
+    has_reflected = reflected is not None and (
+        getattr(kind, reflected, None) is not getattr(object, reflected, None)
+    )
+    if has_reflected and origin_of(kind) == "user" and _defers(a, other):
+        return NotImplemented
+
+    def answer(real: Any, other: Any) -> Any:
+        method = getattr(type(real), name, None)
+        return NotImplemented if method is None else method(real, other)
+
+    if not (has_reflected and isinstance(other, np.ndarray)):  # a subclass is asked first
+        result = a._c.foreign(answer, (a, other), {}, why)
+        if result is not NotImplemented or (name in _COMPARISONS and not has_reflected):
+            return result
+    if name.startswith("__r") and reflected is None:
+        return a._c.foreign(_python_operator(name.replace("__r", "__", 1)), (other, a), {}, why)
+    return a._c.foreign(_python_operator(name), (a, other), {}, why)
+
+
+def _python_operator(name: str) -> Callable:
+    return divmod if name == "__divmod__" else getattr(operator, name)
+
+
+def _defers(a: Array, other: Any) -> bool:
+    """Whether NumPy leaves an operator to its right operand, by NEP 13."""
+    if isinstance(other, np.ndarray):
+        return False
+    missing = object()
+    protocol = getattr(type(other), "__array_ufunc__", missing)
+    if protocol is not missing:
+        return protocol is None
+    own = _LOWEST_PRIORITY if a._is_scalar() else 0.0
+    return own < getattr(other, "__array_priority__", _LOWEST_PRIORITY)
+
+
+def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable:
     """A ufunc of a stand-in and one other operand: the hottest path of recording.
 
-    operator: for Python's operators, which leave some operands to the other side.
+    name: of one of Python's operators, where the other operand may have a say.
     """
 
     ufunc = getattr(np, row)
@@ -353,9 +431,8 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
         return c.new_plain(ufunc(y, x) if reverse else ufunc(x, y))
 
     def otherwise(self: Array, other: Any) -> Any:
-        kind = type(other)
-        if operator and kind is not Array and getattr(kind, "__array_ufunc__", 0) is None:
-            return NotImplemented
+        if name is not None and _is_foreign(other):
+            return _with_foreign(self, name, other)
         return self._c.call(row, (other, self) if reverse else (self, other), {})
 
     def method(self: Array, other: Any) -> Any:
@@ -402,22 +479,28 @@ def binary(row: str, reverse: bool = False, operator: bool = False) -> Callable:
     return method
 
 
-def _inplace(row: str, fallback: Callable) -> Callable:
+def _inplace(name: str, row: str) -> Callable:
+    fallback = Array.__dict__[name.replace("__i", "__", 1)]
+
     def method(self: Array, other: Any) -> Any:
         if self._is_scalar():
             return fallback(self, other)
+        if _is_foreign(other):
+            return _with_foreign(self, name, other)
         return self._c.call(row, (self, other, self), {})  # the third is `out`
 
     return method
 
 
-def _power(reverse: bool) -> Callable:
+def _power(name: str, reverse: bool) -> Callable:
     """`**`. As in NumPy, some exponents are functions of their own; a Python int is part of the
     call, since kernels differ by it."""
 
     def method(self: Array, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:
             return NotImplemented
+        if _is_foreign(other):
+            return _with_foreign(self, name, other)
         if reverse:
             return self._c.call("power", (other, self), {})
         kind = type(other)
@@ -449,8 +532,10 @@ def _method(row: str) -> Callable:
     return method
 
 
-def _plain_binary(row: str, reverse: bool) -> Callable:
+def _plain_binary(name: str, row: str, reverse: bool) -> Callable:
     def method(self: Array, other: Any) -> Any:
+        if _is_foreign(other):
+            return _with_foreign(self, name, other)
         return self._c.call(row, (other, self) if reverse else (self, other), {})
 
     return method
@@ -462,18 +547,18 @@ def _attach() -> None:
         if how is None:
             made: Callable = _unary(row)
         elif row == "power" and how != "inplace":
-            made = _power(how is True)
+            made = _power(name, how is True)
         elif row in ("matmul", "divmod") and how != "inplace":
-            made = _plain_binary(row, how is True)
+            made = _plain_binary(name, row, how is True)
         elif how == "inplace":
             continue
         else:
-            made = binary(row, how is True, True)
+            made = binary(row, how is True, name)
         made.__name__ = name
         setattr(Array, name, made)
     for name, (row, how) in OPERATORS.items():
         if how == "inplace":
-            made = _inplace(row, Array.__dict__[name.replace("__i", "__", 1)])
+            made = _inplace(name, row)
             made.__name__ = name
             setattr(Array, name, made)
     for name in shim.TABLE:
@@ -483,7 +568,10 @@ def _attach() -> None:
             and method not in Array.__dict__
             and callable(getattr(np.ndarray, method, None))
         ):
-            setattr(Array, method, _method(name))
+            made = _method(name)
+            made.__name__ = method
+            setattr(Array, method, made)
+    Array.__name__ = "numpy.ndarray"  # by which Python's own errors call it
 
 
 _attach()

@@ -174,11 +174,11 @@ def select(capture: Any, a: Array, key: Array) -> Array | None:
 
 def _held_mask(capture: Any, key: Array) -> Held:
     """What a mask holds now: what it held before, where that is the same."""
-    known = None if key._mask is None else key._mask()
+    known = None if key._selects is None else key._selects()
     if known is not None and known.array(capture.seg) is key:
         return known
     mask = Held(capture.seg, key, _record(capture, "ndarray.copy", key))
-    key._mask = weakref.ref(mask)
+    key._selects = weakref.ref(mask)
     return mask
 
 

@@ -144,6 +144,8 @@ class Outside(Values):
         if isinstance(result, np.ndarray):
             if id(result) in by_id:
                 return by_id[id(result)]
+            if any(result is v for v in (*real_args, *real_kwargs.values())):
+                return result
             for a in stand_ins:
                 whole = a._np if a._host is None else a._host
                 if isinstance(whole, np.ndarray) and np.may_share_memory(whole, result):
@@ -163,9 +165,7 @@ class Outside(Values):
         """A real NumPy ufunc met by a stand-in, in code that the capture did not reach."""
         name = row_of_function(ufunc)
         out = kwargs.get("out")
-        if name is None or (
-            out and any(isinstance(o, np.ndarray) and type(o) is not Array for o in out)
-        ):
+        if name is None:
             label = getattr(ufunc, "__name__", str(ufunc))
             call = ufunc if method == "__call__" else getattr(ufunc, method)
             return self.foreign(call, inputs, kwargs, Break("foreign", f"calls {label}"))

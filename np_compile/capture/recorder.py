@@ -163,6 +163,7 @@ class Capture(Outside):
             raise Unrecordable(f"an array of {type(a).__name__} {a.dtype}")
         r = Array(self)
         r._np = a.copy(order="K")
+        r._copied = True
         return r
 
     def adopt_foreign(self, a: Any) -> Any:
@@ -241,9 +242,8 @@ class Capture(Outside):
             return self.plainly(name, args, kwargs)
         pending = False
         try:
-            args = self._admit(args)
-            if kwargs:
-                kwargs = self._admit_named(kwargs)
+            admitted = self._admit(args)
+            named = self._admit_named(kwargs) if kwargs else kwargs
         except Unrecordable as e:
             return self.through_numpy(name, args, kwargs, Break("numpy", f"{show(name)}: {e}"))
         except masked.Pending:
@@ -253,36 +253,42 @@ class Capture(Outside):
         seg = self.seg
         marks = len(seg.floats), len(seg.ints)
         try:
-            key = self._key(name, args, kwargs, name not in _static_ints)
+            key = self._key(name, admitted, named, name not in _static_ints)
             node = seg.node.next.get(key)
             if node is None or node.special:
                 self._rewind(marks)
-                node = self._step(name, args, kwargs)
+                node = self._step(name, admitted, named)
         except Unrecordable as e:
             self._rewind(marks)
             return self.through_numpy(name, args, kwargs, Break("numpy", f"{show(name)}: {e}"))
-        if node.special and node.reason is not None:
+        if node.special and (why := self._refusal(seg, node, marks)) is not None:
             self._rewind(marks)
-            return self._run_at_once(node.reason, name, args, kwargs)
-        if node.guesses > seg.node.guesses and not guess.allowed(self):
+            return self._run_at_once(why, name, args, kwargs)
+        if node.mutates and any(seg.values[i]._copied for i in node.mutates):
             self._rewind(marks)
-            return self.through_numpy(name, args, kwargs, guess.reason(name))
-        if node.check is not None:
-            lo, hi = node.check
-            if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
-                self._rewind(marks)
-                return self.through_numpy(
-                    name, args, kwargs, Break("numpy", f"{show(name)}: an integer out of bounds")
-                )
-        if node.raises and self.device is not None and not self.tensors:
-            # Out of bounds in a device kernel would end the process; the shim looks first.
-            self._rewind(marks)
-            return self.through_shim(name, args, kwargs, Break("library", show(name)))
+            why = Break("numpy", f"{show(name)} writes to an array of code that is not captured")
+            return self.through_numpy(name, args, kwargs, why)
         seg.node = node
-        r = self._results(seg, node, name, args, kwargs)
+        r = self._results(seg, node, name, admitted, named)
         if node.raises and inside_try():
             self.cut(Break("library", f"{show(name)} may raise inside a try block"))
         return r
+
+    def _refusal(self, seg: Segment, node: Node, marks: tuple[int, int]) -> Break | None:
+        """Why a call is not recorded, which depends on the node or on the call's parameters."""
+        if node.reason is not None:
+            return node.reason
+        name = node.key[0]
+        if node.guesses > seg.node.guesses and not guess.allowed(self):
+            return guess.reason(name)
+        if node.check is not None:
+            lo, hi = node.check
+            if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
+                return Break("numpy", f"{show(name)}: an integer out of bounds")
+        if node.raises and self.device is not None and not self.tensors:
+            # Out of bounds in a device kernel would end the process; the shim looks first.
+            return Break("library", show(name))
+        return None
 
     def getitem(self, a: Array, key: Any) -> Any:
         """`a[key]`: as `call`, quicker for slices."""

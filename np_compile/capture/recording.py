@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .loops import MarkedRange
 from .namespace import (
     RANDOM_SOURCES,
     RandomSource,
+    RecordingModule,
     RecordingUfunc,
     _mentions,
     recording_numpy,
@@ -198,6 +200,18 @@ class RecordingNames:
 
     def instance(self, value: Any) -> Any:
         return RandomSource(value) if isinstance(value, RANDOM_SOURCES) else value
+
+    def real(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is MarkedRange:
+            return value._range
+        if kind is TorchNames:
+            return value.__dict__["_real"]
+        if kind in (RecordingModule, RecordingUfunc, RandomSource) or (
+            kind is FunctionType and "__np_compile_real__" in value.__dict__
+        ):
+            return value.__np_compile_real__
+        return value
 
     def of_one_call(self, value: Any) -> bool:
         return type(value) is np.ndarray or holds_random_source(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import types
 from typing import Any
@@ -78,6 +79,8 @@ def _once(
     before = getattr(state.local, "capture", None)
     state.local.capture = capture
     kept = False
+    raised = True
+    result: Any = None
     f: Any = None
     given_args: Any = None
     given_kwargs: Any = None
@@ -110,12 +113,17 @@ def _once(
             capture.finish()
             exchange.restore()
             substitution.leave(exchange.give)
+        raised = False
         return result, None if kept else (capture.built, capture.count, capture.bytes)
     finally:
         state.local.capture = before
         del f, given_args, given_kwargs
         exchange.clear()
-        replace_escaped(capture)
+
+        def reachable() -> list:
+            return [function, result, args, kwargs, sys.exception(), *substitution.reachable()]
+
+        replace_escaped(capture, reachable, raised)
 
 
 def _deliver(capture: Capture, error: BaseException) -> None:

@@ -60,6 +60,9 @@ class Names(Protocol):
     def instance(self, value: Any) -> Any:
         """For any other object; the object itself where nothing stands for it."""
 
+    def real(self, value: Any) -> Any:
+        """The other way round: what a value stands for, or the value."""
+
     def of_one_call(self, value: Any) -> bool:
         """Whether what stands for a value belongs to one call: see `array`."""
 
@@ -67,7 +70,7 @@ class Names(Protocol):
         """For an array (or other state) found in a global, a closure or a module."""
 
 
-def _origin(value: Any) -> str:
+def origin_of(value: Any) -> str:
     """ "numpy", "torch", "library" (standard), "foreign" (installed), "own" or "user"."""
     if isinstance(value, types.ModuleType):
         name = value.__name__
@@ -128,6 +131,7 @@ class Substitution:
         self.names = names
         self._overlays: dict[int, _Overlay] = {}
         self._functions: dict[int, tuple[Any, Any]] = {}
+        self._copied: dict[int, Any] = {}  # id of a copy -> the function
         self._cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
         self._modules: dict[int, Any] = {}
 
@@ -140,6 +144,8 @@ class Substitution:
             found[1].__defaults__ = f.__defaults__
             found[1].__kwdefaults__ = f.__kwdefaults__
             return found[1]
+        if found is not None:
+            self._copied.pop(id(found[1]))
         overlay = self._overlay(f.__globals__)
         closure = None
         if f.__closure__ is not None:
@@ -151,6 +157,7 @@ class Substitution:
         copy.__module__ = f.__module__
         copy.__doc__ = f.__doc__
         self._functions[id(f)] = (f, copy)
+        self._copied[id(copy)] = f
         for name in _names(f.__code__):
             if name not in overlay.seen:
                 overlay.seen[name] = MISSING
@@ -215,7 +222,7 @@ class Substitution:
         if replaced is not value:
             return replaced
         if isinstance(value, types.FunctionType):
-            origin = _origin(value)
+            origin = origin_of(value)
             if origin == "user":
                 if getattr(value, "__np_compile_disabled__", False):
                     return self.names.foreign(value)
@@ -238,7 +245,7 @@ class Substitution:
             return self.names.foreign(value) if mapped is value else mapped
         if isinstance(value, type) or not callable(value):
             return value
-        origin = _origin(value)
+        origin = origin_of(value)
         if origin == "numpy" and not inspect.isclass(value):
             return self.names.numpy(value)
         if origin == "foreign" and isinstance(
@@ -253,7 +260,7 @@ class Substitution:
         """What stands for a module: its functions are found through `value`."""
         found = self._modules.get(id(module))
         if found is None:
-            origin = _origin(module)
+            origin = origin_of(module)
             if origin == "numpy":
                 found = self.names.numpy(module)
             elif origin == "torch":
@@ -264,6 +271,16 @@ class Substitution:
                 found = _ModuleProxy(module, self)
             self._modules[id(module)] = found
         return found
+
+    def real(self, x: Any) -> Any:
+        """What x stands for, x itself where it is nothing that was put in a place."""
+        if isinstance(x, _ModuleProxy):
+            return x.__dict__["_np_compile_parts"][0]
+        if type(x) is types.FunctionType:
+            found = self._copied.get(id(x))
+            if found is not None:
+                return found
+        return self.names.real(x)
 
     def mentions(self, name: str) -> bool:
         """Whether code that was substituted uses a name, as a global or as an attribute."""
@@ -310,6 +327,14 @@ class Substitution:
                 del copy.cell_contents
         for key, (cell, copy, _given) in list(self._cells.items()):
             self._cells[key] = (cell, copy, MISSING)
+
+    def reachable(self) -> list[Any]:
+        """What the functions reach by names: values of globals, cells; and the functions."""
+        found = [f for f, _copy in self._functions.values()]
+        found += [cell for cell, _copy, _given in self._cells.values()]
+        for overlay in list(self._overlays.values()):
+            found += [overlay.module.get(name) for name in overlay.seen]
+        return found
 
 
 class _ModuleProxy(types.ModuleType):

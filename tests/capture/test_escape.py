@@ -1,0 +1,308 @@
+"""Where a function may store an array: after the call the real one is there, and nothing else."""
+
+import collections
+import contextvars
+import dataclasses
+import functools
+import gc
+import queue
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile.capture import escape
+from np_compile.capture.array import Array
+
+from ..support import check, compiled, data
+
+
+class Slotted:
+    __slots__ = ("n", "x")
+
+
+@dataclasses.dataclass(slots=True, frozen=True)
+class Frozen:
+    x: object = None
+
+
+class Wrapping:
+    def __setattr__(self, name, value):
+        object.__setattr__(self, "_" + name, [value])
+
+
+class Plain:
+    total = None
+
+
+class Doubled(dict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, (value, value))
+
+
+class UserDict(collections.UserDict):
+    pass
+
+
+def _remember(x, seen=[]):  # noqa: B006 - a default that changes is what is tested
+    seen.append(x)
+
+
+def _lazily(y):
+    held = [y]
+    yield y
+    yield from held
+
+
+@functools.cache
+def _cached(key):
+    return Frozen(key)
+
+
+LOCAL, CONTEXT = threading.local(), contextvars.ContextVar("context")
+
+
+def _set(name):
+    return lambda holder, y: setattr(holder, name, y)
+
+
+def _put(key):
+    return lambda holder, y: holder.__setitem__(key, y)
+
+
+def _replaced(holder, y):
+    holder.x = y
+    holder.n = [(y, {"k": y})]
+
+
+# name: (made once, what the function does with it, what it holds afterwards)
+HOLDERS = {
+    "object": (Plain, _set("x"), lambda h: h.x),
+    "slots": (Slotted, _replaced, lambda h: (h.x, h.n)),
+    "nested": (Plain, _replaced, lambda h: (h.x, h.n)),
+    "own __setattr__": (Wrapping, _set("x"), lambda h: h._x),
+    "namespace": (types.SimpleNamespace, _set("x"), lambda h: h.x),
+    "class": (lambda: Plain, _set("total"), lambda h: h.total),
+    "list": (list, lambda h, y: h.append(y), lambda h: h[-1]),
+    "dict": (dict, _put("k"), lambda h: h["k"]),
+    "key": (dict, lambda h, y: h.__setitem__(y.sum(), 1), lambda h: list(h)[-1]),
+    "set": (set, lambda h, y: h.add(y.max()), lambda h: max(h)),
+    "own __setitem__": (Doubled, _put("k"), lambda h: h["k"]),
+    "UserDict": (UserDict, _put("k"), lambda h: h.data["k"]),
+    "deque": (collections.deque, lambda h, y: h.append((y, 1)), lambda h: h[-1]),
+    "defaultdict": (
+        lambda: collections.defaultdict(list), lambda h, y: h["k"].append(y), lambda h: h["k"][-1],
+    ),
+    "OrderedDict": (collections.OrderedDict, _put("k"), lambda h: h["k"]),
+    "ChainMap": (collections.ChainMap, _put("k"), lambda h: h["k"]),
+    "Queue": (queue.Queue, lambda h, y: h.put(y), lambda h: h.get()),
+    "SimpleQueue": (queue.SimpleQueue, lambda h, y: h.put(y), lambda h: h.get()),
+    "array of objects": (lambda: np.empty(2, object), _put(1), lambda h: h[1]),
+    "thread's": (lambda: LOCAL, _set("x"), lambda h: h.x),
+    "context": (lambda: CONTEXT, lambda h, y: h.set(y), lambda h: h.get()),
+    "default": (
+        lambda: _remember, lambda h, y: h(y), lambda h: h.__defaults__[0][-1],
+    ),
+    "cache": (lambda: _cached, lambda h, y: h(y.sum()), lambda h: None),
+    "partial": (
+        Plain, lambda h, y: setattr(h, "f", functools.partial(max, y, key=y)),
+        lambda h: (h.f.args, h.f.keywords),
+    ),
+    "method": (Plain, lambda h, y: setattr(h, "f", y.sum), lambda h: h.f.__self__),
+    "closure": (Plain, lambda h, y: setattr(h, "f", lambda: y), lambda h: h.f()),
+    "generator": (Plain, lambda h, y: setattr(h, "f", _lazily(y)), lambda h: next(h.f)),
+    "frozen": (Plain, lambda h, y: setattr(h, "f", Frozen((y, [y]))), lambda h: h.f.x),
+}  # fmt: skip
+
+
+def _leaves(x):
+    if isinstance(x, (tuple, list)):
+        return [leaf for v in x for leaf in _leaves(v)]
+    return _leaves(list(x.values())) if isinstance(x, dict) else [x]
+
+
+def _without_heap(monkeypatch):
+    def looked(_capture):
+        raise AssertionError("a look through all objects of the process")
+
+    monkeypatch.setattr(escape, "_stand_ins", looked)
+
+
+@pytest.mark.parametrize("how", ["argument", "global"])
+@pytest.mark.parametrize("name", HOLDERS)
+def test_a_stored_array_is_real_after_the_call(name, how, monkeypatch):
+    make, store, look = HOLDERS[name]
+    _without_heap(monkeypatch)
+    holder = make()
+
+    if how == "argument":
+
+        def f(x, holder):
+            y = x * 2
+            store(holder, y)
+            return y + 1
+
+        args = (holder,)
+    else:
+
+        def f(x):
+            y = x * 2
+            store(holder, y)
+            return y + 1
+
+        args = ()
+    fast, _ = compiled(f)
+    before = _stand_in_count()
+    for k in range(3):
+        x = data(4, seed=k)
+        np.testing.assert_array_equal(fast(x, *args), x * 2 + 1)
+        for leaf in _leaves(look(holder)):
+            assert type(leaf) in (np.ndarray, np.float64, int, type(None)), type(leaf)
+            if type(leaf) is np.ndarray:
+                np.testing.assert_array_equal(leaf, x * 2)
+    assert _stand_in_count() <= before
+
+
+def _stand_in_count():
+    gc.collect()
+    return sum(type(x) is Array for x in gc.get_objects())
+
+
+def test_one_array_in_several_places_stays_one():
+    def f(x, o, names, queue):
+        y = x * 2
+        o.x = names["y"] = y
+        queue.append((y, y[1:]))
+        return y
+
+    o, names, line = Plain(), {}, collections.deque()
+    y = compiled(f)[0](data(4), o, names, line)
+    assert o.x is y
+    assert names["y"] is y
+    assert line[0][0] is y
+    assert line[0][1].base is y
+
+
+def test_an_exception_leaves_no_stand_ins(monkeypatch):
+    _without_heap(monkeypatch)
+
+    class Stopped(Exception):
+        pass
+
+    def f(x, o):
+        y = x * 2
+        o.x = y
+        raise Stopped(y)
+
+    fast, _ = compiled(f)
+    before = _stand_in_count()
+    for k in range(3):
+        o, x = Plain(), data(3, seed=k)
+        with pytest.raises(Stopped) as caught:
+            fast(x, o)
+        np.testing.assert_array_equal(caught.value.args[0], x * 2)
+        np.testing.assert_array_equal(o.x, x * 2)
+        frame = caught.traceback[-1].frame.f_locals
+        assert type(frame["y"]) is np.ndarray
+        del caught, frame
+    assert _stand_in_count() <= before
+
+
+def test_what_only_a_library_knows_is_found_among_all_objects():
+    hidden = {}
+    keep = operator_of(hidden)
+
+    def f(x):
+        keep(x * 2)
+        return x
+
+    x = data(3)
+    compiled(f)[0](x)
+    assert type(hidden["k"]) is np.ndarray
+
+
+def operator_of(hidden):
+    """A C function that stores what it is given, and that says nothing of where."""
+    return functools.partial(hidden.__setitem__, "k").__call__
+
+
+def test_names_of_numpy_and_of_helpers_are_themselves_afterwards():
+    def helper(x):
+        return x
+
+    def f(o):
+        o.xp, o.f, o.solve, o.linalg, o.helper = np, np.sin, np.linalg.solve, np.linalg, helper
+        o.rng, o.r, o.inner = np.random.default_rng(0), range(3), {"xp": [np]}
+        return np.cos, [helper]
+
+    for o in (Plain(), types.SimpleNamespace()):
+        cos, (kept,) = compiled(f)[0](o)
+        assert (o.xp, o.f, o.solve, o.linalg) == (np, np.sin, np.linalg.solve, np.linalg)
+        assert cos is np.cos
+        assert kept is helper
+        assert o.helper is helper
+        assert type(o.rng) is np.random.Generator
+        assert type(o.r) is range
+        assert o.inner["xp"][0] is np
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.__delitem__("n"),
+        lambda d: d.popitem(),
+        lambda d: d.clear(),
+        lambda d: d.update(z=d.pop("x")),
+        lambda d: d.update(x=d.pop("x")),
+        lambda d: (d.pop("x"), d.pop("n")),
+    ],
+)
+def test_keys_and_attributes_that_are_deleted(change):
+    def of_dict(d):
+        y = d["x"] * 2
+        change(d)
+        return y
+
+    def of_object(o):
+        y = o.x * 2
+        change(vars(o))
+        return y
+
+    for names in ({"x": data(3), "n": 1}, {"n": 1, "x": data(3)}, {"x": data(3), "n": data(2)}):
+        check(of_dict, dict(names))
+        o = Plain()
+        o.__dict__.update(names)
+        check(of_object, o)
+
+
+def test_deleted_attribute():
+    def f(o):
+        del o.n
+        return o.x * 2
+
+    o = Plain()
+    o.x, o.n = data(3), 1
+    check(f, o)
+
+
+def test_a_call_does_not_look_at_other_objects_of_the_process(monkeypatch):
+    def never(*_):
+        raise AssertionError("a look through all objects of the process")
+
+    monkeypatch.setattr(gc, "get_referrers", never)
+    places = {}
+
+    def f(x, o, names):
+        o.x = x * 2
+        names.append(x * 3)
+        places["x"] = x * 4
+        return x
+
+    with np_compile.config.patch(plain="never"):
+        fast = np_compile.compile(f, backend="native")
+        for _ in range(3):
+            o, names = Plain(), []
+            fast(data(3), o, names)
+            assert {type(v) for v in (o.x, names[0], places["x"])} == {np.ndarray}

@@ -1,0 +1,148 @@
+"""Operators of an array and something that is neither array nor number: both sides have a say."""
+
+import copy
+import datetime
+import decimal
+import fractions
+import operator
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from ..support import check, compiled, data
+
+OPERATORS = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.pow, operator.matmul, operator.and_, operator.lshift, divmod, operator.lt, operator.ge,
+    operator.eq, operator.ne, operator.iadd, operator.imul, operator.imatmul, operator.ipow,
+]  # fmt: skip
+
+
+def _answering(**attributes):
+    """A class whose reflected operators say what they were called with."""
+
+    def answer(name):
+        def method(self, other):
+            return name, isinstance(other, np.ndarray), np.shape(other)
+
+        return method
+
+    names = [f"__r{n}__" for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")]
+    names += ["__rmatmul__", "__rand__", "__rdivmod__"]
+    names += [f"__{n}__" for n in ("lt", "le", "gt", "ge", "eq", "ne")]
+    return type("Answering", (), {n: answer(n) for n in names} | attributes | {"__hash__": None})
+
+
+class OwnArray(np.ndarray):
+    def __rmul__(self, other):
+        return "OwnArray"
+
+
+class Silent:
+    __array_ufunc__ = None
+
+
+class Ufuncs:
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc.__name__, [np.shape(x) for x in inputs if x is not self]
+
+
+class Failing:
+    __array_priority__ = 5
+
+    def __rmul__(self, other):
+        return NotImplemented
+
+
+OPERANDS = {
+    "priority": _answering(__array_priority__=10)(),
+    "low priority": _answering(__array_priority__=-5)(),
+    "no priority": _answering()(),
+    "no ufuncs": _answering(__array_ufunc__=None)(),
+    "nothing": Silent(),
+    "ufuncs": Ufuncs(),
+    "fails": Failing(),
+    "object": object(),
+    "None": None,
+    "str": "a",
+    "bytes": b"a",
+    "dict": {},
+    "decimal": decimal.Decimal("1.5"),
+    "fraction": fractions.Fraction(1, 2),
+    "date": datetime.date(2020, 1, 1),
+    "timedelta": np.timedelta64(3, "s"),
+    "csr_matrix": scipy.sparse.csr_matrix(np.eye(3)),
+    "csr_array": scipy.sparse.csr_array(np.eye(3)),
+    "matrix": np.matrix(np.eye(3)),
+    "masked": np.ma.masked_less(np.eye(3), 1),
+    "own array": np.ones((3, 3)).view(OwnArray),
+    "longdouble": np.longdouble(2),
+    "dates": np.array(["2020-01-01"] * 3, "M8[D]"),
+    "records": np.zeros(3, [("a", "f8")]),
+}
+
+
+def _plainly(x):
+    """What can be compared: sparse matrices and masked arrays as arrays, with their type."""
+    if scipy.sparse.issparse(x):
+        return type(x).__name__, x.toarray()
+    if isinstance(x, np.ma.MaskedArray):
+        return type(x).__name__, x.filled(7), np.ma.getmaskarray(x)
+    if isinstance(x, tuple):
+        return tuple(_plainly(v) for v in x)
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+        return type(x).__name__, np.asarray(x)
+    return x
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("scalar", [False, True])
+@pytest.mark.parametrize("name", OPERANDS)
+def test_both_sides_have_their_say(name, scalar):
+
+    def observed(f, x):
+        try:
+            return _plainly(f(x, copy.deepcopy(OPERANDS[name])))
+        except Exception as e:
+            # Python names the operator and the types of what its last attempt was.
+            return type(e), "" if scalar and type(e) is TypeError else str(e)
+
+    def direct(op):
+        return lambda x, y: op((x * 1).sum() if scalar else x * 1, y)
+
+    def reflected(op):
+        return lambda x, y: op(y, (x * 1).sum() if scalar else x * 1)
+
+    for op in OPERATORS:
+        for way in (direct, reflected):
+            if name == "bytes" and scalar:  # a NumPy scalar is a buffer, which may be appended
+                continue
+            f = way(op)
+            x = data(3, 3)
+            want = observed(f, x)
+            fast, _ = compiled(f)
+            for _ in range(2):
+                got = observed(fast, x)
+                assert repr(got) == repr(want), (op.__name__, way.__name__)
+
+
+def test_a_class_of_the_users_goes_on_recording():
+    class Twice:
+        __array_ufunc__ = None
+
+        def __rmul__(self, other):
+            return other * 2
+
+    checked = check(lambda x, t: np.sin(x) * t + 1, data(4), Twice(), fullgraph=True)
+    assert checked.compiles == 1
+
+
+def test_errors_name_numpys_type():
+    check(lambda x: x(), data(3))
+    check(lambda x: x + object(), data(3))
+    check(lambda x: {}[x], data(3))
+    check(lambda x: "abc"[x], data(3))
+    check(lambda x: [1][x * 1.0], data(3))
+    check(lambda x: "a" + x, data(3))
+    check(lambda x: "".join([x]), data(3))

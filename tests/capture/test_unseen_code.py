@@ -1,0 +1,209 @@
+"""Code that the capture does not reach: it has NumPy's own names and works on real arrays, while
+what it gets from captured code are stand-ins."""
+
+import operator
+
+import numpy as np
+import pytest
+
+from np_compile.capture.array import Array
+
+from ..support import check, compiled, data
+
+# Each writes to the real array `r`, given the stand-in x (or an element of it).
+WRITES = {
+    "copyto": lambda r, x: np.copyto(r, x),
+    "copyto where": lambda r, x: np.copyto(r, x, where=x > 0),
+    "place": lambda r, x: np.place(r, x > 0, [7.0, 8.0]),
+    "place values": lambda r, x: np.place(r, np.array([True, False, True, True]), x),
+    "put": lambda r, x: np.put(r, [0, 2], x[:2]),
+    "put indices": lambda r, x: np.put(r, (x > 0).astype(int), 5.0),
+    "putmask": lambda r, x: np.putmask(r, x > 0, x * 2),
+    "put_along_axis": lambda r, x: np.put_along_axis(r, np.array([2]), x[:1], 0),
+    "fill_diagonal": lambda r, x: np.fill_diagonal(r.reshape(2, 2), x[0]),
+    "add.at": lambda r, x: np.add.at(r, [0, 0, 3], x[:3]),
+    "maximum.at": lambda r, x: np.maximum.at(r, [0, 0, 3], x[:3]),
+    "shuffle": lambda r, x: np.random.default_rng(int(abs(x[0]))).shuffle(r),
+    "ufunc": lambda r, x: np.sin(x, out=r),
+    "ufunc positional": lambda r, x: np.multiply(x, 2, r),
+    "ufunc where": lambda r, x: np.sin(x, out=r, where=x > 0),
+    "two outputs": lambda r, x: np.modf(x, r, np.zeros(4)),
+    "ufunc.accumulate": lambda r, x: np.add.accumulate(x, out=r),
+    "ufunc.reduce": lambda r, x: np.add.reduce(x[:, None], axis=1, out=r),
+    "ufunc.reduceat": lambda r, x: np.add.reduceat(x, [0, 1, 2, 3], out=r),
+    "ufunc.outer": lambda r, x: np.multiply.outer(x[:2], x[2:], out=r.reshape(2, 2)),
+    "sum": lambda r, x: np.sum(x[:, None], axis=1, out=r),
+    "mean": lambda r, x: np.mean(x[:, None], axis=1, out=r),
+    "median": lambda r, x: np.median(x[:, None], axis=1, out=r),
+    "std": lambda r, x: np.std(x[:, None] * np.arange(3), axis=1, out=r),
+    "percentile": lambda r, x: np.percentile(x[:, None], 50, axis=1, out=r),
+    "nansum": lambda r, x: np.nansum(x[:, None], axis=1, out=r),
+    "cumsum": lambda r, x: np.cumsum(x, out=r),
+    "cumprod": lambda r, x: np.cumprod(x, out=r),
+    "clip": lambda r, x: np.clip(x, 0, 1, out=r),
+    "round": lambda r, x: np.round(x, 1, out=r),
+    "dot": lambda r, x: np.dot(np.eye(4), x, out=r),
+    "matmul": lambda r, x: np.matmul(np.eye(4), x, out=r),
+    "einsum": lambda r, x: np.einsum("i->i", x, out=r),
+    "take": lambda r, x: np.take(x, [0, 0, 1, 1], out=r, mode="clip"),
+    "choose": lambda r, x: np.choose([0, 0, 0, 0], [x], out=r),
+    "compress": lambda r, x: np.compress([1, 1, 1, 1], x, out=r),
+    "concatenate": lambda r, x: np.concatenate([x[:2], x[2:]], out=r),
+    "stack": lambda r, x: np.stack([x], out=r[None]),
+    "nan_to_num": lambda r, x: np.nan_to_num(r + 0, copy=False, nan=x[0]),
+    "outer": lambda r, x: np.outer(x[:2], x[2:], out=r.reshape(2, 2)),
+    "fft": lambda r, x: np.fft.fft(x, out=np.zeros(4, complex)),
+    "store": lambda r, x: operator.setitem(r, slice(1, None), x[1:]),
+    "store element": lambda r, x: operator.setitem(r, 1, x.sum()),
+    "store by mask": lambda r, x: operator.setitem(r, r == 0, x),
+    "store at indices": lambda r, x: operator.setitem(r, [3, 2, 1, 0], x),
+    "in place": lambda r, x: operator.iadd(r, x),
+    "in place product": lambda r, x: operator.imul(r.reshape(2, 2), x.reshape(2, 2)),
+    "flat": lambda r, x: operator.setitem(r.flat, slice(None), x),
+    "view": lambda r, x: np.copyto(r[::-1], x),
+}
+
+
+class Holder:
+    """`run` is a method: it makes an array with NumPy's own name."""
+
+    def __init__(self, write):
+        self.write = write
+
+    def run(self, x):
+        r = np.zeros(4)
+        result = self.write(r, x)
+        return r, None if result is None else np.array(result)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_to_a_real_array_is_done(name):
+    write = WRITES[name]
+
+    def f(x, holder):
+        return holder.run(x * 2)
+
+    check(f, data(4), Holder(write), alias=False)
+
+
+class State:
+    """Code reached through methods, properties, calls, operators and descriptors."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def copy(self):
+        r = np.zeros(4)
+        np.copyto(r, self.x)
+        return r
+
+    copied = property(copy)
+
+    def __call__(self, k):
+        r = np.zeros(4)
+        np.multiply(self.x, k, out=r)
+        return r
+
+    def __add__(self, other):
+        r = np.zeros(4)
+        np.add(self.x, other, out=r)
+        return State(r)
+
+    def __getitem__(self, key):
+        r = np.zeros(4)
+        np.copyto(r, self.x)
+        return r[key]
+
+    def __setitem__(self, key, value):
+        r = np.zeros(4)
+        np.copyto(r, self.x)
+        r[key] = value
+        self.x = r
+
+    def __len__(self):
+        return int(np.add.reduce(self.x > 0))
+
+    def __enter__(self):
+        np.multiply(self.x, 2, out=self.x)
+        return self
+
+    def __exit__(self, *_):
+        np.multiply(self.x, 0.5, out=self.x)
+
+    def __iter__(self):
+        r = np.zeros(4)
+        np.copyto(r, self.x)
+        return iter(r)
+
+    @classmethod
+    def of(cls, x):
+        r = np.zeros(4)
+        np.copyto(r, x)
+        return cls(r)
+
+    @staticmethod
+    def doubled(x):
+        r = np.zeros(4)
+        np.multiply(x, 2, out=r)
+        return r
+
+
+TABLE = {"double": lambda x: np.multiply(x, 2, out=np.zeros(4)), "plus": [State.doubled]}
+WAYS = {
+    "method": lambda s: s.copy(),
+    "property": lambda s: s.copied,
+    "call": lambda s: s(3.0),
+    "operator": lambda s: (s + 1.0).x,
+    "item": lambda s: s[1:],
+    "store": lambda s: (operator.setitem(s, slice(2), 7.0), s.x)[1],
+    "length": len,
+    "iteration": lambda s: [v * 2 for v in s],
+    "class method": lambda s: State.of(s.x * 2).x,
+    "static method": lambda s: s.doubled(s.x),
+    "function in a dict": lambda s: TABLE["double"](s.x),
+    "function in a list": lambda s: TABLE["plus"][0](s.x * 2),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_writes_arrive_however_code_is_reached(name):
+    way = WAYS[name]
+    check(lambda s: way(s), State(data(4)))
+    check(lambda x: way(State(x * 2)), data(4))
+
+
+def test_a_block_of_with():
+    def f(s):
+        with s:
+            y = s.x + 1
+        return y, s.x
+
+    check(f, State(data(4)))
+
+
+def test_what_writes_gives_its_own_array_back():
+    class Own:
+        def run(self, x):
+            r = np.zeros(4)
+            return np.clip(x, 0, 1, out=r) is r, np.add(x, 1, out=r) is r
+
+    check(lambda x, o: o.run(x * 2), data(4), Own())
+
+
+def test_memory_that_numpy_is_shown_stays():
+    """A scalar's memory belongs to the array that NumPy makes of it."""
+
+    class Own:
+        def of(self, x):
+            return np.array(x, copy=None)
+
+    def f(x, o):
+        shown = o.of(x.sum())
+        junk = [np.float64(k) for k in range(100)]
+        whole = o.of(x * 2)
+        return shown, type(whole.base), len(junk)
+
+    fast, _ = compiled(f)
+    shown, base, _ = fast(data(4), Own())
+    assert shown == data(4).sum()
+    assert base is not Array
