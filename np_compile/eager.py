@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from . import shim
+from .capture import state
 from .capture.numpy_names import row_of_function
 from .capture.recorder import check_tensor
 from .capture.substitute import Substitution, importer
@@ -106,8 +107,10 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     f = substitution.function(wrapped.__wrapped__)
     device = _device([*args, *kwargs.values()])
     substitution.enter()
+    before = state.switch(None, substitution)
     try:
         with device if device is not None else nullcontext():
             return _give(f(*(_take(a) for a in args), **{k: _take(v) for k, v in kwargs.items()}))
     finally:
+        state.switch(*before)
         substitution.leave(_give)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def _set_items(target: dict, values: dict) -> None:
     target.update(values)
 
 
-def _inside(x: Any) -> Iterable[Any]:
+def _inside(x: Any) -> Collection[Any]:
     """What a container or record holds."""
     if isinstance(x, dict):
         return x.values()
@@ -90,9 +90,13 @@ def _empty(x: Any) -> Any:
     return object.__new__(kind)
 
 
-def holds_random_source(x: Any) -> bool:
-    """Whether a record has a NumPy random generator among its attributes."""
-    return _is_record(x) and any(isinstance(v, RANDOM_SOURCES) for v in _inside(x))
+def holds_arrays(x: Any) -> bool:
+    """Whether x is a container, or an instance of a user's class, that holds arrays or random
+    generators; of a large one the beginning counts, since it is asked of globals at each call."""
+    kind = type(x)
+    return (kind in _SEQUENCES or kind in _MAPPINGS or kind is tuple or _is_record(x)) and (
+        _holds(x, set(), 1000)
+    )
 
 
 class Exchange:
@@ -112,6 +116,11 @@ class Exchange:
         kind = type(x)
         if kind is np.ndarray:
             return self.capture.adopt(x)
+        if kind is types.MethodType:
+            owner = self.take(x.__self__)
+            return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
+        if callable(x) and isinstance(x, _PLAIN):
+            return self.capture.substitution.value(x)
         if isinstance(x, _PLAIN):
             return x
         if isinstance(x, RANDOM_SOURCES):
@@ -125,10 +134,13 @@ class Exchange:
             items = [self.take(v) for v in x]
             if all(a is b for a, b in zip(items, x, strict=True)):
                 return x
-            return kind(*items) if hasattr(x, "_fields") else tuple(items)
+            copy: Any = kind(*items) if hasattr(x, "_fields") else tuple(items)
+            self._pair(x, copy)
+            return copy
         if self.capture.tensors and hasattr(x, "__dlpack__"):
             return self.capture.adopt(torch.from_dlpack(x))
         if kind in _SEQUENCES or kind in _MAPPINGS or _is_record(x):
+            self.capture.substitution.meet(x)
             if not _holds(x, set()):
                 self.others.append(x)
                 return x
@@ -157,6 +169,9 @@ class Exchange:
         real = self.capture.substitution.real(x)
         if real is not x:
             return real
+        if kind is types.MethodType:
+            owner = self.originals.get(id(x.__self__), x.__self__)
+            return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
         if isinstance(x, _PLAIN) or kind is np.ndarray or isinstance(x, torch.Tensor):
             if self.capture.tensors and isinstance(x, (np.ndarray, np.generic)):
                 return _as_tensor(x, self.capture.device)
@@ -212,6 +227,8 @@ class Exchange:
     def restore(self) -> None:
         """Carry what the function changed in the copies back into the caller's objects."""
         for original, copy in list(self.copies.values()):
+            if isinstance(original, tuple):
+                continue
             if type(original) in _SEQUENCES:
                 now = [self.give(v) for v in copy]
                 if len(now) != len(original) or any(
@@ -238,13 +255,17 @@ def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
     return t if device is None else t.to(device)
 
 
-def _holds(x: Any, seen: set[int]) -> bool:
-    """Whether arrays (or, for wrapped functions, tensors) are found inside x."""
+def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
+    """Whether arrays (or, for wrapped functions, tensors) are found inside x.
+
+    most: how many containers and records to look into, and how many things in each.
+    """
     if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)):
         return True
-    if isinstance(x, _PLAIN) or id(x) in seen:
+    if isinstance(x, _PLAIN) or id(x) in seen or len(seen) >= most:
         return False
     seen.add(id(x))
     if isinstance(x, (list, tuple, dict, deque)) or _is_record(x):
-        return any(_holds(v, seen) for v in _inside(x))
+        inside = _inside(x)
+        return any(_holds(v, seen, most) for v in inside if len(inside) <= most)
     return False

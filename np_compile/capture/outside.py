@@ -28,6 +28,7 @@ class Outside(Values):
     plain: bool
     limit: float
     closed: bool
+    substitution: Any
 
     if TYPE_CHECKING:
 
@@ -129,11 +130,11 @@ class Outside(Values):
         if why is not None:
             self.cut(why)
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
-        state.local.capture = None
+        state.switch(None, None)
         try:
             result = function(*real_args, **real_kwargs)
         finally:
-            state.local.capture = self
+            state.switch(self, self.substitution)
         if self.closed:
             return result
         if self.plain and any(type(v) is np.ndarray and v.size > self.limit for v in real_args):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .arguments import holds_random_source
+from .arguments import holds_arrays
 from .array import Array
 from .loops import MarkedRange
 from .namespace import (
@@ -214,7 +214,7 @@ class RecordingNames:
         return value
 
     def of_one_call(self, value: Any) -> bool:
-        return type(value) is np.ndarray or holds_random_source(value)
+        return type(value) is np.ndarray or holds_arrays(value)
 
     def array(self, value: Any) -> Any:
         capture = current()

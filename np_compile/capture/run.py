@@ -76,8 +76,7 @@ def _once(
     watch = capture.watch = None if replays is None else replays.watch(args, kwargs)
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
-    before = getattr(state.local, "capture", None)
-    state.local.capture = capture
+    before = state.switch(capture, substitution)
     kept = False
     raised = True
     result: Any = None
@@ -116,7 +115,7 @@ def _once(
         raised = False
         return result, None if kept else (capture.built, capture.count, capture.bytes)
     finally:
-        state.local.capture = before
+        state.switch(*before)
         del f, given_args, given_kwargs
         exchange.clear()
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .choice import Choice
-from .tape import Node
-
 if TYPE_CHECKING:
+    from .choice import Choice
     from .recorder import Capture
+    from .tape import Node
 
 lock = threading.RLock()  # held while a tree grows or a program is compiled
 local = threading.local()
@@ -18,6 +17,14 @@ local = threading.local()
 def current() -> Capture | None:
     """The capture that runs in this thread, if any."""
     return getattr(local, "capture", None)
+
+
+def switch(capture: Any, substitution: Any) -> tuple[Any, Any]:
+    """Set the capture of this thread, and the names on which its functions run; what they were."""
+    before = getattr(local, "capture", None), getattr(local, "substitution", None)
+    local.capture = capture
+    local.substitution = substitution
+    return before
 
 
 class Options:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import itertools
 import site
 import sys
 import sysconfig
@@ -20,6 +21,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
+
+from .entrances import Entrances, own_code
 
 MISSING = object()
 _LIBRARY_FOLDERS = tuple(
@@ -32,6 +35,7 @@ _LIBRARY_FOLDERS = tuple(
 _FOREIGN_FOLDERS = tuple(
     {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
 )
+_LOOKED_AT = 100  # items of a container among which functions are looked for
 _OWN = __file__.rpartition("/capture/")[0] + "/"
 
 
@@ -134,13 +138,15 @@ class Substitution:
         self._copied: dict[int, Any] = {}  # id of a copy -> the function
         self._cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
         self._modules: dict[int, Any] = {}
+        self.entrances = Entrances()
 
     # -- functions --------------------------------------------------------------------------
 
     def function(self, f: types.FunctionType) -> types.FunctionType:
         """The copy of a Python function that runs on the substituted names."""
+        code = own_code(f)
         found = self._functions.get(id(f))
-        if found is not None and found[1].__code__ is f.__code__:
+        if found is not None and found[1].__code__ is code:
             found[1].__defaults__ = f.__defaults__
             found[1].__kwdefaults__ = f.__kwdefaults__
             return found[1]
@@ -150,7 +156,7 @@ class Substitution:
         closure = None
         if f.__closure__ is not None:
             closure = tuple(self._cell(c) for c in f.__closure__)
-        copy = types.FunctionType(f.__code__, overlay.names, f.__name__, f.__defaults__, closure)
+        copy = types.FunctionType(code, overlay.names, f.__name__, f.__defaults__, closure)
         copy.__kwdefaults__ = f.__kwdefaults__
         copy.__dict__ = f.__dict__  # one dictionary: `f.calls += 1` inside f is seen outside
         copy.__qualname__ = f.__qualname__
@@ -158,7 +164,7 @@ class Substitution:
         copy.__doc__ = f.__doc__
         self._functions[id(f)] = (f, copy)
         self._copied[id(copy)] = f
-        for name in _names(f.__code__):
+        for name in _names(code):
             if name not in overlay.seen:
                 overlay.seen[name] = MISSING
                 self._refresh(overlay, name)
@@ -243,6 +249,7 @@ class Substitution:
         if isinstance(value, np.ufunc):
             mapped = self.names.numpy(value)
             return self.names.foreign(value) if mapped is value else mapped
+        self.meet(value)
         if isinstance(value, type) or not callable(value):
             return value
         origin = origin_of(value)
@@ -255,6 +262,25 @@ class Substitution:
         if origin == "torch":
             return self.names.torch(value)
         return value
+
+    def meet(self, value: Any, depth: int = 2) -> None:
+        """Make entrances for the functions that code may reach through a value: those of a class of
+        the user's or of an instance of one, and what lies in a container."""
+        if isinstance(value, types.FunctionType):
+            if origin_of(value) == "user" and not hasattr(value, "__np_compile_disabled__"):
+                self.entrances.add(value)
+            return
+        inside: Any = ()
+        if isinstance(value, (list, tuple, set, dict)):
+            inside = value.values() if isinstance(value, dict) else value
+        elif not isinstance(value, types.ModuleType):
+            for kind in (value if isinstance(value, type) else type(value)).__mro__:
+                if kind.__module__ != "builtins" and origin_of(kind) == "user":
+                    self.entrances.add_class(kind)
+                    inside = getattr(value, "__dict__", {}).values()
+        if depth:
+            for v in itertools.islice(inside, _LOOKED_AT):
+                self.meet(v, depth - 1)
 
     def module(self, module: types.ModuleType) -> Any:
         """What stands for a module: its functions are found through `value`."""
@@ -290,6 +316,7 @@ class Substitution:
 
     def enter(self) -> None:
         """Look at every name again: rebound globals and cells, arrays of this call."""
+        self.entrances.open()
         for overlay in list(self._overlays.values()):
             module = overlay.module
             for name, value in list(overlay.seen.items()):
@@ -303,6 +330,7 @@ class Substitution:
 
     def leave(self, real: Callable[[Any], Any]) -> None:
         """Carry writes to globals and closures back; `real` turns stand-ins into arrays."""
+        self.entrances.close()
         for overlay in list(self._overlays.values()):
             names = overlay.names
             for name, given in list(overlay.given.items()):
