@@ -439,7 +439,7 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         c = self._c
         seg = c.seg
         if self._s is not seg:
-            if c.plain:
+            if c.plain and c.is_plain():
                 return plainly(self, other)
             if self._sel is not None:
                 return otherwise(self, other)

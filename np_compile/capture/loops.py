@@ -87,7 +87,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     root = capture.root
     if long and capture.seg.node is not root:
         capture.cut(_LOOP)
-    outer = capture.plain
+    outer = capture.is_plain()
     chooses = long and not outer and capture.immediate and config.plain != "never"
     loop = _Loop(capture, site) if chooses else None
     watch = capture.watch
@@ -109,7 +109,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                 loop.iteration_ends(node)
     finally:
         if not outer and not capture.closed:
-            capture.plain = False
+            capture.plain = bool(capture.loans)
 
 
 class _Several:

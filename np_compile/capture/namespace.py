@@ -60,7 +60,7 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     capture = current()
     if capture is None:
         return real(*args, **kwargs)
-    if capture.plain:
+    if capture.plain and capture.is_plain():
         if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
             return capture.call(name, args, kwargs)
         return capture.new_plain(real(*args, **kwargs))

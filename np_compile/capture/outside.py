@@ -12,6 +12,7 @@ from np_compile import shim
 
 from . import masked, state
 from .array import OPERANDS, Array, _new
+from .loans import Loan
 from .numpy_names import numpy_function, row_of_function
 from .tape import Break
 from .values import Values
@@ -55,7 +56,7 @@ class Outside(Values):
 
     def through_numpy(self, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
         """Run a call in NumPy on the same memory."""
-        return self.foreign(numpy_function(name), args, kwargs, why)
+        return self.foreign(numpy_function(name), args, kwargs, why, lends=False)
 
     def plainly(self, name: str, args: tuple, kwargs: dict) -> Any:
         """As `through_numpy` in plain mode, quicker for a ufunc of arrays and numbers."""
@@ -90,6 +91,8 @@ class Outside(Values):
 
     def plain_item(self, a: Array, key: Any) -> Any:
         """`a[key]` in plain mode: a view is a stand-in, which knows what it is a view of."""
+        if not self.is_plain():
+            return self.getitem(a, key)  # type: ignore[attr-defined]
         for k in key if type(key) is tuple else (key,):
             if type(k) not in _BASIC:
                 return self.through_numpy("ndarray.__getitem__", (a, key), {}, None)
@@ -120,8 +123,13 @@ class Outside(Values):
             value = self.real(value, None) if value._np is None else value._np
         real[key] = value
 
-    def foreign(self, function: Callable, args: Any, kwargs: Any, why: Break | None) -> Any:
-        """Call a function that is not recorded, on NumPy arrays; its arrays become stand-ins."""
+    def foreign(
+        self, function: Callable, args: Any, kwargs: Any, why: Break | None, lends: bool = True
+    ) -> Any:
+        """Call a function that is not recorded, on NumPy arrays; its arrays become stand-ins.
+
+        lends: whether it might keep its arguments.
+        """
         stand_ins = list(_arrays((args, kwargs)))
         if any(a._sel is not None for a in stand_ins):
             masked.settle(self, [a for a in stand_ins if a._sel is not None])
@@ -130,6 +138,7 @@ class Outside(Values):
         if why is not None:
             self.cut(why)
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
+        loan = Loan(stand_ins) if lends and not self.plain else None
         state.switch(None, None)
         try:
             result = function(*real_args, **real_kwargs)
@@ -137,6 +146,8 @@ class Outside(Values):
             state.switch(self, self.substitution)
         if self.closed:
             return result
+        if loan is not None and loan.is_kept(result):
+            self.lend(loan.without((real_args, real_kwargs)))
         if self.plain and any(type(v) is np.ndarray and v.size > self.limit for v in real_args):
             self.plain = False
         by_id = {id(a._np if a._host is None else a._host): a for a in stand_ins}

@@ -25,6 +25,7 @@ from . import guess, masked, positions, state
 from .array import Array, _new
 from .frames import inside_try, user_line
 from .infer import infer, input_node, show
+from .loans import Loan
 from .numpy_names import numpy_function
 from .outside import Outside, tensor_like
 from .state import Options
@@ -82,6 +83,7 @@ class Capture(Outside):
         # What `loops` and `choice` go by. Plain: calls run in NumPy; nothing waits to run then.
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
+        self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not
         self.weighs = self.immediate and config.plain == "auto"
         self.signature: tuple | None = None  # of the arguments
         self.built = 0  # programs compiled
@@ -238,7 +240,7 @@ class Capture(Outside):
 
     def call(self, name: str, args: tuple, kwargs: dict) -> Any:
         """One NumPy call: recorded, or run at once where it cannot be."""
-        if self.plain:
+        if self.plain and self.is_plain():
             return self.plainly(name, args, kwargs)
         pending = False
         try:
@@ -329,7 +331,7 @@ class Capture(Outside):
             name, args, _kwargs, _pick = value._via
             if name == "ndarray.__getitem__" and args[1] is key:
                 return  # the end of `a[key] += ...`: the view has been written to already
-        if self.plain:
+        if self.plain and self.is_plain():
             self.put_plain(a, key, value)
             return
         if a._sel is not None:
@@ -644,6 +646,7 @@ class Capture(Outside):
         self.immediate = self.weighs = False
         self.fullgraph = False
         self.known.clear()
+        self.loans.clear()
         for a in self.moved:
             if a._dirty:
                 self.real(a, None)

@@ -13,6 +13,7 @@ from np_compile.errors import GradientLost
 from . import masked
 from .array import Array
 from .frames import user_line
+from .loans import Loan
 from .numpy_names import numpy_function
 from .tape import Break, Segment
 
@@ -33,6 +34,11 @@ class Values:
     moved: list[Array]
     watch: Any
     known: dict[int, tuple[Any, Array]]
+    loans: list[Loan]
+    device: torch.device | None
+    closed: bool
+    plain: bool
+    limit: float
 
     if TYPE_CHECKING:
 
@@ -121,7 +127,31 @@ class Values:
             self.cut(Break("value", why))
         if root._t is not None and root._t.requires_grad and torch.is_grad_enabled():
             raise gradient_lost(why)
-        return self.real(a, why)
+        if type(self.real(a, why)) is np.ndarray:
+            self.lend(Loan([a]))
+        return a._np if a._host is None else a._host
+
+    def lend(self, loan: Loan) -> None:
+        """Record nothing while code outside keeps the memory of arrays."""
+        if (
+            self.tensors
+            or self.device is not None
+            or self.closed
+            or (self.plain and not self.loans)
+        ):
+            return
+        if not self.loans:
+            self.cut(Break("value", "code outside the function keeps the memory of an array"))
+        self.loans.append(loan)
+        self.plain = True
+        self.limit = float("inf")
+
+    def is_plain(self) -> bool:
+        """Whether calls run in NumPy at present. It ends when all that was lent is given back."""
+        if self.loans:
+            self.loans = [loan for loan in self.loans if loan.is_kept()]
+            self.plain = bool(self.loans)
+        return self.plain
 
     def tensor(self, a: Array, why: Any) -> torch.Tensor:
         """The torch tensor of a stand-in, on its device, with its gradient history; shared."""

@@ -5,6 +5,9 @@ import operator
 
 import numpy as np
 import pytest
+import scipy.interpolate
+import scipy.linalg
+import scipy.sparse
 
 from np_compile.capture.array import Array
 
@@ -207,3 +210,94 @@ def test_memory_that_numpy_is_shown_stays():
     shown, base, _ = fast(data(4), Own())
     assert shown == data(4).sum()
     assert base is not Array
+
+
+# -- memory that code outside keeps --------------------------------------------------------------
+
+
+def _csr(data, copy=False):
+    return scipy.sparse.csr_matrix((data, [0, 1, 2, 3], [0, 2, 4]), shape=(2, 4), copy=copy)
+
+
+def _first(pointer, x):
+    pointer[0] = x
+    return pointer
+
+
+KEEPERS = {
+    "masked array, written after": lambda y: (np.ma.array(y, mask=[0, 1, 0, 0], copy=False), y),
+    "sparse matrix": lambda y: (_csr(y), y),
+    "interpolation": lambda y: (scipy.interpolate.interp1d(np.arange(4.0), y, copy=False), y),
+    "memoryview": lambda y: (memoryview(y), y),
+    "buffer": lambda y: (y.data, y),
+    "flat": lambda y: (y.flat, y),
+    "nditer": lambda y: (np.nditer(y, op_flags=["readwrite"]), y),
+    "record array": lambda y: (y.view(np.recarray), y),
+    "matrix": lambda y: (np.matrix(y, copy=False), y),
+    "frombuffer": lambda y: (np.frombuffer(y), y),
+    "in a list": lambda y: ([np.asarray(y)[1:]], y),
+}
+LOOKS = {
+    "masked array, written after": lambda m: m.sum(),
+    "sparse matrix": lambda m: m @ np.ones(4),
+    "interpolation": lambda f: f([0.0, 1.5]),
+    "memoryview": lambda m: m[0],
+    "buffer": lambda m: m[0],
+    "flat": lambda it: (next(it), it[0]),
+    "nditer": lambda it: it[0].copy(),
+    "record array": lambda r: np.asarray(r),
+    "matrix": lambda m: np.asarray(m),
+    "frombuffer": lambda b: b * 1,
+    "in a list": lambda views: views[0] * 1,
+}
+WRITERS = {
+    "masked array, written after": lambda m: m.__setitem__(0, 100.0),
+    "sparse matrix": lambda m: m.data.__setitem__(0, 100.0),
+    "memoryview": lambda m: _first(m, 100.0),
+    "buffer": lambda m: _first(m, 100.0),
+    "flat": lambda it: _first(it, 100.0),
+    "nditer": lambda it: it[0].__setitem__(..., 100.0),
+    "matrix": lambda m: m.__setitem__((0, 0), 100.0),
+    "frombuffer": lambda b: _first(b, 100.0),
+    "in a list": lambda views: _first(views[0], 100.0),
+}
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("name", KEEPERS)
+def test_who_keeps_memory_sees_what_is_written(name, made):
+    keep, look = KEEPERS[name], LOOKS[name]
+
+    def f(x):
+        y = x * 2 if made else x
+        kept, y = keep(y)
+        y[0] = 5.0
+        y += 1
+        return look(kept), y
+
+    check(f, data(4), alias=False)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_a_keeper_writes_comes_after_what_was_read_before(name):
+    keep, write = KEEPERS[name], WRITERS[name]
+
+    def f(x):
+        y = x * 2
+        kept, y = keep(y)
+        before = y + 1
+        write(kept)
+        return before, y, y * 2
+
+    check(f, data(4), alias=False)
+
+
+def test_what_is_given_back_is_recorded_again():
+    def f(x):
+        y = np.sin(x)
+        total = np.linalg.matrix_rank(np.asarray(scipy.linalg.toeplitz(y)))
+        z = np.cos(y) * total
+        return np.exp(z) + np.tan(z)
+
+    checked = check(f, data(4))
+    assert checked.compiles == 2

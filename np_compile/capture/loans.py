@@ -1,0 +1,62 @@
+"""Memory that code outside the captured function was given: whether something still refers to it.
+
+A library may keep an array (a sparse matrix, an iterator, a masked array on the same memory). What
+is recorded runs later, so reads and writes of both would come in another order than in Python.
+While somebody keeps the memory, nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class Loan:
+    """Memory of stand-ins that is given away, with the references to it that there were before."""
+
+    __slots__ = ("_arrays", "_counts")
+
+    def __init__(self, stand_ins: Iterable[Any]):
+        self._arrays = list({id(b): b for a in stand_ins for b in _owners(a._np)}.values())
+        self._counts = self._references()
+
+    def without(self, arguments: Any) -> Loan:
+        """The same, where references were counted that the arguments of a call were."""
+        self._counts = [
+            n - sum(v is a for v in _arrays(arguments))
+            for n, a in zip(self._counts, self._arrays, strict=True)
+        ]
+        return self
+
+    def _references(self) -> list[int]:
+        arrays = self._arrays
+        return [sys.getrefcount(arrays[i]) for i in range(len(arrays))]
+
+    def is_kept(self, result: Any = None) -> bool:
+        """Whether there are more references now, beside those of arrays in `result`."""
+        now = self._references()
+        known = [
+            sum((v is a) + (v.base is a) for v in _arrays(result)) if result is not None else 0
+            for a in self._arrays
+        ]
+        return any(n - k > c for n, k, c in zip(now, known, self._counts, strict=True))
+
+
+def _owners(a: Any) -> Iterator[np.ndarray]:
+    """An array, what it is a view of, and so on."""
+    while isinstance(a, np.ndarray):
+        yield a
+        a = a.base
+
+
+def _arrays(x: Any) -> Iterable[np.ndarray]:
+    if isinstance(x, np.ndarray):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for v in x:
+            yield from _arrays(v)
+    elif isinstance(x, dict):
+        yield from _arrays(list(x.values()))
