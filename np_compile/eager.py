@@ -13,7 +13,7 @@ from . import shim
 from .capture import state
 from .capture.numpy_names import row_of_function
 from .capture.recorder import check_tensor
-from .capture.substitute import Substitution, importer
+from .capture.substitute import Substitution, evaluators, importer
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
 
@@ -24,6 +24,7 @@ class ShimNames:
     def __init__(self, substitution: Any = None):
         self.builtins = dict(vars(builtins))
         self.builtins["__import__"] = importer(lambda: self.substitution)
+        self.builtins.update(evaluators(lambda: self.substitution))
         self.substitution: Substitution | None = None
 
     def numpy(self, value: Any) -> Any:

@@ -93,7 +93,7 @@ class Array:
 
     @shape.setter
     def shape(self, value: Any) -> None:
-        self._c.reshape_in_place(self, value)
+        self._c.change_in_place(self, "reshape", value)
 
     @property
     def dtype(self) -> np.dtype:
@@ -103,6 +103,10 @@ class Array:
         if self._sel is not None:
             return self._sel.dtype
         return self._np.dtype if self._np is not None else shim.ndarray(self._t).dtype
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        self._c.change_in_place(self, "ndarray.view", value)
 
     @property
     def ndim(self) -> int:
@@ -258,6 +262,10 @@ class Array:
 
     def __buffer__(self, flags: int) -> memoryview:  # from Python 3.12 on
         return memoryview(self._c.memory(self, "reads an array's memory"))
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        """As in NumPy, in place."""
+        self._c.resize(self, shape, refcheck)
 
     def item(self, *args: Any) -> Any:
         """As in NumPy; the value is needed."""
@@ -439,7 +447,7 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         c = self._c
         seg = c.seg
         if self._s is not seg:
-            if c.plain and c.is_plain():
+            if c.is_plain():
                 return plainly(self, other)
             if self._sel is not None:
                 return otherwise(self, other)

@@ -109,7 +109,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                 loop.iteration_ends(node)
     finally:
         if not outer and not capture.closed:
-            capture.plain = bool(capture.loans)
+            capture.plain = capture.stays_plain()
 
 
 class _Several:

@@ -105,7 +105,7 @@ class RecordingUfunc:
                 c = x._c
                 seg = c.seg
                 if x._s is not seg:
-                    if x._sel is not None:
+                    if x._sel is not None or c.is_plain():
                         return c.call(self._name, args, kwargs)
                     c.enter(x)
                 node = seg.node.next.get((self._name, x._i))

@@ -29,7 +29,6 @@ class Outside(Values):
     plain: bool
     limit: float
     closed: bool
-    substitution: Any
 
     if TYPE_CHECKING:
 
@@ -139,11 +138,11 @@ class Outside(Values):
             self.cut(why)
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
         loan = Loan(stand_ins) if lends and not self.plain else None
-        state.switch(None, None)
+        before = state.switch(None, None)
         try:
             result = function(*real_args, **real_kwargs)
         finally:
-            state.switch(self, self.substitution)
+            state.switch(*before)
         if self.closed:
             return result
         if loan is not None and loan.is_kept(result):

@@ -7,7 +7,9 @@ eagerly through the shim on the same tensors, or in NumPy itself where the shim 
 
 from __future__ import annotations
 
+import gc
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -93,6 +95,8 @@ class Capture(Outside):
         self.unweighed = 0  # runs of segments of which it is not known yet
         self.repeats: dict[Node, list] = {}
         self._since = _clock()  # the end of the segment before
+        self.thread = threading.get_ident()
+        self.several_threads = False
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self.substitution: Any = None
@@ -240,6 +244,8 @@ class Capture(Outside):
 
     def call(self, name: str, args: tuple, kwargs: dict) -> Any:
         """One NumPy call: recorded, or run at once where it cannot be."""
+        if threading.get_ident() != self.thread:
+            self.enter_thread()
         if self.plain and self.is_plain():
             return self.plainly(name, args, kwargs)
         pending = False
@@ -298,6 +304,8 @@ class Capture(Outside):
         if a._s is not seg:
             if a._sel is not None:
                 return masked.item(self, a, key)
+            if self.is_plain():
+                return self.plain_item(a, key)
             self.enter(a)
         marks = len(seg.floats), len(seg.ints)
         piece = slices_piece(seg.ints, a._v.shape, key)
@@ -331,7 +339,7 @@ class Capture(Outside):
             name, args, _kwargs, _pick = value._via
             if name == "ndarray.__getitem__" and args[1] is key:
                 return  # the end of `a[key] += ...`: the view has been written to already
-        if self.plain and self.is_plain():
+        if self.is_plain():
             self.put_plain(a, key, value)
             return
         if a._sel is not None:
@@ -645,11 +653,19 @@ class Capture(Outside):
         self.plain = True
         self.immediate = self.weighs = False
         self.fullgraph = False
+        self.change_callers()
         self.known.clear()
         self.loans.clear()
         for a in self.moved:
             if a._dirty:
                 self.real(a, None)
+
+    def enter_thread(self) -> None:
+        """Another thread than the call's own works on its arrays: go on in NumPy, to the end."""
+        with _lock:
+            if not self.several_threads:
+                self.go_plain("several threads work on the arrays of one call", float("inf"))
+                self.several_threads = True
 
     def _tell(self, reason: Break) -> None:
         """Say to whom it may concern that the tape is cut, and where."""
@@ -692,23 +708,60 @@ class Capture(Outside):
         for i in marked(range(len(a)), site):
             yield a[i]
 
-    def reshape_in_place(self, a: Array, shape: Any) -> None:
-        """`a.shape = shape`: the stand-in becomes a view of what it was."""
+    def change_in_place(self, a: Array, name: str, value: Any) -> None:
+        """`a.shape = value`, `a.dtype = value`: the stand-in becomes a view of what it was."""
+        if self.watch is not None:
+            self.watch.spoiled = True
         old = Array(self)
         old.__dict__.update(a.__dict__)
         if a._s is self.seg:
             self.seg.values[a._i] = old
-        view = self.call("reshape", (old, shape), {})
-        if view._base is None:
+            self.seg.inputs = [old if v is a else v for v in self.seg.inputs]
+        view = self.call(name, (old, value), {})
+        if type(view) is not Array:
+            view = self.fresh(view)
+        if view._base is None and not self.plain:
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
                 "with the desired shape."
             )
+        for holder in gc.get_referrers(a):  # views of it are views of what it was
+            state = holder.__dict__ if type(holder) is Array else holder
+            if type(state) is dict and state.get("_c") is self and state.get("_root") is a:
+                state["_root"] = old
+                if state["_base"] is a:
+                    name, args, kwargs, pick = state["_via"]
+                    args = tuple(old if v is a else v for v in args)
+                    state.update(_base=old, _via=(name, args, kwargs, pick))
         state = dict(view.__dict__)
         a.__dict__.clear()
         a.__dict__.update(state)
         if a._s is self.seg:
             self.seg.values[a._i] = a
+
+    def resize(self, a: Array, shape: tuple, refcheck: bool) -> None:
+        """`a.resize(shape)`: an array that the function made lies elsewhere then."""
+        real = self.memory(a, "ndarray.resize runs in NumPy")
+        if not any(a is known for _, known in self.known.values()):
+            real, refcheck = real.copy(), False
+        real.resize(*shape, refcheck=refcheck)
+        a.__dict__.clear()
+        a._c = self
+        a._np = real
+
+    def change_callers(self) -> None:
+        """Give the caller's arrays the shapes and dtypes that were set."""
+        for array, a in self.known.values():
+            if type(array) is not np.ndarray or (a.dtype, a.shape) == (array.dtype, array.shape):
+                continue
+            if a.dtype != array.dtype:
+                array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
+            if a.shape != array.shape:
+                array.shape = a.shape
+            if self.device is None:
+                a.__dict__.clear()
+                a._c = self
+                a._np = array
 
 
 def check_tensor(t: torch.Tensor) -> None:

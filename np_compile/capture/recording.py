@@ -24,7 +24,7 @@ from .namespace import (
     replacement,
 )
 from .state import current
-from .substitute import Substitution, importer
+from .substitute import Substitution, evaluators, importer
 from .tape import Break
 
 
@@ -183,6 +183,7 @@ class RecordingNames:
             max=_extreme("max"),
             min=_extreme("min"),
             __import__=importer(_substitution),
+            **evaluators(_substitution),
         )
 
     def numpy(self, value: Any) -> Any:

@@ -101,6 +101,7 @@ def _once(
                 result = f(*given_args, **given_kwargs)
             returned(capture, result)
             capture.cut(_END)
+            capture.change_callers()
             if watch is not None:
                 capture.watch = None
                 kept = replays.keep(watch, args, kwargs, exchange, result, choice)

@@ -35,6 +35,10 @@ _LIBRARY_FOLDERS = tuple(
 _FOREIGN_FOLDERS = tuple(
     {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
 )
+# Names of a module that are its own, whatever is substituted.
+_OF_MODULE = (
+    "__name__", "__file__", "__package__", "__spec__", "__doc__", "__loader__", "__builtins__",
+)  # fmt: skip
 _LOOKED_AT = 100  # items of a container among which functions are looked for
 _OWN = __file__.rpartition("/capture/")[0] + "/"
 
@@ -173,10 +177,8 @@ class Substitution:
     def _overlay(self, module: dict) -> _Overlay:
         found = self._overlays.get(id(module))
         if found is None:
-            names = {"__builtins__": self.names.builtins}
-            for name in ("__name__", "__file__", "__package__", "__spec__", "__doc__"):
-                if name in module:
-                    names[name] = module[name]
+            names = {n: module[n] for n in _OF_MODULE if n in module}
+            names["__builtins__"] = self.names.builtins
             found = self._overlays[id(module)] = _Overlay(module, names)
         return found
 
@@ -282,6 +284,16 @@ class Substitution:
             for v in itertools.islice(inside, _LOOKED_AT):
                 self.meet(v, depth - 1)
 
+    def all_names(self, names: dict) -> None:
+        """Put every global of its module into a mapping of substituted ones, which so far has
+        those that code mentions: for `globals()`, and for code given as text."""
+        for overlay in list(self._overlays.values()):
+            if overlay.names is names:
+                for name in list(overlay.module):
+                    if name not in overlay.seen and name not in names:
+                        overlay.seen[name] = MISSING
+                        self._refresh(overlay, name)
+
     def module(self, module: types.ModuleType) -> Any:
         """What stands for a module: its functions are found through `value`."""
         found = self._modules.get(id(module))
@@ -344,6 +356,10 @@ class Substitution:
                 self._refresh(overlay, name)
             for name in overlay.arrays:
                 overlay.names[name] = overlay.given[name] = overlay.seen[name]
+            for name in [n for n in names if n not in overlay.given and n not in _OF_MODULE]:
+                overlay.module[name] = real(names[name])  # made by `globals()["name"] = ...`
+                overlay.seen[name] = MISSING
+                self._refresh(overlay, name)
         for cell, copy, given in list(self._cells.values()):
             value = contents(copy)
             if value is not given:
@@ -384,6 +400,34 @@ class _ModuleProxy(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(self.__dict__["_np_compile_parts"][0])
+
+
+def evaluators(substitution_of: Callable[[], Substitution | None]) -> dict[str, Callable]:
+    """`globals`, `eval` and `exec` that find all names of the module where they are called."""
+
+    def complete(names: dict) -> None:
+        substitution = substitution_of()
+        if substitution is not None:
+            substitution.all_names(names)
+
+    def globals_() -> dict:
+        names = sys._getframe(1).f_globals
+        complete(names)
+        return names
+
+    def evaluator(real: Callable) -> Callable:
+        @functools.wraps(real)
+        def run(source: Any, globals: Any = None, locals: Any = None, /, **rest: Any) -> Any:
+            frame = sys._getframe(1)
+            if globals is None:
+                globals = frame.f_globals
+                locals = frame.f_locals if locals is None else locals
+            complete(globals)
+            return real(source, globals, locals, **rest)
+
+        return run
+
+    return {"globals": globals_, "eval": evaluator(eval), "exec": evaluator(exec)}
 
 
 def importer(substitution_of: Callable[[], Substitution | None]) -> Callable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class Values:
     watch: Any
     known: dict[int, tuple[Any, Array]]
     loans: list[Loan]
+    several_threads: bool
+    thread: int
     device: torch.device | None
     closed: bool
     plain: bool
@@ -44,6 +47,7 @@ class Values:
 
         def cut(self, reason: Break) -> None: ...
         def enter(self, a: Array) -> None: ...
+        def enter_thread(self) -> None: ...
         def _load(self, a: Array) -> None: ...
 
     def settled(self, a: Array, key: Any = None) -> np.ndarray | None:
@@ -148,10 +152,16 @@ class Values:
 
     def is_plain(self) -> bool:
         """Whether calls run in NumPy at present. It ends when all that was lent is given back."""
+        if get_ident() != self.thread:
+            self.enter_thread()
         if self.loans:
             self.loans = [loan for loan in self.loans if loan.is_kept()]
-            self.plain = bool(self.loans)
+            self.plain = self.stays_plain()
         return self.plain
+
+    def stays_plain(self) -> bool:
+        """Whether nothing may be recorded, however long it takes."""
+        return bool(self.loans) or self.several_threads
 
     def tensor(self, a: Array, why: Any) -> torch.Tensor:
         """The torch tensor of a stand-in, on its device, with its gradient history; shared."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import copy
 import dataclasses
@@ -862,3 +863,102 @@ def test_results_of_every_python_kind():
     assert r["module"] is math
     assert r["range"] == range(3)
     assert type(r["list"][1][0]) is np.ndarray
+
+
+# -- code given as text, names looked up by text -------------------------------------------------
+
+OFFSET = 3
+
+
+def _tripled(x):
+    return x * 3
+
+
+def test_eval_exec_and_globals():
+    def evaluated(x):
+        return (
+            eval("np.sin(x) + OFFSET"),
+            eval("y * 2", {"y": x}),
+            [eval("k + OFFSET") for k in (1, 2)],
+        )
+
+    def executed(x):
+        inside = {}
+        exec("y = np.cos(x) * 2\ndef g(z): return np.exp(z) + OFFSET", globals() | {"x": x}, inside)
+        return inside["y"], inside["g"](x * 1)
+
+    def looked_up(x):
+        return globals()["OFFSET"], "np" in globals(), locals()["x"], globals()["_tripled"](x)
+
+    for f in (evaluated, executed, looked_up):
+        check(f, data(4))
+
+
+def test_a_global_made_by_its_name():
+    def f(x):
+        globals()["_made"] = x * 2
+        return globals()["_made"] + 1
+
+    try:
+        fast, _ = compiled(f)
+        for k in range(2):
+            x = data(4, seed=k)
+            np.testing.assert_array_equal(fast(x), x * 2 + 1)
+            np.testing.assert_array_equal(globals()["_made"], x * 2)
+            assert type(globals()["_made"]) is np.ndarray
+    finally:
+        del globals()["_made"]
+
+
+# -- threads of the function's own ---------------------------------------------------------------
+
+
+def test_threads_that_a_function_starts():
+    def mapped(x):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            rows = [row * 2 for row in x] * 20
+            return list(pool.map(lambda r: np.sin(r).sum() + np.cos(r).prod(), rows))
+
+    def stored(x):
+        out = np.zeros(x.shape)
+
+        def work(i):
+            out[i] = np.sqrt(np.abs(x[i])) * 2
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(x))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return out + 1
+
+    for f in (mapped, stored):
+        for _ in range(5):
+            check(f, data(4, 3), plain="auto")
+
+
+# -- shape, dtype and size of an array changed where it is -----------------------------------------
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_an_array_changed_in_place(made):
+    def shape(x):
+        y = x * 2 if made else x
+        view = y[1:]
+        y.shape = (2, 3)
+        y[0, 1] = 7.0
+        return y, view, y.T.shape
+
+    def dtype(x):
+        y = x * 2 if made else x
+        y.dtype = np.int64
+        y[0] += 1
+        return y, y.dtype
+
+    def size(x):
+        y = x * 2
+        y.resize((2, 2), refcheck=False)
+        return y, y.shape, y + 1
+
+    for f in (shape, dtype, size):
+        check(f, data(6))
