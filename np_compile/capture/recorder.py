@@ -754,6 +754,8 @@ class Capture(Outside):
         for array, a in self.known.values():
             if type(array) is not np.ndarray or (a.dtype, a.shape) == (array.dtype, array.shape):
                 continue
+            if a._root is not None:
+                a._root._np = array.view()  # what other views are views of keeps its form
             if a.dtype != array.dtype:
                 array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
             if a.shape != array.shape:
