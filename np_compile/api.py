@@ -16,7 +16,7 @@ from torch._C._functorch import peek_interpreter_stack as _transform
 from . import config
 from .backends import lookup
 from .capture.choice import signature
-from .capture.recording import NAMES
+from .capture.recording import RecordingNames
 from .capture.replay import MISS, Replays
 from .capture.replay_tensors import TensorReplays
 from .capture.run import run as run_captured
@@ -87,7 +87,7 @@ class Compiled:
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         substitution = getattr(self._local, "substitution", None)
         if substitution is None:
-            substitution = self._local.substitution = Substitution(NAMES)
+            substitution = self._local.substitution = Substitution(RecordingNames())
         device = _device(args, kwargs, self._tensors)
         keeps = listener is None and (device is None or self._tensors)
         return run_captured(

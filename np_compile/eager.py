@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from contextlib import nullcontext
 from typing import Any
 
@@ -22,10 +21,14 @@ class ShimNames:
     """See `capture.substitute.Names`: NumPy's names lead to the shim's."""
 
     def __init__(self, substitution: Any = None):
-        self.builtins = dict(vars(builtins))
-        self.builtins["__import__"] = importer(lambda: self.substitution)
-        self.builtins.update(evaluators(lambda: self.substitution))
+        self.builtins = {
+            "__import__": importer(lambda: self.substitution),
+            **evaluators(lambda: self.substitution),
+        }
         self.substitution: Substitution | None = None
+
+    def renew(self) -> None:
+        pass
 
     def numpy(self, value: Any) -> Any:
         if value is np:

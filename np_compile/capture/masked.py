@@ -401,17 +401,16 @@ def _reduced(capture: Any, name: str, args: tuple, kwargs: dict) -> Any:
 # -- where the elements are needed ---------------------------------------------------------------
 
 
-def _selections(x: Any) -> Iterator[Array]:
+def _selections(x: Any, around: frozenset[int] = frozenset()) -> Iterator[Array]:
+    """The selections in x. around: what it stands in, and may hold in its turn."""
     kind = type(x)
     if kind is Array:
         if x._sel is not None:
             yield x
-    elif isinstance(x, (tuple, list)):
-        for v in x:
-            yield from _selections(v)
-    elif isinstance(x, dict):
-        for v in x.values():
-            yield from _selections(v)
+    elif isinstance(x, (tuple, list, dict)) and id(x) not in around:
+        around |= {id(x)}
+        for v in x.values() if isinstance(x, dict) else x:
+            yield from _selections(v, around)
 
 
 def settle(capture: Any, selections: Iterable[Array]) -> None:
@@ -431,12 +430,7 @@ def returned(capture: Any, result: Any) -> None:
     """The function ends and gives `result`: nothing is written any more, so that selections in it
     need no copies."""
     seg = capture.seg
-    found = {}
-    for a in _selections(result):
-        if id(a) in found and capture.watch is not None:
-            capture.watch.spoiled = True  # a kept call would give two arrays for this one
-        found[id(a)] = a
-    for a in found.values():
+    for a in {id(a): a for a in _selections(result)}.values():
         s = a._sel
         mask = s.mask.array(seg)
         a._sel = Selection(s.full(seg), Held(seg, mask, mask), s.rank, s.trailing, s.dtype)

@@ -17,7 +17,7 @@ import torch
 from np_compile import shim
 
 from .array import Array, _new, binary
-from .numpy_names import numpy_function
+from .numpy_names import numpy_function, row_of_function
 from .state import current
 from .tape import Break
 
@@ -84,7 +84,8 @@ class RecordingUfunc:
     def __init__(self, name: str, ufunc: np.ufunc):
         self._name = name
         # Of two array-likes; `**` apart, whose exponent is part of the call.
-        self._operator = binary(name) if ufunc.nin == 2 and name != "power" else None
+        two = ufunc.nin == 2 and ufunc.nout == 1
+        self._operator = binary(name) if two and name != "power" else None
         self.__np_compile_real__ = ufunc
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ufunc.__doc__
@@ -154,50 +155,76 @@ def _lacking(real: Callable, label: str) -> Callable:
     return run
 
 
-class RecordingModule(types.ModuleType):
-    """A NumPy module with its functions recorded; everything else is NumPy's own."""
+class RecordingModules:
+    """The recording counterparts of NumPy's modules, for one substitution."""
 
-    def __init__(self, real: types.ModuleType, prefix: str):
+    def __init__(self) -> None:
+        self._made: dict[str, RecordingModule] = {}
+
+    def of(self, real: types.ModuleType) -> types.ModuleType:
+        """What stands for a module: itself where nothing in it is recorded."""
+        short = real.__name__.removeprefix("numpy.")
+        if real is not np and short not in _SUBMODULES:
+            return real
+        found = self._made.get(short)
+        if found is None:
+            prefix = "" if real is np else f"{short}."
+            found = self._made[short] = RecordingModule(real, prefix, self)
+        return found
+
+    def renew(self) -> None:
+        """Forget what stands for attributes that are no longer what they were."""
+        for module in self._made.values():
+            module._renew()
+
+
+class RecordingModule(types.ModuleType):
+    """A NumPy module with its functions recorded; everything else is NumPy's own.
+
+    _seen: what the attributes in its dictionary stand for.
+    """
+
+    def __init__(self, real: types.ModuleType, prefix: str, modules: RecordingModules):
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__["__np_compile_real__"] = real
-        self.__dict__["_prefix"] = prefix
+        self.__dict__.update(__np_compile_real__=real, _prefix=prefix, _modules=modules, _seen={})
 
     def __getattr__(self, name: str) -> Any:
-        value = replacement(getattr(self.__np_compile_real__, name), self._prefix + name)
-        self.__dict__[name] = value
-        return value
+        value = getattr(self.__np_compile_real__, name)
+        if isinstance(value, types.ModuleType):
+            given: Any = self._modules.of(value)
+        else:
+            given = replacement(value, self._prefix + name)
+        capture = current()
+        if given is value and capture is not None:  # it may be the user's own
+            given = capture.substitution.value(value)
+        self._seen[name] = value
+        self.__dict__[name] = given
+        return given
+
+    def _renew(self) -> None:
+        seen, real = self._seen, vars(self.__np_compile_real__)
+        for name in [k for k, value in seen.items() if real.get(k, seen) is not value]:
+            del seen[name]
+            self.__dict__.pop(name, None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__np_compile_real__, name, value)
+        self.__dict__.pop(name, None)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__np_compile_real__, name)
         self.__dict__.pop(name, None)
 
     def __dir__(self) -> list[str]:
         return dir(self.__np_compile_real__)
 
 
-@cache
-def recording_numpy() -> RecordingModule:
-    """The recording counterpart of the module `numpy`."""
-    return RecordingModule(np, "")
-
-
-@cache
-def _submodule(name: str) -> RecordingModule:
-    return RecordingModule(getattr(np, name), f"{name}.")
-
-
 def replacement(value: Any, name: str | None = None) -> Any:
-    """What stands for an attribute of NumPy in captured code: itself unless it computes."""
-    if isinstance(value, types.ModuleType):
-        if value is np:
-            return recording_numpy()
-        short = value.__name__.removeprefix("numpy.")
-        return _submodule(short) if short in _SUBMODULES else value
+    """What stands for an attribute of NumPy's in captured code: itself unless it computes."""
     if isinstance(value, type):
         return value
-    key = name if name in shim.TABLE else _name_of(value)
-    if key is not None and numpy_function(key) is not value:
-        key = None
+    known = name in shim.TABLE and numpy_function(name) is value
+    key = name if known else row_of_function(value)
     if isinstance(value, np.ufunc):
         return _ufunc(key, value) if key is not None else value
     if not callable(value):
@@ -242,12 +269,6 @@ def _drawing(real: Callable) -> Callable:
 
     draw.__name__ = draw.__qualname__ = getattr(real, "__name__", "draw")
     return draw
-
-
-def _name_of(value: Any) -> str | None:
-    from .numpy_names import row_of_function
-
-    return row_of_function(value)
 
 
 @cache

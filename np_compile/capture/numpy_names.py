@@ -36,7 +36,6 @@ def numpy_function(name: str) -> Callable:
     return found
 
 
-@cache
 def _rows() -> dict[int, str]:
     rows: dict[int, str] = {}
     for name in shim.TABLE:
@@ -49,11 +48,15 @@ def _rows() -> dict[int, str]:
     return rows
 
 
+# NumPy's own functions, whatever a program puts in their place later.
+_ROWS = _rows()
+
+
 def row_of_function(function: Any) -> str | None:
     """The row's name of a NumPy function or ufunc, None where the shim has none."""
-    name = _rows().get(id(function))
+    name = _ROWS.get(id(function))
     if name is None and isinstance(getattr(function, "__self__", None), np.ufunc):
-        owner = _rows().get(id(function.__self__))
+        owner = _ROWS.get(id(function.__self__))
         method = f"{owner}.{function.__name__}"
         return method if owner is not None and method in shim.TABLE else None
     return name

@@ -9,7 +9,6 @@ looks at the bytecode: an instruction or a name that is not known to be harmless
 from __future__ import annotations
 
 import dis
-import math
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,25 +48,29 @@ _HARMLESS = frozenset(
     ]
 )  # fmt: skip
 
-_BUILTINS = frozenset(
-    [
-        "abs", "all", "any", "bool", "complex", "divmod", "enumerate", "float", "int",
-        "isinstance", "len", "list", "max", "min", "pow", "range", "reversed", "round", "slice",
-        "sorted", "sum", "tuple", "type", "zip", "ValueError", "TypeError", "IndexError",
-    ]
+_BUILTINS = (
+    abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, list, max, min,
+    pow, range, reversed, round, slice, sorted, sum, tuple, type, zip, ValueError, TypeError,
+    IndexError,
 )  # fmt: skip
 
 # Attributes that say or change more than the values, shape, strides and dtype of what they are of.
 _REACHING = frozenset(
     [
-        "base", "ctypes", "data", "dump", "dumps", "flags", "resize", "setflags", "tofile",
+        "base", "ctypes", "data", "dump", "dumps", "flags", "metadata", "resize", "setflags",
+        "tofile",
     ]
 )  # fmt: skip
 
 # Functions of NumPy that look at where arrays lie.
 _LOOKING = (np.may_share_memory, np.shares_memory)
 
-_VALUES = (int, float, complex, str, bool, type(None), np.dtype, np.generic)
+# Types of values that cannot change. Subclasses may: they have attributes, and operators of their
+# own; so may records and what object arrays hold.
+_VALUES = {int, float, complex, str, bool, type(None)} | {
+    np.dtype(char).type for char in np.typecodes["All"] if char not in "VO"
+}
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of types whose attributes can be set
 
 
 @dataclass
@@ -115,20 +118,26 @@ def reach(function: Any) -> Reach | None:
 def _function(f: types.FunctionType, found: Reach) -> None:
     if any(f is known for known, *_ in found.functions):
         return
-    values = (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
-    if f.__dict__ or not all(map(_is_value, values)):
+    named = f.__kwdefaults__ or {}
+    if f.__dict__ or not all(map(_is_value, (*(f.__defaults__ or ()), *named.values()))):
+        raise _Impure
+    if type(f.__globals__) is not dict:
         raise _Impure
     found.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
+    found.names += [(named, name, value) for name, value in named.items()]
     cells: dict[str, types.CellType | None] = dict(
         zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
     )
-    _code(f.__code__, f.__globals__, cells, found)
+    scopes = f.__globals__, f.__builtins__  # type: ignore[attr-defined]
+    _code(f.__code__, scopes, cells, found)
 
 
 def _code(
-    code: types.CodeType, scope: dict, cells: dict[str, types.CellType | None], found: Reach
-) -> None:
-    """One code object. cells: its free variables; None for those of a function around it."""
+    code: types.CodeType, scopes: tuple[dict, dict], cells: dict[str, types.CellType | None],
+    found: Reach,
+) -> None:  # fmt: skip
+    """One code object. scopes: globals and builtins. cells: its free variables; None for those of a
+    function around it."""
     if code.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
         raise _Impure
     steps = iter(_instructions(code))
@@ -137,7 +146,7 @@ def _code(
         if name not in _HARMLESS:
             raise _Impure
         if name == "LOAD_GLOBAL":
-            _global(step.argval, scope, steps, found)
+            _global(step.argval, scopes, steps, found)
         elif name == "LOAD_DEREF" and step.argval in cells:
             cell = cells[step.argval]
             if cell is not None:
@@ -152,7 +161,7 @@ def _code(
     own: dict[str, types.CellType | None] = dict.fromkeys(code.co_cellvars)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            _code(constant, scope, {**cells, **own}, found)
+            _code(constant, scopes, {**cells, **own}, found)
 
 
 @cache
@@ -160,27 +169,32 @@ def _instructions(code: types.CodeType) -> list[dis.Instruction]:
     return list(dis.get_instructions(code))
 
 
-def _global(name: str, scope: dict, steps: Iterator[dis.Instruction], found: Reach) -> None:
-    value = scope.get(name, MISSING)
-    found.names.append((scope, name, value))
-    if value is MISSING:
-        if name not in _BUILTINS:
-            raise _Impure
-        return
-    _reached(value, steps, found)
+def _global(
+    name: str, scopes: tuple[dict, dict], steps: Iterator[dis.Instruction], found: Reach
+) -> None:
+    for scope in scopes:
+        value = scope.get(name, MISSING)
+        found.names.append((scope, name, value))
+        if value is not MISSING:
+            _reached(value, steps, found)
+            return
+    raise _Impure
 
 
 def _reached(value: Any, steps: Iterator[dis.Instruction], found: Reach) -> None:
     """A value that a name leads to, with the attributes that are looked up on a module."""
     while isinstance(value, types.ModuleType):
-        if value.__name__.partition(".")[0] not in ("numpy", "math"):
+        library = value.__name__.partition(".")[0]
+        if type(value) is not types.ModuleType or library not in ("numpy", "math"):
             raise _Impure
         step = next((s for s in steps if s.opname not in ("CACHE", "EXTENDED_ARG")), None)
         if step is None or step.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
             raise _Impure
         found.names.append((vars(value), step.argval, vars(value).get(step.argval, MISSING)))
         value = getattr(value, step.argval, MISSING)
-    if _is_value(value) or (isinstance(value, type) and _is_plain_type(value)):
+    if _is_value(value) or any(value is known for known in _BUILTINS):
+        return
+    if isinstance(value, type) and _is_plain_type(value):
         return
     if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
         return
@@ -203,11 +217,13 @@ def _is_value(value: Any) -> bool:
     """Whether a value cannot change."""
     if type(value) is tuple:
         return all(_is_value(v) for v in value)
-    return isinstance(value, _VALUES) or value is math.inf
+    if isinstance(value, np.dtype):  # names of fields can be set
+        return value.names is None and value.metadata is None and value.subdtype is None
+    return type(value) in _VALUES
 
 
 def _is_plain_type(value: type) -> bool:
-    return value.__module__ in ("builtins", "numpy") and (
+    return not value.__flags__ & _HEAP and (
         issubclass(value, (np.generic, np.ndarray, *_PLAIN_TYPES))
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 import functools
+import types
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from .namespace import (
     RANDOM_SOURCES,
     RandomSource,
     RecordingModule,
+    RecordingModules,
     RecordingUfunc,
     _mentions,
-    recording_numpy,
     replacement,
 )
 from .state import current
@@ -160,7 +160,7 @@ class TensorDoors(torch.overrides.TorchFunctionMode):
     """Within a capture, `t.numpy()` gives a stand-in on the tensor: no copy, no lost gradient."""
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+        self, func: Any, kinds: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         kwargs = kwargs or {}
         if func is torch.Tensor.numpy:
@@ -171,23 +171,29 @@ class TensorDoors(torch.overrides.TorchFunctionMode):
 
 
 class RecordingNames:
-    """See `substitute.Names`."""
+    """See `substitute.Names`; of one substitution."""
+
+    builtins = {  # noqa: RUF012
+        "range": MarkedRange,
+        "type": _stand_in_class(type, _type_of),
+        "memoryview": _stand_in_class(memoryview, _memory_of(memoryview)),
+        "bytearray": _stand_in_class(bytearray, _memory_of(bytearray)),
+        "max": _extreme("max"),
+        "min": _extreme("min"),
+        "__import__": importer(_substitution),
+        **evaluators(_substitution),
+    }
 
     def __init__(self) -> None:
-        self.builtins = dict(vars(builtins))
-        self.builtins.update(
-            range=MarkedRange,
-            type=_stand_in_class(type, _type_of),
-            memoryview=_stand_in_class(memoryview, _memory_of(memoryview)),
-            bytearray=_stand_in_class(bytearray, _memory_of(bytearray)),
-            max=_extreme("max"),
-            min=_extreme("min"),
-            __import__=importer(_substitution),
-            **evaluators(_substitution),
-        )
+        self._modules = RecordingModules()
+
+    def renew(self) -> None:
+        self._modules.renew()
 
     def numpy(self, value: Any) -> Any:
-        return recording_numpy() if value is np else replacement(value)
+        if isinstance(value, types.ModuleType):
+            return self._modules.of(value)
+        return replacement(value)
 
     def foreign(self, value: Any) -> Any:
         return foreign(value)
@@ -209,7 +215,7 @@ class RecordingNames:
         if kind is TorchNames:
             return value.__dict__["_real"]
         if kind in (RecordingModule, RecordingUfunc, RandomSource) or (
-            kind is FunctionType and "__np_compile_real__" in value.__dict__
+            kind is types.FunctionType and "__np_compile_real__" in value.__dict__
         ):
             return value.__np_compile_real__
         return value
@@ -220,6 +226,3 @@ class RecordingNames:
     def array(self, value: Any) -> Any:
         capture = current()
         return value if capture is None else capture.exchange.take(value)
-
-
-NAMES = RecordingNames()

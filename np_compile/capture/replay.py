@@ -434,11 +434,11 @@ def _replay(
     if found is None:
         return None
     steps, constants, place = found
-    wanted: list[int] = []
-    gives = _result(result, place, stand_ins, wanted)
+    results = _Results(place, stand_ins)
+    gives = results.of(result)
     if gives is None:
         return None
-    programs = Programs(steps, constants, gives, wanted)
+    programs = Programs(steps, constants, gives, results.wanted)
     places = {id(a): k for k, a in enumerate(args)}
     read = {(places[a], index): content for (a, index), content in watch.read.items()}
     writes = any(program.mutates for program, *_ in steps)
@@ -483,52 +483,75 @@ def _written(watch: Watch) -> set[int]:
     return {read[k] for program, read, *_ in watch.steps for k in program.written if read[k] >= 0}
 
 
-def _result(
-    result: Any, place: Place, stand_ins: dict[int, int], wanted: list[int]
-) -> Result | None:
-    """How what the function gives is made of arguments and wanted results. place: the number of a
-    result by its tensor. wanted: gets the numbers of those that are needed."""
-    if type(result) is Array:
-        if id(result) in stand_ins:
-            return Give.ARGUMENT, stand_ins[id(result)]
-        if result._sel is not None:
-            full = _result(result._sel.full(None), place, stand_ins, wanted)
-            mask = _result(result._sel.mask.array(None), place, stand_ins, wanted)
+class _Results:
+    """How what a function gives is made of arguments and of what programs have made.
+
+    place: the number of a tensor that a program has made. stand_ins: positions of arguments, by
+    their stand-ins. wanted: numbers of tensors that are needed. parts: ids of what a kept call
+    makes anew wherever it stands: lists and tuples, views, scalars. It may stand in one place only.
+    """
+
+    def __init__(self, place: Place, stand_ins: dict[int, int]):
+        self._place = place
+        self._stand_ins = stand_ins
+        self._parts: set[int] = set()
+        self.wanted: list[int] = []
+
+    def of(self, result: Any) -> Result | None:
+        """What is to be given for a result like this one; None where that is not known."""
+        kind = type(result)
+        if simple(result):
+            return Give.CONSTANT, result
+        if kind is Array:
+            made = self._array(result)
+            if made is None or made[0] is Give.ARGUMENT or made[0] is Give.MADE:
+                return made
+            return None if self._again(result) else made
+        if (kind is not tuple and kind is not list) or self._again(result):
+            return None
+        parts = [self.of(v) for v in result]
+        if any(p is None for p in parts):
+            return None
+        return Give.TUPLE if kind is tuple else Give.LIST, parts
+
+    def _again(self, part: Any) -> bool:
+        known = id(part) in self._parts
+        self._parts.add(id(part))
+        return known
+
+    def _array(self, a: Array) -> Result | None:
+        if id(a) in self._stand_ins:
+            return Give.ARGUMENT, self._stand_ins[id(a)]
+        if a._sel is not None:
+            full = self._array(a._sel.full(None))
+            mask = self._array(a._sel.mask.array(None))
             if full is None or mask is None:
                 return None
             return Give.CALL, lambda args, made: give(full, args, made)[give(mask, args, made)]
-        if result._base is not None:
-            return _view(result, place, stand_ins, wanted)
-        if result._flip or result._readonly or result._t is None:
+        if a._base is not None:
+            return self._view(a)
+        if a._flip or a._readonly or a._t is None:
             return None
-        number = place(result._t)
+        number = self._place(a._t)
         if number is None:
             return None
-        if number not in wanted:
-            wanted.append(number)
-        return Give.SCALAR if result._is_scalar() else Give.MADE, wanted.index(number)
-    if type(result) in (tuple, list):
-        parts = [_result(v, place, stand_ins, wanted) for v in result]
-        arrays = [id(v) for v in result if type(v) is Array]
-        if any(p is None for p in parts) or len(set(arrays)) != len(arrays):
+        if number not in self.wanted:
+            self.wanted.append(number)
+        return Give.SCALAR if a._is_scalar() else Give.MADE, self.wanted.index(number)
+
+    def _view(self, view: Array) -> Result | None:
+        """NumPy makes a view of its base."""
+        base = self._array(view._base)
+        name, args, kwargs, pick = view._via
+        if base is None or name is WINDOW or any(map(has_array, (*args[1:], *kwargs.values()))):
             return None
-        return Give.TUPLE if type(result) is tuple else Give.LIST, parts
-    return (Give.CONSTANT, result) if simple(result) else None
+        function, rest = numpy_function(name), args[1:]
 
+        def made_of(given: Any, made: Any) -> Any:
+            all_of_it = function(give(base, given, made), *rest, **kwargs)
+            return all_of_it if pick is None else flat(all_of_it)[pick]
 
-def _view(view: Array, place: Place, stand_ins: dict[int, int], wanted: list[int]) -> Result | None:
-    """As `_result`, of a view: NumPy makes it of its base."""
-    base = _result(view._base, place, stand_ins, wanted)
-    name, args, kwargs, pick = view._via
-    if base is None or name is WINDOW or any(map(has_array, (*args[1:], *kwargs.values()))):
-        return None
-    function, rest = numpy_function(name), args[1:]
-
-    def made_of(given: Any, made: Any) -> Any:
-        all_of_it = function(give(base, given, made), *rest, **kwargs)
-        return all_of_it if pick is None else flat(all_of_it)[pick]
-
-    return Give.CALL, made_of
+        return Give.CALL, made_of
 
 
 def has_array(x: Any) -> bool:

@@ -3,8 +3,8 @@
 In that mapping, names bound to NumPy and its functions lead to a replacement (the recording
 namespace, or the shim), helper functions to their own substituted copies, other libraries'
 functions to a call outside the tape; a few builtins know stand-ins. The user's module stays as it
-is. Names are compared at every call, so a rebound global is seen; `global x; x = ...` is carried
-back.
+is. Names are compared at every call, so a rebound global is seen, as are changed code and defaults
+of a helper, builtins and attributes of NumPy; `global x; x = ...` is carried back.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ import numpy as np
 from .entrances import Entrances, own_code
 
 MISSING = object()
+_ROOM = 64  # copies of functions, before the first look at which of them are still needed
+BUILTINS = dict(vars(builtins))  # as they were, whatever a program puts in their place later
 _LIBRARY_FOLDERS = tuple(
     {
         sysconfig.get_path("stdlib"),
@@ -54,7 +56,10 @@ def contents(cell: types.CellType) -> Any:
 class Names(Protocol):
     """What a substitution puts in the place of things (see capture.recording, eager)."""
 
-    builtins: dict[str, Any]
+    builtins: dict[str, Any]  # what stands for some of Python's own
+
+    def renew(self) -> None:
+        """A call begins: what stands for NumPy's modules is to show what they hold now."""
 
     def numpy(self, value: Any) -> Any:
         """For a NumPy module or function."""
@@ -122,14 +127,61 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
 class _Overlay:
     """The substituted globals of one module, for the functions of one substitution."""
 
-    __slots__ = ("arrays", "given", "module", "names", "seen")
+    __slots__ = ("arrays", "builtins", "given", "module", "names", "own", "seen")
 
-    def __init__(self, module: dict, names: dict[str, Any]):
+    def __init__(self, module: dict, names: dict[str, Any], own: dict, builtins: dict[str, Any]):
         self.module = module  # the module's own globals
         self.names: dict[str, Any] = names  # what the code sees
-        self.seen: dict[str, Any] = {}  # name -> what the module had when it was replaced
+        self.own = own  # the functions' own builtins: Python's, or those of a module without them
+        self.builtins = builtins  # what the code sees of them
+        self.seen: dict[str, Any] = {}  # name -> what it led to when it was replaced
         self.given: dict[str, Any] = {}  # name -> what was put in its place
         self.arrays: list[str] = []
+
+    def now(self, name: str) -> Any:
+        """What a name leads to; MISSING where to nothing."""
+        value = self.module.get(name, MISSING)
+        return self.own.get(name, MISSING) if value is MISSING else value
+
+
+class _Copy:
+    """A substituted function. code, defaults, named: what both had when they were last compared."""
+
+    __slots__ = ("code", "copy", "defaults", "function", "named")
+
+    def __init__(self, function: types.FunctionType, copy: types.FunctionType):
+        self.function = function
+        self.copy = copy
+        self._agree()
+
+    def _agree(self) -> None:
+        f = self.function
+        self.code, self.defaults, self.named = own_code(f), f.__defaults__, f.__kwdefaults__
+
+    def follow(self) -> bool:
+        """Let the copy be what the function is; whether it has got other code."""
+        f, code = self.function, self.code
+        if (
+            f.__code__ is code
+            and f.__defaults__ is self.defaults
+            and f.__kwdefaults__ is self.named
+        ):
+            return False
+        self._agree()
+        self.copy.__code__ = self.code
+        self.copy.__defaults__ = self.defaults
+        self.copy.__kwdefaults__ = self.named
+        return self.code is not code
+
+    def carry_back(self, real: Callable[[Any], Any]) -> None:
+        """Give the function what captured code has set on the copy."""
+        f, copy = self.function, self.copy
+        if copy.__code__ is not self.code:
+            f.__code__ = self.code = copy.__code__
+        if copy.__defaults__ is not self.defaults:
+            f.__defaults__ = copy.__defaults__ = self.defaults = real(copy.__defaults__)
+        if copy.__kwdefaults__ is not self.named:
+            f.__kwdefaults__ = copy.__kwdefaults__ = self.named = real(copy.__kwdefaults__)
 
 
 class Substitution:
@@ -137,50 +189,78 @@ class Substitution:
 
     def __init__(self, names: Names):
         self.names = names
-        self._overlays: dict[int, _Overlay] = {}
-        self._functions: dict[int, tuple[Any, Any]] = {}
-        self._copied: dict[int, Any] = {}  # id of a copy -> the function
+        self._overlays: dict[tuple[int, int], _Overlay] = {}
+        self._builtins: dict[int, tuple[dict, dict[str, Any]]] = {}
+        self._functions: dict[int, _Copy] = {}
+        self._partials: dict[int, tuple[Any, Any]] = {}
+        self._copied: dict[int, Any] = {}  # id of a copy -> the function, or the partial
         self._cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
         self._modules: dict[int, Any] = {}
         self.entrances = Entrances()
+        self._room = _ROOM
 
     # -- functions --------------------------------------------------------------------------
 
     def function(self, f: types.FunctionType) -> types.FunctionType:
         """The copy of a Python function that runs on the substituted names."""
-        code = own_code(f)
         found = self._functions.get(id(f))
-        if found is not None and found[1].__code__ is code:
-            found[1].__defaults__ = f.__defaults__
-            found[1].__kwdefaults__ = f.__kwdefaults__
-            return found[1]
         if found is not None:
-            self._copied.pop(id(found[1]))
-        overlay = self._overlay(f.__globals__)
+            if found.follow():
+                self._mentioned(f)
+            return found.copy
+        overlay = self._overlay(f)
         closure = None
         if f.__closure__ is not None:
             closure = tuple(self._cell(c) for c in f.__closure__)
+        code = own_code(f)
         copy = types.FunctionType(code, overlay.names, f.__name__, f.__defaults__, closure)
         copy.__kwdefaults__ = f.__kwdefaults__
         copy.__dict__ = f.__dict__  # one dictionary: `f.calls += 1` inside f is seen outside
         copy.__qualname__ = f.__qualname__
         copy.__module__ = f.__module__
         copy.__doc__ = f.__doc__
-        self._functions[id(f)] = (f, copy)
+        self._functions[id(f)] = _Copy(f, copy)
         self._copied[id(copy)] = f
-        for name in _names(code):
+        self._mentioned(f)
+        return copy
+
+    def _tidy(self) -> None:
+        """Forget functions and cells that nobody else refers to: a program may make new ones, a
+        lambda in each of many calls, say."""
+        for key, known in list(self._functions.items()):
+            if sys.getrefcount(known.function) == 3:  # its own, `_copied`'s and getrefcount's
+                del self._functions[key], self._copied[id(known.copy)]
+        for key in list(self._cells):
+            if sys.getrefcount(self._cells[key][0]) == 2:
+                del self._cells[key]
+        self._room = 2 * len(self._functions) + _ROOM
+
+    def _mentioned(self, f: types.FunctionType) -> None:
+        """Substitute the names in a function's code."""
+        overlay = self._overlay(f)
+        for name in _names(own_code(f)):
             if name not in overlay.seen:
                 overlay.seen[name] = MISSING
                 self._refresh(overlay, name)
-        return copy
 
-    def _overlay(self, module: dict) -> _Overlay:
-        found = self._overlays.get(id(module))
+    def _overlay(self, f: types.FunctionType) -> _Overlay:
+        module, own = f.__globals__, f.__builtins__  # type: ignore[attr-defined]
+        found = self._overlays.get((id(module), id(own)))
         if found is None:
+            if id(own) not in self._builtins:
+                self._builtins[id(own)] = own, {k: self._builtin(k, v) for k, v in own.items()}
+            given = self._builtins[id(own)][1]
             names = {n: module[n] for n in _OF_MODULE if n in module}
-            names["__builtins__"] = self.names.builtins
-            found = self._overlays[id(module)] = _Overlay(module, names)
+            names["__builtins__"] = given
+            found = _Overlay(module, names, own, given)
+            self._overlays[id(module), id(own)] = found
         return found
+
+    def _builtin(self, name: str, value: Any) -> Any:
+        """What stands for a builtin."""
+        if value is BUILTINS.get(name, MISSING):
+            return self.names.builtins.get(name, value)
+        return self.value(value)
 
     def _refresh(self, overlay: _Overlay, name: str) -> None:
         value = overlay.module.get(name, MISSING)
@@ -190,6 +270,11 @@ class Substitution:
         if value is MISSING:
             overlay.names.pop(name, None)
             overlay.given[name] = MISSING
+            builtin = overlay.seen[name] = overlay.own.get(name, MISSING)
+            if builtin is MISSING:
+                overlay.builtins.pop(name, None)
+            else:
+                overlay.builtins[name] = self._builtin(name, builtin)
             return
         if self.names.of_one_call(value):
             overlay.arrays.append(name)
@@ -243,11 +328,8 @@ class Substitution:
         if isinstance(value, types.MethodType):
             f = self.value(value.__func__)
             return value if f is value.__func__ else types.MethodType(f, value.__self__)
-        if isinstance(value, functools.partial) and type(value) is functools.partial:
-            f = self.value(value.func)
-            if f is value.func:
-                return value
-            return functools.partial(f, *value.args, **value.keywords)
+        if type(value) is functools.partial:
+            return self._partial(value)
         if isinstance(value, np.ufunc):
             mapped = self.names.numpy(value)
             return self.names.foreign(value) if mapped is value else mapped
@@ -294,6 +376,24 @@ class Substitution:
                         overlay.seen[name] = MISSING
                         self._refresh(overlay, name)
 
+    def _partial(self, value: functools.partial) -> functools.partial:
+        """The copy of a partial; both have one dictionary of keywords."""
+        found = self._partials.get(id(value))
+        if found is not None:
+            return found[1]
+        f = self.value(value.func)
+        if f is value.func:
+            return value
+        copy = functools.partial(f)
+        self._partials[id(value)] = value, copy
+        self._copied[id(copy)] = value
+        self._follow(value, copy)
+        return copy
+
+    def _follow(self, partial: Any, copy: Any) -> None:
+        state = self.value(partial.func), partial.args, partial.keywords, partial.__dict__
+        copy.__setstate__(state)
+
     def module(self, module: types.ModuleType) -> Any:
         """What stands for a module: its functions are found through `value`."""
         found = self._modules.get(id(module))
@@ -314,7 +414,7 @@ class Substitution:
         """What x stands for, x itself where it is nothing that was put in a place."""
         if isinstance(x, _ModuleProxy):
             return x.__dict__["_np_compile_parts"][0]
-        if type(x) is types.FunctionType:
+        if type(x) in (types.FunctionType, functools.partial):
             found = self._copied.get(id(x))
             if found is not None:
                 return found
@@ -327,12 +427,18 @@ class Substitution:
     # -- at each call -----------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Look at every name again: rebound globals and cells, arrays of this call."""
+        """Look at everything again: names, helpers, cells, and the arrays of this call."""
+        self.names.renew()
+        for known in list(self._functions.values()):
+            if known.follow():
+                self._mentioned(known.function)
+        for partial, its_copy in list(self._partials.values()):
+            self._follow(partial, its_copy)
         self.entrances.open()
         for overlay in list(self._overlays.values()):
-            module = overlay.module
+            now = overlay.now
             for name, value in list(overlay.seen.items()):
-                if module.get(name, MISSING) is not value:
+                if now(name) is not value:
                     self._refresh(overlay, name)
             for name in overlay.arrays:
                 array = self.names.array(overlay.seen[name])
@@ -341,7 +447,9 @@ class Substitution:
             self._fill(cell, copy)
 
     def leave(self, real: Callable[[Any], Any]) -> None:
-        """Carry writes to globals and closures back; `real` turns stand-ins into arrays."""
+        """Carry writes to globals, closures and helpers back. real: gives arrays for stand-ins."""
+        for known in list(self._functions.values()):
+            known.carry_back(real)
         self.entrances.close()
         for overlay in list(self._overlays.values()):
             names = overlay.names
@@ -371,10 +479,12 @@ class Substitution:
                 del copy.cell_contents
         for key, (cell, copy, _given) in list(self._cells.items()):
             self._cells[key] = (cell, copy, MISSING)
+        if len(self._functions) > self._room:
+            self._tidy()
 
     def reachable(self) -> list[Any]:
         """What the functions reach by names: values of globals, cells; and the functions."""
-        found = [f for f, _copy in self._functions.values()]
+        found: list[Any] = [known.function for known in self._functions.values()]
         found += [cell for cell, _copy, _given in self._cells.values()]
         for overlay in list(self._overlays.values()):
             found += [overlay.module.get(name) for name in overlay.seen]

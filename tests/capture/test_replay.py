@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
@@ -233,6 +237,259 @@ def test_an_attribute_of_a_function_and_an_emptied_closure_are_seen():
     assert kept(compiled) == 0
 
 
+# What a function of x reads, and a change of it. `set` is monkeypatch.setattr.
+_RECORD = "R = np.zeros((), [('a', float)])[()]\nR['a'] = 2.0\n"
+_MAKE = "def make():\n  k = 2.0\n  {}\n  def f(x): return h(x) + 1\n  return f, h\nf, h = make()"
+_METHOD = "class C:\n  def m(self, x, k=2.0): return x * k\nm = C().m\ndef f(x): return m(x) + 1"
+_PARTIAL = "from functools import partial\ndef h(x, k=2.0): return x * k\n"
+_SIN = "def f(x): return np.sin(x) + 1"
+_OWN = "own = {'__builtins__': {'abs': lambda x: x * 2, 'K': 3.0}}\nexec(%r, own)\n"
+CHANGES = {
+    "a record": (_RECORD + "def f(x): return x * R['a']", "R['a'] = 5.0"),
+    "a record as default": (_RECORD + "def f(x, r=R): return x * r['a']", "R['a'] = 5.0"),
+    "a record in a tuple": (_RECORD + "T = R, 1\ndef f(x): return x * T[0]['a']", "R['a'] = 5.0"),
+    "a field's name": (
+        "D = np.dtype([('a', float)])\ndef f(x): return x * len(D.names[0])", "D.names = 'long',"
+    ),
+    "an enum's value": (
+        "import enum\nclass E(enum.IntEnum): A = 2\nA = E.A\ndef f(x): return x * A.value",
+        "A._value_ = 5",
+    ),
+    "an operator": (
+        "V = [2.0]\nclass S(float):\n  def __mul__(self, x): return x * V[0]\nR = S(1.0)\n"
+        "def f(x): return R * x", "V[0] = 5.0",
+    ),
+    "a keyword default in place": (
+        "def f(x, *, k=2.0): return x * k", "f.__kwdefaults__['k'] = 5.0",
+    ),
+    "a keyword default that is gone": (
+        "def h(x, *, k=2.0): return x * k\ndef f(x): return h(x)", "del h.__kwdefaults__['k']",
+    ),
+    "a helper's default": (
+        "def h(x, k=2.0): return x * k\ndef f(x): return h(x) + 1", "h.__defaults__ = 5.0,",
+    ),
+    "a helper's keyword defaults": (
+        "def h(x, *, k=2.0): return x * k\ndef f(x): return h(x) + 1",
+        "h.__kwdefaults__ = {'k': 5.0}",
+    ),
+    "a helper's keyword default in place": (
+        "def h(x, *, k=2.0): return x * k\ndef f(x): return h(x) + 1",
+        "h.__kwdefaults__['k'] = 5.0",
+    ),
+    "a helper's code": (
+        "K = 7.0\ndef h(x): return x * 2.0\ndef f(x): return h(x) + 1",
+        "h.__code__ = (lambda x: np.cos(x) * K).__code__",
+    ),
+    "a helper's helper": (
+        "def g(x, k=2.0): return x * k\ndef h(x): return g(x)\ndef f(x): return h(x) + 1",
+        "g.__code__ = (lambda x, k: x - k).__code__",
+    ),
+    "the default of a helper in a closure": (
+        _MAKE.format("def h(x, m=3.0): return x * k + m"), "h.__defaults__ = 5.0,",
+    ),
+    "the keyword default of a helper in a closure": (
+        _MAKE.format("def h(x, *, m=3.0): return x * k + m"), "h.__kwdefaults__['m'] = 5.0",
+    ),
+    "the code of a helper in a closure": (
+        _MAKE.format("def h(x): return x * k"),
+        "def other(k):\n  return lambda x: x - k\nh.__code__ = other(1).__code__",
+    ),
+    "a method's default": (_METHOD, "C.m.__defaults__ = 5.0,"),
+    "a method's code": (_METHOD, "C.m.__code__ = (lambda self, x, k: x - k).__code__"),
+    "the default of what is partial": (
+        _PARTIAL + "p = partial(h)\ndef f(x): return p(x) + 1", "h.__defaults__ = 5.0,",
+    ),
+    "a keyword of what is partial": (
+        _PARTIAL + "p = partial(h, k=3.0)\ndef f(x): return p(x) + 1", "p.keywords['k'] = 5.0",
+    ),
+    "all of what is partial": (
+        _PARTIAL + "p = partial(h, k=3.0)\ndef f(x): return p(x) + 1",
+        "p.__setstate__((h, (), {'k': 5.0}, None))",
+    ),
+    "what a decorator has wrapped": (
+        "import functools\ndef d(g):\n  @functools.wraps(g)\n  def w(*a): return g(*a)\n"
+        "  return w\n@d\ndef h(x, k=2.0): return x * k\ndef f(x): return h(x) + 1",
+        "h.__wrapped__.__defaults__ = 5.0,",
+    ),
+    "a function in a dict": (
+        "def h(x): return x * 2.0\nD = {'h': h}\ndef f(x): return D['h'](x) + 1",
+        "h.__code__ = (lambda x: x * 5.0).__code__",
+    ),
+    "what a compiled helper wraps": (
+        "import np_compile\ndef g(x, k=2.0): return x * k\n"
+        "h = np_compile.compile(g, backend='eager')\ndef f(x): return h(x) + 1",
+        "g.__defaults__ = 5.0,",
+    ),
+    "a function of NumPy": (_SIN, "set(np, 'sin', np.cos)"),
+    "a function in NumPy of the user's": (
+        _SIN, "from numpy import sin\nK = 3.0\ndef mine(x): return sin(x) * K\n"
+        "set(np, 'sin', mine)",
+    ),
+    "a function of NumPy that is gone": (_SIN, "undo.delattr(np, 'sin')"),
+    "a function of a module of NumPy": (
+        "def f(x): return np.linalg.norm(x, axis=0)",
+        "set(np.linalg, 'norm', lambda x, axis: np.max(x))",
+    ),
+    "a module of NumPy": (
+        "def f(x): return np.linalg.norm(x, axis=0)",
+        "class L:\n  norm = staticmethod(lambda x, axis: np.max(x))\nset(np, 'linalg', L)",
+    ),
+    "a function of an imported NumPy": (
+        "def f(x):\n  import numpy as n\n  return n.sin(x)", "set(np, 'sin', np.cos)",
+    ),
+    "a function that makes arrays": (
+        "def f(x): return x + np.zeros(5)", "set(np, 'zeros', np.ones)",
+    ),
+    "a function of NumPy's that draws": (
+        "def f(x): return x + np.random.default_rng(0).random(5)",
+        "make = np.random.default_rng\nset(np.random, 'default_rng', lambda s: make(5))",
+    ),
+    "a constant of NumPy": ("def f(x): return x * np.pi", "set(np, 'pi', 3)"),
+    "a type of NumPy": ("def f(x): return x.astype(np.float32)", "set(np, 'float32', np.float64)"),
+    "a new name in NumPy": (
+        "undo.setattr(np, 'mine', 2.0, raising=False)\ndef f(x): return x * np.mine",
+        "np.mine = 5.0",
+    ),
+    "a function of math": ("def f(x): return x * math.sin(1.0)", "set(math, 'sin', math.cos)"),
+    "a builtin": ("def f(x): return abs(x)", "set(builtins, 'abs', lambda x: x * 5.0)"),
+    "a builtin of which recording has its own": (
+        "def f(x): return x * max(1.0, 2.0)", "set(builtins, 'max', lambda a, b: a)",
+    ),
+    "a global in the place of a builtin": (
+        "def f(x): return x * sum((1.0, 2.0))", "sum = lambda v: 5.0",
+    ),
+    "a new builtin": (
+        "undo.setattr(builtins, 'MINE', 2.0, raising=False)\ndef f(x): return x * MINE",
+        "builtins.MINE = 5.0",
+    ),
+    "a builtin that a global had hidden": (
+        "MINE = 2.0\ndef f(x): return x * MINE",
+        "undo.setattr(builtins, 'MINE', 5.0, raising=False)\ndel MINE",
+    ),
+    "builtins of its own": (
+        _OWN % "def f(x): return abs(x) * K" + "f = own['f']",
+        "own['__builtins__'].update(abs=lambda x: x * 7, K=5.0)",
+    ),
+    "a helper's builtins of its own": (
+        _OWN % "def h(x): return abs(x) * K" + "h = own['h']\ndef f(x): return h(x) + abs(x)",
+        "own['__builtins__'].update(abs=lambda x: x * 7, K=5.0)",
+    ),
+    **{
+        f"an attribute of a {kind}": (
+            f"class S({kind}): pass\nR = S({value})\nR.k = 2.0\ndef f(x{given}): return x * R.k",
+            "R.k = 5.0",
+        )
+        for given in ("", ", R=R")
+        for kind, value in [("float", 1.0), ("int", 1), ("str", "'a'"), ("np.float64", 1.0)]
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["kept", "recorded"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_a_function_reads_may_change(change, keeps):
+    def seen(function):
+        try:
+            return function(np.linspace(0.1, 1.0, 5)).tolist()
+        except (AttributeError, TypeError) as e:
+            return repr(e)
+
+    with pytest.MonkeyPatch.context() as undo:  # and nothing else runs on names that are changed
+        scope = {"np": np, "math": math, "builtins": builtins, "undo": undo, "set": undo.setattr}
+        source, changes = CHANGES[change]
+        exec(source, scope)
+        f = scope["f"]
+        compiled = np_compile.compile(f, backend="eager")
+        if not keeps:
+            compiled._replays = None
+        before, first = seen(f), [seen(compiled) for _ in range(3)]
+        exec(changes, scope)
+        after, then = seen(f), [seen(compiled) for _ in range(3)]
+    assert after != before
+    for got, want in [(r, before) for r in first] + [(r, after) for r in then]:
+        assert got == want if type(want) is str else np.allclose(got, want, rtol=1e-15)
+
+
+PLACES = {
+    "a global": lambda s, v: s.update(K=v),
+    "a default": lambda s, v: setattr(s["f"], "__defaults__", (v,)),
+    "a keyword default": lambda s, v: s["f"].__kwdefaults__.update(m=v),
+    "a cell": lambda s, v: s["put"](v),
+    "a helper's default": lambda s, v: setattr(s["h"], "__defaults__", (v,)),
+    "a helper's code": lambda s, v: setattr(
+        s["h"], "__code__", (s["add"] if v > 2 else s["multiply"]).__code__
+    ),
+    "NumPy": lambda s, v: setattr(np, "pi", v),
+    "a function of NumPy": lambda s, v: setattr(np, "sin", (np.cos, np.exp)[int(v) % 2]),
+    "a list": lambda s, v: s["L"].__setitem__(0, v),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(PLACES)), st.integers(1, 4)), max_size=12))
+@settings(deadline=None, max_examples=30)
+def test_any_of_them_at_any_time(steps):
+    scope = {"np": np}
+    exec(
+        "K, L = 1.0, [1.0]\n"
+        "def multiply(x, k=1.0): return x * k\n"
+        "def add(x, k=1.0): return x + k * K\n"
+        "def h(x, k=1.0): return x * k\n"
+        "def make():\n"
+        "  c = 1.0\n"
+        "  def f(x, d=1.0, *, m=1.0): return h(np.sin(x) * d, c) + np.pi * K * h(x * m + len(x))\n"
+        "  def g(x): return f(x) * L[0]\n"
+        "  def put(v):\n"
+        "    nonlocal c\n"
+        "    c = v\n"
+        "  return f, g, put\n"
+        "f, g, put = make()",
+        scope,
+    )
+    x = np.linspace(0.1, 1.0, 4)
+    pairs = [(f, np_compile.compile(f, backend="eager")) for f in (scope["f"], scope["g"])]
+    with pytest.MonkeyPatch.context() as undo, config.patch(plain="never"):
+        undo.setattr(np, "pi", np.pi)
+        undo.setattr(np, "sin", np.sin)
+        for place, value in [("a global", 1.0)] * 3 + steps:
+            PLACES[place](scope, float(value))
+            for plain, compiled in pairs:
+                np.testing.assert_allclose(compiled(x), plain(x), rtol=1e-14)
+    assert kept(pairs[0][1]) <= 1
+    assert kept(pairs[1][1]) == 0
+
+
+def test_what_captured_code_changes_of_a_helper_is_changed():
+    scope = {"np": np}
+    exec(
+        "def h(x, k=2.0, *, m=1.0): return x * k + m\n"
+        "def other(x, k, *, m): return x - k - m\n"
+        "def f(x, n):\n"
+        "  if n == 1: h.__defaults__ = 5.0,\n"
+        "  if n == 2: h.__kwdefaults__ = {'m': 7.0}\n"
+        "  if n == 3: h.__code__ = other.__code__\n"
+        "  return h(x)\n",
+        scope,
+    )
+    compiled = np_compile.compile(scope["f"], backend="eager")
+    x = np.ones(3)
+    for n, want in ((0, 3.0), (1, 6.0), (0, 6.0), (2, 12.0), (0, 12.0), (3, -11.0), (0, -11.0)):
+        assert compiled(x, n).tolist() == [want] * 3
+        assert scope["h"](1.0) == want
+
+
+def test_helpers_that_are_new_in_each_call_are_let_go():
+    def times(k):
+        return lambda x: x * k
+
+    helper = None
+    compiled = np_compile.compile(lambda x: helper(x), backend="eager")
+    for k in range(300):
+        helper = times(k)
+        assert compiled(np.ones(2)).tolist() == [k, k]
+    assert len(compiled._local.substitution._functions) < 100
+    assert len(compiled._local.substitution._cells) < 100
+
+
 def test_where_arrays_lie_is_looked_at_in_every_call():
     def f(x, y):
         return x + 1 if np.shares_memory(x, y) else x - 1
@@ -322,14 +579,54 @@ def test_results():
     assert type(got[4]) is np.int64
 
 
-def test_one_array_twice_and_views_stay_what_they_are():
-    def twice(x):
-        y = x + 1
-        return y, y
+def shape_of(x, seen):
+    """The types in a nested result; a number for a list or array that has been met before."""
+    if isinstance(x, (list, dict, np.ndarray)):
+        if id(x) in seen:
+            return seen[id(x)]
+        seen[id(x)] = len(seen)
+    if isinstance(x, (list, tuple, dict)):
+        return [type(x), *[shape_of(v, seen) for v in (x.values() if type(x) is dict else x)]]
+    return type(x)
 
-    compiled, _ = repeated(twice, np.zeros(4))
+
+def filled(x):
+    c = np.empty(3)
+    for i in range(3):
+        c[i] = i + 0.5
+    return c, [c], (c, x + 1)
+
+
+def cyclic(x):
+    made = [x * 2, (1.0, [])]
+    made[1][1].append(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (y := x + 1, y), lambda x: (y := x + 1, [y], [(y, x)], [x]),
+        lambda x: (y := [x + 1], y), lambda x: (y := [1, 2], [x + 1, y]), lambda x: (y := [], y, x),
+        lambda x: (y := x[1:], y), lambda x: ([y := x[1:]], [y]), lambda x: ([x[1:]], [x[1:]]),
+        lambda x: (y := x + 1, [z := y[1:]], [z], [y[1:]]), lambda x: ([y := x[x > 1]], [y]),
+        lambda x: ([x[x > 1]], [x[x > 1]]), lambda x: (y := {"a": x + 1}, y),
+        lambda x: (y := (x + 1).reshape(2, 2), [y], (y,)), filled, cyclic,
+    ],
+)  # fmt: skip
+def test_what_is_given_twice_is_one_thing(f):
+    x = np.arange(4.0)
+    compiled = np_compile.compile(f, backend="eager")
+    for _ in range(5):
+        got, want = compiled(x), f(x)
+        assert shape_of([x, got], {}) == shape_of([x, want], {})
+
+
+def test_results_that_stand_in_several_places_are_kept():
+    compiled, _ = repeated(lambda x: (y := x + 1, [y], x, (x, y.sum()), (1, 2), []), np.zeros(4))
+    assert kept(compiled) == 1
     got = compiled(np.zeros(4))
-    assert got[0] is got[1]
+    assert got[0] is got[1][0]
 
 
 def test_views_of_results_and_arguments():
