@@ -24,15 +24,15 @@ from .capture.state import Options, current
 from .capture.substitute import Substitution
 from .capture.tape import Break
 from .errors import NotCompilable, SettingError
+from .made import Made
 
 
-class Compiled:
+class Compiled(Made):
     """A function that runs as compiled segments; made by `compile`.
 
     `__wrapped__` is the original. Calling it gives what the original gives.
     """
 
-    __name__: str
     __np_compile_captured__: Any  # the Python function behind `__wrapped__`; set by `compile`
 
     def __init__(self, function: Any, options: Options, disable: bool, tensors: bool):
@@ -95,8 +95,12 @@ class Compiled:
             listener, self._replays if keeps else None,
         )  # fmt: skip
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+    def _settings(self) -> tuple[Callable, dict[str, Any]]:
+        o = self._options
+        return compile, {
+            "fullgraph": o.fullgraph, "dynamic": o.dynamic, "backend": o.backend,
+            "disable": self._disable,
+        }  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<compiled {self.__wrapped__!r}>"
@@ -223,7 +227,7 @@ def compile(
     return compiled
 
 
-class Wrapped:
+class Wrapped(Made):
     """A NumPy function that takes and gives torch tensors; made by `wrap_numpy`."""
 
     def __init__(self, function: Callable):
@@ -241,8 +245,8 @@ class Wrapped:
             return capture.substitution.function(function)(*args, **kwargs)
         return run_eagerly(self, args, kwargs)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+    def _settings(self) -> tuple[Callable, dict[str, Any]]:
+        return wrap_numpy, {}
 
     def __repr__(self) -> str:
         return f"<wrap_numpy {self.__wrapped__!r}>"
@@ -264,26 +268,35 @@ def wrap_numpy(fn: Callable) -> Any:
     tensor(5.)
     """
     if isinstance(fn, Compiled):
-        o = fn._options
-        return compile(
-            Wrapped(fn.__wrapped__), fullgraph=o.fullgraph, dynamic=o.dynamic, backend=o.backend,
-            disable=fn._disable,
-        )  # fmt: skip
+        make, settings = fn._settings()
+        return make(Wrapped(fn.__wrapped__), **settings)
     return Wrapped(fn)
 
 
-def disable(fn: Callable) -> Callable:
-    """`fn` marked to run in plain NumPy, on real arrays, also when compiled code calls it."""
+class Disabled(Made):
+    """A function that runs in plain NumPy; made by `disable`."""
 
-    @functools.wraps(fn)
-    def plain(*args: Any, **kwargs: Any) -> Any:
-        capture = current()
+    def __init__(self, function: Callable):
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        fn, capture = self.__wrapped__, current()
         if capture is None or capture.closed:
             return fn(*args, **kwargs)
         why = Break("asked", f"{getattr(fn, '__qualname__', fn)} is marked @disable")
         return capture.foreign(fn, args, kwargs, why)
 
-    return plain
+    def _settings(self) -> tuple[Callable, dict[str, Any]]:
+        return disable, {}
+
+    def __repr__(self) -> str:
+        return f"<disabled {self.__wrapped__!r}>"
+
+
+def disable(fn: Callable) -> Callable:
+    """`fn` marked to run in plain NumPy, on real arrays, also when compiled code calls it."""
+    return Disabled(fn)
 
 
 def graph_break() -> None:

@@ -205,7 +205,7 @@ def _reached(value: Any, steps: Iterator[dis.Instruction], found: Reach) -> None
         if shim.TABLE[row].kind is shim.Kind.IMPURE:
             raise _Impure
         return
-    if isinstance(value, types.FunctionType) and not hasattr(value, "__np_compile_disabled__"):
+    if isinstance(value, types.FunctionType):
         module = (value.__module__ or "").partition(".")[0]
         if module not in ("numpy", "np_compile", "torch"):
             _function(value, found)

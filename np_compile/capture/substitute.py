@@ -317,8 +317,6 @@ class Substitution:
         if isinstance(value, types.FunctionType):
             origin = origin_of(value)
             if origin == "user":
-                if getattr(value, "__np_compile_disabled__", False):
-                    return self.names.foreign(value)
                 return self.function(value)
             if origin == "numpy":
                 return self.names.numpy(value)

@@ -1,0 +1,238 @@
+"""Compiled functions, and the others that are made of functions: pickled and copied as they are."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import pickle
+import subprocess
+import sys
+import types
+
+import cloudpickle
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+
+FACTOR = 3.0
+X = np.arange(3.0)
+compile = functools.partial(np_compile.compile, backend="eager")
+
+
+@compile(dynamic=True)
+def scaled(x):
+    return x * FACTOR
+
+
+@compile
+def factorial(x, n):
+    return x if n == 0 else factorial(x, n - 1) * n
+
+
+@np_compile.compile(backend="eager")
+@np_compile.wrap_numpy
+def on_tensors(x):
+    return np.sqrt(x)
+
+
+@np_compile.wrap_numpy
+def wrapped(x):
+    return np.sqrt(x)
+
+
+@np_compile.disable
+def disabled(x):
+    return x * FACTOR
+
+
+def plain(x, k=2.0):
+    return x * k
+
+
+class Model:
+    def __init__(self):
+        self.k = 2.0
+        self.step = compile(self.plainly)
+
+    def plainly(self, x):
+        return x * self.k
+
+    @compile
+    def method(self, x):
+        return x * self.k
+
+    @staticmethod
+    @compile
+    def static(x):
+        return x * 7.0
+
+
+of_another_name = compile(plain, fullgraph=True)
+partial = compile(functools.partial(plain, k=5.0))
+wrapped_elsewhere = np_compile.wrap_numpy(plain)
+disabled_elsewhere = np_compile.disable(plain)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize(
+    "f", [scaled, factorial, on_tensors, wrapped, disabled, Model.method, Model.static],
+    ids=lambda f: f.__qualname__,
+)  # fmt: skip
+def test_what_its_name_leads_to_is_pickled_by_name(f, protocol):
+    assert pickle.loads(pickle.dumps(f, protocol)) is f
+    assert pickle.loads(cloudpickle.dumps(f)) is f
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize(
+    "f", [of_another_name, partial, wrapped_elsewhere, disabled_elsewhere, Model().step]
+)
+def test_what_has_no_name_is_pickled_as_what_it_was_made_of(f, protocol):
+    x = torch.arange(3.0) if f is wrapped_elsewhere else X
+    got = pickle.loads(pickle.dumps(f, protocol))
+    assert type(got) is type(f)
+    assert got is not f
+    np.testing.assert_array_equal(got(x), f(x))
+    assert got._settings() == f._settings()
+
+
+def test_an_object_that_holds_one():
+    model = Model()
+    model.step(X)
+    for made in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        made.k = 10.0
+        assert made.step(X).tolist() == made.method(X).tolist() == [0.0, 10.0, 20.0]
+        assert pickle.loads(pickle.dumps(made.method))(X).tolist() == [0.0, 10.0, 20.0]
+    assert model.step(X).tolist() == [0.0, 2.0, 4.0]
+    assert copy.copy(model).step is model.step
+
+
+def test_copies_are_the_function_itself():
+    for f in (scaled, on_tensors, wrapped, disabled, compile(lambda x: x)):
+        assert copy.copy(f) is f
+        assert copy.deepcopy([f])[0] is f
+
+
+def local():
+    k = 4.0
+
+    @compile(dynamic=False)
+    def inner(x, n=1):
+        return x * k if n == 0 else inner(x, n - 1)
+
+    inner.note = "mine"
+    return inner
+
+
+def test_a_local_function_is_pickled_with_its_code():
+    f = local()
+    with pytest.raises(Exception, match=r"Can't (pickle|get) local object"):
+        pickle.dumps(f)
+    for make in (cloudpickle.dumps(f), cloudpickle.dumps(compile(lambda x: x * 4.0))):
+        got = pickle.loads(make)
+        assert got(X).tolist() == [0.0, 4.0, 8.0]
+    got = pickle.loads(cloudpickle.dumps(f))
+    assert got is not f
+    assert got.note == "mine"
+    assert got._options.dynamic is False
+    with pytest.raises(AttributeError, match="'Compiled' object has no attribute 'other'"):
+        _ = got.other
+    made = pickle.loads(cloudpickle.dumps(np_compile.disable(lambda x: x * 4.0)))
+    assert made(X).tolist() == [0.0, 4.0, 8.0]
+
+
+def test_a_function_of_a_module_that_the_other_side_has_not():
+    module = types.ModuleType("users_module")
+    sys.modules["users_module"] = module
+    try:
+        exec(
+            "import numpy as np, np_compile\n"
+            "K = 3.0\n"
+            "@np_compile.compile(backend='eager', fullgraph=True)\n"
+            "def f(x, n): return x if n == 0 else f(x, n - 1) * K\n"
+            "@np_compile.compile(backend='eager')\n"
+            "@np_compile.wrap_numpy\n"
+            "def g(x): return np.sqrt(x) * K\n"
+            "@np_compile.disable\n"
+            "def d(x): return x * K\n"
+            "class C:\n"
+            "  @np_compile.compile(backend='eager')\n"
+            "  def m(self, x): return x * K\n",
+            vars(module),
+        )
+        assert pickle.loads(pickle.dumps(module.f)) is module.f
+        cloudpickle.register_pickle_by_value(module)
+        try:
+            made = cloudpickle.dumps((module.f, module.g, module.d, module.C()))
+        finally:
+            cloudpickle.unregister_pickle_by_value(module)
+        f, g, d, c = pickle.loads(made)
+        assert f is not module.f  # it came with its code
+    finally:
+        del sys.modules["users_module"]
+    f, g, d, c = pickle.loads(made)
+    assert f._options.fullgraph is True
+    assert f(X, 2).tolist() == [0.0, 9.0, 18.0]
+    assert g(torch.tensor([4.0])).tolist() == [6.0]
+    assert d(X).tolist() == c.m(X).tolist() == [0.0, 3.0, 6.0]
+    assert f.__name__ == "f"
+    assert f.__wrapped__.__qualname__ == "f"
+
+
+SCRIPT = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import joblib
+import numpy as np
+
+import np_compile
+
+K = 3.0
+
+
+@np_compile.compile
+def f(x):
+    return np.sin(x) * K
+
+
+class C:
+    @np_compile.compile
+    def m(self, x):
+        return x * K
+
+
+def call(g, x):
+    return g(x)
+
+
+if __name__ == "__main__":
+    x = np.linspace(0.0, 1.0, 50_000)
+    for _ in range(4):
+        want = f(x)
+    for method in ("fork", "spawn"):
+        if method not in multiprocessing.get_all_start_methods():
+            continue
+        context = multiprocessing.get_context(method)
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            assert all(np.allclose(r, want) for r in pool.map(f, [x, x, x])), method
+            assert np.allclose(pool.submit(call, C().m, x).result(), x * K), method
+    functions = [f, np_compile.compile(lambda x: np.sin(x) * 3.0)]
+    for r in joblib.Parallel(2)(joblib.delayed(g)(x) for g in functions):
+        assert np.allclose(r, want)
+    print("done")
+"""
+
+
+def test_in_other_processes(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=environment,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert ran.stdout == "done\n", ran.stderr
