@@ -94,10 +94,10 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
             index = len(values) + len(node.values)
             value = Value(
                 index, r, index if owner is None else owner[0],
-                None if owner is None else owner[1],
+                None if owner is None else owner[1], pick,
             )  # fmt: skip
             node.values.append(value)
-            return Slot(value, pick)
+            return Slot(value)
         if isinstance(r, tuple) and hasattr(r, "_fields"):
             return type(r)(*(place(v, (*pick, i)) for i, v in enumerate(r)))
         if isinstance(r, (tuple, list)):

@@ -45,9 +45,9 @@ from .tape import (
     Unrecordable,
     encode,
     encode_index,
+    picked,
     slices_piece,
 )
-from .values import flat
 from .variants import Variants, live_roots
 from .weigh import largest, weigh
 from .window import WINDOW, byte_bounds, common_base, geometry, overlapping, written_twice
@@ -195,7 +195,7 @@ class Capture(Outside):
             self._admit(args)
             node = self._step(name, args, kwargs)
             values = node.values
-            made = [a if pick is None or i == pick else Array(self) for i in range(len(values))]
+            made = [a if pick is None or v.pick == pick else Array(self) for v in values]
             for stand_in, value in zip(made, values, strict=True):
                 self._bind(stand_in, seg, value)
             seg.node = node
@@ -507,13 +507,13 @@ class Capture(Outside):
         if not node.values and type(node.result) is Same:
             return seg.values[node.result.index]
         first = len(seg.values)
-        for i, value in enumerate(node.values):
+        for value in node.values:
             r = Array(self)
             self._bind(r, seg, value)
             if value.source is not None:
                 r._base = base = seg.values[value.source]
                 r._root = base if base._root is None else base._root
-                r._via = (name, args, kwargs, i)
+                r._via = (name, args, kwargs, value.pick)
             seg.values.append(r)
 
         def give(x: Any) -> Any:
@@ -618,11 +618,9 @@ class Capture(Outside):
             if node.key[0] is INPUT:
                 continue
             args, kwargs = decoder.call(node.key)
-            results = flat(numpy_function(node.key[0])(*args, **kwargs))
-            if len(results) > len(node.values):  # the rest are arguments that were written to
-                results = [r for r in results if r is not None and not any(r is x for x in real)]
-            for value, r in zip(node.values, results, strict=True):
-                real[value.index] = r
+            result = numpy_function(node.key[0])(*args, **kwargs)
+            for value in node.values:
+                real[value.index] = picked(result, value.pick)
         if program.mutates:
             raise error
         warnings.warn(

@@ -38,7 +38,7 @@ from .numpy_names import numpy_function
 from .outside import tensor_like
 from .purity import Reach, reach
 from .substitute import MISSING
-from .values import flat
+from .tape import picked
 from .window import WINDOW
 
 Place = Callable[[torch.Tensor], "int | None"]
@@ -548,8 +548,7 @@ class _Results:
         function, rest = numpy_function(name), args[1:]
 
         def made_of(given: Any, made: Any) -> Any:
-            all_of_it = function(give(base, given, made), *rest, **kwargs)
-            return all_of_it if pick is None else flat(all_of_it)[pick]
+            return picked(function(give(base, given, made), *rest, **kwargs), pick)
 
         return Give.CALL, made_of
 

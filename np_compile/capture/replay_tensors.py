@@ -26,7 +26,7 @@ from .array import Array
 from .opened import Opened
 from .purity import Reach
 from .replay import PATIENT, Keeper, Place, Watch, has_array, simple, steps_of
-from .values import flat
+from .tape import picked
 from .window import WINDOW, bounds_of
 
 _Tensor = torch.Tensor
@@ -377,8 +377,7 @@ def _views(whole: Builder, scalar: bool, views: list[tuple]) -> Builder | None:
     def view(leaves: Sequence[Any], made: dict[int, torch.Tensor]) -> torch.Tensor:
         x = shim.ndarray(whole(leaves, made), (), scalar)
         for function, rest, kwargs, pick in calls:
-            r = function(x, *rest, **kwargs)
-            x = r if pick is None else flat(r)[pick]
+            x = picked(function(x, *rest, **kwargs), pick)
         return x.tensor
 
     return view

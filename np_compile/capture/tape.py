@@ -55,12 +55,16 @@ class Value:
     meta: a shim array on torch's meta device; its storage tells what it is a view of.
     root: number of the value that owns the memory; its own number where that is itself.
     source: number of the argument that it is a view of, None where it is none.
+    pick: where it is in the result of its call, see `picked`.
     """
 
-    __slots__ = ("dtype", "index", "meta", "ndim", "root", "scalar", "shape", "source")
+    __slots__ = ("dtype", "index", "meta", "ndim", "pick", "root", "scalar", "shape", "source")
 
-    def __init__(self, index: int, meta: shim.ndarray, root: int, source: int | None):
+    def __init__(
+        self, index: int, meta: shim.ndarray, root: int, source: int | None, pick: tuple = ()
+    ):
         self.source = source
+        self.pick = pick
         self.index = index
         self.meta = meta
         self.root = root
@@ -129,14 +133,21 @@ class Node:
         return [v for n in self.path() for v in n.values]
 
 
+def picked(result: Any, pick: tuple | None) -> Any:
+    """The array in the result of a call that stands at such a place: `pick` are the positions in
+    the tuples around it, None where the result is the array."""
+    for i in pick or ():
+        result = result[i]
+    return result
+
+
 class Slot:
-    """In a node's result: the new value of this number; `pick` leads to it in the result."""
+    """In a node's result: a new value."""
 
-    __slots__ = ("pick", "value")
+    __slots__ = ("value",)
 
-    def __init__(self, value: Value, pick: tuple):
+    def __init__(self, value: Value):
         self.value = value
-        self.pick = pick
 
 
 class Same:

@@ -16,7 +16,7 @@ from .array import Array
 from .frames import user_line
 from .loans import Loan
 from .numpy_names import numpy_function
-from .tape import Break, Segment
+from .tape import Break, Segment, picked
 
 
 def is_element(key: Any, ndim: int) -> bool:
@@ -89,10 +89,9 @@ class Values:
             return a._np
         if a._base is not None:
             name, args, kwargs, pick = a._via
-            base = self.real(a._base, why)
-            r = numpy_function(name)(base, *self._reals(args[1:]), **self._reals(kwargs))
-            if pick is not None:
-                r = flat(r)[pick]
+            self.real(a._base, why)  # what waits to be run comes first
+            r = numpy_function(name)(*self._reals(args, why), **self._reals(kwargs, why))
+            r = picked(r, pick)
         elif a._host is not None:
             if a._dirty:
                 a._host[...] = shim.to_numpy(shim.ndarray(a._t, a._flip))
@@ -178,9 +177,9 @@ class Values:
             self.cut(why if type(why) is Break else Break("value", str(why)))
         if a._base is not None:
             name, args, kwargs, pick = a._via
-            args = (self.shim_array(a._base, why), *args[1:])
-            r = shim.TABLE[name].function(*args, **kwargs)
-            return r if pick is None else flat(r)[pick]
+            self.shim_array(a._base, why)
+            r = shim.TABLE[name].function(*self._shims(args, why), **self._shims(kwargs, why))
+            return picked(r, pick)
         if a._t is None:
             self._load(a)
         x = shim.ndarray(a._t, a._flip, a._is_scalar())
@@ -241,9 +240,3 @@ def gradient_lost(why: str) -> GradientLost:
         f"  at {user_line()}\n  Remedy: call it under torch.no_grad(), or replace it by NumPy "
         "calls that the shim has."
     )
-
-
-def flat(r: Any) -> list:
-    if isinstance(r, (tuple, list)):
-        return [x for v in r for x in flat(v)]
-    return [r]

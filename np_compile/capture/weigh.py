@@ -14,8 +14,7 @@ import numpy as np
 from np_compile import shim
 
 from .numpy_names import numpy_function
-from .tape import INPUT, Decoder, Node, Segment
-from .values import flat
+from .tape import INPUT, Decoder, Node, Segment, picked
 
 _RUNS = 4  # timed runs before the comparison
 _REPEATS = 3
@@ -116,7 +115,6 @@ def _replay(node: Node, seg: Segment, inputs: list[Any], values: list[Any]) -> f
         start = clock()
         result = function(*args, **kwargs)
         total += clock() - start
-        if step.values:
-            for value, r in zip(step.values, flat(result), strict=True):
-                values[value.index] = r
+        for value in step.values:
+            values[value.index] = picked(result, value.pick)
     return total

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.capture.tape import INPUT, Decoder, Node
+from np_compile.capture.tape import INPUT, Decoder, Node, picked
 
 from .lens import Lens, indexed, settle
 from .record import Recorder
@@ -125,14 +125,17 @@ def _run(step: Node, key: tuple, args: list, kwargs: dict, values: list[Any]) ->
         return
     lenses = [a for a in (*args, *kwargs.values()) if isinstance(a, Lens)]
     if lenses and step.values and all(v.source is not None for v in step.values):
-        base = lenses[0]
-        position = args.index(base)
 
-        def view(x: Any, at: int) -> Any:
-            result = shim.TABLE[name].function(*args[:position], x, *args[position + 1 :], **kwargs)
-            return _flat(result)[at]
+        def view(x: Any, base: Any, pick: tuple) -> Any:
+            given = [x if a is base else settle(a) for a in args]
+            return picked(shim.TABLE[name].function(*given, **kwargs), pick)
 
-        values.extend(Lens(base, partial(view, at=at)) for at in range(len(step.values)))
+        for v in step.values:
+            base = values[v.source]
+            if isinstance(base, Lens):
+                values.append(Lens(base, partial(view, base=base, pick=v.pick)))
+            else:
+                values.append(view(base, base, v.pick))
         return
     held = {id(a): settle(a) for a in lenses}
 
@@ -149,15 +152,7 @@ def _run(step: Node, key: tuple, args: list, kwargs: dict, values: list[Any]) ->
     if step.mutates:
         for a in lenses:
             a.write(held[id(a)])
-    if step.values:
-        fresh = [r for r in _flat(result) if not any(r is h for h in held.values())]
-        values.extend(fresh[-len(step.values) :])
-
-
-def _flat(r: Any) -> list:
-    if isinstance(r, (tuple, list)):
-        return [x for v in r for x in _flat(v)]
-    return [r] if isinstance(r, shim.ndarray) else []
+    values.extend(picked(result, v.pick) for v in step.values)
 
 
 def _floats(vector: torch.Tensor) -> Iterator[shim.Weak]:

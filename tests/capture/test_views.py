@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+import np_compile
+
 from ..support import check, data
 
 VIEWS = {
@@ -366,3 +368,57 @@ def test_empty_views_and_zero_strides():
         return v, x, z.sum(0), x[5:][::-1]
 
     check(f, data(5))
+
+
+# Calls that give several arrays, some of them arguments as they are
+
+SEVERAL = {
+    "atleast_1d": np.atleast_1d,
+    "atleast_2d": np.atleast_2d,
+    "atleast_3d": np.atleast_3d,
+    "broadcast_arrays": np.broadcast_arrays,
+    "without copies": lambda a, b: np.meshgrid(a, b, copy=False),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize(
+    "shapes", [((6,), (1, 6)), ((1, 6), (6,)), ((6,), (3, 6)), ((), (6,)), ((2, 3, 6), (6,))]
+)
+def test_some_results_are_arguments_and_others_views_of_them(name, shapes):
+    several = SEVERAL[name]
+
+    def f(a, b, n):
+        u, v = several(a, b)
+        np_compile.graph_break()
+        total = (u * 2 + v.sum()).sum()
+        for i in range(n):
+            w, z = several(a * i, b)
+            total = total + w.sum() + z.ravel()[-1]
+        given = u, v, *several(a.sum(), b)
+        return total, given if "atleast" in name else [r + 0 for r in given]
+
+    a, b = (data(*shape, seed=k) for k, shape in enumerate(shapes))
+    check(f, np.asarray(a), np.asarray(b), 3)
+    check(f, np.asarray(a), np.asarray(b), 12)  # the loop is cut
+
+
+def test_writes_to_results_that_are_views_or_arguments():
+    def f(a, b):
+        u, v = np.atleast_2d(a, b)
+        u += 1.0
+        np_compile.graph_break()
+        v *= u
+        return u, v
+
+    check(f, data(6), data(2, 6, seed=1))
+    check(f, data(2, 6), data(6, seed=1)[:6])
+
+
+def test_a_call_that_gives_two_arrays_again():
+    def f(x, y):
+        q, r = np.divmod(x, y)
+        m, e = np.frexp(x)
+        return q, r, divmod(x, y), m, e, np.modf(x)
+
+    check(f, data(4), data(4, seed=1))
