@@ -19,6 +19,7 @@ import numpy as np
 
 from np_compile import shim
 
+from .entrances import own_code
 from .numpy_names import row_of_function
 from .substitute import MISSING, contents
 
@@ -92,7 +93,9 @@ class Reach:
             if contents(cell) is not value:
                 return False
         for f, code, defaults, named in self.functions:
-            if f.__code__ is not code or f.__defaults__ is not defaults:
+            if f.__code__ is not code and own_code(f) is not code:
+                return False
+            if f.__defaults__ is not defaults:
                 return False
             if f.__kwdefaults__ is not named or f.__dict__:
                 return False
@@ -123,13 +126,14 @@ def _function(f: types.FunctionType, found: Reach) -> None:
         raise _Impure
     if type(f.__globals__) is not dict:
         raise _Impure
-    found.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
+    code = own_code(f)
+    found.functions.append((f, code, f.__defaults__, f.__kwdefaults__))
     found.names += [(named, name, value) for name, value in named.items()]
     cells: dict[str, types.CellType | None] = dict(
-        zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
+        zip(code.co_freevars, f.__closure__ or (), strict=True)
     )
     scopes = f.__globals__, f.__builtins__  # type: ignore[attr-defined]
-    _code(f.__code__, scopes, cells, found)
+    _code(code, scopes, cells, found)
 
 
 def _code(

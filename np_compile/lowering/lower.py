@@ -131,7 +131,7 @@ def _run(step: Node, key: tuple, args: list, kwargs: dict, values: list[Any]) ->
             return picked(shim.TABLE[name].function(*given, **kwargs), pick)
 
         for v in step.values:
-            base = values[v.source]
+            base = values[v.source]  # type: ignore[index]
             if isinstance(base, Lens):
                 values.append(Lens(base, partial(view, base=base, pick=v.pick)))
             else:

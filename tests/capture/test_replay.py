@@ -477,6 +477,33 @@ def test_what_captured_code_changes_of_a_helper_is_changed():
         assert scope["h"](1.0) == want
 
 
+def test_a_function_whose_code_is_exchanged_while_another_is_captured():
+    scope = {"np": np, "np_compile": np_compile}
+    exec(
+        "K, SEEN = 2.0, []\n"
+        "def g(x):\n"
+        "  SEEN.append(1)\n"
+        "  return x * K\n"
+        "def h(x): return x * K\n"
+        "FUNCTIONS = [g, h]\n"
+        "inner = np_compile.compile(lambda x: g(x) + 1, backend='eager')\n"
+        "pure = np_compile.compile(lambda x: h(x) + 1, backend='eager')\n"
+        "@np_compile.disable\n"
+        "def calls(x): return [inner(x) + pure(x) for _ in range(5)][-1]\n"
+        "outer = np_compile.compile(lambda x: FUNCTIONS[0](x) + calls(x) + FUNCTIONS[1](x),\n"
+        "  backend='eager')\n",
+        scope,
+    )
+    x = np.ones(2)
+    for k in (2.0, 3.0):
+        scope["K"] = k
+        assert scope["outer"](x).tolist() == [4 * k + 2] * 2
+        assert [scope["pure"](x).tolist() for _ in range(3)] == [[k + 1] * 2] * 3
+    assert len(scope["SEEN"]) == 12
+    assert kept(scope["inner"]) == 0
+    assert kept(scope["pure"]) == 1
+
+
 def test_helpers_that_are_new_in_each_call_are_let_go():
     def times(k):
         return lambda x: x * k
