@@ -85,15 +85,18 @@ class Compiled(Made):
         return self._run(args, kwargs, None)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
-        substitution = getattr(self._local, "substitution", None)
-        if substitution is None:
-            substitution = self._local.substitution = Substitution(RecordingNames())
+        free: list[Substitution] = self._local.__dict__.setdefault("free", [])
+        # Each call that runs has its own: one may be made within another one, by a library, say.
+        substitution = free.pop() if free else Substitution(RecordingNames())
         device = _device(args, kwargs, self._tensors)
         keeps = listener is None and (device is None or self._tensors)
-        return run_captured(
-            self.__np_compile_captured__, substitution, self._options, args, kwargs, device,
-            listener, self._replays if keeps else None,
-        )  # fmt: skip
+        try:
+            return run_captured(
+                self.__np_compile_captured__, substitution, self._options, args, kwargs, device,
+                listener, self._replays if keeps else None,
+            )  # fmt: skip
+        finally:
+            free.append(substitution)
 
     def _settings(self) -> tuple[Callable, dict[str, Any]]:
         o = self._options

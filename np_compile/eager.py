@@ -104,10 +104,11 @@ def _give(x: Any) -> Any:
 
 def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     """Call a wrapped function on shim arrays; tensors come back."""
-    substitution = getattr(wrapped._local, "substitution", None)
+    free: list[Substitution] = wrapped._local.__dict__.setdefault("free", [])
+    substitution = free.pop() if free else None  # each call that runs has its own
     if substitution is None:
         names = ShimNames()
-        substitution = wrapped._local.substitution = names.substitution = Substitution(names)
+        substitution = names.substitution = Substitution(names)
     f = substitution.function(wrapped.__wrapped__)
     device = _device([*args, *kwargs.values()])
     substitution.enter()
@@ -118,3 +119,4 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     finally:
         state.switch(*before)
         substitution.leave(_give)
+        free.append(substitution)

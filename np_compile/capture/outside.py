@@ -29,6 +29,8 @@ class Outside(Values):
     plain: bool
     limit: float
     closed: bool
+    exchange: Any
+    substitution: Any
 
     if TYPE_CHECKING:
 
@@ -138,11 +140,17 @@ class Outside(Values):
             self.cut(why)
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
         loan = Loan(stand_ins) if lends and not self.plain else None
+        users = why is not None and why.kind in ("asked", "foreign") and not self.closed
+        if users:  # it may read names that were written, and write them
+            self.substitution.show(self.exchange.give)
+            self.exchange.given.clear()  # what was given may get stand-ins again
         before = state.switch(None, None)
         try:
             result = function(*real_args, **real_kwargs)
         finally:
             state.switch(*before)
+            if users:
+                self.substitution.look()
         if self.closed:
             return result
         if loan is not None and loan.is_kept(result):

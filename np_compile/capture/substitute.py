@@ -127,7 +127,7 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
 class _Overlay:
     """The substituted globals of one module, for the functions of one substitution."""
 
-    __slots__ = ("arrays", "builtins", "given", "module", "names", "own", "seen")
+    __slots__ = ("arrays", "builtins", "given", "module", "names", "own", "seen", "written")
 
     def __init__(self, module: dict, names: dict[str, Any], own: dict, builtins: dict[str, Any]):
         self.module = module  # the module's own globals
@@ -137,6 +137,7 @@ class _Overlay:
         self.seen: dict[str, Any] = {}  # name -> what it led to when it was replaced
         self.given: dict[str, Any] = {}  # name -> what was put in its place
         self.arrays: list[str] = []
+        self.written: set[str] = set()  # names that the code has given other values in this call
 
     def now(self, name: str) -> Any:
         """What a name leads to; MISSING where to nothing."""
@@ -184,8 +185,21 @@ class _Copy:
             f.__kwdefaults__ = copy.__kwdefaults__ = self.named = real(copy.__kwdefaults__)
 
 
+class _Cell:
+    """A closure cell and its copy. seen, given: what the cell held, and what the copy got for it;
+    MISSING, while no call runs."""
+
+    __slots__ = ("cell", "copy", "given", "seen")
+
+    def __init__(self, cell: types.CellType):
+        self.cell = cell
+        self.copy = types.CellType()
+        self.seen: Any = MISSING
+        self.given: Any = MISSING
+
+
 class Substitution:
-    """Substituted copies of functions, for one thread. `names` says what replaces what."""
+    """Substituted copies of functions, for one call at a time. `names` says what replaces what."""
 
     def __init__(self, names: Names):
         self.names = names
@@ -194,7 +208,7 @@ class Substitution:
         self._functions: dict[int, _Copy] = {}
         self._partials: dict[int, tuple[Any, Any]] = {}
         self._copied: dict[int, Any] = {}  # id of a copy -> the function, or the partial
-        self._cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
+        self._cells: dict[int, _Cell] = {}
         self._modules: dict[int, Any] = {}
         self.entrances = Entrances()
         self._room = _ROOM
@@ -231,7 +245,7 @@ class Substitution:
             if sys.getrefcount(known.function) == 3:  # its own, `_copied`'s and getrefcount's
                 del self._functions[key], self._copied[id(known.copy)]
         for key in list(self._cells):
-            if sys.getrefcount(self._cells[key][0]) == 2:
+            if sys.getrefcount(self._cells[key].cell) == 2:
                 del self._cells[key]
         self._room = 2 * len(self._functions) + _ROOM
 
@@ -285,22 +299,20 @@ class Substitution:
 
     def _cell(self, cell: types.CellType) -> types.CellType:
         found = self._cells.get(id(cell))
-        if found is not None:
-            return found[1]
-        copy = types.CellType()
-        self._cells[id(cell)] = (cell, copy, MISSING)
-        self._fill(cell, copy)
-        return copy
+        if found is None:
+            found = self._cells[id(cell)] = _Cell(cell)
+            self._fill(found)
+        return found.copy
 
-    def _fill(self, cell: types.CellType, copy: types.CellType) -> None:
-        value = contents(cell)
+    def _fill(self, known: _Cell) -> None:
+        value = known.seen = contents(known.cell)
         if value is MISSING:
-            if contents(copy) is not MISSING:
-                del copy.cell_contents
+            if contents(known.copy) is not MISSING:
+                del known.copy.cell_contents
+            known.given = MISSING
             return
         given = self.names.array(value) if self.names.of_one_call(value) else self.value(value)
-        copy.cell_contents = given
-        self._cells[id(cell)] = (cell, copy, given)
+        known.copy.cell_contents = known.given = given
 
     def value(self, value: Any) -> Any:
         """What stands for a value that user code reaches by a name."""
@@ -441,14 +453,13 @@ class Substitution:
             for name in overlay.arrays:
                 array = self.names.array(overlay.seen[name])
                 overlay.names[name] = overlay.given[name] = array
-        for cell, copy, _given in list(self._cells.values()):
-            self._fill(cell, copy)
+        for cell in list(self._cells.values()):
+            self._fill(cell)
 
-    def leave(self, real: Callable[[Any], Any]) -> None:
+    def show(self, real: Callable[[Any], Any]) -> None:
         """Carry writes to globals, closures and helpers back. real: gives arrays for stand-ins."""
         for known in list(self._functions.values()):
             known.carry_back(real)
-        self.entrances.close()
         for overlay in list(self._overlays.values()):
             names = overlay.names
             for name, given in list(overlay.given.items()):
@@ -459,31 +470,62 @@ class Substitution:
                     overlay.module.pop(name, None)
                 else:
                     overlay.module[name] = real(value)
+                overlay.given[name] = value
+                overlay.seen[name] = overlay.now(name)
+                overlay.written.add(name)
+        for cell in list(self._cells.values()):
+            value = contents(cell.copy)
+            if value is cell.given:
+                continue
+            cell.given = value
+            if value is MISSING:
+                del cell.cell.cell_contents
+            else:
+                cell.cell.cell_contents = real(value)
+            cell.seen = contents(cell.cell)
+
+    def look(self) -> None:
+        """See what code that is not substituted has written meanwhile."""
+        for known in list(self._functions.values()):
+            if known.follow():
+                self._mentioned(known.function)
+        for overlay in list(self._overlays.values()):
+            for name, value in list(overlay.seen.items()):
+                if overlay.now(name) is not value:
+                    self._refresh(overlay, name)
+                    if name in overlay.arrays:
+                        array = self.names.array(overlay.seen[name])
+                        overlay.names[name] = overlay.given[name] = array
+        for cell in list(self._cells.values()):
+            if contents(cell.cell) is not cell.seen:
+                self._fill(cell)
+
+    def leave(self, real: Callable[[Any], Any]) -> None:
+        """The call ends: `show`, and let go of its arrays."""
+        self.show(real)
+        self.entrances.close()
+        for overlay in list(self._overlays.values()):
+            for name in overlay.written:
                 self._refresh(overlay, name)
+            overlay.written.clear()
             for name in overlay.arrays:
                 overlay.names[name] = overlay.given[name] = overlay.seen[name]
-            for name in [n for n in names if n not in overlay.given and n not in _OF_MODULE]:
-                overlay.module[name] = real(names[name])  # made by `globals()["name"] = ...`
-                overlay.seen[name] = MISSING
-                self._refresh(overlay, name)
-        for cell, copy, given in list(self._cells.values()):
-            value = contents(copy)
-            if value is not given:
-                if value is MISSING:
-                    del cell.cell_contents
-                else:
-                    cell.cell_contents = real(value)
-            if value is not MISSING:
-                del copy.cell_contents
-        for key, (cell, copy, _given) in list(self._cells.items()):
-            self._cells[key] = (cell, copy, MISSING)
+            for name in [n for n in overlay.names if n not in overlay.given]:
+                if name not in _OF_MODULE:  # made by `globals()["name"] = ...`
+                    overlay.module[name] = real(overlay.names[name])
+                    overlay.seen[name] = MISSING
+                    self._refresh(overlay, name)
+        for cell in list(self._cells.values()):
+            if contents(cell.copy) is not MISSING:
+                del cell.copy.cell_contents
+            cell.seen = cell.given = MISSING
         if len(self._functions) > self._room:
             self._tidy()
 
     def reachable(self) -> list[Any]:
         """What the functions reach by names: values of globals, cells; and the functions."""
         found: list[Any] = [known.function for known in self._functions.values()]
-        found += [cell for cell, _copy, _given in self._cells.values()]
+        found += [known.cell for known in self._cells.values()]
         for overlay in list(self._overlays.values()):
             found += [overlay.module.get(name) for name in overlay.seen]
         return found

@@ -513,8 +513,9 @@ def test_helpers_that_are_new_in_each_call_are_let_go():
     for k in range(300):
         helper = times(k)
         assert compiled(np.ones(2)).tolist() == [k, k]
-    assert len(compiled._local.substitution._functions) < 100
-    assert len(compiled._local.substitution._cells) < 100
+    (substitution,) = compiled._local.free
+    assert len(substitution._functions) < 100
+    assert len(substitution._cells) < 100
 
 
 def test_where_arrays_lie_is_looked_at_in_every_call():

@@ -16,6 +16,8 @@ import math
 import numbers
 import statistics
 import struct
+import threading
+import time
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.optimize
+import torch
 
 import np_compile
 
@@ -218,6 +221,133 @@ def factorial(x, n):
 def test_a_compiled_function_that_calls_itself():
     COMPILED["f"] = compiled(factorial)[0]
     np.testing.assert_array_equal(COMPILED["f"](np.ones(2), 5), [120, 120])
+
+
+def nested(make):
+    """A function that a library, here a disabled function, calls within a call of itself."""
+    k = 3.0
+
+    @np_compile.disable
+    def again(x, n):
+        return f(x, n) if n else x
+
+    def f(x, n):
+        nonlocal k
+        k += 1
+        y = x * k + again(x * 2, n - 1)
+        if n == 1:
+            raise KeyError(k)
+        return y * k
+
+    @np_compile.disable
+    def caught(x, n):
+        try:
+            return f(x, n)
+        except KeyError as e:
+            return x * e.args[0]
+
+    def g(x, n):
+        return caught(x, n) + k + caught(x, 2)
+
+    f = make(f)
+    return make(g)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_call_within_a_call_of_the_same_function(n):
+    fast, plain = nested(lambda f: compiled(f)[0]), nested(lambda f: f)
+    for _ in range(3):
+        np.testing.assert_array_equal(fast(np.ones(2), n), plain(np.ones(2), n))
+
+
+def test_a_call_within_a_call_that_captures_nothing():
+    k = 3.0
+
+    @np_compile.wrap_numpy
+    def f(x, n):
+        return x * k if n == 0 else f(x, n - 1) + k
+
+    assert f(torch.ones(2), 3).tolist() == [12.0, 12.0]
+
+
+COUNT, LAST, KEPT = 0, None, []
+
+
+@np_compile.disable
+def count_seen():
+    return COUNT, None if LAST is None else LAST.copy(), [v.copy() for v in KEPT]
+
+
+@np_compile.disable
+def count_on():
+    global COUNT, LAST
+    COUNT += 10
+    LAST = np.full(2, float(COUNT))
+
+
+def counted(x):
+    global COUNT, LAST, KEPT
+    k, seen = 1.0, []
+    COUNT += 1
+    seen.append(count_seen())
+    count_on()
+    seen += [COUNT, LAST + x]
+    LAST = x * 2
+    seen.append(count_seen())
+    LAST += 1
+    KEPT = [x]
+    seen += [count_seen(), LAST * 1]
+    KEPT.append(LAST * 3)
+
+    @np_compile.disable
+    def own_variable():
+        nonlocal k
+        k += 1
+        return k
+
+    k *= 2
+    seen += [own_variable(), k, KEPT, count_seen()]
+    COUNT += 1
+    return seen
+
+
+def test_names_that_are_written_before_and_by_code_that_is_not_captured(monkeypatch):
+    runs = []
+    for f in (counted, compiled(counted)[0]):
+        for name, value in (("COUNT", 0), ("LAST", None), ("KEPT", [])):
+            monkeypatch.setitem(globals(), name, value)
+        runs.append([[f(np.ones(2)) for _ in range(3)], COUNT, LAST, KEPT])
+    same(runs[1], runs[0])
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_threads_that_call_while_what_is_read_changes(backend):
+    """Each call gives what the function gave at some moment between its begin and its end."""
+    scope = {"np": np}
+    exec("LEVEL = 0.0\ndef h(x, k=0.0): return x * LEVEL + k\ndef f(x): return h(x) - LEVEL", scope)
+    fast = np_compile.compile(scope["f"], backend=backend)
+    done, wrong = threading.Event(), []
+
+    def call():
+        while not done.is_set():
+            before = scope["h"].__defaults__[0]
+            got = fast(np.ones(3))
+            after = scope["h"].__defaults__[0]
+            if not before <= got[0] <= after or len(set(got.tolist())) > 1:
+                wrong.append((before, got, after))
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    with np_compile.config.patch(plain="never"):
+        for t in threads:
+            t.start()
+        for k in range(60):
+            scope["h"].__defaults__ = (float(k),)
+            time.sleep(0.002)
+            assert fast(np.ones(3)).tolist() == [float(k)] * 3
+        done.set()
+        for t in threads:
+            t.join()
+    assert not wrong
 
 
 def test_a_compiled_objective_inside_a_librarys_solver():
