@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._assigned import assigned
 from ._dtypes import NotSupported, Weak, torch_dtype
 from ._layout import checked_shape, fill_operand, filled, like_order, new_order
 from ._ndarray import as_array, ndarray
@@ -31,11 +32,22 @@ def _holds_shim_arrays(value: Any) -> bool:
     return isinstance(value, (ndarray, Weak))
 
 
+def _device(value: Any) -> torch.device:
+    """Where the first array in a value lies."""
+    if isinstance(value, Weak):
+        return value.tensor.device
+    if isinstance(value, ndarray):
+        return value.device
+    return _device(next(v for v in value if _holds_shim_arrays(v)))
+
+
 def _given(value: Any, dtype: torch.dtype | None) -> tuple[ndarray, bool]:
     """An argument of array() as a shim array, and whether its memory is fresh."""
     if isinstance(value, (ndarray, np.ndarray, torch.Tensor)):
         return as_array(value), False
     if _holds_shim_arrays(value):
+        if dtype is not None:
+            return ndarray(assigned(value, dtype, _device(value))), True
         return as_array(value), not isinstance(value, Weak)
     if isinstance(value, np.generic) and dtype is not None:
         return ndarray(as_array(value)._t), True

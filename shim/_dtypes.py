@@ -80,14 +80,16 @@ def torch_dtype(dtype: Any) -> torch.dtype:
 class Weak:
     """A Python number whose value lives in a 0-D tensor: weak in promotion, unknown when traced.
 
-    `tensor` is 0-D float64, int64 or complex128; `kind` is `float`, `int` or `complex`.
+    `tensor` is 0-D float64, int64 or complex128; `kind` is `float`, `int` or `complex`. `_limits`:
+    the integers between which it has to be, where it was stored into an integer array.
     """
 
-    __slots__ = ("kind", "tensor")
+    __slots__ = ("_limits", "kind", "tensor")
 
     def __init__(self, tensor: torch.Tensor, kind: type):
         self.tensor = tensor
         self.kind = kind
+        self._limits: tuple[int, int] | None = None
 
 
 _result_memo: dict[tuple, torch.dtype] = {}
@@ -102,14 +104,14 @@ def result_type(*kinds: Any) -> torch.dtype:
     return found
 
 
-_INT_RANGE: dict[torch.dtype, tuple[int, int]] = {
+INT_RANGE: dict[torch.dtype, tuple[int, int]] = {
     t: (int(np.iinfo(n).min), int(np.iinfo(n).max)) for t, n in TO_NUMPY.items() if n.kind in "iu"
 }
 
 
 def check_python_int(value: int, dtype: torch.dtype) -> None:
     """OverflowError, with NumPy's text, when a Python int does not fit an integer dtype."""
-    limits = _INT_RANGE.get(dtype)
+    limits = INT_RANGE.get(dtype)
     if limits is not None and not limits[0] <= value <= limits[1]:
         TO_NUMPY[dtype].type(value)  # raises in NumPy's own words
         raise OverflowError(f"Python integer {value} out of bounds for {TO_NUMPY[dtype]}")

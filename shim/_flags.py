@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ._index import _value, getitem, setitem
+from ._assigned import assigned
+from ._index import getitem, setitem
 from ._ndarray import ndarray
 from ._unsigned import flip
 
@@ -143,7 +144,7 @@ class flatiter:
         places = ndarray(torch.arange(base.size, device=base._t.device))
         chosen = getitem(places, index).tensor
         flat = ndarray(base.tensor.reshape(-1).clone())
-        v = _value(value, base._t)
+        v = assigned(value, base._t.dtype, base._t.device)
         if v.dim() and chosen.dim():
             v = _repeated(v, chosen.numel()).reshape(chosen.shape)
         setitem(flat, ndarray(chosen.reshape(-1)), ndarray(v.expand(chosen.shape).reshape(-1)))
@@ -158,7 +159,7 @@ class flatiter:
         """Set all elements, repeating the value as often as needed (`a.flat = value`)."""
         if getattr(self.base, "_readonly", False):
             raise ValueError("assignment destination is read-only")
-        v = _value(value, self.base._t)
+        v = assigned(value, self.base._t.dtype, self.base._t.device)
         self._store(_repeated(v, self.base.size))
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY, Weak
+from ._assigned import assigned
 from ._index_plan import Plan, plan, positions_of, readable
-from ._ndarray import as_array, before_write, ndarray, scalar_tensor, view_of
+from ._ndarray import before_write, ndarray, view_of
+from ._shapes import let_numpy_raise
 from ._table import Kind, Row, add_row
-from ._unsigned import bits, cast, choose_by, flip, unbits
+from ._unsigned import bits, choose_by, flip, unbits
 
 
 def getitem(self: ndarray, index: Any, /) -> ndarray:
@@ -73,61 +74,31 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
     before_write(self)
     p = plan(self, index)
     t = self._t
-    v = _value(value, t)
+    if p.scalar:
+        refuse_list(value, self.dtype)
+    v = assigned(value, t.dtype, t.device, not p.gathers)
     if isinstance(v, torch.Tensor) and v.dim() and _share(v, t):
         v = v.clone()
     if p.gathers:
         _scatter(p, v, index)
         return
     if p.scalar and v.dim():
-        if v.numel() != 1 or not isinstance(value, (ndarray, np.ndarray)):
-            raise ValueError("setting an array element with a sequence.")
-        v = v.reshape(())
+        v = one_element(v, value)
     p.view.copy_(_fitted(v, p.view.shape, p.flip))
 
 
-def _value(value: Any, target: torch.Tensor) -> torch.Tensor:
-    """What is assigned, as a tensor of the target's dtype on its device."""
-    dtype, device = target.dtype, target.device
-    if isinstance(value, ndarray):
-        v = value.tensor
-        if v.device != device:
-            v = v.to(device)
-        return cast(v, dtype)
-    if isinstance(value, Weak):
-        return cast(value.tensor.to(device), dtype)
-    if isinstance(value, (bool, int, float, complex)):
-        real = not (dtype.is_complex or dtype is torch.bool)
-        if isinstance(value, complex) and not isinstance(value, np.generic) and real:
-            name = "float" if dtype.is_floating_point else "int"
-            raise TypeError(
-                f"{name}() argument must be a string or a real number, not 'complex'"
-                if name == "float"
-                else "int() argument must be a string, a bytes-like object or a real number, not "
-                "'complex'"
-            )
-        if isinstance(value, float) and not isinstance(value, np.generic):
-            value = float(value)
-            if real and not dtype.is_floating_point:
-                if not math.isfinite(value):
-                    int(value)  # raises as NumPy does
-                value = int(value)
-        if not isinstance(value, np.generic):
-            return scalar_tensor(value if dtype is not torch.bool else bool(value), dtype).to(
-                device
-            )
-    if isinstance(value, (list, tuple)) and not _with_arrays(value):
-        value = np.array(value, dtype=TO_NUMPY[dtype])
-    v = as_array(value).tensor
-    return cast(v.to(device), dtype)
+def refuse_list(value: Any, dtype: np.dtype) -> None:
+    """ValueError, TypeError for a list where one element is asked for."""
+    if isinstance(value, (list, tuple)):
+        let_numpy_raise(np.zeros(1, dtype).__setitem__, 0, type(value)([0] * len(value)))
 
 
-def _with_arrays(values: Any) -> bool:
-    return any(
-        isinstance(v, (ndarray, Weak, np.ndarray))
-        or (isinstance(v, (list, tuple)) and _with_arrays(v))
-        for v in values
-    )
+def one_element(v: torch.Tensor, value: Any) -> torch.Tensor:
+    """What becomes one element, of a value with axes. ValueError, unless NumPy takes such arrays."""
+    if v.numel() != 1 or not isinstance(value, (ndarray, np.ndarray)):
+        raise ValueError("setting an array element with a sequence.")
+    let_numpy_raise(np.zeros(1).__setitem__, 0, np.ones(v.shape))  # from NumPy 2.4 on
+    return v.reshape(())
 
 
 def _share(a: torch.Tensor, b: torch.Tensor) -> bool:

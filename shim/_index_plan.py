@@ -243,11 +243,8 @@ def positions_of(p: Plan) -> list[torch.Tensor]:
         else:
             parts = (t,)
         for k, part in enumerate(parts):
-            axis = first + k
-            n = p.view.shape[axis]
-            if axis in p.flip:
-                part = torch.where(part < 0, -1 - part, n - 1 - part)
-            found.append(part)
+            # Counted from the other end: what is out of bounds stays so.
+            found.append(~part if first + k in p.flip else part)
     shapes = [tuple(i.shape) for i in found]
     try:
         np.broadcast_shapes(*shapes)

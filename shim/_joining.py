@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._assigned import assigned
 from ._dtypes import TO_NUMPY, Weak, result_type
 from ._layout import constant
 from ._ndarray import as_array, ndarray, write
@@ -244,7 +245,7 @@ def delete(arr: Array, obj: Raw, axis: Static = None):
 
 
 @function(scalar=False)
-def insert(arr: Array, obj: Raw, values: Array, axis: Static = None):
+def insert(arr: Array, obj: Raw, values: Raw, axis: Static = None):
     """A copy with values put in before the places `obj` along an axis, or flattened.
 
     Errors: IndexError for a place outside; ValueError for values that do not broadcast.
@@ -259,7 +260,7 @@ def insert(arr: Array, obj: Raw, values: Array, axis: Static = None):
         count = int(marked.sum()) if marked.ndim else 1
     else:
         count = len(range(*places.indices(n))) if marked is None else marked.size
-    v = cast(values, t.dtype)
+    given = v = assigned(values, t.dtype, t.device)
     while v.dim() < t.dim():
         v = v.unsqueeze(0)
     if single:
@@ -275,7 +276,7 @@ def insert(arr: Array, obj: Raw, values: Array, axis: Static = None):
     try:
         v = v.expand(shape)
     except RuntimeError:
-        let_numpy_raise(np.insert, stand_in(t), places, stand_in(values), axis)
+        let_numpy_raise(np.insert, stand_in(t), places, stand_in(given), axis)
         raise
     t, v = one_device([t, v])
     both = torch.cat((t, v), axis)

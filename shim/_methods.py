@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from . import _attributes, _unsigned
+from ._assigned import assigned
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
 from ._flags import flagsobj
-from ._index import _fitted, _value
+from ._index import _fitted, one_element, refuse_list
 from ._ndarray import ndarray, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
 from ._table import TABLE, Deferred, Kind, Row, add_row
@@ -140,10 +141,11 @@ def fill(self: ndarray, value: Any) -> None:
         return
     if getattr(self, "_readonly", False):
         raise ValueError("assignment destination is read-only")
-    v = _value(value, self._t)
-    if v.dim() and v.numel() != 1:
-        raise ValueError("setting an array element with a sequence.")
-    self._t.copy_(_fitted(v.reshape(()), self._t.shape, ()))
+    refuse_list(value, self.dtype)
+    v = assigned(value, self._t.dtype, self._t.device, True)
+    if v.dim():
+        v = one_element(v, value)
+    self._t.copy_(_fitted(v, self._t.shape, ()))
 
 
 @_method()

@@ -29,13 +29,16 @@ class ndarray:
     scalar: the array stands for a NumPy scalar (0-D, immutable).
     """
 
-    __slots__ = ("__weakref__", "_base", "_flip", "_readonly", "_scalar", "_shared", "_t")
+    __slots__ = (
+        "__weakref__", "_base", "_flip", "_limits", "_readonly", "_scalar", "_shared", "_t",
+    )  # fmt: skip
     _t: torch.Tensor
     _flip: tuple[int, ...]
     _scalar: bool
     _readonly: bool  # this and the following: unset until needed
     _base: ndarray
     _shared: Any
+    _limits: tuple[int, int]  # of a NumPy scalar without data: as of a Weak
 
     __array_priority__ = 1000.0
 
@@ -281,6 +284,8 @@ def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
         return value.tensor.to(dtype)
     if type(value) is int:
         check_python_int(value, dtype)
+        if dtype.is_floating_point or dtype.is_complex:
+            value = float(value)  # of any size
     return torch.full((), value, dtype=dtype)
 
 

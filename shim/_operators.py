@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import imatmul
 from typing import Any
 
 import numpy as np
 import torch
 
 from ._dtypes import Weak
-from ._ndarray import ndarray
-from ._table import TABLE
+from ._ndarray import as_array, ndarray
+from ._shapes import let_numpy_raise, stand_in
+from ._table import TABLE, Kind, Row, add_row
 from ._ufuncs import UFUNCS
 
 _BINARY = {
@@ -101,6 +103,29 @@ def _in_place(name: str) -> Callable:
     return operator
 
 
+def matmul_in_place(self: ndarray, other: Any, /) -> Any:
+    """`self @= other`. ValueError for a vector as other, as its product has an axis less."""
+    matmul = TABLE["matmul"].function
+    if self._scalar:
+        return matmul(self, other)
+    other = as_array(other)
+    if self.ndim and other.ndim == 1:
+        raise ValueError(
+            "inplace matrix multiplication requires the first operand to have at least one and "
+            "the second at least two dimensions."
+        )
+    try:
+        return matmul(self, other, out=self)
+    except ValueError:
+        let_numpy_raise(imatmul, np.empty(self.shape, bool), stand_in(other._t))
+        raise
+
+
+add_row(
+    Row("ndarray.__imatmul__", matmul_in_place, Kind.ARRAY, frozenset(("self", "other"))),
+)
+
+
 def _power(in_place: bool) -> Callable:
     """The square of an array is its own ufunc, as in NumPy (bool ** 2 gives int8)."""
     run = (_in_place if in_place else _forward)("power")
@@ -142,6 +167,8 @@ def _alone(name: str) -> Callable:
 def make_operator(python_name: str) -> Callable:
     """The method for one key of OPERATORS."""
     name, order = OPERATORS[python_name]
+    if python_name == "__imatmul__":
+        return matmul_in_place
     if name == "power" and order is not True:
         made = _power(order == "inplace")
     elif order is None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._assigned import assigned
 from ._dtypes import NotSupported
-from ._layout import constant, fill_operand
+from ._layout import constant
 from ._ndarray import ndarray
 from ._normalize import Array, Static, function
 from ._ranges import spaced
@@ -41,8 +42,9 @@ def _pairs(value: Any, ndim: int, counts: bool = False) -> list[tuple]:
         given = np.round(given).astype(np.intp)
         if given.size and given.min() < 0:
             raise ValueError("index can't contain negative values")
-    if given.size == 2 and given.shape != (2, 1):
-        given = given.ravel()
+    if given.size == 1 or (given.size == 2 and given.shape != (2, 1)):
+        pair = tuple(given.ravel())  # NumPy scalars, unlike those below
+        return [pair * (3 - len(pair))] * ndim
     return [tuple(pair) for pair in np.broadcast_to(given, (ndim, 2)).tolist()]
 
 
@@ -65,12 +67,9 @@ def _ends(t: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
     return t.narrow(axis, 0, 1), t.narrow(axis, t.shape[axis] - 1, 1)
 
 
-def _block(t: torch.Tensor, axis: int, width: int, value: Any) -> torch.Tensor:
-    """`width` places along the axis, filled with a number or a slice of extent one."""
-    shape = [width if d == axis else n for d, n in enumerate(t.shape)]
-    if isinstance(value, torch.Tensor):
-        return cast(value, t.dtype).to(t.device).expand(shape)
-    return torch.full(shape, value, dtype=t.dtype, device=t.device)
+def _block(t: torch.Tensor, axis: int, width: int, value: torch.Tensor) -> torch.Tensor:
+    """`width` places along the axis, filled with an element or a slice of extent one."""
+    return value.expand([width if d == axis else n for d, n in enumerate(t.shape)])
 
 
 def _statistic(t: torch.Tensor, axis: int, start: int, length: int, mode: str) -> torch.Tensor:
@@ -107,7 +106,7 @@ def _padded_axis(
     before, after = widths
     if mode in ("constant", "empty"):
         values = options["values"][d] if mode == "constant" else (0, 0)
-        numbers = [fill_operand(v, t.dtype) for v in values]
+        numbers = [assigned(v, t.dtype, t.device, True) for v in values]
         ends = [_block(t, axis, w, v) for w, v in zip(widths, numbers, strict=True)]
     elif mode == "linear_ramp":
         first, last = _ends(t, axis)

@@ -19,8 +19,9 @@ from ._apply import (
     together,
 )
 from ._dtypes import TO_NUMPY, Weak, result_type
-from ._ndarray import scalar_tensor, write
-from ._normalize import Array, Arrays, Operand, Operands, Out, Static, View, function
+from ._ndarray import ndarray, scalar_tensor, write
+from ._assigned import assigned
+from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, function
 from ._reduce import shape_text
 from ._shapes import let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
@@ -244,7 +245,7 @@ def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
 
 
 @function()
-def put_along_axis(arr: View, indices: Array, values: Array, axis: Static) -> None:
+def put_along_axis(arr: View, indices: Array, values: Raw, axis: Static) -> None:
     """Set the elements at `indices` along `axis`, slice by slice, in place."""
     check_writeable(arr)
     t, shape = arr.tensor, arr.shape
@@ -260,14 +261,15 @@ def put_along_axis(arr: View, indices: Array, values: Array, axis: Static) -> No
     index, base = _aligned(t.shape, indices, axis)
     if base != tuple(t.shape):
         raise IndexError("shape mismatch: indexing arrays could not be broadcast together")
+    given = assigned(values, t.dtype, t.device)
     try:
-        values = cast(values, t.dtype).expand(index.shape)
+        given = given.expand(index.shape)
     except RuntimeError:
         raise ValueError(
-            f"shape mismatch: value array of shape {shape_text(values.shape)} could not be "
+            f"shape mismatch: value array of shape {shape_text(given.shape)} could not be "
             f"broadcast to indexing result of shape {shape_text(index.shape)}"
         ) from None
-    write(arr, _scatter(t, axis, index, values).reshape(shape))
+    write(arr, _scatter(t, axis, index, given).reshape(shape))
 
 
 def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tensor):
@@ -285,26 +287,27 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
 
 
 @function()
-def put(a: View, ind: Array, v: Array, mode: Static = "raise") -> None:
+def put(a: View, ind: Array, v: Raw, mode: Static = "raise") -> None:
     """Set elements of the flat array in place; `v` is repeated as needed. IndexError."""
     _put(a, ind, v, mode)
 
 
 @function("ndarray.put")
-def _put_method(self: View, indices: Array, values: Array, /, mode: Static = "raise") -> None:
+def _put_method(self: View, indices: Array, values: Raw, /, mode: Static = "raise") -> None:
     """Set elements of the flat array in place; `values` are repeated as needed. IndexError."""
     _put(self, indices, values, mode)
 
 
-def _put(a: Any, ind: torch.Tensor, v: torch.Tensor, mode: Any) -> None:
+def _put(a: Any, ind: torch.Tensor, given: Any, mode: Any) -> None:
     mode = check_mode(mode)
     check_writeable(a, "put: output array is read-only")
+    v = assigned(given, a._t.dtype, a._t.device)
     if v.numel() == 0 or ind.numel() == 0:
         return
     if a.size == 0:
         raise IndexError("cannot replace elements of an empty array")
     index = in_bounds(ind.reshape(-1), a.size, mode, 0)
-    values = _cycled(cast(v, a._t.dtype), torch.arange(len(index), device=a._t.device))
+    values = _cycled(v, torch.arange(len(index), device=a._t.device))
     write(a, _scatter(a.tensor.reshape(-1), 0, index, values).reshape(a.shape))
 
 
@@ -322,28 +325,38 @@ def _mask_for(name: str, a: Any, mask: torch.Tensor) -> torch.Tensor:
     return nonzero_mask(mask).reshape(a.shape)
 
 
+def _safely(values: Any, a: Any) -> torch.Tensor:
+    """Values for an array, of whose dtype arrays may not have more. TypeError."""
+    if isinstance(values, (np.ndarray, ndarray)) and not getattr(values, "_scalar", False):
+        stand_in = np.empty((1,) * values.ndim, values.dtype)
+        let_numpy_raise(np.putmask, np.empty((1,), a.dtype), np.zeros(1), stand_in)
+    return assigned(values, a._t.dtype, a._t.device)
+
+
 @function()
-def putmask(a: View, /, mask: Array, values: Array) -> None:
+def putmask(a: View, /, mask: Array, values: Raw) -> None:
     """Set a.flat[i] = values.flat[i % size] where the mask holds, in place."""
     check_writeable(a, "putmask: output array is read-only")
     mask = _mask_for("putmask", a, mask)
-    if values.numel() == 0:
+    given = _safely(values, a)
+    if given.numel() == 0:
         return
     turn = torch.arange(a.size, device=a._t.device).reshape(a.shape)
-    write(a, choose_by(mask, _cycled(cast(values, a._t.dtype), turn), a.tensor))
+    write(a, choose_by(mask, _cycled(given, turn), a.tensor))
 
 
 @function()
-def place(arr: View, mask: Array, vals: Array) -> None:
+def place(arr: View, mask: Array, vals: Raw) -> None:
     """Set the elements where the mask holds to `vals`, one after the other, in place."""
     check_writeable(arr)
     mask = _mask_for("place", arr, mask)
-    if vals.numel() == 0:
+    given = _safely(vals, arr)
+    if given.numel() == 0:
         if readable(mask) and bool(mask.any()):
             raise ValueError("Cannot insert from an empty array!")
         return
     turn = (torch.cumsum(mask.reshape(-1), 0) - 1).clamp(min=0).reshape(arr.shape)
-    write(arr, choose_by(mask, _cycled(cast(vals, arr._t.dtype), turn), arr.tensor))
+    write(arr, choose_by(mask, _cycled(given, turn), arr.tensor))
 
 
 @function()

@@ -9,6 +9,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
+from ._assigned import assigned
 from ._ndarray import as_array, ndarray, scalar_tensor
 from ._normalize import Array, Arrays, Operand, Raw, Static, View, function
 from ._parts import diagonal_of
@@ -99,7 +100,7 @@ def diag_indices_from(arr: View):
 
 
 @function(scalar=False)
-def fill_diagonal(a: View, val: Operand, wrap: bool = False):
+def fill_diagonal(a: View, val: Raw, wrap: bool = False):
     """Set the main diagonal in place, a new one after each if `wrap` and the matrix is tall.
 
     Returns None. Errors: ValueError below two dimensions, or for more with unequal extents.
@@ -111,10 +112,8 @@ def fill_diagonal(a: View, val: Operand, wrap: bool = False):
     if getattr(a, "_readonly", False):
         raise ValueError("assignment destination is read-only")
     t = a._t
-    if isinstance(val, torch.Tensor):
-        values = cast(val, t.dtype).reshape(-1).to(t.device)
-    else:
-        values = scalar_tensor(val, t.dtype).to(t.device)
+    values = assigned(val, t.dtype, t.device)
+    values = values.reshape(-1) if values.dim() else values
     if a.ndim == 2 and not (wrap and a.shape[0] > a.shape[1] + 1):
         target = diagonal_of(a, 0, 0, 1)
         line = _cycled(values, target.shape[0])

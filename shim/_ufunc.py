@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from . import _accumulate
-from ._dtypes import TO_NUMPY, Weak, check_python_int, torch_dtype
-from ._index_plan import readable
+from ._dtypes import TO_NUMPY, WIDER, Weak, check_python_int, torch_dtype
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
 from ._shapes import let_numpy_raise
+from ._ufunc_math import natural_power, refuse_negative
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
 
@@ -47,16 +47,6 @@ _OPTIONS = {
 }
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _ORDERS = ("C", "F", "A", "K")
-
-
-def _check_exponent(exponent: Any) -> None:
-    """ValueError for an integer exponent known to be negative."""
-    if isinstance(exponent, torch.Tensor):
-        negative = exponent.dtype.is_signed and readable(exponent) and bool((exponent < 0).any())
-    else:
-        negative = exponent < 0
-    if negative:
-        raise ValueError("Integers to negative integer powers are not allowed.")
 
 
 def _key(value: Any) -> Any:
@@ -179,8 +169,10 @@ class ufunc:
         """The closure that computes for operands with these keys."""
         run = loop(self._name, ins, outs)
         integers = self._int_power and not (ins[0].is_floating_point or ins[0].is_complex)
-        if keys == ins and not integers:
+        if keys == ins:
             return run
+        if integers and not (isinstance(keys[1], torch.dtype) and keys[1].is_signed):
+            run = self._natural(run, ins)
         numbers = self._formulas.numbers
         if len(keys) == 2 and numbers and keys[0] is ins[0] and keys[1] in _NUMBERS:
             dtype = ins[1]
@@ -190,9 +182,8 @@ class ufunc:
         def convert(*operands: Any):
             device = _device(operands)
             placed = [_place(o, d, device) for o, d in zip(operands, ins, strict=True)]
-            if integers:
-                number = isinstance(operands[1], (int, np.integer))
-                _check_exponent(operands[1] if number else placed[1])
+            if integers and type(operands[1]) is int and operands[1] < 0 and placed[0].numel():
+                refuse_negative()
             return run(*placed)
 
         if self._name in _COMPARISONS and int in keys:
@@ -200,6 +191,11 @@ class ufunc:
         if self._name == "power" and keys[1] in _NUMBERS and ins[0].is_floating_point:
             return _power_of_number(convert, ins[0])
         return convert
+
+    @staticmethod
+    def _natural(run: Callable, ins: tuple) -> Callable:
+        """The power of integers for an exponent that cannot be negative, or is a known number."""
+        return run if ins[0] in WIDER else natural_power
 
     def _with_number(self, run: Callable, dtype: torch.dtype) -> Callable:
         def against(a: torch.Tensor, number: Any):
@@ -269,6 +265,9 @@ class ufunc:
         operands = [as_operand(x) for x in inputs]
         operands = [torch.tensor(x) if isinstance(x, bool) else x for x in operands]
         targets = self._targets(out)
+        if self._int_power and where is not True and isinstance(operands[1], torch.Tensor):
+            # what is masked may be negative
+            operands[1] = torch.where(as_tensor(where), operands[1], 1)
         keys = tuple(map(_key, operands))
         out_keys = tuple(None if t is None else t._t.dtype for t in targets)
         ins, outs = self._resolve(keys, out_keys, casting, None, self._signature(dtype, signature))

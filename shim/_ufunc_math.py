@@ -11,6 +11,8 @@ import math
 import torch
 
 from . import _unsigned
+from ._dtypes import DataDependent
+from ._index_plan import readable
 from ._unsigned import divide, less, remainder
 
 where = torch.where
@@ -58,9 +60,25 @@ def int_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Te
 
 
 def int_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """a ** b by repeated squaring, wrapping round as machine integers do."""
-    if b.dtype.is_signed:
-        b = b.clamp(min=0)
+    """a ** b by repeated squaring, wrapping round as machine integers do.
+
+    Errors: ValueError for a negative exponent; DataDependent where exponents are not known.
+    """
+    if a.numel() and b.numel():
+        if not readable(b):
+            raise DataDependent("a negative exponent is an error")
+        if bool((b < 0).any()):
+            refuse_negative()
+    return natural_power(a, b)
+
+
+def refuse_negative() -> None:
+    """What NumPy says to a negative exponent."""
+    raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+def natural_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """As int_power, of exponents that are not negative."""
     return torch.pow(a, b)
 
 

@@ -153,6 +153,7 @@ ROWS: tuple[Formulas, ...] = (
         float=torch.pow,
         complex=m.complex_power,
         bits=m.bits_power,
+        unsigned=m.natural_power,
     ),
     _real("float_power", torch.pow, complex=m.complex_power),
     _same("negative", _negative),

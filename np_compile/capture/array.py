@@ -493,6 +493,8 @@ def _inplace(name: str, row: str) -> Callable:
             return fallback(self, other)
         if _is_foreign(other):
             return _with_foreign(self, name, other)
+        if row == "matmul":  # which refuses a vector
+            return self._c.call("ndarray.__imatmul__", (self, other), {})
         return self._c.call(row, (self, other, self), {})  # the third is `out`
 
     return method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from itertools import repeat
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,9 @@ from np_compile.lowering.meta import Shapes
 
 from .frames import user_line
 from .guess import GUESSED
-from .tape import INT, Break, Decoder, Node, Same, Segment, Slot, Value
+from .tape import INT, Break, Check, Decoder, Node, Same, Segment, Slot, Value
 
 _GATHERS = ("take", "take_along_axis", "put", "put_along_axis", "choose")
-_INTEGER_POWERS = ("power", "pow")
 _TABLE = shim.TABLE
 _DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
 
@@ -56,8 +55,14 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     metas = [v.meta for v in values]
     roots = {v.root for v in values}
     before = {r: metas[r]._t._version for r in roots}
+    numbers: list[Any] = []  # what stands for the float parameters, in order
     decoder = Decoder(
-        metas, repeat(_weak_float()), iter(ints), _scalar_meta, _complex_meta, _weak_int
+        metas,
+        _weak_floats(numbers),
+        iter(ints),
+        partial(_scalar_meta, numbers),
+        _complex_meta,
+        _weak_int,
     )
     static = Break("static", "") if ints_are_data and _has_int(key) else None
     try:
@@ -107,12 +112,7 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     node.result = place(result, ())
     if isinstance(node.result, Slot):
         node.value = node.result.value
-    if name in _INTEGER_POWERS and node.value is not None and node.value.dtype.kind == "i":
-        exponent = key[2]
-        if type(exponent) is int and values[exponent].dtype.kind == "i":
-            why = f"{show(name)}: raises for a negative exponent"
-            return _special(node, Break("data", why))
-    node.raises = node.special = _may_raise(key, values)
+    node.raises = node.special = _may_raise(key, values) or _confined(metas, used)
     if name in GUESSED:
         node.guesses += 1
         node.special = True
@@ -120,13 +120,28 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
         read = used[1:] if name in ("ndarray.__getitem__", "ndarray.__setitem__") else used
         node.bytes += sum(values[i].meta.nbytes for i in read)
         node.bytes += sum(v.meta.nbytes for v in node.values)
+    bounds = None
     if _has_int(key):
         kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
         limits = [np.iinfo(d) for d in kinds if d.kind in "iu" and d not in (np.int64,)]
         if limits:
-            node.check = max(int(k.min) for k in limits), min(int(k.max) for k in limits)
-            node.special = True
+            bounds = max(int(k.min) for k in limits), min(int(k.max) for k in limits)
+    limits_of = [getattr(n, "_limits", None) for n in numbers]
+    stored = tuple((k, *found) for k, found in enumerate(limits_of) if found is not None)
+    if bounds is not None or stored:
+        node.check = Check(bounds, stored)
+        node.special = True
     return node
+
+
+def _confined(metas: list[shim.ndarray], used: list[int]) -> bool:
+    """Whether a call stores a NumPy scalar that it makes as an integer, which it may not fit."""
+    found = False
+    for i in used:
+        if hasattr(metas[i], "_limits"):
+            del metas[i]._limits
+            found = True
+    return found
 
 
 def _why_not(name: str, e: Exception) -> Break:
@@ -181,13 +196,18 @@ def _weak_int(_: int) -> shim.Weak:
     return shim.Weak(torch.empty((), dtype=torch.int64, device="meta"), int)
 
 
-def _weak_float() -> shim.Weak:
-    return shim.Weak(torch.empty((), dtype=torch.float64, device="meta"), float)
+def _weak_floats(made: list[Any]) -> Iterator[shim.Weak]:
+    while True:
+        made.append(shim.Weak(torch.empty((), dtype=torch.float64, device="meta"), float))
+        yield made[-1]
 
 
-def _scalar_meta(_: Any, char: str) -> shim.ndarray:
+def _scalar_meta(numbers: list[Any], _: Any, char: str) -> shim.ndarray:
     dtype = shim.torch_dtype(np.dtype(char))
-    return shim.ndarray(torch.empty((), dtype=dtype, device="meta"), (), True)
+    made = shim.ndarray(torch.empty((), dtype=dtype, device="meta"), (), True)
+    if dtype.is_floating_point:
+        numbers[-1] = made
+    return made
 
 
 def _complex_meta(_r: Any, _i: Any) -> shim.Weak:

@@ -147,8 +147,8 @@ def _record(capture: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     except Unrecordable:
         capture._rewind(marks)
         return NotImplemented
-    bounds = node.check
-    fits = bounds is None or all(bounds[0] <= i <= bounds[1] for i in seg.ints[marks[1] :])
+    check = node.check
+    fits = check is None or check.holds(seg.floats[marks[0] :], seg.ints[marks[1] :])
     if node.reason is not None or node.raises or not fits:
         capture._rewind(marks)
         return NotImplemented

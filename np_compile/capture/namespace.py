@@ -83,9 +83,9 @@ class RecordingUfunc:
 
     def __init__(self, name: str, ufunc: np.ufunc):
         self._name = name
-        # Of two array-likes; `**` apart, whose exponent is part of the call.
-        two = ufunc.nin == 2 and ufunc.nout == 1
-        self._operator = binary(name) if two and name != "power" else None
+        # Of two array-likes and one result; `**` apart, whose exponent is part of the call.
+        simple = (ufunc.nin, ufunc.nout) == (2, 1) and name != "power"
+        self._operator = binary(name) if simple else None
         self.__np_compile_real__ = ufunc
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ufunc.__doc__

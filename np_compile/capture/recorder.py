@@ -289,10 +289,9 @@ class Capture(Outside):
         name = node.key[0]
         if node.guesses > seg.node.guesses and not guess.allowed(self):
             return guess.reason(name)
-        if node.check is not None:
-            lo, hi = node.check
-            if not all(lo <= i <= hi for i in seg.ints[marks[1] :]):
-                return Break("numpy", f"{show(name)}: an integer out of bounds")
+        check = node.check
+        if check is not None and not check.holds(seg.floats[marks[0] :], seg.ints[marks[1] :]):
+            return Break("numpy", f"{show(name)}: a number out of bounds")
         if node.raises and self.device is not None and not self.tensors:
             # Out of bounds in a device kernel would end the process; the shim looks first.
             return Break("library", show(name))

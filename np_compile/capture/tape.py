@@ -18,6 +18,7 @@ A key is a tuple: the row's name, then one piece per argument. Pieces (see `enco
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ INT = Mark("<int>")
 COMPLEX = Mark("<complex>")
 KW = Mark("<keywords>")
 INPUT = Mark("<input>")
+_COMPLEX = frozenset((complex, np.complex64, np.complex128))
+_INEXACT = _COMPLEX | {float, np.float16, np.float32, np.float64}
 _INT64 = (-(2**63), 2**63 - 1)
 
 
@@ -74,14 +77,38 @@ class Value:
         self.scalar = meta._scalar
 
 
+class Check:
+    """What the parameters of a call have to be for the call to be the recorded one.
+
+    ints: the range that all integers must fit (NEP 50). floats: (k, low, high): float number k is
+    stored as an integer, which has to lie between.
+    """
+
+    __slots__ = ("floats", "ints")
+
+    def __init__(self, ints: tuple[int, int] | None, floats: tuple[tuple[int, int, int], ...]):
+        self.ints = ints
+        self.floats = floats
+
+    def holds(self, floats: list[float], ints: list[int]) -> bool:
+        """Whether these are parameters of such a call."""
+        if self.ints is not None:
+            low, high = self.ints
+            if not all(low <= i <= high for i in ints):
+                return False
+        return all(
+            isfinite(floats[k]) and low <= int(floats[k]) <= high for k, low, high in self.floats
+        )
+
+
 class Node:
     """One call in its place: after the calls on the path from the root of the tree.
 
     value: the new value, where the call gives exactly one array. result: otherwise a structure with
         `Slot`s for new values and `Same` for arguments given back. mutates: numbers of the root
         values written to. reason: why the call is not recorded but breaks, else None.
-    check: the range that integer parameters must fit (NEP 50), None for any. special: whether a
-        recording has to look at `reason` or `check` at all.
+    check: what the parameters must be, None for anything. special: whether a recording has to look
+        at `reason` or `check` at all.
     raises: whether running it may raise on the data (an index out of bounds).
     guesses: how many lengths are guessed from the root to here (see `guess`).
     count, bytes: calls from the root to here, and bytes of arrays that they touch.
@@ -104,7 +131,7 @@ class Node:
         self.result: Any = None
         self.mutates: tuple[int, ...] = ()
         self.reason: Break | None = None
-        self.check: tuple[int, int] | None = None
+        self.check: Check | None = None
         self.special = False
         self.raises = False
         self.user_line: str = ""
@@ -197,7 +224,8 @@ def _constant(value: Any) -> tuple:
         hash(value)
     except TypeError:
         raise Unrecordable(f"a {type(value).__name__} as argument") from None
-    if value != value:  # NaN never equals itself and would never be found again
+    if value != value or type(value) is complex or (value == 0 and type(value) is float):
+        # NaN never equals itself and would never be found again; 0.0 equals -0.0
         return ("c", type(value), repr(value))
     return ("c", type(value), value)
 
@@ -245,6 +273,8 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
         if data and char in "bhilqBHI":
             capture.seg.ints.append(int(value))
             return ("n", char)
+        if char in "efdFD":
+            return ("c", kind, repr(value.item()))
         return ("c", kind, value.item() if char not in "Mm" else value)
     if isinstance(value, np.ndarray):
         raise Unrecordable(f"an array of {type(value).__name__} {value.dtype}")
@@ -305,8 +335,8 @@ class Decoder:
             return p
         tag = p[0]
         if tag == "c":
-            if p[1] is float and type(p[2]) is str:
-                return float(p[2])
+            if type(p[2]) is str and p[1] in _INEXACT:
+                return p[1](complex(p[2]) if p[1] in _COMPLEX else p[2])
             if p[1] in (int, bool, float):
                 return p[2]
             if issubclass(p[1], np.generic) and not isinstance(p[2], np.generic):

@@ -125,7 +125,7 @@ def test_outer(name):
     assert_matches(f"{name}.outer", x, y, rtol=1e-6)
     assert_matches(f"{name}.outer", y, 2, rtol=1e-6)
     assert_matches(f"{name}.outer", 2, y, rtol=1e-6)
-    assert_matches(f"{name}.outer", x, x)
+    assert_matches(f"{name}.outer", x, x, meta=name != "power")
 
 
 @pytest.mark.parametrize("name", ["add", "maximum", "subtract", "multiply", "logical_or"])

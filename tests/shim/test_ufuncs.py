@@ -88,6 +88,8 @@ def _check(name: str, *args, **kwargs) -> None:
                 char = first
         except Exception:
             pass
+    if name in ("power", "pow") and np.asarray(args[1]).dtype.kind == "i":
+        kwargs["meta"] = False  # it may raise, which depends on the data
     assert_matches(name, *args, rtol=_tolerance(name, char), **kwargs)
 
 
