@@ -124,21 +124,22 @@ def _update(ufunc, flat, where, value, operand):
 
     ins, outs = ufunc._resolve((flat.dtype, _key(operand)), (flat.dtype,), "unsafe", None, None)
     name, work = ufunc._name, outs[0]
-    if name in SCATTERED and ins[0] is work and ins[1] is work and work is not torch.bool:
+    # Of another dtype than the array's each step is cast.
+    plain = flat.dtype is work and ins == (work, work) and work is not torch.bool
+    if name in SCATTERED and plain:
         if name == "subtract":
             name, value = "add", loop("negative", (work,), (work,))(cast(value, work))
         value = cast(value, work)
-        total = cast(flat, work)
         if name == "add":
-            result = to_signed(total).index_put((where,), to_signed(value), accumulate=True)
-            return cast(from_signed(result, work), flat.dtype)
+            result = to_signed(flat).index_put((where,), to_signed(value), accumulate=True)
+            return from_signed(result, work)
         if not work.is_complex:
             how = {"multiply": "prod", "maximum": "amax", "minimum": "amin"}[name]
             if name == "multiply":
-                result = to_signed(total).scatter_reduce(0, where, to_signed(value), how)
-                return cast(from_signed(result, work), flat.dtype)
-            result = order_key(total).scatter_reduce(0, where, order_key(value), how)
-            return cast(from_order_key(result, work), flat.dtype)
+                result = to_signed(flat).scatter_reduce(0, where, to_signed(value), how)
+                return from_signed(result, work)
+            result = order_key(flat).scatter_reduce(0, where, order_key(value), how)
+            return from_order_key(result, work)
     return _in_rounds(ufunc, flat, where, value, ins, outs)
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._apply import operand_tensor
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, Weak, result_type
 from ._layout import constant
 from ._ndarray import as_array, ndarray, write
-from ._normalize import Array, Arrays, DType, Raw, Static, Views, function
+from ._normalize import Array, Arrays, DType, Operands, Raw, Static, Views, function
+from ._selection import promoted, wrapped
 from ._shapes import (
     concrete,
     gathered,
@@ -103,7 +105,7 @@ def _join(tensors: list, axis: Any, out: Any, dtype: Any, casting: str) -> ndarr
 
 @function("concatenate", "concat", scalar=False)
 def concatenate(
-    arrays: Arrays,
+    arrays: Operands,
     /,
     axis: Static = 0,
     out: Raw = None,
@@ -115,7 +117,9 @@ def concatenate(
 
     Errors: ValueError for shapes that do not fit; TypeError for casts that `casting` forbids.
     """
-    return _join(arrays, axis, out, dtype, casting)
+    if axis is None and dtype is None and out is None and len(arrays) > 0:
+        arrays = promoted(*arrays, convert=wrapped)  # numbers promote weakly
+    return _join([operand_tensor(a) for a in arrays], axis, out, dtype, casting)
 
 
 @function(scalar=False)

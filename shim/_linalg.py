@@ -236,10 +236,10 @@ def decomposed(a: torch.Tensor, full: bool, hermitian: bool = False) -> tuple:
     if hermitian:
         check_square("eigh", a)
         s, u = _raising("Eigenvalues did not converge", torch.linalg.eigh, a)
-        order = torch.argsort(s.abs(), -1, descending=True)
+        order = torch.sort(s.abs(), dim=-1, stable=True).indices.flip(-1)
         s = s.gather(-1, order)
         u = u.gather(-1, order.unsqueeze(-2).expand(u.shape))
-        vh = conjugate((u * torch.sgn(s).to(u.dtype).unsqueeze(-2)).mT)
+        vh = conjugate((u * torch.where(torch.signbit(s), -1.0, 1.0).to(u.dtype).unsqueeze(-2)).mT)
         s = s.abs()
     else:
         u, s, vh = _raising("SVD did not converge", torch.linalg.svd, a, full_matrices=full)
@@ -383,7 +383,8 @@ def lstsq(a: Array, b: Array, rcond: Static = None):
     work, result = work_dtypes(a, b)
     m, n = a.shape
     rcond = np.finfo(np.float64).eps * max(m, n) if rcond is None else float(concrete(rcond))
-    rcond = np.finfo(np.float64).eps if rcond < 0 else rcond
+    if not 0 < rcond < 1:  # what LAPACK takes then
+        rcond = np.finfo(np.float64).eps / 2
     a, right = cast(a, work), cast(right, work)
     says = "SVD did not converge in Linear Least Squares"
     u, s, vh = _raising(says, torch.linalg.svd, a, full_matrices=False)

@@ -278,14 +278,14 @@ def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
 
     Errors: OverflowError, as in NumPy, for a Python int that does not fit an integer dtype.
     """
-    if isinstance(value, torch.Tensor):
-        return value if value.dtype == dtype else value.to(dtype)
-    if isinstance(value, Weak):
-        return value.tensor.to(dtype)
+    if isinstance(value, (torch.Tensor, Weak)):
+        return _unsigned.cast(value.tensor if isinstance(value, Weak) else value, dtype)
     if type(value) is int:
         check_python_int(value, dtype)
         if dtype.is_floating_point or dtype.is_complex:
             value = float(value)  # of any size
+    if dtype is torch.float16:
+        value = float(np.float16(value))
     return torch.full((), value, dtype=dtype)
 
 

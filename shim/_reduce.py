@@ -246,9 +246,18 @@ def _prod(t, axes, work, keepdims):
     if work is torch.bool:
         return torch.all(cast(t, work), axes, keepdims)
     t = to_signed(cast(t, work))
-    for a in sorted(axes, reverse=True):
-        t = torch.prod(t, a, keepdims, dtype=t.dtype)
-    return from_signed(t, work)
+    if not (work.is_floating_point or work.is_complex):
+        for a in sorted(axes, reverse=True):
+            t = torch.prod(t, a, keepdims, dtype=t.dtype)
+        return from_signed(t, work)
+    shape = _reduced_shape(t, axes, keepdims)
+    # One factor after the other, as they lie in memory: another order may overflow elsewhere.
+    order = sorted(axes, key=t.stride, reverse=True)
+    line = torch.movedim(t, order, tuple(range(-len(axes), 0))).flatten(-len(axes))
+    if line.shape[-1] == 0:
+        return torch.ones(shape, dtype=work, device=t.device)
+    wide = line.to(torch.float32) if work is torch.float16 else line
+    return torch.cumprod(wide, -1).select(-1, -1).to(work).reshape(shape)
 
 
 def _amax(t, axes, work, keepdims):

@@ -18,9 +18,9 @@ from ._apply import (
     select_rows,
     together,
 )
+from ._assigned import assigned
 from ._dtypes import TO_NUMPY, Weak, result_type
 from ._ndarray import ndarray, scalar_tensor, write
-from ._assigned import assigned
 from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, function
 from ._reduce import shape_text
 from ._shapes import let_numpy_raise
@@ -44,18 +44,20 @@ def promoted(
     ]
 
 
-def _wrapped(value: Any, dtype: torch.dtype) -> torch.Tensor:
+def wrapped(value: Any, dtype: torch.dtype) -> torch.Tensor:
     """Python ints that do not fit wrap round, as arrays do."""
+    if type(value) is int and dtype.is_floating_point:
+        return scalar_tensor(value, dtype)
     return cast(operand_tensor(value), dtype)
 
 
 def _as_where_does(value: Any, dtype: torch.dtype) -> torch.Tensor:
     """Python ints that do not fit wrap round or not, as the version of NumPy at hand has it."""
     if isinstance(value, Weak):
-        return _wrapped(value, dtype)
+        return wrapped(value, dtype)
     with np.errstate(all="ignore"):
         found = np.where(False, np.zeros((), TO_NUMPY[dtype]), value)
-    return _wrapped(found.item(), dtype)
+    return wrapped(found.item(), dtype)
 
 
 def _kind(o: Any) -> Any:
@@ -117,7 +119,7 @@ def select(condlist: Arrays, choicelist: Operands, default: Operand = 0):
     for i, cond in enumerate(condlist):
         if cond.dtype is not torch.bool:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    choices = promoted(*choicelist, default, device=condlist[0].device, convert=_wrapped)
+    choices = promoted(*choicelist, default, device=condlist[0].device, convert=wrapped)
     parts = broadcast(*condlist, *choices)
     result = parts[-1].clone()
     n = len(condlist)
@@ -185,7 +187,7 @@ def take(a: Array, indices: Array, axis: Static = None, out: Out = None, mode: S
 def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise"):
     """For each element of `a` the element of the choice of that number, all broadcast."""
     mode = check_mode(mode)
-    options = promoted(*[operand_tensor(c, a.device) for c in choices])
+    options = promoted(*choices, device=a.device, convert=wrapped)
     n = len(options)
     if a.dtype.is_floating_point or a.dtype.is_complex:
         raise TypeError(

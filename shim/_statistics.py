@@ -9,11 +9,12 @@ import torch
 
 from . import _order
 from ._apply import call, has_data, is_nan, kind_of, need_data, operand_tensor, readable, together
+from ._assigned import held
 from ._cumulative import _join_promoted
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, DType, Operand, Static, function
 from ._reductions import average, mean_of, warn
-from ._unsigned import cast, flip, from_signed, order_key, to_signed
+from ._unsigned import cast, flip, from_signed, to_signed
 
 
 @function()
@@ -78,16 +79,27 @@ def digitize(x: Array, bins: Array, right: bool = False):
     n = len(bins)
     if n == 0:
         return torch.zeros(x.shape, dtype=torch.int64, device=x.device)
-    if readable(bins):
-        key = order_key(bins)
-        step_up, step_down = key[1:] >= key[:-1], key[1:] <= key[:-1]
-        if not (bool(step_up.all()) or bool(step_down.all())):
-            raise ValueError("bins must be monotonically increasing or decreasing")
     base, wanted = _order.common_ranks(bins, x.reshape(-1))
+    falls, monotonic = _falls(cast(bins, torch.float64))
+    if readable(monotonic):
+        if not bool(monotonic):
+            raise ValueError("bins must be monotonically increasing or decreasing")
+    else:
+        base = held(base, monotonic)
     rising = torch.searchsorted(base, wanted, right=not right)
-    falling = n - torch.searchsorted(base.flip(0).contiguous(), wanted, right=bool(right))
-    falls = base[0] > base[-1]
+    falling = n - torch.searchsorted(base.flip(0).contiguous(), wanted, right=not right)
     return torch.where(falls, falling, rising).reshape(x.shape)
+
+
+def _falls(bins: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whether bins fall, by the first of them that differs from the one before; whether all the
+    others go the same way."""
+    before, after = bins[:-1], bins[1:]
+    differs = torch.cat((bins != bins[0], torch.ones_like(bins[:1], dtype=torch.bool)))
+    first = differs.to(torch.uint8).argmax()
+    last = torch.cat((bins, torch.full_like(bins[:1], torch.inf)))[first]
+    falls = (first < len(bins)) & ~(bins[0] < last)
+    return falls, ~torch.where(falls, before < after, before > after).any()
 
 
 # covariance
@@ -305,7 +317,24 @@ def interp(
 
     left, right: values outside. period: of the coordinates; then the points may be in any order.
     """
-    dtype = torch.complex128 if fp.dtype.is_complex else torch.float64
+    if fp.dtype.is_complex:  # NumPy computes the parts apart, so that an infinite one stays alone
+        sides = [
+            None if v is None else cast(operand_tensor(v), torch.complex128) for v in (left, right)
+        ]
+        parts = [
+            _interp(x, xp, part, *[None if v is None else getattr(v, name) for v in sides], period)
+            for name, part in (("real", fp.real), ("imag", fp.imag))
+        ]
+        real, imag = parts
+        # outside of all numbers there is no imaginary part
+        return torch.complex(real, torch.where(torch.isnan(x), 0.0, imag))
+    return _interp(x, xp, fp, left, right, period)
+
+
+def _interp(
+    x: torch.Tensor, xp: torch.Tensor, fp: torch.Tensor, left: Any, right: Any, period: Any
+) -> torch.Tensor:
+    dtype = torch.float64
     x, xp, fp = together(x, xp, fp)
     x, xp, fp = _real_points(x), _real_points(xp), cast(fp, dtype)
     if xp.dim() > 1 or fp.dim() > 1:

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._assigned import assigned
 from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
-from ._assigned import assigned
-from ._ndarray import as_array, ndarray, scalar_tensor
-from ._normalize import Array, Arrays, Operand, Raw, Static, View, function
+from ._ndarray import as_array, ndarray
+from ._normalize import Array, Arrays, Raw, Static, View, function
 from ._parts import diagonal_of
 from ._ranges import offsets
 from ._shapes import concrete, gathered
 from ._table import Kind
 from ._ufuncs import readable
-from ._unsigned import cast, choose_by, flip, to_signed
+from ._unsigned import choose_by, flip, to_signed
 from ._views import reshaped
 
 

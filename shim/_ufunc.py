@@ -20,7 +20,7 @@ from ._dtypes import TO_NUMPY, WIDER, Weak, check_python_int, torch_dtype
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
 from ._shapes import let_numpy_raise
-from ._ufunc_math import natural_power, refuse_negative
+from ._ufunc_math import complex_whole_power, natural_power, refuse_negative
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
 
@@ -190,6 +190,8 @@ class ufunc:
             return self._against_any_int(convert, ins)
         if self._name == "power" and keys[1] in _NUMBERS and ins[0].is_floating_point:
             return _power_of_number(convert, ins[0])
+        if self._name == "power" and keys[1] in (int, float) and ins[0].is_complex:
+            return _complex_power_of_number(convert, ins[0])
         return convert
 
     @staticmethod
@@ -463,6 +465,17 @@ def _power_of_number(run: Callable, dtype: torch.dtype) -> Callable:
                 return torch.square(a)
             if exponent == 0.5:
                 return torch.sqrt(a)
+        return run(a, exponent)
+
+    return power
+
+
+def _complex_power_of_number(run: Callable, dtype: torch.dtype) -> Callable:
+    """Whole powers are products, as NumPy has it."""
+
+    def power(a: Any, exponent: Any):
+        if not isinstance(exponent, Weak) and abs(exponent) < 100 and exponent == int(exponent):
+            return complex_whole_power(_place(a, dtype, None), int(exponent))
         return run(a, exponent)
 
     return power

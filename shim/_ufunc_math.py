@@ -7,6 +7,7 @@ None of them looks at data.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -197,6 +198,24 @@ def cbrt(a: torch.Tensor) -> torch.Tensor:
     return where(special, x, root).to(a.dtype)
 
 
+def maximum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """torch's; of equal numbers of float16, such as zeros, the first."""
+    larger = torch.maximum(a, b)
+    return where(a == b, a, larger) if a.dtype is torch.float16 else larger
+
+
+def minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """As maximum."""
+    smaller = torch.minimum(a, b)
+    return where(a == b, a, smaller) if a.dtype is torch.float16 else smaller
+
+
+def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """torch's; of equal numbers of float16 the first."""
+    following = torch.nextafter(a, b)
+    return where(a == b, a, following) if a.dtype is torch.float16 else following
+
+
 def heaviside(a: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
     step = where(a > 0, torch.ones_like(a), torch.zeros_like(a))
     return where(torch.isnan(a), a, where(a == 0, at_zero, step))
@@ -289,14 +308,68 @@ def complex_fmin(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return where(torch.isnan(b) | complex_less_equal(a, b), a, b)
 
 
+def by_parts(f: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A function of the real parts, and of the imaginary parts: torch's own sums of complex numbers
+    multiply by one, which makes nan of an infinite part, and its negative loses signs of zeros."""
+
+    def each(*operands: torch.Tensor) -> torch.Tensor:
+        return torch.complex(f(*[t.real for t in operands]), f(*[t.imag for t in operands]))
+
+    return each
+
+
+def complex_reciprocal(a: torch.Tensor) -> torch.Tensor:
+    """1 / a, by Smith's algorithm as NumPy has it."""
+    x, y = a.real, a.imag
+    wide = torch.abs(y) <= torch.abs(x)
+    big, small = where(wide, x, y), where(wide, y, x)
+    ratio = small / big
+    scale = big + small * ratio
+    one = torch.ones_like(ratio)
+    return torch.complex(where(wide, one, ratio) / scale, where(wide, -ratio, -one) / scale)
+
+
+def complex_log1p(a: torch.Tensor) -> torch.Tensor:
+    more = a.real + 1
+    return torch.complex(torch.log(torch.hypot(more, a.imag)), torch.atan2(a.imag, more))
+
+
+def complex_arccos(a: torch.Tensor) -> torch.Tensor:
+    """torch's, with the sign of a zero: that of the imaginary part is the other one than of `a`."""
+    result = torch.arccos(a)
+    return torch.complex(result.real, torch.copysign(result.imag, -a.imag))
+
+
+def complex_whole_power(a: torch.Tensor, n: int) -> torch.Tensor:
+    """a ** n, |n| < 100, by repeated squaring in NumPy's order."""
+    if n == 0:
+        return torch.ones_like(a)
+    if n == 3:
+        return a * (a * a)
+    result, square, rest = None, a, abs(n)
+    while True:
+        if rest & 1:
+            result = square if result is None else result * square
+        rest >>= 1
+        if not rest:
+            break
+        square = square * square
+    assert result is not None
+    if n > 0:
+        return result.clone() if result is a else result
+    nan = torch.full_like(a, complex(math.nan, math.nan))
+    return where(a == 0, nan, torch.ones_like(a) / result)
+
+
 def complex_sign(a: torch.Tensor) -> torch.Tensor:
     """a / |a|; an infinite part alone gives the axis, two of them nan."""
     size = torch.abs(a)
     re_inf, im_inf = torch.isinf(a.real), torch.isinf(a.imag)
     zero = torch.zeros_like(size)
     unit = where(size == 0, torch.ones_like(size), size)
-    re = where(im_inf & ~re_inf, zero, where(re_inf & ~im_inf, torch.sign(a.real), a.real / unit))
-    im = where(re_inf & ~im_inf, zero, where(im_inf & ~re_inf, torch.sign(a.imag), a.imag / unit))
+    zero_re, zero_im = im_inf & ~re_inf | (size == 0), re_inf & ~im_inf | (size == 0)
+    re = where(zero_re, zero, where(re_inf & ~im_inf, torch.sign(a.real), a.real / unit))
+    im = where(zero_im, zero, where(im_inf & ~re_inf, torch.sign(a.imag), a.imag / unit))
     bad = torch.isnan(a) & ~(re_inf | im_inf)
     nan = torch.full_like(size, math.nan)
     return torch.complex(where(bad, nan, re), where(bad, nan, im))
@@ -316,7 +389,7 @@ def complex_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     nan = torch.full_like(a, complex(math.nan, math.nan))
     at_zero = where((b.real > 0) & (b.imag == 0), torch.zeros_like(a), nan)
     at_zero = where((b.real > 0) & (b.imag != 0), torch.zeros_like(a), at_zero)
-    result = where(zero_base, at_zero, result)
+    result = where(zero_base, at_zero, where(b == 1, a, result))
     return where(zero_exponent, torch.ones_like(a), result)
 
 

@@ -51,8 +51,10 @@ def _real(name: str, formula: Formula, *aliases: str, **more: object) -> Formula
     return Formulas(name, aliases, float=formula, **more)
 
 
-def _inexact(name: str, formula: Formula, *aliases: str) -> Formulas:
-    return Formulas(name, aliases, float=formula, complex=formula)
+def _inexact(
+    name: str, formula: Formula, *aliases: str, complex: Formula | None = None
+) -> Formulas:
+    return Formulas(name, aliases, float=formula, complex=complex or formula)
 
 
 def _whole(name: str, formula: Formula, *aliases: str, **more: object) -> Formulas:
@@ -109,10 +111,6 @@ def _bits_sign(a: torch.Tensor) -> torch.Tensor:
     return (a != 0).to(a.dtype)
 
 
-def _negative(a: torch.Tensor) -> torch.Tensor:
-    return torch.neg(a)
-
-
 def _extremum(
     name: str, formula: Formula, of_bool: Formula, of_complex: Formula, of_bits: Formula
 ) -> Formulas:
@@ -125,8 +123,8 @@ _greater = _swapped(m.complex_less)
 _bits_greater = _swapped(_unsigned.less)
 
 ROWS: tuple[Formulas, ...] = (
-    _same("add", torch.add, bool=torch.logical_or, numbers=True),
-    _same("subtract", torch.sub, numbers=True),
+    _same("add", torch.add, bool=torch.logical_or, complex=m.by_parts(torch.add), numbers=True),
+    _same("subtract", torch.sub, complex=m.by_parts(torch.sub), numbers=True),
     _same("multiply", torch.mul, bool=torch.logical_and, numbers=True),
     Formulas("divide", ("true_divide",), float=m.true_divide, complex=m.true_divide),
     _whole(
@@ -156,7 +154,7 @@ ROWS: tuple[Formulas, ...] = (
         unsigned=m.natural_power,
     ),
     _real("float_power", torch.pow, complex=m.complex_power),
-    _same("negative", _negative),
+    _same("negative", torch.neg, complex=m.by_parts(torch.neg)),
     _same("positive", m.clone),
     _same("absolute", torch.abs, "abs", bool=m.clone, bits=m.clone),
     _real("fabs", torch.abs),
@@ -169,7 +167,7 @@ ROWS: tuple[Formulas, ...] = (
     _inexact("log", torch.log),
     _inexact("log2", torch.log2),
     _inexact("log10", torch.log10),
-    _inexact("log1p", torch.log1p),
+    _inexact("log1p", torch.log1p, complex=m.complex_log1p),
     _inexact("sqrt", torch.sqrt),
     _same("square", torch.square),
     _real("cbrt", m.cbrt),
@@ -177,7 +175,7 @@ ROWS: tuple[Formulas, ...] = (
         "reciprocal",
         m.int_reciprocal,
         float=torch.reciprocal,
-        complex=torch.reciprocal,
+        complex=m.complex_reciprocal,
         bits=m.bits_reciprocal,
         unsigned=m.bits_reciprocal,
     ),
@@ -187,7 +185,7 @@ ROWS: tuple[Formulas, ...] = (
     _inexact("cos", torch.cos),
     _inexact("tan", torch.tan),
     _inexact("arcsin", torch.arcsin, "asin"),
-    _inexact("arccos", torch.arccos, "acos"),
+    _inexact("arccos", torch.arccos, "acos", complex=m.complex_arccos),
     _inexact("arctan", torch.arctan, "atan"),
     _real("arctan2", torch.atan2, "atan2"),
     _real("hypot", torch.hypot),
@@ -230,8 +228,8 @@ ROWS: tuple[Formulas, ...] = (
     _same("logical_or", torch.logical_or, bool=torch.logical_or),
     _same("logical_xor", torch.logical_xor, bool=torch.logical_xor),
     _same("logical_not", torch.logical_not, bool=torch.logical_not),
-    _extremum("maximum", torch.maximum, torch.logical_or, m.complex_maximum, m.bits_maximum),
-    _extremum("minimum", torch.minimum, torch.logical_and, m.complex_minimum, m.bits_minimum),
+    _extremum("maximum", m.maximum, torch.logical_or, m.complex_maximum, m.bits_maximum),
+    _extremum("minimum", m.minimum, torch.logical_and, m.complex_minimum, m.bits_minimum),
     _extremum("fmax", torch.fmax, torch.logical_or, m.complex_fmax, m.bits_maximum),
     _extremum("fmin", torch.fmin, torch.logical_and, m.complex_fmin, m.bits_minimum),
     _float_test("isfinite", torch.isfinite, _true),
@@ -240,7 +238,7 @@ ROWS: tuple[Formulas, ...] = (
     Formulas("isnat"),
     _real("signbit", torch.signbit),
     _real("copysign", torch.copysign),
-    _real("nextafter", torch.nextafter),
+    _real("nextafter", m.nextafter),
     _real("spacing", m.spacing),
     _real("modf", m.modf, narrow=False),
     Formulas("ldexp", float=m.ldexp),

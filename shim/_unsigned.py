@@ -84,7 +84,20 @@ def cast(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
             t = t.to(torch.int32)  # C converts through int, so that -1.0 wraps round
         elif dtype is torch.uint32:
             t = t.to(torch.int64)
+    if dtype is torch.float16 and t.dtype is torch.float64:
+        t = _to_odd(t)
     return t.to(dtype)
+
+
+def _to_odd(t: torch.Tensor) -> torch.Tensor:
+    """float64 values that float32 has, for a cast to float16: torch casts through float32, and
+    what is rounded twice may come out elsewhere. Of the two neighbours in float32 of a value the odd
+    one never lies in the middle between two of float16."""
+    near = t.to(torch.float32)
+    back = near.to(torch.float64)
+    inside = near.view(torch.int32) - (torch.abs(back) > torch.abs(t)).to(torch.int32)
+    odd = (inside | 1).view(torch.float32).to(torch.float64)
+    return torch.where(back == t, t, t + (odd - t).detach())
 
 
 # uint64 on int64 bits

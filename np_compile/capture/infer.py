@@ -17,7 +17,8 @@ from .frames import user_line
 from .guess import GUESSED
 from .tape import INT, Break, Check, Decoder, Node, Same, Segment, Slot, Value
 
-_GATHERS = ("take", "take_along_axis", "put", "put_along_axis", "choose")
+# Rows, beside indexing, that may raise on data that a program looks at.
+_MAY_RAISE = ("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize")
 _TABLE = shim.TABLE
 _DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
 
@@ -181,7 +182,7 @@ def _may_raise(key: tuple, values: list[Value]) -> bool:
         kinds = {values[p].dtype.kind for p in key[2][1:] if type(p) is int}
         many = len(key) > 3 and type(key[3]) is int and values[key[3]].meta.size != 1
         return not kinds.isdisjoint("iu") or ("b" in kinds and many)
-    return key[0].rpartition(".")[2] in _GATHERS
+    return key[0].rpartition(".")[2] in _MAY_RAISE
 
 
 def _has_int(key: tuple) -> bool:
