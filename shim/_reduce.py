@@ -64,6 +64,8 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    if any(isinstance(a, bool) for a in given):
+        raise TypeError("an integer is required")
     if ndim == 0 and not isinstance(axis, (tuple, list)) and operator.index(axis) in (0, -1):
         return ()
     axes = []

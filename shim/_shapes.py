@@ -20,6 +20,8 @@ normalize_axes = np.lib.array_utils.normalize_axis_tuple
 
 def size(value: Any) -> Any:
     """One extent: a Python int, or a symbolic one as it is."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError("an integer is required")
     return value if isinstance(value, torch.SymInt) else operator.index(value)
 
 
@@ -29,6 +31,8 @@ def shape_tuple(shape: Any) -> tuple:
         return (shape,)
     if isinstance(shape, ndarray):
         shape = concrete(shape).tolist()
+    if isinstance(shape, bool) or hasattr(shape, "__next__"):  # which an attempt would use up
+        np.empty(shape, np.bool_)
     if hasattr(shape, "__index__") and not isinstance(shape, (tuple, list)):
         try:
             return (operator.index(shape),)

@@ -34,6 +34,7 @@ import numpy as np
 from np_compile import shim
 from np_compile.shim._operators import OPERATORS
 
+from .flags import Flags
 from .substitute import origin_of
 from .tape import FLOAT, INT, Break
 
@@ -138,9 +139,11 @@ class Array:
 
     @property
     def flags(self) -> Any:
-        if self._v is None and self._np is not None:
-            return self._np.flags
-        return self._c.meta(self).flags
+        return Flags(self)
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """As in NumPy, on the array itself."""
+        self._c.set_flags(self, write, align, uic)
 
     @property
     def T(self) -> Any:

@@ -19,6 +19,13 @@ from .tape import INT, Break, Check, Decoder, Node, Same, Segment, Slot, Value
 
 # Rows, beside indexing, that may raise on data that a program looks at.
 _MAY_RAISE = ("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize")
+# Parameters that are axes, extents and counts.
+_INTEGERS = frozenset(
+    (
+        "axes", "axis", "axis1", "axis2", "dimensions", "dims", "k", "kth", "M", "minlength", "n",
+        "N", "newshape", "num", "shape", "source", "destination", "s", "obj",
+    )
+)  # fmt: skip
 _TABLE = shim.TABLE
 _DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
 
@@ -68,6 +75,8 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     static = Break("static", "") if ints_are_data and _has_int(key) else None
     try:
         args, kwargs = decoder.call(key)
+        if _counts_with_bools(row, args, kwargs):
+            return _special(node, Break("numpy", f"{show(name)}: a bool in place of an integer"))
         with (
             torch.inference_mode(False),
             torch.device("meta"),
@@ -143,6 +152,25 @@ def _confined(metas: list[shim.ndarray], used: list[int]) -> bool:
             del metas[i]._limits
             found = True
     return found
+
+
+def _counts_with_bools(row: shim.Row, args: list, kwargs: dict) -> bool:
+    """Whether a bool stands where an integer is asked for. NumPy takes it, or not, by function."""
+    found = [*args, *kwargs.values()]
+    if row.signature is None or not any(map(_has_bool, found)):
+        return False
+    try:
+        given = row.signature.bind(*args, **kwargs).arguments
+    except TypeError:  # a wrong call
+        return False
+    integers = {n for n, p in row.signature.parameters.items() if p.annotation == "int"}
+    return any(_has_bool(v) for n, v in given.items() if n in _INTEGERS or n in integers)
+
+
+def _has_bool(x: Any) -> bool:
+    return isinstance(x, (bool, np.bool_)) or (
+        isinstance(x, (tuple, list)) and any(map(_has_bool, x))
+    )
 
 
 def _why_not(name: str, e: Exception) -> Break:

@@ -497,6 +497,8 @@ class Capture(Outside):
             r._s = seg
             r._i = value.index
             r._v = value
+            if value.readonly:
+                r._readonly = True
             if value.source is not None:
                 r._base = base = seg.values[value.source]
                 r._root = base if base._root is None else base._root
@@ -695,6 +697,24 @@ class Capture(Outside):
         self.plain = True
         self.limit = float("inf") if config.plain == "always" else limit
         self._tell(Break("plain", why))
+
+    def set_flags(self, a: Array, write: Any, align: Any, uic: Any) -> None:
+        """`a.setflags(...)`: NumPy does it, and says of all that follows whether it may write."""
+        why = Break("numpy", "sets flags of an array")
+        self.cut(why)
+        if self.tensors or self.device is not None:  # which know no such flags
+            shim.TABLE["ndarray.setflags"].function(self.shim_array(a, why), write, align, uic)
+            if write is not None:
+                a._readonly = not write
+                a._sig = None
+            return
+        real = self.real(a, why)
+        real.setflags(write, align, uic)
+        a._readonly = not real.flags.writeable
+        a._sig = a._fast = None
+        self.plain = True
+        self.limit = float("inf")
+        self._tell(Break("plain", "flags were set: it goes on in NumPy"))
 
     # -- loops and shapes -------------------------------------------------------------------
 

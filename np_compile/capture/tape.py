@@ -59,9 +59,12 @@ class Value:
     root: number of the value that owns the memory; its own number where that is itself.
     source: number of the argument that it is a view of, None where it is none.
     pick: where it is in the result of its call, see `picked`.
+    readonly: whether NumPy refuses to write to it.
     """
 
-    __slots__ = ("dtype", "index", "meta", "ndim", "pick", "root", "scalar", "shape", "source")
+    __slots__ = (
+        "dtype", "index", "meta", "ndim", "pick", "readonly", "root", "scalar", "shape", "source",
+    )  # fmt: skip
 
     def __init__(
         self, index: int, meta: shim.ndarray, root: int, source: int | None, pick: tuple = ()
@@ -75,6 +78,7 @@ class Value:
         self.ndim = len(self.shape)
         self.dtype = meta.dtype
         self.scalar = meta._scalar
+        self.readonly = getattr(meta, "_readonly", False)
 
 
 class Check:
@@ -282,6 +286,8 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
         return ("s", *[encode(capture, v, False) for v in (value.start, value.stop, value.step)])
     if kind is dict:
         return ("d", tuple(value), *[encode(capture, v, data) for v in value.values()])
+    if hasattr(kind, "__next__"):  # whoever looks into it uses it up
+        raise Unrecordable(f"a {kind.__name__} as argument")
     if isinstance(value, range):
         return (
             encode(capture, np.arange(value.start, value.stop, value.step), data)

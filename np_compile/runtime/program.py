@@ -110,7 +110,7 @@ class Program:
             values = self.node.all_values()
             found = self._signatures = [
                 (t.dtype, t.shape, t.stride(), (), t.device, t.requires_grad, values[i].scalar,
-                 False)
+                 values[i].readonly)
                 for i, t in zip(self.live, outputs, strict=True)
             ]  # fmt: skip
         return found
