@@ -128,6 +128,15 @@ def is_nan(t: torch.Tensor) -> torch.Tensor:
     return torch.isnan(t) if inexact(t) else torch.zeros_like(t, dtype=torch.bool)
 
 
+def smooth_root(t: torch.Tensor, power: float = 0.5) -> torch.Tensor:
+    """A positive power of what is not negative. Its gradient at zero is zero, that of torch's own
+    norm and std."""
+    zero = t == 0
+    safe = torch.where(zero, torch.ones_like(t), t)
+    raised = torch.sqrt(safe) if power == 0.5 else torch.pow(safe, power)
+    return torch.where(zero, torch.zeros_like(t), raised)
+
+
 def broadcast(*tensors: torch.Tensor, ufunc: bool = False) -> list[torch.Tensor]:
     """Tensors expanded to their common shape, on one device.
 

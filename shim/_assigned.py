@@ -99,8 +99,8 @@ def _confined(value: ndarray, t: torch.Tensor, dtype: torch.dtype) -> torch.Tens
 
 
 def held(t: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
-    """`t`, where a condition holds that is known where there are data: it is an index, out of bounds
-    where it does not hold. NumPy, which runs the calls again then, has the words for it."""
+    """`t`, on a condition that only the data tell: it is an index, out of bounds where it does not
+    hold. NumPy, which runs the calls again then, has the words for it."""
     place = (~condition).to(torch.int64).reshape(1)
     true = torch.ones(1, dtype=torch.bool, device=t.device)[place].reshape(())
     return choose_by(true, t, torch.zeros_like(t))

@@ -94,7 +94,7 @@ def refuse_list(value: Any, dtype: np.dtype) -> None:
 
 
 def one_element(v: torch.Tensor, value: Any) -> torch.Tensor:
-    """What becomes one element, of a value with axes. ValueError, unless NumPy takes such arrays."""
+    """What becomes one element, of a value with axes. ValueError, unless NumPy takes those."""
     if v.numel() != 1 or not isinstance(value, (ndarray, np.ndarray)):
         raise ValueError("setting an array element with a sequence.")
     let_numpy_raise(np.zeros(1).__setitem__, 0, np.ones(v.shape))  # from NumPy 2.4 on

@@ -13,7 +13,7 @@ import torch
 from ._dtypes import TO_NUMPY
 from ._matmul import conjugate
 from ._ndarray import ndarray, scalar_tensor
-from ._normalize import Array, Arrays, NoValue, Operand, Raw, Static, function
+from ._normalize import Array, Arrays, NoValue, Operand, Raw, Static, View, function
 from ._products import _exactly_into, dot_tensors, matrix_product
 from ._shapes import concrete, let_numpy_raise, stand_in
 from ._table import Kind
@@ -160,26 +160,35 @@ def tensorinv(a: Array, ind: int = 2):
     return inverse_of(a.reshape(n, -1)).reshape(shape)
 
 
-@function("linalg.matrix_power", kind=Kind.LIBRARY)
-def matrix_power(a: Array, n: Static):
-    """The n-th power of square matrices; negative powers invert. LinAlgError, TypeError."""
-    check_square("matrix_power", a, 1)
+@function("linalg.matrix_power", kind=Kind.LIBRARY, scalar=False)
+def matrix_power(a: View, n: Static):
+    """The n-th power of square matrices; negative powers invert. LinAlgError, TypeError.
+
+    The first power is `a` itself.
+    """
+    check_square("matrix_power", a._t, 1)
     try:
         n = operator.index(n)
     except TypeError as error:
         raise TypeError("exponent must be an integer") from error
+    return a if n == 1 else _matrix_power(a.tensor, n)
+
+
+def _matrix_power(a: torch.Tensor, n: int) -> torch.Tensor:
     if n == 0:
         one = torch.eye(a.shape[-1], device=a.device).to(a.dtype)
         return one.expand(a.shape).clone()
     if n < 0:
         a, n = inverse_of(a), -n
+    if n == 3:
+        return matrix_product(matrix_product(a, a), a)
     result, power = None, a
     while True:
         if n & 1:
             result = power if result is None else matrix_product(result, power)
         n >>= 1
         if not n:
-            return result.clone() if result is a else result
+            return result
         power = matrix_product(power, power)
 
 

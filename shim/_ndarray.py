@@ -295,6 +295,8 @@ def store(out: Any, result: Any) -> Any:
         out = out[0]
     if not isinstance(out, ndarray):
         raise TypeError("return arrays must be of ArrayType")
+    if out._scalar or getattr(out, "_readonly", False):
+        raise ValueError("output array is read-only")
     if isinstance(result, ndarray):
         result = result.tensor
     if tuple(out._t.shape) != tuple(result.shape):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._apply import smooth_root
 from ._linalg import LinAlgError, check_matrix, check_square, real_of, singular_values, work_dtypes
 from ._matmul import matmul
 from ._normalize import Array, NoValue, Static, function
@@ -56,7 +57,7 @@ def vector_norm_of(x: torch.Tensor, ord: Any, axis: int, keepdims: bool) -> torc
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
     axis = normalize_axis(axis, x.dim())
     if ord is None or ord == 2:
-        return torch.sqrt(_sum(_squares(x), axis, keepdims))
+        return smooth_root(_sum(_squares(x), axis, keepdims))
     if ord == math.inf:
         return _largest(x.abs(), axis, keepdims)
     if ord == -math.inf:
@@ -65,7 +66,9 @@ def vector_norm_of(x: torch.Tensor, ord: Any, axis: int, keepdims: bool) -> torc
         return _sum((x != 0).to(real_of(x.dtype)), axis, keepdims)
     if ord == 1:
         return _sum(x.abs(), axis, keepdims)
-    return _sum(torch.pow(x.abs(), ord), axis, keepdims) ** (1 / ord)
+    if ord < 0:
+        return torch.pow(_sum(torch.pow(x.abs(), ord), axis, keepdims), 1 / ord)
+    return smooth_root(_sum(smooth_root(x.abs(), ord), axis, keepdims), 1 / ord)
 
 
 def matrix_norm_of(x: torch.Tensor, ord: Any, rows: int, columns: int) -> torch.Tensor:
@@ -74,7 +77,7 @@ def matrix_norm_of(x: torch.Tensor, ord: Any, rows: int, columns: int) -> torch.
     if rows == columns:
         raise ValueError("Duplicate axes given.")
     if ord is None or ord in ("fro", "f"):
-        return torch.sqrt(_sum(_squares(x), (rows, columns)))
+        return smooth_root(_sum(_squares(x), (rows, columns)))
     if ord in (2, -2, "nuc"):
         s = singular_values(x.movedim((rows, columns), (-2, -1)))
         if ord == "nuc":
@@ -99,7 +102,7 @@ def _norm(x: torch.Tensor, ord: Any, axis: Any, keepdims: bool) -> torch.Tensor:
             square = matmul(flat.real, flat.real) + matmul(flat.imag, flat.imag)
         else:
             square = matmul(flat, flat)
-        result = torch.sqrt(square)
+        result = smooth_root(square)
         return result.reshape((1,) * n) if keepdims else result
     if axis is None:
         axis = tuple(range(n))

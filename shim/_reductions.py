@@ -18,6 +18,7 @@ from ._apply import (
     kind_of,
     operand_tensor,
     readable,
+    smooth_root,
 )
 from ._dtypes import result_type
 from ._ndarray import ndarray
@@ -266,7 +267,7 @@ def root(variance: torch.Tensor) -> torch.Tensor:
     """The square root in the same dtype; TypeError for an array of integers."""
     if variance.dim() and not inexact(variance):
         UFUNCS["sqrt"](ndarray(variance), out=ndarray(variance.clone()))
-    return cast(call("sqrt", variance), variance.dtype)
+    return cast(smooth_root(cast(variance, default_float(variance))), variance.dtype)
 
 
 @function()

@@ -225,7 +225,10 @@ def logaddexp(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """log(exp(a) + exp(b)); equal infinities stay."""
     same = a == b
     gap = torch.abs(where(same, torch.zeros_like(a), a - b))
-    return where(same, a + math.log(2), torch.maximum(a, b) + torch.log1p(torch.exp(-gap)))
+    # of equal ones each has half the gradient
+    return where(
+        same, a * 0.5 + b * 0.5 + math.log(2), torch.maximum(a, b) + torch.log1p(torch.exp(-gap))
+    )
 
 
 def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -233,7 +236,7 @@ def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     same = a == b
     gap = torch.abs(where(same, torch.zeros_like(a), a - b))
     more = torch.log1p(torch.exp2(-gap)) * (1 / math.log(2))
-    return where(same, a + 1, torch.maximum(a, b) + more)
+    return where(same, a * 0.5 + b * 0.5 + 1, torch.maximum(a, b) + more)
 
 
 def modf(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -357,8 +360,7 @@ def complex_whole_power(a: torch.Tensor, n: int) -> torch.Tensor:
     assert result is not None
     if n > 0:
         return result.clone() if result is a else result
-    nan = torch.full_like(a, complex(math.nan, math.nan))
-    return where(a == 0, nan, torch.ones_like(a) / result)
+    return where(a == 0, _complex_nan(a), torch.ones_like(a) / result)
 
 
 def complex_sign(a: torch.Tensor) -> torch.Tensor:
@@ -386,11 +388,17 @@ def complex_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     zero_base, zero_exponent = a == 0, b == 0
     safe = where(zero_base, torch.ones_like(a), a)
     result = torch.pow(safe, b)
-    nan = torch.full_like(a, complex(math.nan, math.nan))
+    nan = _complex_nan(a)
     at_zero = where((b.real > 0) & (b.imag == 0), torch.zeros_like(a), nan)
     at_zero = where((b.real > 0) & (b.imag != 0), torch.zeros_like(a), at_zero)
     result = where(zero_base, at_zero, where(b == 1, a, result))
     return where(zero_exponent, torch.ones_like(a), result)
+
+
+def _complex_nan(a: torch.Tensor) -> torch.Tensor:
+    """Made of two, as a traced program cannot write one down."""
+    part = torch.full_like(a.real, math.nan)
+    return torch.complex(part, part)
 
 
 def conjugate(a: torch.Tensor) -> torch.Tensor:

@@ -91,8 +91,8 @@ def cast(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def _to_odd(t: torch.Tensor) -> torch.Tensor:
     """float64 values that float32 has, for a cast to float16: torch casts through float32, and
-    what is rounded twice may come out elsewhere. Of the two neighbours in float32 of a value the odd
-    one never lies in the middle between two of float16."""
+    what is rounded twice may come out elsewhere. Of the two neighbours of a value in float32 the
+    odd one never lies in the middle between two of float16."""
     near = t.to(torch.float32)
     back = near.to(torch.float64)
     inside = near.view(torch.int32) - (torch.abs(back) > torch.abs(t)).to(torch.int32)

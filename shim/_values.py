@@ -50,7 +50,9 @@ def _clip(a: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
     a, low, high = promoted(a, low, high, device=a.device)
     a, low, high = broadcast(a, low, high, ufunc=True)
     kinds = (a.dtype, a.dtype)
-    return loop("minimum", kinds, kinds[:1])(loop("maximum", kinds, kinds[:1])(a, low), high)
+    result = loop("minimum", kinds, kinds[:1])(loop("maximum", kinds, kinds[:1])(a, low), high)
+    # on a bound the element stays, for its gradient too
+    return torch.where(result == a, a, result) if a.dtype.is_floating_point else result
 
 
 def _no_options(options: dict) -> None:

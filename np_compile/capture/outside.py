@@ -44,7 +44,9 @@ class Outside(Values):
     def through_shim(self, name: str, args: tuple, kwargs: dict, why: Break) -> Any:
         """Run a call eagerly on the tensors: device and gradient survive."""
         self.cut(why)
+        stand_ins = [*_arrays((args, kwargs))]
         args, kwargs = self._shims((args, kwargs), why)
+        given = dict(zip(map(id, _arrays((args, kwargs), shim.ndarray)), stand_ins, strict=True))
         try:
             if self.device is not None:
                 with self.device:
@@ -53,7 +55,7 @@ class Outside(Values):
                 result = shim.TABLE[name].function(*args, **kwargs)
         except shim.NotSupported:
             return self.through_numpy(name, args, kwargs, why)
-        return self.fresh(result)
+        return given[id(result)] if id(result) in given else self.fresh(result)
 
     def through_numpy(self, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
         """Run a call in NumPy on the same memory."""
@@ -262,12 +264,13 @@ def tensor_like(a: Any) -> bool:
     return flags.aligned and all(s % width == 0 for s in a.strides)
 
 
-def _arrays(x: Any) -> Iterator[Array]:
-    if type(x) is Array:
+def _arrays(x: Any, kind: type = Array) -> Iterator[Any]:
+    """The arrays of a kind in arguments."""
+    if type(x) is kind:
         yield x
     elif isinstance(x, (tuple, list)):
         for v in x:
-            yield from _arrays(v)
+            yield from _arrays(v, kind)
     elif isinstance(x, dict):
         for v in x.values():
-            yield from _arrays(v)
+            yield from _arrays(v, kind)

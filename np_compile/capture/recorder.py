@@ -709,6 +709,11 @@ class Capture(Outside):
                 a._sig = None
             return
         real = self.real(a, why)
+        if write and a._readonly and a._base is None and id(real) not in self.known:
+            # NumPy knows no owner of torch's memory. Nobody but this function has the array.
+            x = shim.share_numpy(real)
+            a._np = real = shim.to_numpy(shim.ndarray(x._t, x._flip))
+            write = None
         real.setflags(write, align, uic)
         a._readonly = not real.flags.writeable
         a._sig = a._fast = None
