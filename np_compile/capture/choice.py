@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .budget import Budget
 from .weigh import least_seconds, most_seconds
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
@@ -24,11 +25,13 @@ _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer 
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 SAMPLED = 32  # one of so many plain calls is timed
-_SLOW = 3  # slow calls in a row after which plain calls are timed against compiled ones again
+SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments is looked at else
+_SLOWER = 1.5  # a call is slow that takes so many times longer than one in the other way
+_SLOW = 3  # slow calls in a row after which both ways are timed again
 
 
 def signature(args: tuple, kwargs: dict) -> tuple:
-    """Types, shapes and integers of arguments."""
+    """Types, shapes and integers of arguments, large ones roughly."""
     made = tuple([_piece(a) for a in args])
     if kwargs:
         made += tuple([(k, _piece(v)) for k, v in kwargs.items()])
@@ -40,24 +43,35 @@ def _piece(x: Any, depth: int = 3) -> Any:
     kind = type(x)
     if kind is np.ndarray:
         return x.shape, x.strides, x.dtype.char
-    if kind is int or kind is bool or kind is str or x is None:
+    if kind is int:
+        return _rough(x)
+    if kind is bool or kind is str or x is None:
         return x
     if kind is tuple or kind is list or kind is dict:
         if len(x) > 16 or depth == 0:
-            return kind, len(x)
+            return kind, _rough(len(x))
         return (kind, *[_piece(v, depth - 1) for v in (x.values() if kind is dict else x)])
     return kind
+
+
+def _rough(n: int) -> Any:
+    """A number of iterations, or the like, to about a tenth."""
+    digits = n.bit_length() - 4
+    return n if digits <= 0 else (n >> digits, digits)
 
 
 class Choice:
     """The times of calls with arguments of one signature, and what follows from them.
 
-    way: "plain", "compiled", or None while calls are timed.
+    way: "plain", "compiled", or None while calls are timed. budget: of the function.
     """
 
-    __slots__ = ("_compiling", "_slow", "_until", "compiled", "plain", "runs", "tries", "way")
+    __slots__ = (
+        "_compiling", "_slow", "_until", "budget", "compiled", "plain", "runs", "tries", "way",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self.way: str | None = None
         self.compiled = self.plain = float("inf")  # the quickest call, in seconds
         self.runs = self.tries = 0  # timed calls, compiled and plain
@@ -83,7 +97,9 @@ class Choice:
                 return function(*args, **kwargs)
         start = time.perf_counter()
         result = function(*args, **kwargs)
-        self._ran_plain(time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        self.budget.worked += seconds if self.way is None else seconds * SAMPLED
+        self._ran_plain(seconds)
         return result
 
     def _ran_plain(self, seconds: float) -> None:
@@ -91,12 +107,18 @@ class Choice:
         if self.way is None:
             self.tries += 1
             self._decide()
-        elif seconds > 1.5 * self.compiled:
-            self._slow += 1
-            if self._slow >= _SLOW:
-                self._again()
         else:
-            self._slow = 0
+            self._compare(seconds, self.compiled)
+
+    def ran_kept(self, seconds: float) -> None:
+        """Note a compiled call that ran without Python."""
+        self._compare(seconds, self.plain)
+
+    def _compare(self, seconds: float, other: float) -> None:
+        """Note a call in the way that was chosen, by what the other way takes."""
+        self._slow = self._slow + 1 if seconds > _SLOWER * other else 0
+        if self._slow >= _SLOW:
+            self._again()
 
     def ran_compiled(self, seconds: float, built: int, calls: int, touched: int) -> None:
         """Note a compiled call. built: programs that were compiled meanwhile; such a call is not
@@ -115,16 +137,23 @@ class Choice:
         long = self.runs > 1 and self.compiled > _LONG
         slow = long and most_seconds(calls, touched) > self.compiled
         if slow or self.compiled < least_seconds(calls, touched):
-            self.way = "compiled"
+            self._is_compiled()
 
     def _decide(self) -> None:
         ratio = self.plain / self.compiled
         if ratio < 1 / _CLEAR:
             self.way = "plain"
         elif ratio > _CLEAR and (self.tries > 1 or self.plain > _LONG):
-            self.way = "compiled"
+            self._is_compiled()
         elif self.tries >= (_CALLS if self.plain > _SHORT else _MORE):
-            self.way = "plain" if ratio < 1 else "compiled"
+            if ratio < 1:
+                self.way = "plain"
+            else:
+                self._is_compiled()
+
+    def _is_compiled(self) -> None:
+        self.way = "compiled"
+        self.budget.pays()
 
     def _again(self) -> None:
         self.way = None
@@ -139,8 +168,8 @@ class Choice:
         )
 
 
-def new_choice(choices: dict[tuple, Choice], key: tuple) -> Choice:
+def new_choice(choices: dict[tuple, Choice], key: tuple, budget: Budget) -> Choice:
     """A choice for a new signature, in the table of a compiled function."""
     if len(choices) >= _SIGNATURES:
         choices.pop(next(iter(choices)), None)
-    return choices.setdefault(key, Choice())
+    return choices.setdefault(key, Choice(budget))

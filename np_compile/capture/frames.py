@@ -33,6 +33,18 @@ def user_line() -> str:
     return "unknown line"
 
 
+def place(iterations: list[int]) -> tuple[int, int]:
+    """Where the captured call that is made now stands in user code: in all its frames, and in the
+    iterations that are under way; and in the innermost frame alone."""
+    where: list[tuple] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != _CAPTURE_RUN:
+        if not frame.f_code.co_filename.startswith(_OWN):
+            where.append((id(frame.f_code), frame.f_lasti))
+        frame = frame.f_back
+    return hash((*where, *iterations)), hash(where[0] if where else None)
+
+
 def inside_try() -> bool:
     """Whether code of the captured call runs inside a `try` (or `with`) block."""
     frame: FrameType | None = sys._getframe(1)

@@ -95,7 +95,7 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     node.mutates = tuple(r for r in sorted(roots) if metas[r]._t._version != before[r])
     if any(values[r].scalar for r in node.mutates):
         return _special(node, Break("numpy", "writes to a NumPy scalar"))
-    used = list(_value_numbers(key))
+    used = list(value_numbers(key))
     by_identity = {id(metas[i]): i for i in used}
     by_storage = {metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)}
 
@@ -185,7 +185,7 @@ def _why_not(name: str, e: Exception) -> Break:
     return Break("numpy", f"{what}: {text}")
 
 
-def _value_numbers(key: tuple) -> Iterator[int]:
+def value_numbers(key: tuple) -> Iterator[int]:
     """Numbers of the values that a key mentions."""
     tag = key[0]
     if tag in ("c", "n") and len(key) > 1:
@@ -194,7 +194,7 @@ def _value_numbers(key: tuple) -> Iterator[int]:
         if type(p) is int:
             yield p
         elif type(p) is tuple and p and p[0] is not INT:
-            yield from _value_numbers(p)
+            yield from value_numbers(p)
 
 
 def _special(node: Node, reason: Break) -> Node:

@@ -1,4 +1,8 @@
-"""Marks of loop iterations: where a long loop is cut, so that one body is compiled, not all."""
+"""Loop iterations: where a long loop is cut, so that one body is compiled, not all.
+
+A loop over a `range`, or over the rows of an array, marks its iterations (`marked`). Of the others
+it is seen that calls come again that stand where others have stood (`see`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from np_compile import config
 
+from . import frames
 from .state import current
 from .tape import Break, Node
 from .weigh import largest
@@ -16,10 +21,14 @@ if TYPE_CHECKING:
     from .recorder import Capture
 
 _LOOP = Break("loop", "a loop iteration ends")
+IN_NUMPY = Break("plain", "the beginning of a loop runs in NumPy: each iteration is a segment")
+# Why a segment is cut before a call: as it stands where the segment began, and as it is found that
+# calls come again. What was recorded until then is no piece of the user's code.
+COMES_AGAIN = Break("loop", "a loop comes again to where it was")
+BEGINNING = Break("loop", "a loop comes again to where it was, more often than is unrolled")
+_EVERY = 64  # calls after which it is looked whether they come again
 _USES = 256  # runs of a loop in NumPy before it is measured again
 _PLACES = 256  # loops remembered of one function
-_SHAPES = 3  # sets of shapes that one run of a loop may compile for
-_WORTH_COMPILING = 10**9  # bytes of an iteration, beyond which a compile is shorter than it
 _TOGETHER = range(8, 3, -1)  # light iterations in a segment
 _BUILT = 2  # programs of several iterations, met in one run of a loop, before the last of them
 
@@ -82,18 +91,23 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     if capture is None:
         yield from numbers
         return
-    long = len(numbers) > config.unroll
     limit = config.max_calls
-    root = capture.root
-    if long and capture.seg.node is not root:
+    iterations = capture.iterations
+    times = len(numbers) * capture.unrolled
+    long = len(numbers) > config.unroll or times > config.unroll * config.unroll
+    if long and capture.seg.node.parent is not None:
         capture.cut(_LOOP)
     outer = capture.is_plain()
     chooses = long and not outer and capture.immediate and config.plain != "never"
     loop = _Loop(capture, site) if chooses else None
     watch = capture.watch
     several = _Several(capture, len(numbers)) if long and watch is not None else None
+    unrolled, depth = capture.unrolled, len(iterations)
+    capture.unrolled = 1 if long else times
+    iterations.append(0)
     try:
         for i in numbers:
+            iterations[depth:] = (i,)
             yield i
             if capture.plain:
                 continue
@@ -103,13 +117,37 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                     continue
                 if watch is None or not watch.waits:
                     several = None
-            if node is not root and (long or node.count > limit):
-                capture.cut(_LOOP)
+            if node.parent is not None and (long or node.count > limit):
+                capture.cut(_LOOP if long else BEGINNING)
             if loop is not None:
                 loop.iteration_ends(node)
     finally:
+        capture.unrolled = unrolled
+        del iterations[depth:]
         if not outer and not capture.closed:
             capture.plain = capture.stays_plain()
+
+
+def see(capture: Capture, node: Node) -> None:
+    """Look where a call stands that is recorded for the first time. Where code comes again that
+    the segment has calls of, in a loop without marks, the segment is to be cut before it.
+
+    That is looked for in long segments only. A loop that was found is known by the place of a call
+    in it, and each iteration is a segment.
+    """
+    node.place = place, line = frames.place(capture.iterations)
+    known = place in capture.loop_places
+    if node.reason is not None or not (known or node.count % _EVERY == 0):
+        return
+    before = [n.place for n in node.path()[:-1] if n.place is not None]
+    if known:
+        if before:
+            node.reason = COMES_AGAIN
+    elif sum(p[0] == place for p in before) > config.unroll or (
+        node.count > config.max_calls and any(p[1] == line for p in before)
+    ):
+        node.reason = BEGINNING
+    node.special = node.special or node.reason is not None
 
 
 class _Several:
@@ -166,13 +204,13 @@ def _is_light(node: Node) -> bool:
 class _Place:
     """A loop that goes on in NumPy in calls with arguments of one signature.
 
-    node: the segment whose measurement said so, None where none did. uses: how often since.
-    limit: elements of an array beyond which the loop is compiled again.
+    node: the segment whose measurement said so. uses: how often since. limit: elements of an array
+    beyond which the loop is compiled again.
     """
 
     __slots__ = ("limit", "node", "uses")
 
-    def __init__(self, node: Node | None, limit: float):
+    def __init__(self, node: Node, limit: float):
         self.node = node
         self.limit = limit
         self.uses = 0
@@ -182,17 +220,15 @@ class _Loop:
     """One run of a loop: whether to go on in NumPy, by what its iterations cost either way."""
 
     __slots__ = (
-        "_built", "_capture", "_excess", "_key", "_shapes", "_total", "_unweighed",
+        "_capture", "_excess", "_key", "_total", "_unweighed",
     )  # fmt: skip
 
     def __init__(self, capture: Capture, site: Any):
         self._capture = capture
         self._key = (site, capture.signature)
-        self._built = capture.built
         self._excess = capture.excess
         self._unweighed = capture.unweighed
         self._total = 0.0
-        self._shapes: set[tuple] = set()
         if config.plain == "auto":
             self._remembered()
         elif config.plain == "always":
@@ -207,20 +243,16 @@ class _Loop:
         place.uses += 1
         node = place.node
         watch = capture.watch
-        if node is not None and place.uses > _USES:  # look again
+        if place.uses > _USES:  # look again
             node.excess = None
             capture.options.loops.pop(self._key, None)
-        elif node is None or watch is None or not watch.waits:
-            why = "the loop is faster in NumPy" if node else "each iteration has new shapes"
-            capture.go_plain(f"{why}, as an earlier call found: it runs in NumPy", place.limit)
+        elif watch is None or not watch.waits:
+            why = "the loop is faster in NumPy, as an earlier call found: it runs there"
+            capture.go_plain(why, place.limit)
 
     def iteration_ends(self, node: Node) -> None:
         """node: where the segment of the iteration ended."""
         capture = self._capture
-        if capture.built != self._built:
-            self._built = capture.built
-            if self._has_new_shapes(node):
-                return
         lost = capture.excess - self._excess
         self._excess = capture.excess
         if capture.unweighed != self._unweighed:
@@ -237,21 +269,7 @@ class _Loop:
                 largest(node),
             )
 
-    def _has_new_shapes(self, node: Node) -> bool:
-        """Go on in NumPy where each iteration would be compiled for shapes of its own."""
-        capture = self._capture
-        self._shapes.add(tuple([v.shape for v in node.all_values()]))
-        if len(self._shapes) <= _SHAPES or node.bytes > _WORTH_COMPILING or not capture.weighs:
-            return False
-        self._go_plain(
-            None,
-            "each iteration has arrays of new shapes: the loop goes on in NumPy, not to compile "
-            "for each of them",
-            float("inf"),
-        )
-        return True
-
-    def _go_plain(self, node: Node | None, why: str, limit: float) -> None:
+    def _go_plain(self, node: Node, why: str, limit: float) -> None:
         self._capture.go_plain(why, limit)
         if self._key[1] is not None:
             places = self._capture.options.loops

@@ -23,13 +23,13 @@ from np_compile.errors import GraphBreak, TensorArgument
 from np_compile.runtime.program import Program, build
 from np_compile.tools import log
 
-from . import guess, masked, positions, state
+from . import guess, loops, masked, positions, state
 from .array import Array, _new
 from .frames import inside_try, user_line
 from .infer import infer, input_node, show
 from .loans import Loan
-from .numpy_names import numpy_function
 from .outside import Outside, tensor_like
+from .rerun import rerun
 from .state import Options
 from .tape import (
     FLOAT,
@@ -37,7 +37,6 @@ from .tape import (
     INT,
     KW,
     Break,
-    Decoder,
     Node,
     Same,
     Segment,
@@ -57,6 +56,9 @@ _lock = state.lock
 _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
+_LARGE = 50_000  # elements of an array that code in NumPy is compiled again for
+_OWES = "it is new, and compiling has taken longer than NumPy: it runs there"
+_INFERRED = 0.01  # seconds that recording a new call takes at most
 _REPEATS = 3  # slow segments in a row before Python asked for a value
 _static_ints: set[str] = set()  # rows seen to need their integers, `reshape` say
 
@@ -94,7 +96,16 @@ class Capture(Outside):
         self.excess = 0.0  # seconds that segments took more than NumPy, by measurement
         self.unweighed = 0  # runs of segments of which it is not known yet
         self.repeats: dict[Node, list] = {}
-        self._since = _clock()  # the end of the segment before
+        self._began = self._since = _clock()  # the latter: the end of the segment before
+        self.budget = options.budget
+        self.turn = self.budget.next_turn()
+        self.overhead = 0.0  # seconds of recording and compiling what is new
+        # What iterations of the loops that are marked are under way, and the calls before which
+        # the others are cut, see `loops`.
+        self.iterations: list[int] = []
+        self.unrolled = 1  # how often the present one comes in this segment, by these
+        self.loop_places: set[int] = set()
+        self.begins = False  # whether the present call begins such a segment
         self.thread = threading.get_ident()
         self.several_threads = False
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
@@ -155,10 +166,14 @@ class Capture(Outside):
             self._root_of(t.device)
 
     def _root_of(self, device: torch.device | None) -> None:
-        roots = self.options.roots
-        root = roots.get(device)
-        self.root = roots.setdefault(device, Node(None, ())) if root is None else root
+        self.root = self._tree(device)
         self.seg = Segment(self.root)
+
+    def _tree(self, key: Any) -> Node:
+        """The root of a tree of recordings."""
+        roots = self.options.roots
+        root = roots.get(key)
+        return roots.setdefault(key, Node(None, ())) if root is None else root
 
     def snapshot(self, a: np.ndarray) -> Any:
         """The stand-in of a real array met on the way: by value, as unseen code may change it."""
@@ -265,12 +280,19 @@ class Capture(Outside):
             node = seg.node.next.get(key)
             if node is None or node.special:
                 self._rewind(marks)
+                if node is None and self.weighs and not self._records(admitted):
+                    self.go_plain(_OWES, max(_LARGE, 2 * _elements(admitted)))
+                    return self.plainly(name, args, kwargs)
                 node = self._step(name, admitted, named)
+                if node.place is None:
+                    loops.see(self, node)
         except Unrecordable as e:
             self._rewind(marks)
             return self.through_numpy(name, args, kwargs, Break("numpy", f"{show(name)}: {e}"))
         if node.special and (why := self._refusal(seg, node, marks)) is not None:
             self._rewind(marks)
+            if why.kind == "loop":
+                return self._next_iteration(node, name, args, kwargs)
             return self._run_at_once(why, name, args, kwargs)
         if node.mutates and any(seg.values[i]._copied for i in node.mutates):
             self._rewind(marks)
@@ -284,7 +306,7 @@ class Capture(Outside):
 
     def _refusal(self, seg: Segment, node: Node, marks: tuple[int, int]) -> Break | None:
         """Why a call is not recorded, which depends on the node or on the call's parameters."""
-        if node.reason is not None:
+        if node.reason is not None and not (self.begins and node.reason.kind == "loop"):
             return node.reason
         name = node.key[0]
         if node.guesses > seg.node.guesses and not guess.allowed(self):
@@ -296,6 +318,20 @@ class Capture(Outside):
             # Out of bounds in a device kernel would end the process; the shim looks first.
             return Break("library", show(name))
         return None
+
+    def _next_iteration(self, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
+        """A call before which the segment is cut: the next one ends where a call stands there
+        again. Such segments have a tree of their own."""
+        self.cut(node.reason)  # type: ignore[arg-type]
+        if not self.plain:
+            place = node.place[0]  # type: ignore[index]
+            self.loop_places.add(place)
+            self.seg = Segment(self._tree((self.device, place)))
+        self.begins = True
+        try:
+            return self.call(name, args, kwargs)
+        finally:
+            self.begins = False
 
     def getitem(self, a: Array, key: Any) -> Any:
         """`a[key]`: as `call`, quicker for slices."""
@@ -477,7 +513,7 @@ class Capture(Outside):
             with _lock:
                 node = seg.node.next.get(key)
                 if node is None:
-                    node = infer(seg, key, seg.ints[marks[1] :], ints_are_data)
+                    node = self._infer(seg, key, seg.ints[marks[1] :], ints_are_data)
                     node.parent.next[key] = node  # type: ignore[union-attr]
         if node.reason is not None and node.reason.kind == "static":
             self._rewind(marks)
@@ -485,6 +521,22 @@ class Capture(Outside):
             if node.reason is None:
                 _static_ints.add(name)
         return node
+
+    def _infer(self, seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Node:
+        start = _clock()
+        node = infer(seg, key, ints, ints_are_data)
+        seconds = min(_clock() - start, _INFERRED)  # the first of a kind may import modules
+        self.budget.owed += seconds
+        self.overhead += seconds
+        return node
+
+    def _records(self, args: tuple) -> bool:
+        """Whether a new call of these arguments is to be recorded."""
+        budget = self.budget
+        if budget.owed < budget.lent:
+            return True
+        touched = sum([a.nbytes for a in args if type(a) is Array])
+        return budget.records(touched, _clock() - self._began - self.overhead)
 
     def _results(self, seg: Segment, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
         """The stand-ins that a recorded call gives to the user's code."""
@@ -563,7 +615,16 @@ class Capture(Outside):
         key = (grad, *variants.key(seg.ints))
         program = variants.programs.get(key)
         if program is None:
+            if self.weighs and not node.guesses and not self._compiles(node, variants, reason):
+                self._run_in_numpy(seg, live)
+                if reason is loops.BEGINNING:
+                    self._tell(loops.IN_NUMPY)
+                elif not self.plain:
+                    self.go_plain(_OWES, largest(node))
+                return
             program = self._compile(seg, live, variants, grad)
+        elif program.turn and program.turn != self.turn:
+            self.budget.ran_again(program)
         if node.guesses:
             guess.check(program)
         run = program.run
@@ -598,7 +659,9 @@ class Capture(Outside):
         seg.inputs.clear()
         if self.listener is not None:
             self.listener("segment", node, program)
-        if reason.kind == "value" and self.immediate:
+        if self.immediate and (
+            reason.kind == "value" or (reason is loops.COMES_AGAIN and not self._waits)
+        ):
             self._repeated(node)
 
     def _failed(self, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
@@ -612,16 +675,7 @@ class Capture(Outside):
             written = real[i]
             if written is not None:
                 real[i] = written.copy(order="K")
-        decoder = Decoder(
-            real, iter(seg.floats), iter(seg.ints), lambda v, char: np.dtype(char).type(v), complex
-        )
-        for node in seg.node.path():
-            if node.key[0] is INPUT:
-                continue
-            args, kwargs = decoder.call(node.key)
-            result = numpy_function(node.key[0])(*args, **kwargs)
-            for value in node.values:
-                real[value.index] = picked(result, value.pick)
+        rerun(seg, real)
         if program.mutates:
             raise error
         warnings.warn(
@@ -631,6 +685,42 @@ class Capture(Outside):
             stacklevel=2,
         )
         return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
+
+    def _compiles(self, node: Node, variants: Variants, reason: Break) -> bool:
+        """Whether a segment without a program is to be compiled, and not to run in NumPy."""
+        body = reason is not loops.BEGINNING or self._waits
+        if not body and not variants.met:
+            variants.met = True
+            return False
+        worked = _clock() - self._began - self.overhead
+        return self.budget.compiles(node.count, node.bytes, worked, body)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether loops go on compiled, for a call that may be kept."""
+        return self.watch is not None and self.watch.waits
+
+    def _run_in_numpy(self, seg: Segment, live: tuple[int, ...]) -> None:
+        """Make the calls of a segment as they stand."""
+        if self.watch is not None:
+            self.watch.spoiled = True
+        values: list[Any] = [None] * len(seg.values)
+        for a in seg.inputs:
+            values[a._i] = self.real(a, None)
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                rerun(seg, values, live=live)
+        finally:
+            for i in live:
+                seg.values[i]._np = r = values[i]
+                if isinstance(r, np.generic):
+                    seg.values[i]._t = shim.share_numpy(np.asarray(r))._t
+        self.count += seg.node.count
+        self.bytes += seg.node.bytes
+        self._since = _clock()
+        seg.values.clear()
+        seg.inputs.clear()
 
     def _compile(self, seg: Segment, live: tuple, variants: Variants, grad: bool) -> Program:
         with _lock:
@@ -644,10 +734,14 @@ class Capture(Outside):
                 )  # fmt: skip
                 variants.programs[key] = program
                 self.built += 1
+                seconds = sum(program.seconds.values())
+                self.budget.compiled(program, self.turn, seg.node.count, seconds)
+                self.overhead += seconds
             return program
 
     def finish(self) -> None:
         """The call is over: stand-ins that are still held answer with their values."""
+        self.budget.worked += _clock() - self._began - self.overhead
         self.closed = True
         self.plain = True
         self.immediate = self.weighs = False
@@ -690,7 +784,7 @@ class Capture(Outside):
 
     def go_plain(self, why: str, limit: float) -> None:
         """Go on in NumPy, until the end of the loop or an array of more elements than the limit."""
-        if self.seg.node is not self.root:
+        if self.seg.node.parent is not None:
             self.cut(Break("loop", why))
         if self.watch is not None:
             self.watch.spoiled = True
@@ -786,6 +880,11 @@ class Capture(Outside):
                 a.__dict__.clear()
                 a._c = self
                 a._np = array
+
+
+def _elements(args: tuple) -> int:
+    """Of the largest array among arguments."""
+    return max([a.size for a in args if type(a) is Array], default=0)
 
 
 def check_tensor(t: torch.Tensor) -> None:

@@ -33,7 +33,7 @@ from np_compile.runtime.calls import (
 from np_compile.runtime.program import sequence
 
 from .array import Array
-from .choice import SAMPLED, Choice
+from .choice import SAMPLED, SELDOM, Choice
 from .numpy_names import numpy_function
 from .outside import tensor_like
 from .purity import Reach, reach
@@ -229,12 +229,18 @@ class Replays(Keeper):
             return MISS
         self.vain = 0
         choice = replay.choice
-        if choice is None or choice.way == "compiled":
+        if choice is None:
             replay.entry.settle()
             return replay.run(given)
         if config.plain != "auto":
             return replay.run(given)
-        return self._choose(replay, choice, args, kwargs)
+        if choice.way != "compiled":
+            return self._choose(replay, choice, args, kwargs)
+        start = time.perf_counter()
+        result = replay.run(given)
+        choice.ran_kept(time.perf_counter() - start)
+        replay.entry.settle(choice.way == "compiled", SELDOM)
+        return result
 
     def _choose(self, replay: Replay, choice: Choice, args: tuple, kwargs: dict) -> Any:
         """As `run`, while it is not known whether the function is faster as it stands."""
@@ -258,13 +264,17 @@ class Replays(Keeper):
     def run_plainly(self, choice: Choice, args: tuple, kwargs: dict) -> Any:
         """The result of a call for which NumPy was found to be faster. Calls like it are known from
         now on, and few of them come here."""
-        known = self.plain.get(choice)
-        result = choice.call(self.function, args, kwargs, 1 if known is None else SAMPLED)
+        known, given = self.plain.get(choice), (*args, *kwargs.values())
+        sampled = (
+            known is not None
+            and self._table is not None
+            and self._table.find(given, tuple(kwargs)) is known
+        )
+        result = choice.call(self.function, args, kwargs, SAMPLED if sampled else 1)
         if choice.way != "plain":
             if self.plain.pop(choice, None) is not None:
                 self._publish()
         elif known is None and available():
-            given = (*args, *kwargs.values())
             checks = alike_checks(given)
             if checks is not None:
                 entry = Entry(Way.PLAIN, len(given), tuple(kwargs), checks)
@@ -324,7 +334,7 @@ class Replays(Keeper):
         if made is not None:
             made.choice = choice
             if choice is None or choice.way == "compiled":
-                made.entry.settle()
+                made.entry.settle(sampled=0 if choice is None else SELDOM)
         kept = self._kept(made)
         if kept:
             self._publish()

@@ -41,7 +41,9 @@ def run(
         return _captured(replays, *call, None)[0]
     choice = options.choices.get(key)
     if choice is None:
-        choice = new_choice(options.choices, key)
+        if listener is None and not options.budget.captures(args, kwargs):
+            return options.budget.plainly(function, args, kwargs)
+        choice = new_choice(options.choices, key, options.budget)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     start = time.perf_counter()

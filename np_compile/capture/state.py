@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .budget import Budget
+
 if TYPE_CHECKING:
     from .choice import Choice
     from .recorder import Capture
@@ -31,7 +33,8 @@ class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
     __slots__ = (
-        "adapts", "backend", "choices", "dynamic", "fullgraph", "loops", "name", "roots", "tensors",
+        "adapts", "backend", "budget", "choices", "dynamic", "fullgraph", "loops", "name", "roots",
+        "tensors",
     )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
@@ -43,5 +46,6 @@ class Options:
         self.roots: dict[Any, Node] = {}
         # Whether calls may run plainly where that is faster; a back end asked for is to be used.
         self.adapts = backend == "native" and not tensors and not fullgraph
+        self.budget = Budget(asked=not self.adapts)
         self.choices: dict[tuple, Choice] = {}
         self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `loops`

@@ -113,6 +113,8 @@ class Node:
         values written to. reason: why the call is not recorded but breaks, else None.
     check: what the parameters must be, None for anything. special: whether a recording has to look
         at `reason` or `check` at all.
+    place: where the call stands in the user's code, see `frames.place`; None of what is no call
+        of it.
     raises: whether running it may raise on the data (an index out of bounds).
     guesses: how many lengths are guessed from the root to here (see `guess`).
     count, bytes: calls from the root to here, and bytes of arrays that they touch.
@@ -122,8 +124,8 @@ class Node:
 
     __slots__ = (
         "bytes", "check", "count", "excess", "guesses", "key", "mutates", "next", "parent",
-        "programs", "raises", "reason", "result", "special", "timing", "user_line", "value",
-        "values",
+        "place", "programs", "raises", "reason", "result", "special", "timing", "user_line",
+        "value", "values",
     )  # fmt: skip
 
     def __init__(self, parent: Node | None, key: tuple):
@@ -139,6 +141,7 @@ class Node:
         self.special = False
         self.raises = False
         self.user_line: str = ""
+        self.place: tuple[int, int] | None = None
         self.programs: dict[Any, Any] = {}
         self.excess: float | None = None
         self.timing: Any = None

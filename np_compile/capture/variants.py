@@ -19,14 +19,17 @@ class Variants:
 
     An integer parameter is a constant of the program until a second value is seen for it; from
     then on it is data, and one program serves all its values.
+
+    met: whether the segment was the beginning of a loop before, see `loops`.
     """
 
-    __slots__ = ("constant", "dynamic", "last", "programs")
+    __slots__ = ("constant", "dynamic", "last", "met", "programs")
 
     def __init__(self) -> None:
         self.dynamic: frozenset[int] = frozenset()
         self.constant: tuple[int, ...] = ()  # the others, once some are data
         self.last: list[int] | None = None
+        self.met = False
         self.programs: dict[tuple, Program] = {}
 
     def key(self, ints: list[int]) -> tuple:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from np_compile import shim
 
-from .numpy_names import numpy_function
-from .tape import INPUT, Decoder, Node, Segment, picked
+from .rerun import rerun
+from .tape import Node, Segment
 
 _RUNS = 4  # timed runs before the comparison
 _REPEATS = 3
@@ -66,7 +67,7 @@ def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
     best = timing.running + timing.recording
     least = least_seconds(calls, node.bytes)
     if best > least:
-        least = in_numpy(node, seg) + calls * _STAND_IN
+        least = in_numpy(seg) + calls * _STAND_IN
     node.excess = best - least
 
 
@@ -76,45 +77,35 @@ def largest(node: Node) -> float:
     return max(50_000, *sizes) if sizes else float("inf")
 
 
-def in_numpy(node: Node, seg: Segment) -> float:
+def in_numpy(seg: Segment) -> float:
     """Seconds that NumPy takes for the calls of a segment, on copies; `_NEVER` where it raises, or
     the copies are too large to make."""
     best = _NEVER
     if sum(a._t.nbytes for a in seg.inputs) > _COPIED:
         return best
-    inputs: list[Any] = []
+    values: list[Any] = [None] * len(seg.values)
     for a in seg.inputs:
         real = shim.to_numpy(shim.ndarray(a._t, a._flip, a._is_scalar()))
-        inputs.append(real.copy(order="K") if isinstance(real, np.ndarray) else real)
-    values: list[Any] = [None] * len(seg.values)
+        values[a._i] = real.copy(order="K") if isinstance(real, np.ndarray) else real
+    clock = time.perf_counter
+    total = 0.0
+
+    def timed(function: Callable, args: list, kwargs: dict) -> Any:
+        nonlocal total
+        start = clock()
+        result = function(*args, **kwargs)
+        total += clock() - start
+        return result
+
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             for _ in range(_REPEATS):
-                best = min(best, _replay(node, seg, inputs, values))
+                total = 0.0
+                rerun(seg, values, timed)
+                best = min(best, total)
                 if best > 1e-2:
                     break
     except Exception:
         return _NEVER
     return best
-
-
-def _replay(node: Node, seg: Segment, inputs: list[Any], values: list[Any]) -> float:
-    given = iter(inputs)
-    decoder = Decoder(
-        values, iter(seg.floats), iter(seg.ints), lambda v, char: np.dtype(char).type(v), complex
-    )
-    clock = time.perf_counter
-    total = 0.0
-    for step in node.path():
-        if step.key[0] is INPUT:
-            values[step.values[0].index] = next(given)
-            continue
-        args, kwargs = decoder.call(step.key)
-        function = numpy_function(step.key[0])
-        start = clock()
-        result = function(*args, **kwargs)
-        total += clock() - start
-        for value in step.values:
-            values[value.index] = picked(result, value.pick)
-    return total

@@ -98,7 +98,7 @@ typedef struct {
     const i64 *checks;
     i64 words;
     object *function; /* PLAIN: what is called. Else, without a sequence: what runs the programs */
-    i64 skips, left;  /* PLAIN: after so many calls one goes the long way; and how many are left */
+    i64 skips, left;  /* after so many calls one goes the long way, -1: none; how many are left */
     Work *free;
     object *more;     /* makes a Work, gives its address */
     i64 reads;
@@ -366,13 +366,11 @@ object *npc_call(object *self, object *const *args, i64 count, object *names) {
     if (k < 0) return held(t->miss);
     Entry *e = t->entries[k];
     if (e->way == UNSETTLED) return held(t->miss);
-    if (e->way == PLAIN) {
-        if (!e->left--) {
-            e->left = e->skips;
-            return held(t->miss);
-        }
-    } else if (!hold(t->reach, t->words, 0))
+    if (e->skips >= 0 && !e->left--) {
+        e->left = e->skips;
         return held(t->miss);
+    }
+    if (e->way != PLAIN && !hold(t->reach, t->words, 0)) return held(t->miss);
     return run(e, args);
 }
 

@@ -232,13 +232,14 @@ class Entry:
     def address(self) -> int:
         return ctypes.addressof(self._memory)
 
-    def settle(self, settled: bool = True) -> None:
-        """From now on C makes the calls; or not."""
+    def settle(self, settled: bool = True, sampled: int = 0) -> None:
+        """From now on C makes the calls; or not. sampled: as of `calls`."""
         self._memory.way = Way.COMPILED if settled else Way.UNSETTLED
+        self._memory.skips = self._memory.left = sampled - 1
 
     def calls(self, function: Callable, sampled: int = 0) -> None:
         """The calls are calls of `function`: plain ones with the arguments, others with a tuple of
-        them, and what it gives is given. sampled: one of so many plain calls is not known."""
+        them, and what it gives is given. sampled: one of so many calls is not known, 0: none."""
         self._memory.function = self._keep(function)
         self._memory.skips = self._memory.left = sampled - 1
 

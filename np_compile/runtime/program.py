@@ -30,12 +30,13 @@ class Program:
 
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
     mutates: numbers of the values whose memory it writes to. written: positions of those of them
-    that are inputs.
+    that are inputs. turn: of the call that compiled it, 0 once another
+    one ran it (see `capture.budget`).
     """
 
     __slots__ = (
         "_direct", "_dynamic", "_signatures", "backend_name", "compiled", "graph", "live",
-        "mutates", "node", "seconds", "written",
+        "mutates", "node", "seconds", "turn", "written",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +53,7 @@ class Program:
         self.written = written_inputs(node)
         self._dynamic = tuple(sorted(dynamic))
         self._signatures: list[tuple] | None = None
+        self.turn = 0
         # An entry that takes the parameters as they are, without tensors made of them.
         self._direct: Callable | None = getattr(compiled, "run", None)
 

@@ -9,7 +9,7 @@ import pytest
 
 import np_compile
 
-from ..support import check, compiled, data
+from ..support import check, compiled, data, same
 
 
 def test_a_thousand_time_steps_compile_one_body_once():
@@ -170,6 +170,134 @@ def test_while_loops_on_python_and_array_values():
 
     c = check(f, data(5), 3, rtol=1e-9)
     assert c.compiles <= 5
+
+
+def decay(x, te, dt):
+    t = 0.0
+    while t < te:
+        x = x + dt * (np.sin(x) - 0.5 * x)
+        t += dt
+    return x
+
+
+def by_list(x, te, dt):
+    for step in [dt] * int(te / dt):
+        x = x + step * np.cos(x)
+    return x
+
+
+def by_helper(x, te, dt):
+    def slope(y):
+        return np.tanh(y) - 0.5 * y
+
+    steps = 0
+    while steps * dt < te:
+        a = slope(x)
+        b = slope(x + dt / 2 * a)
+        x = x + dt * (a + b) / 2
+        steps += 1
+    return x, steps
+
+
+def with_a_history(x, te, dt):
+    t, states = 0.0, [x]
+    while t < te:
+        states.append(states[-1][::-1] * (1 - dt))
+        t += dt
+    return states[-1], len(states), states[::50], t
+
+
+def with_short_loops_inside(x, te, dt):
+    t = 0.0
+    while t < te:
+        for i in range(3):
+            x[i::3] = x[i::3] * 0.9 + dt * i
+        t += dt
+    return x
+
+
+def views_of_views(x, te, dt):
+    y = x[1:][::-1]
+    n = int(te / dt)
+    while n:
+        y[1:][::2] += dt * x[:-1][1:][::2]
+        n -= 1
+    return x, y
+
+
+WITHOUT_MARKS = [
+    decay, by_list, by_helper, with_a_history, with_short_loops_inside, views_of_views,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", WITHOUT_MARKS)
+def test_loops_without_marks_compile_their_body(f):
+    c = check(f, data(12), 2.0, 0.005, rtol=1e-9)
+    assert c.compiles <= 4
+    with np_compile.config.patch(plain="never"):
+        for steps in (397, 401, 500, 777):
+            x = data(12)
+            want = f(x.copy(), steps * 0.005, 0.005)
+            got = c.compiled(x.copy(), steps * 0.005, 0.005)
+            same(got, want, rtol=1e-9)
+        fast, counter = compiled(f)
+        for te in (2.0, 2.1, 2.35):
+            fast(data(12), te, 0.005)
+        assert counter.count <= 4
+
+
+@pytest.mark.parametrize("f", WITHOUT_MARKS)
+@pytest.mark.parametrize("plain", ["auto", "always"])
+def test_loops_without_marks_in_numpy(f, plain):
+    c = check(f, data(12), 2.0, 0.005, rtol=1e-9, plain=plain)
+    assert c.compiles <= 4
+
+
+def test_a_loop_without_marks_is_cut_at_its_iterations():
+    e = np_compile.explain(np_compile.compile(decay, backend="eager"))
+    with np_compile.config.patch(plain="never"):
+        first = e(data(4), 3.0, 0.01)
+    assert first.breaks == []
+    often = max(first.segments, key=lambda s: s.runs)
+    assert (len(often.calls), often.runs > 280) == (5, True)
+    report = np_compile.explain(np_compile.compile(decay, backend="eager"))(data(4), 3.0, 0.01)
+    assert any("beginning of a loop" in b.reason for b in report.breaks)
+
+
+def test_short_loops_without_marks_are_one_segment():
+    e = np_compile.explain(np_compile.compile(decay, backend="eager"))(data(4), 0.05, 0.01)
+    assert len(e.segments) == 1
+    assert e.breaks == []
+
+
+def test_recursion_compiles_a_bounded_number_of_times():
+    def transform(x):
+        if len(x) == 1:
+            return x + 0j
+        even, odd = transform(x[::2]), transform(x[1::2])
+        w = np.exp(-2j * np.pi * np.arange(len(x) // 2) / len(x))
+        return np.concatenate([even + w * odd, even - w * odd])
+
+    c = check(lambda x: np.abs(transform(x)), data(64), rtol=1e-9, plain="auto")
+    assert c.compiles <= 6
+
+
+def test_short_loops_in_one_another_compile_a_bounded_number_of_times():
+    def f(a, b):
+        total = np.zeros((2, 2))
+        for i in range(2):
+            for j in range(3):
+                for k in range(2):
+                    for m in range(3):
+                        for n in range(2):
+                            for p in range(4):
+                                total += a[i, k] * b[j, m % 2] * (n + p) * a
+        return total
+
+    c = check(f, data(2, 2), data(3, 2), rtol=1e-10)
+    assert c.compiles <= 4
+    e = np_compile.explain(c.compiled)(data(2, 2), data(3, 2))
+    assert max(len(s.calls) for s in e.segments) < 100
 
 
 def test_a_convergence_loop_compiles_its_body_once():

@@ -1,0 +1,265 @@
+"""Time for recording and compiling what is new: lent, spent, and what happens then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config
+from np_compile.capture import budget
+from np_compile.capture.budget import Budget
+
+from ..support import check, compiled, data
+from .test_plain import STRADDLING, forward
+
+
+@pytest.fixture
+def poor(monkeypatch):
+    """Each compile takes ten minutes, by the clock of a budget; three use up all that is lent."""
+    note = Budget.compiled
+
+    def compiled_slowly(self, program, turn, calls, _seconds):
+        note(self, program, turn, calls, 600.0)
+        self.owed += 25.0
+
+    monkeypatch.setattr(Budget, "compiled", compiled_slowly)
+    monkeypatch.setattr(Budget, "pays", lambda _: None)
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Everything is recorded, nothing is compiled."""
+    monkeypatch.setattr(Budget, "records", lambda *_: True)
+    monkeypatch.setattr(Budget, "compiles", lambda *_: False)
+
+
+def counted_nodes(fast):
+    """How many calls are recorded in the trees of a compiled function."""
+    open_ = list(fast._options.roots.values())
+    count = 0
+    while open_:
+        node = open_.pop()
+        count += len(node.next)
+        open_ += node.next.values()
+    return count
+
+
+def grows(x, n):
+    for i in range(n):
+        x = np.concatenate([x, np.sin(x[-2:]) + i])
+        x[-1] -= x.mean()
+    return x
+
+
+def keeps_far_ones(d, r):
+    kept = [0]
+    for i in range(1, len(d)):
+        if d[i, kept].min() > r:
+            kept.append(i)
+    return kept
+
+
+def selects(x):
+    total = 0.0
+    for i in range(12):
+        y = np.sort(x[x > 0.2 * i - 1])
+        total += (np.sqrt(np.abs(y)) * y).sum() / (len(y) + 1)
+    return total
+
+
+def thins_out(x):
+    while len(x) > 2:
+        x = np.cumsum(x[1:]) - x[:-1].mean()
+    return x
+
+
+@pytest.mark.usefixtures("poor")
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (grows, (data(3), 20)), (forward, (np.tril(data(20, 20)) + 20 * np.eye(20), data(20, 5))),
+        (keeps_far_ones, (np.abs(data(20, 20)), 0.1)), (selects, (data(60),)),
+        (thins_out, (data(20),)),
+    ],
+)  # fmt: skip
+def test_shapes_that_change_each_time_are_given_up(f, args):
+    c = check(f, *args, plain="auto", rtol=1e-10)
+    assert c.compiles <= 3
+    assert c.compiles_on_new_data == 0
+
+
+@pytest.mark.usefixtures("poor")
+def test_new_sizes_in_each_call_are_given_up():
+    def f(x):
+        y = np.sin(x) + 2
+        return (y - y.mean()) / y.std()
+
+    fast, counter = compiled(f)
+    for n in range(5, 30):
+        np.testing.assert_allclose(fast(data(n)), f(data(n)), rtol=1e-12)
+    assert counter.count == 3
+    recorded = counted_nodes(fast)
+    for n in range(30, 40):
+        fast(data(n))
+    assert counted_nodes(fast) <= recorded + 10  # an argument enters before the first call
+    for n in (5, 6, 7):  # what was compiled is used
+        (segment,) = np_compile.explain(fast)(data(n)).segments
+        assert segment.runs == 1
+
+
+@pytest.mark.usefixtures("poor")
+def test_explain_says_that_new_code_runs_in_numpy():
+    explained = np_compile.explain(np_compile.compile(grows, backend="eager"))(data(3), 20)
+    reasons = [b for b in explained.breaks if b.kind == "plain"]
+    assert reasons
+    assert all("compiling has taken longer than NumPy" in b.reason for b in reasons)
+    assert __file__ in reasons[0].line
+
+
+@pytest.mark.usefixtures("poor")
+def test_what_numpy_takes_long_for_is_compiled_all_the_same(monkeypatch):
+    monkeypatch.setattr(budget, "_BYTE", 1e6)
+    fast, counter = compiled(lambda x: np.sin(x) + 1)
+    for n in range(3, 12):
+        fast(data(n))
+    assert counter.count == 9
+
+
+@pytest.mark.usefixtures("poor")
+def test_never_compiles_whatever_it_costs():
+    fast, counter = compiled(lambda x: np.sin(x) + 1)
+    with config.patch(plain="never"):
+        for n in range(3, 12):
+            fast(data(n))
+    assert counter.count == 9
+
+
+@pytest.mark.usefixtures("poor")
+def test_fullgraph_compiles_whatever_it_costs():
+    fast, counter = compiled(lambda x: np.sin(x) + 1, fullgraph=True)
+    for n in range(3, 12):
+        fast(data(n))
+    assert counter.count == 9
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("f", STRADDLING)
+def test_segments_in_numpy_give_the_same(f):
+    c = check(f, data(12, 3), plain="auto", rtol=1e-12)
+    assert c.compiles == 0
+
+
+def in_place(x, y):
+    view = x[1:, ::-1]
+    view += y[0]
+    np.add(x, y, out=y)
+    y[x > 0] *= 2
+    x[[0, 2]] = x[[2, 0]]
+    s = x[0, 0] * 2
+    t = np.sort(y, axis=0)
+    if t.sum() > 1e9:
+        return None
+    t += s
+    a, b = np.divmod(t, 3.0)
+    c = np.broadcast_to(s, (2, 2))
+    return view, s, t.T, a, b[..., None], c, np.stack([x, y]).max(axis=0), y.astype("f")[0, 0]
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_views_scalars_and_writes_of_segments_in_numpy():
+    c = check(in_place, data(4, 3), data(4, 3, seed=1), plain="auto")
+    assert c.compiles == 0
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_errors_of_segments_in_numpy():
+    def f(x, i):
+        y = x * 2
+        try:
+            y = y + x[i]
+        except IndexError as e:
+            return y, str(e)
+        x[i] = 0
+        return x[i + 1]
+
+    for i in ([0, 1], [9], [4]):
+        check(f, data(5), np.array(i), plain="auto", new=False)
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_a_segment_in_numpy_frees_what_it_has_read():
+    sizes = []
+
+    def f(x):
+        for _ in range(7):
+            x = np.cos(x) + 1
+        return x[:3]
+
+    def recorded(seg, values, invoke=None, live=None):
+        real(
+            seg,
+            values,
+            lambda g, a, k: (sizes.append(sum(v is not None for v in values)), g(*a, **k))[1],
+            live,
+        )
+
+    from np_compile.capture import recorder
+
+    real = recorder.rerun
+    with pytest.MonkeyPatch.context() as m:
+        m.setattr(recorder, "rerun", recorded)
+        np.testing.assert_array_equal(np_compile.compile(f, backend="eager")(data(9)), f(data(9)))
+    assert len(sizes) >= 14
+    assert max(sizes) <= 2
+
+
+# -- the account -----------------------------------------------------------------------------------
+
+
+class Made:
+    turn = 0
+
+
+def test_three_programs_and_a_second_are_lent():
+    b = Budget(asked=False)
+    for _ in range(3):
+        assert b.compiles(10**6, 0, 0.0, True)
+        b.compiled(Made(), b.next_turn(), 10, 1.0)
+    assert b.compiles(1, 0, 0.0, True)
+    b.compiled(Made(), b.next_turn(), 10, 1.1)
+    assert not b.compiles(1, 0, 0.0, True)
+    assert not b.records(8, 0.0)
+    assert not b.captures((data(3),), {})
+    assert b.captures((data(3), np.empty(10**7)), {})
+    assert b.records(10**8, 0.0)
+    assert b.compiles(1, 10**11, 0.0, True)
+
+
+def test_a_long_compile_is_foreseen():
+    b = Budget(asked=False)
+    for _ in range(3):
+        b.compiled(Made(), b.next_turn(), 10, 2.0)
+    assert not b.compiles(20, 0, 0.0, True)
+    assert not Budget(asked=False).compiles(1000, 0, 0.0, False)
+
+
+def test_programs_that_run_again_let_calls_add_time():
+    b = Budget(asked=False)
+    made = [Made() for _ in range(6)]
+    for m in made:
+        b.compiled(m, b.next_turn(), 1, 0.5)
+    assert not b.records(8, 10.0)
+    for m in made[:3]:
+        b.ran_again(m)
+    assert b.records(8, 10.0)
+    assert not b.records(8, 1.0)
+
+
+def test_time_is_lent_anew_where_compiled_calls_are_faster():
+    b = Budget(asked=False)
+    for _ in range(6):
+        b.compiled(Made(), b.next_turn(), 1, 0.5)
+    assert not b.records(8, 0.0)
+    b.pays()
+    assert b.records(8, 0.0)
