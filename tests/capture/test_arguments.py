@@ -129,6 +129,27 @@ def test_overlapping_arguments():
     check(f, x, x)
 
 
+def test_arguments_apart_from_each_other_within_a_third():
+    def f(whole, left, right):
+        left *= 2
+        whole += 1
+        right -= whole[:2]
+        return whole * 1, left + right
+
+    x = data(10)
+    for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0)):
+        arrays = [x, x[1:3], x[6:8]]
+        names = ["whole", "left", "right"]
+        check(f, kwargs={names[i]: arrays[i] for i in order}, new=False)
+    check(
+        lambda a, b, c, d: (b.__iadd__(a[:2]), c.__imul__(d[:2]), a, d),
+        x[:6],
+        x[1:3],
+        x[4:6],
+        x[8:],
+    )
+
+
 def test_overlapping_assignment_within_one_array():
     def f(x):
         x[1:] = x[:-1]

@@ -73,6 +73,24 @@ def test_programs_with_masks_give_what_numpy_gives(statements, shape, dtype, oth
         check(f, *args, rtol=1e-5)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1, -2, None])
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2), (4, 1)])
+def test_sums_along_the_axes_of_a_selection(shape, axis):
+    """The elements that a mask takes lie along one axis, whatever axes the mask has."""
+
+    def f(x):
+        rows, elements = x[x[:, 0] > 0], x[x > 0]
+        sums = rows.sum(axis=axis), np.mean(rows, axis), rows.any(axis=axis)
+        return *sums, elements.sum(axis=-1), elements.prod(axis=0), np.sum(elements, None)
+
+    check(f, data(*shape), rtol=1e-12)
+
+
+def test_an_axis_that_a_selection_has_not():
+    for axis in (1, -2, 2):
+        check(lambda x, axis=axis: x[x > 0].sum(axis=axis), data(4, 3))
+
+
 # What is one segment
 
 

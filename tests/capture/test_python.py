@@ -83,6 +83,46 @@ def test_a_helper_function_is_found_at_each_call():
     assert fast(np.ones(2)).tolist() == [3, 3]
 
 
+def with_a_keyword(x, *, factor=2.0, shift=0.0):
+    return x * factor + shift
+
+
+def test_defaults_of_helpers_are_read_at_each_call():
+    def positional(x, factor=2.0):
+        return x * factor
+
+    fast, _ = compiled(lambda x: with_a_keyword(x) + positional(x))
+    before = with_a_keyword.__kwdefaults__
+    try:
+        np.testing.assert_array_equal(fast(np.ones(2)), [4, 4])
+        with_a_keyword.__kwdefaults__ = {"factor": 5.0, "shift": 1.0}
+        np.testing.assert_array_equal(fast(np.ones(2)), [8, 8])
+        positional.__defaults__ = (10.0,)
+        np.testing.assert_array_equal(fast(np.ones(2)), [16, 16])
+        with_a_keyword.__kwdefaults__ = {"factor": 1.0}
+        with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'shift'"):
+            fast(np.ones(2))
+    finally:
+        with_a_keyword.__kwdefaults__ = before
+
+
+def test_code_of_helpers_is_read_at_each_call():
+    def helper(x):
+        return np.cos(x) * 2
+
+    def other(x):
+        return np.hypot(x, SCALE)
+
+    def f(x):
+        return helper(x) + 1
+
+    fast, _ = compiled(f)
+    for code in (helper.__code__, other.__code__, helper.__code__):
+        helper.__code__ = code
+        for _ in range(3):
+            np.testing.assert_allclose(fast(data(3)), f(data(3)), rtol=1e-12)
+
+
 def test_a_global_array_is_read_and_written():
     def make():
         def f(x):

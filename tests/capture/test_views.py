@@ -118,6 +118,35 @@ def test_a_view_taken_before_a_break_is_written_after_it():
     check(f, data(5))
 
 
+def through_flat(x):
+    y = x * 2
+    x.flat[0] = 100.0
+    z = x + 1
+    x.flat = 3.0
+    return y, z, x * 1
+
+
+def through_memory(x):
+    y = x * 2
+    memoryview(np.asarray(x))[0] = 3
+    z = y + x
+    memoryview(x)[1] = 4
+    return y, z, x * 1
+
+
+def through_a_view(x):
+    rows = x.reshape(2, -1)
+    y = rows.sum(axis=0)
+    x.flat[1] = 50.0
+    rows.flat[-1] = 60.0
+    return y, rows * 2, x
+
+
+@pytest.mark.parametrize("f", [through_flat, through_memory, through_a_view])
+def test_writes_outside_the_tape_come_after_recorded_readers(f):
+    check(f, data(6))
+
+
 def test_overlapping_operands_of_in_place_operations():
     def f(x):
         x[1:] += x[:-1]
