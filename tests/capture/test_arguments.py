@@ -150,6 +150,45 @@ def test_arguments_apart_from_each_other_within_a_third():
     )
 
 
+def test_elements_read_between_writes_through_other_arguments():
+    def f(whole, left, right):
+        whole += 1
+        a = right[0]
+        left *= 3
+        b = whole[2]
+        right[1] = -7.0
+        return whole * 2, a, b, left[0]
+
+    x = data(10)
+    check(f, x, x[1:3], x[6:8], new=False)
+    check(f, x[:9], x[2:4], x[5:9], new=False)
+
+
+def test_arguments_that_overlap_by_half_an_element():
+    def f(a, b):
+        a += b
+        b *= 2
+        return a.sum()
+
+    x = data(20)
+    check(f, x[:8].view(complex), x[1:9].view(complex), new=False)
+
+
+@pytest.mark.parametrize("plain", ["never", "always"])
+def test_a_read_only_argument_within_another(plain):
+    def f(a, b, i):
+        for _ in range(12):
+            a += b[: len(a)]
+        a[0] = b[1]
+        return a * 2, b[i]
+
+    x = data(10)
+    b = x[2:]
+    b.flags.writeable = False
+    for i in ([0, 1], [9]):
+        check(f, x[:5], b, np.array(i), plain=plain)
+
+
 def test_overlapping_assignment_within_one_array():
     def f(x):
         x[1:] = x[:-1]

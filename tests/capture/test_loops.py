@@ -92,6 +92,21 @@ def test_changing_indices_from_call_to_call():
             fast(x, *wrong)
 
 
+def test_changing_slices_beside_index_arrays():
+    def f(x, rows, i):
+        y = x[i : i + 3, rows] * 2
+        x[rows, i : i + 2] += i
+        x[i, rows] = y[0]
+        return y, x[rows, i]
+
+    fast, _counter = compiled(f)
+    rows = np.array([2, 0, 2])
+    for i in (0, 1, 2, 1, 0, 2):
+        want, got = data(5, 5), data(5, 5)
+        same(fast(got, rows, i), f(want, rows, i))
+        np.testing.assert_array_equal(got, want)
+
+
 def test_writing_at_walking_indices():
     def f(x, y):
         for i in range(1, len(x)):

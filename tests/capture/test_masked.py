@@ -91,6 +91,46 @@ def test_an_axis_that_a_selection_has_not():
         check(lambda x, axis=axis: x[x > 0].sum(axis=axis), data(4, 3))
 
 
+def signs_of_zero(x, c):
+    x[c / 0.0 > 0] = x[c / -0.0 > 0] * 2
+    return x
+
+
+def operand_written_later(x, c):
+    a, b = c * 2, c * 2
+    b[:2] = b[1::-1]
+    x[a > 0] = x[b > 0] * 2
+    x[b > 0] = x[a > 0] + 1
+    return x
+
+
+def operand_written_between(x, c):
+    m = c > 0
+    c[:2] = c[1::-1]
+    x[m] = x[c > 0] * 2
+    x[c > 0] = x[m] - 1
+    return x
+
+
+def operand_written_through_a_view(x, c):
+    head = c[:2]
+    m = c > 0
+    head[...] = head[::-1] * 1
+    n = c > 0
+    x[n] = x[m] * 2
+    return x, head
+
+
+@pytest.mark.parametrize(
+    "f",
+    [signs_of_zero, operand_written_later, operand_written_between, operand_written_through_a_view],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_masks_that_only_look_alike(f):
+    check(f, np.arange(1.0, 5.0), np.array([-1.0, 1.0, 2.0, -2.0]), new=False)
+    check(f, np.arange(1.0, 5.0), np.array([3.0, -1.0, -2.0, 2.0]), new=False)
+
+
 # What is one segment
 
 

@@ -283,3 +283,32 @@ def test_none_of_the_scalars_stays_a_stand_in():
     for s in (a, b["a"], c[0], d):
         assert type(s) is np.float64
         assert s.__class__ is np.float64
+
+
+def test_a_nan_among_the_arguments_compiles_once():
+    fast, counter = compiled(lambda x: np.nan_to_num(x / x, nan=float("nan"), posinf=1.0) + 1)
+    for _ in range(4):
+        with np.errstate(invalid="ignore"):
+            assert np.isnan(fast(np.zeros(2))).all()
+    assert counter.count == 1
+
+
+@pytest.mark.parametrize("n", [-(2**70), 2**70, -(2**63), -(2**63) - 1, 2**63, 2**64])
+def test_integers_that_no_dtype_holds(n):
+    check(lambda x: x * n, data(3))
+    check(lambda x: x + n, data(3, dtype=int))
+    check(lambda x: (x > n, x != n), data(3, dtype=int))
+
+
+def test_results_go_to_no_scalar():
+    def into(x):
+        s = x.sum()
+        return np.add(x[0], 1, out=s)
+
+    def element(x):
+        s = x.sum()
+        s[...] = 2
+        return s
+
+    check(into, data(3))
+    check(element, data(3))
