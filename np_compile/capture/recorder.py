@@ -44,7 +44,6 @@ from .tape import (
     Unrecordable,
     encode,
     encode_index,
-    picked,
     slices_piece,
 )
 from .variants import Variants, live_roots
