@@ -11,6 +11,7 @@ import torch
 from . import shim
 from .capture import state
 from .capture.numpy_names import row_of_function
+from .capture.objects import with_items
 from .capture.recorder import check_tensor
 from .capture.substitute import Substitution, evaluators, importer
 
@@ -77,7 +78,7 @@ def _take(x: Any) -> Any:
         return shim.from_tensor(x)
     if isinstance(x, tuple):
         items = [_take(v) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+        return with_items(x, items)
     if isinstance(x, list):
         return [_take(v) for v in x]
     if isinstance(x, dict):
@@ -94,7 +95,7 @@ def _give(x: Any) -> Any:
         return shim.as_array(x).tensor
     if isinstance(x, tuple):
         items = [_give(v) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+        return with_items(x, items)
     if isinstance(x, list):
         return [_give(v) for v in x]
     if isinstance(x, dict):

@@ -17,7 +17,7 @@ import torch
 
 from .array import Array
 from .namespace import RANDOM_SOURCES, RandomSource
-from .slots import slot_values, slots
+from .objects import slot_values, slots, with_items
 from .substitute import origin_of
 
 _PLAIN = (
@@ -134,7 +134,7 @@ class Exchange:
             items = [self.take(v) for v in x]
             if all(a is b for a, b in zip(items, x, strict=True)):
                 return x
-            copy: Any = kind(*items) if hasattr(x, "_fields") else tuple(items)
+            copy: Any = with_items(x, items)
             self._pair(x, copy)
             return copy
         if self.capture.tensors and hasattr(x, "__dlpack__"):
@@ -183,7 +183,7 @@ class Exchange:
             items = [self.give(v) for v in x]
             if all(a is b for a, b in zip(items, x, strict=True)):
                 return x
-            return kind(*items) if hasattr(x, "_fields") else tuple(items)
+            return with_items(x, items)
         if id(x) in self.given:
             return x
         if isinstance(x, (list, dict, set, deque)) or _is_record(x):

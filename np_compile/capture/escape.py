@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .array import Array
-from .slots import slot_values, slots
+from .objects import slot_values, slots, with_items
 from .substitute import contents, origin_of
 
 # References to a capture of the caller, of `replace_escaped`, and of getrefcount.
@@ -210,7 +210,7 @@ def _made_again(x: Any, real: dict[int, Any]) -> Any:
             return getattr(owner, x.__name__)
         return types.MethodType(x.__func__, owner)
     items = [real.get(id(v), v) for v in x]
-    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    return with_items(x, items) if isinstance(x, tuple) else type(x)(items)
 
 
 def _replace(holder: Any, real: dict[int, Any]) -> None:

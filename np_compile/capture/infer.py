@@ -15,6 +15,7 @@ from np_compile.lowering.meta import Shapes
 
 from .frames import user_line
 from .guess import GUESSED
+from .objects import with_items
 from .tape import INT, Break, Check, Decoder, Node, Same, Segment, Slot, Value
 
 # Rows, beside indexing, that may raise on data that a program looks at.
@@ -113,11 +114,10 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
             )  # fmt: skip
             node.values.append(value)
             return Slot(value)
-        if isinstance(r, tuple) and hasattr(r, "_fields"):
-            return type(r)(*(place(v, (*pick, i)) for i, v in enumerate(r)))
-        if isinstance(r, (tuple, list)):
-            return type(r)(place(v, (*pick, i)) for i, v in enumerate(r))
-        return r
+        if not isinstance(r, (tuple, list)):
+            return r
+        items = [place(v, (*pick, i)) for i, v in enumerate(r)]
+        return with_items(r, items) if isinstance(r, tuple) else items
 
     node.result = place(result, ())
     if isinstance(node.result, Slot):

@@ -14,6 +14,7 @@ from . import masked, state
 from .array import OPERANDS, Array, _new
 from .loans import Loan
 from .numpy_names import numpy_function, row_of_function
+from .objects import with_items
 from .tape import Break
 from .values import Values
 from .window import WINDOW, byte_bounds, geometry
@@ -235,13 +236,15 @@ class Outside(Values):
             r._np = result
             r._readonly = not result.flags.writeable
             return r
-        if kind is tuple or kind is list:
-            return kind(self.fresh(v) for v in result)
-        if isinstance(result, tuple) and hasattr(result, "_fields"):
-            return kind(*(self.fresh(v) for v in result))
+        if kind is not list and kind is not dict and not isinstance(result, tuple):
+            return result
+        inside = result.values() if kind is dict else result
+        items = [self.fresh(v) for v in inside]
+        if all(a is b for a, b in zip(items, inside, strict=True)):
+            return result
         if kind is dict:
-            return {k: self.fresh(v) for k, v in result.items()}
-        return result
+            return dict(zip(result, items, strict=True))
+        return items if kind is list else with_items(result, items)
 
     def _from_tensor(self, t: torch.Tensor, scalar: bool = False) -> Array:
         r = Array(self)

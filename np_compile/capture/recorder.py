@@ -28,6 +28,7 @@ from .array import Array, _new
 from .frames import inside_try, user_line
 from .infer import infer, input_node, show
 from .loans import Loan
+from .objects import with_items
 from .outside import Outside, tensor_like
 from .rerun import rerun
 from .state import Options
@@ -573,11 +574,9 @@ class Capture(Outside):
                 return seg.values[first + node.values.index(x.value)]
             if type(x) is Same:
                 return seg.values[x.index]
-            if isinstance(x, tuple) and hasattr(x, "_fields"):
-                return type(x)(*map(give, x))
-            if isinstance(x, (tuple, list)):
-                return type(x)(map(give, x))
-            return x
+            if isinstance(x, tuple):
+                return with_items(x, map(give, x))
+            return [*map(give, x)] if isinstance(x, list) else x
 
         return give(node.result)
 

@@ -16,6 +16,7 @@ from .array import Array
 from .frames import user_line
 from .loans import Loan
 from .numpy_names import numpy_function
+from .objects import with_items
 from .tape import Break, Segment, picked
 
 
@@ -219,8 +220,8 @@ class Values:
             return kind([self._reals(v, why) for v in x])
         if kind is dict:
             return {k: self._reals(v, why) for k, v in x.items()}
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
-            return kind(*(self._reals(v, why) for v in x))
+        if isinstance(x, tuple):
+            return with_items(x, [self._reals(v, why) for v in x])
         return x
 
     def _shims(self, x: Any, why: Any) -> Any:
