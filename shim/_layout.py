@@ -64,7 +64,7 @@ def filled(
         return _copy_in(t, value)
     elif dtype is torch.bool:
         t = torch.full(laid, bool(value), dtype=dtype, device=device)
-    elif value == 0:
+    elif value == 0 and repr(value) in ("0", "0.0", "0j"):  # not -0.0
         t = torch.zeros(laid, dtype=dtype, device=device)
     else:
         t = torch.full(laid, value, dtype=dtype, device=device)

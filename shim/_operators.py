@@ -127,16 +127,30 @@ add_row(
 
 
 def _power(in_place: bool) -> Callable:
-    """The square of an array is its own ufunc, as in NumPy (bool ** 2 gives int8)."""
+    """Some powers of an array are ufuncs of their own, as in NumPy (bool ** 2 gives int8)."""
     run = (_in_place if in_place else _forward)("power")
-    square = UFUNCS["square"]
 
     def operator(self: ndarray, other: Any, /) -> Any:
-        if type(other) is int and other == 2 and not self._scalar:
-            return square(self, out=self) if in_place else square(self)
-        return run(self, other)
+        name = None if self._scalar else simple_power(self.dtype.kind, other)
+        if name is None:
+            return run(self, other)
+        return UFUNCS[name](self, out=self) if in_place else UFUNCS[name](self)
 
     return operator
+
+
+def simple_power(kind: str, exponent: Any) -> str | None:
+    """The ufunc that NumPy runs for the power of an array of this kind; None for `power`."""
+    if type(exponent) is int:
+        return (
+            "square" if exponent == 2 else "reciprocal" if (kind, exponent) == ("c", -1) else None
+        )
+    if type(exponent) is not float or kind not in "fc":
+        return None
+    if exponent == 0.5:
+        return "sqrt"
+    simple = {1.0: "positive", 2.0: "square", -1.0: "reciprocal"}
+    return simple.get(exponent) if kind == "f" else None
 
 
 def _equality(name: str) -> Callable:

@@ -97,7 +97,8 @@ def _falls(bins: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     before, after = bins[:-1], bins[1:]
     differs = torch.cat((bins != bins[0], torch.ones_like(bins[:1], dtype=torch.bool)))
     first = differs.to(torch.uint8).argmax()
-    last = torch.cat((bins, torch.full_like(bins[:1], torch.inf)))[first]
+    edges = torch.cat((bins, torch.full_like(bins[:1], torch.inf)))
+    last = edges.index_select(0, first.reshape(1)).reshape(())
     falls = (first < len(bins)) & ~(bins[0] < last)
     return falls, ~torch.where(falls, before < after, before > after).any()
 

@@ -463,7 +463,7 @@ def _power_of_number(run: Callable, dtype: torch.dtype) -> Callable:
         if type(a) is torch.Tensor and a.dtype is dtype and not isinstance(exponent, Weak):
             if exponent == 2:
                 return torch.square(a)
-            if exponent == 0.5:
+            if exponent == 0.5 and dtype is not torch.float16:
                 return torch.sqrt(a)
         return run(a, exponent)
 

@@ -65,7 +65,7 @@ def int_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
     Errors: ValueError for a negative exponent; DataDependent where exponents are not known.
     """
-    if a.numel() and b.numel():
+    if b.dtype.is_signed and a.numel() and b.numel():
         if not readable(b):
             raise DataDependent("a negative exponent is an error")
         if bool((b < 0).any()):
@@ -344,23 +344,32 @@ def complex_arccos(a: torch.Tensor) -> torch.Tensor:
 
 
 def complex_whole_power(a: torch.Tensor, n: int) -> torch.Tensor:
-    """a ** n, |n| < 100, by repeated squaring in NumPy's order."""
+    """a ** n, |n| < 100, by products in NumPy's order."""
+    one = torch.ones_like(a)
     if n == 0:
-        return torch.ones_like(a)
-    if n == 3:
-        return a * (a * a)
-    result, square, rest = None, a, abs(n)
+        return one
+    if n in (1, 2, 3):
+        power = (a, a * a, a * (a * a))[n - 1]
+        return where(a == 0, torch.zeros_like(a), power)
+    result, square, rest = one, a, abs(n)
     while True:
         if rest & 1:
-            result = square if result is None else result * square
+            result = result * square
         rest >>= 1
         if not rest:
             break
         square = square * square
-    assert result is not None
     if n > 0:
-        return result.clone() if result is a else result
-    return where(a == 0, _complex_nan(a), torch.ones_like(a) / result)
+        return where(a == 0, torch.zeros_like(a), result)
+    return where(a == 0, _complex_nan(a), one / result)
+
+
+def float_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """torch's; of a single exponent that is a half the square root, as NumPy has it."""
+    power = torch.pow(a, b)
+    if b.dim() or a.dtype is torch.float16:
+        return power
+    return where(b == 0.5, torch.sqrt(a), power)
 
 
 def complex_sign(a: torch.Tensor) -> torch.Tensor:
@@ -391,7 +400,9 @@ def complex_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     nan = _complex_nan(a)
     at_zero = where((b.real > 0) & (b.imag == 0), torch.zeros_like(a), nan)
     at_zero = where((b.real > 0) & (b.imag != 0), torch.zeros_like(a), at_zero)
-    result = where(zero_base, at_zero, where(b == 1, a, result))
+    for whole, product in ((1, a), (2, a * a), (3, a * (a * a)), (-1, torch.ones_like(a) / a)):
+        result = where(b == whole, product, result)
+    result = where(zero_base, at_zero, result)
     return where(zero_exponent, torch.ones_like(a), result)
 
 

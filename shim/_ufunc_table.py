@@ -148,7 +148,7 @@ ROWS: tuple[Formulas, ...] = (
         "power",
         m.int_power,
         "pow",
-        float=torch.pow,
+        float=m.float_power,
         complex=m.complex_power,
         bits=m.bits_power,
         unsigned=m.natural_power,

@@ -97,7 +97,8 @@ def _to_odd(t: torch.Tensor) -> torch.Tensor:
     back = near.to(torch.float64)
     inside = near.view(torch.int32) - (torch.abs(back) > torch.abs(t)).to(torch.int32)
     odd = (inside | 1).view(torch.float32).to(torch.float64)
-    return torch.where(back == t, t, t + (odd - t).detach())
+    kept = (back == t) | ~torch.isfinite(near)
+    return torch.where(kept, t, t + (odd - t).detach())
 
 
 # uint64 on int64 bits

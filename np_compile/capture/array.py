@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from np_compile import shim
-from np_compile.shim._operators import OPERATORS
+from np_compile.shim._operators import OPERATORS, simple_power
 
 from .flags import Flags
 from .substitute import origin_of
@@ -498,6 +498,9 @@ def _inplace(name: str, row: str) -> Callable:
             return _with_foreign(self, name, other)
         if row == "matmul":  # which refuses a vector
             return self._c.call("ndarray.__imatmul__", (self, other), {})
+        name = simple_power(self.dtype.kind, other) if row == "power" else None
+        if name is not None:
+            return self._c.call(name, (self, self), {})
         return self._c.call(row, (self, other, self), {})  # the third is `out`
 
     return method
@@ -514,19 +517,12 @@ def _power(name: str, reverse: bool) -> Callable:
             return _with_foreign(self, name, other)
         if reverse:
             return self._c.call("power", (other, self), {})
-        kind = type(other)
-        if (kind is int or kind is float) and not self._is_scalar():
-            inexact = self.dtype.kind in "fc"
-            if other == 2 and (inexact or kind is int):
-                return self._c.call("square", (self,), {})
-            if inexact and kind is float and other in _FAST_POWERS:
-                return self._c.call(_FAST_POWERS[other], (self,), {})
+        name = None if self._is_scalar() else simple_power(self.dtype.kind, other)
+        if name is not None:
+            return self._c.call(name, (self,), {})
         return self._c.call("power", (self, other), {})
 
     return method
-
-
-_FAST_POWERS = {0.5: "sqrt", 1.0: "positive", -1.0: "reciprocal"}
 
 
 def _unary(row: str) -> Callable:

@@ -260,3 +260,36 @@ def test_a_dict_subclass_and_a_user_list_are_left_as_they_are():
     np.testing.assert_array_equal(got[0], want[0])
     assert type(got[0]) is np.ndarray
     assert got[1:] == want[1:]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["np.indices(len(v) for v in [x, x])", "np.zeros(n for n in (2, 3))",
+     "np.tile(x, (n for n in (2, 2)))", "np.broadcast_to(x, (n for n in (2, 6)))",
+     "np.sum(v for v in x)", "np.max(v for v in x)", "np.fromiter((v * 2 for v in x), float)",
+     "np.hstack(v for v in [x, x])", "np.rot90(x.reshape(2, 3), 1, iter((0, 1)))",
+     "np.moveaxis(x.reshape(2, 3), (n for n in (0,)), (n for n in (1,)))",
+     "np.zeros(map(len, [x]))"],
+)  # fmt: skip
+def test_an_iterator_is_not_used_up_before_numpy_gets_it(call):
+    scope = {"np": np}
+    text = f"def f(x):\n    try:\n        return {call}\n"
+    exec(text + "    except TypeError as e:\n        return str(e).partition(' at 0x')[0]", scope)
+    check(scope["f"], np.arange(6.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["x.reshape((True, 6))", "x.reshape(True, 6)", "np.zeros((True, 2))", "np.zeros(True)",
+     "np.sum(y, axis=True)", "y.mean(axis=False)", "np.cumsum(y, axis=True)", "np.eye(True)",
+     "np.argmax(y, axis=True)", "np.partition(x, True)", "np.roll(x, True)", "np.diag(x, True)",
+     "np.swapaxes(y, False, True)", "np.repeat(y, 2, axis=True)", "np.insert(x, [True, False], 1)",
+     "np.sort(y, axis=False)", "np.fft.fft(x, True)", "x[True]", "np.take(x, True)",
+     "np.identity(True)", "np.vander(x, True)", "np.bincount([0, 1], minlength=True)",
+     "np.stack([x, x], axis=True)", "np.full((True,), 2)", "y.transpose(True, False)",
+     "np.squeeze(x[None], False)"],
+)  # fmt: skip
+def test_a_bool_in_place_of_an_integer(call):
+    scope = {"np": np}
+    exec(f"def f(x):\n    y = x.reshape(2, 3)\n    return {call}", scope)
+    check(scope["f"], np.arange(6.0))

@@ -312,3 +312,63 @@ def test_results_go_to_no_scalar():
 
     check(into, data(3))
     check(element, data(3))
+
+
+@pytest.mark.parametrize("dtypes", [("i8", "i8"), ("i4", "i1"), ("u1", "i8"), ("?", "i2")])
+@pytest.mark.parametrize(
+    "statement",
+    ["return x ** y", "x **= y", "np.power(x, y, out=x)", "return 2 ** y",
+     "return np.power.outer(x, y)", "return np.power.accumulate(y)", "return x ** y[1]",
+     "x **= y.min()", "return x.max() ** y.min()"],
+)  # fmt: skip
+def test_a_negative_exponent_raises_wherever_it_is(statement, dtypes):
+    scope = {"np": np}
+    exec(f"def f(x, y):\n    {statement}\n    return x", scope)
+    x = np.array([2, 2, 3]).astype(dtypes[0])
+    check(scope["f"], x, np.array([1, 2, 2]).astype(dtypes[1]))
+    negative = np.array([1, -1, 2]).astype(dtypes[1])
+    with pytest.raises((ValueError, TypeError)) as want:
+        scope["f"](x.copy(), negative)
+    with pytest.raises((ValueError, TypeError)) as got:
+        compiled(scope["f"])[0](x.copy(), negative)
+    assert (got.type, str(got.value)) == (want.type, str(want.value))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16"])
+@pytest.mark.parametrize("exponent", [2, 2.0, -1, -1.0, 1.0, 0.5, 0, 3, -2, 1.5, np.float64(0.5)])
+def test_powers_of_special_numbers(exponent, dtype):
+    x = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2.5]).astype(dtype)
+    if dtype == "c16":
+        x = x[2:3] if exponent in (1.5, -2) else x - np.array([0, 1j, 0, 1j, 0, 1j, 0, 1j])
+
+    def f(x, n):
+        powers = [x**n, np.power(x, n)]
+        x **= n
+        signs = [np.signbit(p.real) & ~np.isnan(p.real) for p in (*powers, x)]
+        return powers, x, signs, [np.signbit(p.imag) & ~np.isnan(p.imag) for p in (*powers, x)]
+
+    check(f, x, exponent)
+
+
+def test_divmod_has_two_results_each_time():
+    def f(x, y):
+        a, b = np.divmod(x, y)
+        c, d = np.divmod(x, y)
+        e, g = divmod(x, 2.5)
+        h, i = np.divmod(7, y)
+        return a + c, b - d, e, g, h, i, np.modf(x), np.frexp(x)
+
+    check(f, data(5), np.arange(1.0, 6))
+    check(lambda x: [np.divmod(x, k) for k in range(1, 4)], data(5, dtype="i8"))
+
+
+def test_in_place_matrix_products_refuse_vectors():
+    def f(a, b):
+        a @= b
+        return a
+
+    for b in (np.ones(3), np.ones((3, 3)), np.ones((3, 2)), np.ones((2, 3, 3)), np.float64(2)):
+        check(f, np.eye(3), b)
+        check(f, np.ones(3), b)
+    check(f, np.ones((2, 3, 3)), np.eye(3))
+    check(f, np.eye(3, dtype=int), np.eye(3))

@@ -73,3 +73,64 @@ def test_gradient_of_float32_keeps_its_dtype():
     shim.linalg.det(shim.from_tensor(t)).tensor.backward()
     assert t.grad.dtype is torch.float32
     np.testing.assert_allclose(t.grad, np.linalg.det(A) * np.linalg.inv(A).T, rtol=1e-4)
+
+
+def values(*numbers):
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+# Where a function has a corner its gradient is the one of torch's own function.
+CORNERS = {
+    "logaddexp": (shim.logaddexp, torch.logaddexp, values(0, 1, 2, 5), values(0, 1, 3, -torch.inf)),
+    "logaddexp2": (shim.logaddexp2, torch.logaddexp2, values(0, 1, 2), values(0, 1, 3)),
+    "norm": (shim.linalg.norm, torch.linalg.norm, values(0, 0, 0)),
+    "norm of rows": (
+        lambda x: shim.linalg.norm(x, axis=1),
+        lambda x: torch.linalg.norm(x, dim=1),
+        values(0, 0, 1, 2).reshape(2, 2),
+    ),
+    "norm 3": (lambda x: shim.linalg.norm(x, 3), lambda x: torch.linalg.norm(x, 3), values(0, 0)),
+    "norm 0.5": (
+        lambda x: shim.linalg.norm(x, 0.5),
+        lambda x: torch.linalg.norm(x, 0.5),
+        values(0, 1, 2),
+    ),
+    "norm fro": (
+        lambda x: shim.linalg.norm(x, "fro", axis=(0, 1)),
+        lambda x: torch.linalg.norm(x, "fro"),
+        values(0, 0, 0, 0).reshape(2, 2),
+    ),
+    "norm of complex numbers": (
+        shim.linalg.norm,
+        torch.linalg.norm,
+        torch.zeros(2, dtype=torch.complex128),
+    ),
+    "std": (shim.std, lambda x: torch.std(x, correction=0), values(1, 1, 1)),
+    "nanstd": (shim.nanstd, lambda x: torch.std(x, correction=0), values(1, 1, 1)),
+    "var": (shim.var, lambda x: torch.var(x, correction=0), values(1, 1, 1)),
+    "clip": (lambda x: shim.clip(x, 0, 1), lambda x: x.clamp(0, 1), values(0, 1, 0.5, -1, 2)),
+    "maximum": (shim.maximum, torch.maximum, values(1, 2, 3), values(1, 3, 2)),
+    "hypot": (shim.hypot, torch.hypot, values(0, 1, 0), values(0, 0, 1)),
+    "absolute": (shim.absolute, torch.abs, values(0, -0.0, 1, -1)),
+    "sinc": (shim.sinc, torch.sinc, values(0, 0.5, 1)),
+    "cumprod": (shim.cumprod, lambda x: x.cumprod(0), values(1, 0, 2, 0, 3)),
+    "prod": (shim.prod, torch.prod, values(1, 0, 2, 3)),
+    "prod with two zeros": (shim.prod, torch.prod, values(1, 0, 0, 3)),
+    "max": (shim.max, torch.amax, values(1, 3, 3)),
+    "power": (shim.power, torch.pow, values(0, 0, 1, 2), values(1, 2, 0, -1)),
+    "arctan2": (shim.arctan2, torch.atan2, values(0, 1, 0), values(0, 0, -1)),
+}
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_gradients_at_corners(name):
+    ours, theirs, *given = CORNERS[name]
+
+    def gradients(f):
+        tensors = [t.clone().requires_grad_() for t in given]
+        result = f(*tensors)
+        return torch.autograd.grad(result.sum(), tensors)
+
+    got = gradients(lambda *tensors: ours(*map(shim.from_tensor, tensors)).tensor)
+    for g, e in zip(got, gradients(theirs), strict=True):
+        torch.testing.assert_close(g, e, equal_nan=True)

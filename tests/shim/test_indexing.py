@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import assert_meta, assert_same, from_shim, quiet, shim, to_shim
+from .support import assert_matches, assert_meta, assert_same, from_shim, quiet, shim, to_shim
 
 X = np.arange(24.0).reshape(2, 3, 4)
 MASK = X[0] > 3
@@ -369,3 +369,48 @@ def test_gradients_of_reading():
         assert torch.autograd.gradcheck(lambda v, i=index: shim.from_tensor(v)[i].tensor, t)
     mask = shim.from_numpy(np.array([True, False]))
     assert torch.autograd.gradcheck(lambda v: shim.from_tensor(v)[mask].tensor, t)
+
+
+OUTSIDE = [
+    "x[[9]]", "x[[-10]]", "x[[0, 9]]", "x[np.array([9, 0])]", "x[np.array([-10])]",
+    "x[np.array(9)]", "x[None, [9]]", "x[[[9], [0]]]", "x.__setitem__([9], 1)",
+    "x.__setitem__([-10, 0], [1, 2])", "x.__setitem__(np.array([0, 9]), 1.5)", "np.take(x, [9])",
+    "x.take([-10])", "np.put(x, [9], 1)", "np.add.at(x, [9], 1)", "np.add.at(x, [0, -10], 1)",
+    "np.take_along_axis(x, np.array([9]), 0)", "np.put_along_axis(x, np.array([-10]), 1, 0)",
+    "np.delete(x, [9])", "np.insert(x, [10], 1)", "x.__getitem__([9]).sum()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", OUTSIDE)
+@pytest.mark.parametrize("base", ["v[::-1]", "v.reshape(9, 1)[::-1].T[0]", "np.flip(v)"])
+def test_out_of_bounds_on_a_reversed_axis(expression, base):
+    def run(np, v):
+        x = eval(base, {"np": np, "v": v})
+        return eval(expression, {"np": np, "x": x}), v
+
+    assert_matches(run, np.arange(9.0), meta=False)
+
+
+def test_an_index_that_a_trace_does_not_know_stays_out_of_bounds():
+    from np_compile.shim._index_plan import plan, positions_of
+
+    x = shim.from_numpy(np.arange(9))[::-1]
+    for i, place in ((0, 8), (8, 0), (-1, 0), (-9, 8)):
+        (found,) = positions_of(plan(x, [i]))
+        assert int(found[0]) % 9 == place
+    p = plan(x, [0])
+    for i in (9, 100, -10, 2**62):
+        p.gathers = [(0, torch.tensor([i]))]
+        (found,) = positions_of(p)
+        assert not -9 <= int(found[0]) < 9
+
+
+def test_one_element_takes_no_list():
+    def run(np, x, key, v):
+        x[key] = v
+        return x
+
+    for v in ([1.0], [], [1, 2], (3,)):
+        assert_matches(run, np.arange(3.0), 0, v, meta=False)
+        assert_matches(run, X.copy(), (0, 1, 2), v, meta=False)
+    assert_matches(lambda np, x: x.fill([1]), np.arange(3.0), meta=False)

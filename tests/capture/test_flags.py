@@ -1,0 +1,91 @@
+"""`flags` and `setflags`: what is made read-only refuses writes, inside a function and outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ..support import check
+
+FREEZE = {
+    "attribute": "z.flags.writeable = False",
+    "item": "z.flags['WRITEABLE'] = False",
+    "letter": "z.flags['W'] = False",
+    "method": "z.setflags(write=False)",
+    "position": "z.setflags(0)",
+}
+ARRAYS = {"argument": "x", "view": "x[1:]", "made": "x * 2", "view of what was made": "(x * 2)[1:]"}
+WRITES = [
+    "z[0] = 1", "z += 1", "z[...] = 2", "z[z > 1] = 0", "z.fill(1)", "z.sort()", "z.flat = 1",
+    "np.add(z, 1, out=z)", "np.copyto(z, 1)", "np.put(z, [0], 1)", "np.cumsum(z, out=z)",
+    "np.clip(z, 0, 1, out=z)", "z[::2][0] = 1", "z.T[0] = 1", "z.view()[0] = 1", "z[[0, 1]] *= 2",
+    "np.mean(z[None], axis=0, out=z)", "np.nan_to_num(z, copy=False)", "z.real = 1",
+]  # fmt: skip
+
+
+def function(*lines):
+    scope = {"np": np}
+    exec("def f(x):\n" + "".join(f"    {line}\n" for line in lines), scope)
+    return scope["f"]
+
+
+@pytest.mark.parametrize("how", FREEZE)
+@pytest.mark.parametrize("array", ARRAYS)
+def test_a_frozen_array_reaches_the_caller_so(array, how):
+    check(function(f"z = {ARRAYS[array]}", FREEZE[how], "return z"), np.arange(6.0))
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_later_writes_raise(write):
+    lines = ("z.flags.writeable = False", write, "return z")
+    check(function("z = x * 2", *lines), np.arange(6.0))
+    check(function("z = x", *lines), np.arange(6.0))
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_to_a_read_only_argument_raise(write):
+    x = np.arange(6.0)
+    x.flags.writeable = False
+    check(function("z = x", write, "return z"), x)
+
+
+def test_flags_are_read_and_set():
+    def f(x):
+        z = x * 2
+        z.flags.writeable = False
+        seen = [z.flags.writeable, z[1:].flags.writeable, z.copy().flags.writeable]
+        z.flags.writeable = True
+        z[0] = 7
+        y = x.reshape(2, 3)
+        return z, seen, y.flags.c_contiguous, y.T.flags.f_contiguous, y.flags["F"], z.flags == 3
+
+    check(f, np.arange(6.0))
+
+
+def test_a_branch_without_the_flag_writes_on():
+    def f(x, freeze):
+        z = x * 2
+        if freeze:
+            z.setflags(write=False)
+        z[0] = 1
+        return z
+
+    for freeze in (False, True, False):
+        check(f, np.arange(3.0), freeze)
+
+
+def test_wrong_flags():
+    check(function("x.flags.foo = 1"), np.arange(3.0))
+    check(function("x.flags.c_contiguous = True"), np.arange(3.0))
+    check(function("x.flags['FOO'] = 1"), np.arange(3.0))
+    check(function("z = x[:2]", "x.setflags(write=False)", "z.base.flags.writeable = True"),
+          np.arange(3.0))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4"])
+def test_the_imaginary_part_of_a_real_array_is_read_only(dtype):
+    x = np.arange(6).astype(dtype)
+    check(function("return x.imag, np.imag(x), (x * 2).imag"), x)
+    for write in ("x.imag[0] = 1", "x.imag += 1", "np.imag(x)[x > 2] = 1", "x.imag.fill(1)"):
+        check(function(write, "return x"), x)
+        check(function(write, "return x"), x * 1j)

@@ -1,0 +1,164 @@
+"""Numbers stored into arrays: NumPy refuses nan, infinities and what an integer dtype cannot hold.
+
+Python numbers are parameters of a recorded call, so each call has to look at their values.
+"""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ..shim.support import assert_matches
+from ..support import check, compiled, same
+
+STORES = {
+    "slice": "x[1:] = v",
+    "ellipsis": "x[...] = v",
+    "element": "x[3] = v",
+    "mask": "x[x > 3] = v",
+    "indices": "x[[0, 2]] = v",
+    "reversed": "x[::-1][:2] = v",
+    "view": "x.reshape(3, 3)[1] = v",
+    "selection": "y = x[x > 1]; y[y > 4] = v; x[x > 1] = y",
+    "fill": "x.fill(v)",
+    "list": "x[1:3] = [v, 1]",
+    "list with an array": "x[1:3] = [v, x[0]]",
+    "put": "np.put(x, [1, 2], v)",
+    "place": "np.place(x, x > 3, v)",
+    "putmask": "np.putmask(x, x > 3, v)",
+    "put_along_axis": "np.put_along_axis(x, np.array([1]), v, 0)",
+    "fill_diagonal": "np.fill_diagonal(x.reshape(3, 3), v)",
+    "flat": "x.flat = v",
+    "insert": "x = np.insert(x, 1, v)",
+    "array": "x = np.array(v, dtype=x.dtype)",
+    "array of a list": "x = np.array([v, x[0]], dtype=x.dtype)",
+    "full": "x = np.full(3, v, dtype=x.dtype)",
+    "full_like": "x = np.full_like(x, v)",
+    "copyto": "np.copyto(x, v, casting='unsafe')",
+    "scalar of the data": "x[1:] = x.mean() * v",
+    "element of the data": "x[4] = (x * 1.0)[2] * v",
+    "integer of the data": "x[1:3] = x.sum() * 40",
+}
+NAN, INF = float("nan"), float("inf")
+NUMBERS = [
+    0.0, 2.5, -1.0, -1.5, 300.5, 1e30, -1e30, 9.3e18, NAN, INF, -INF, 1j, True, 300, -1, 10**30,
+    np.float64(NAN), np.float32(1e30), np.float64(300.5), np.float16(2.5), np.int64(300),
+    np.complex64(1j), np.array(NAN), np.array([2.5]),
+]  # fmt: skip
+
+
+def storing(statement):
+    """The function (array, number) -> array that carries out a statement."""
+    text = f"def f(x, v):\n    {statement}\n    return x"
+    scope = {"np": np}
+    exec(text, scope)
+    return scope["f"]
+
+
+def as_in_the_shim(f, x, v):
+    """Compare the shim's function with NumPy's, on copies."""
+
+    def run(np, x, v):
+        own = types.FunctionType(f.__code__, {**f.__globals__, "np": np})
+        return own(x.copy(), v)
+
+    assert_matches(run, x, v, meta=False)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("i8", NAN), ("u1", -2.5)])
+@pytest.mark.parametrize("name", STORES)
+def test_a_float_that_does_not_fit_raises(name, dtype, value):
+    check(storing(STORES[name]), np.arange(9, dtype=dtype), value)
+    as_in_the_shim(storing(STORES[name]), np.arange(9, dtype=dtype), value)
+
+
+@given(
+    st.sampled_from(list(STORES.values())),
+    st.sampled_from(["i1", "i4", "i8", "u1", "u4", "u8", "?", "f2", "f4", "c8"]),
+    st.sampled_from(NUMBERS),
+)
+@example("x[1:] = v", "i4", NAN)
+@example("x[[0, 2]] = v", "u1", 300.5)
+@example("x.fill(v)", "i8", np.float64(NAN))
+def test_any_number_into_any_dtype(statement, dtype, value):
+    check(storing(statement), np.arange(9).astype(dtype), value)
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_the_value_is_looked_at_in_each_call(backend):
+    def f(x, v):
+        x[1:] = v
+        return x * 2
+
+    fast, counter = compiled(f, backend)
+    for v in (1.5, NAN, 2.5, 1e300, -INF, 3.0, 2.0**63, -(2.0**63)):
+        ours, theirs = np.arange(4), np.arange(4)
+        try:
+            want = f(theirs, v)
+        except (ValueError, OverflowError) as e:
+            with pytest.raises(type(e), match=str(e)):
+                fast(ours, v)
+        else:
+            same(fast(ours, v), want)
+        same(ours, theirs)
+    assert counter.count == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_a_scalar_of_the_data_is_looked_at_when_the_program_runs(backend):
+    def f(x, y):
+        x[1:] = y.mean()
+        return x + 1
+
+    fast, _ = compiled(f, backend)
+    for y in (np.ones(3), np.array([NAN, 1]), np.full(2, 1e30), np.full(2, -7.9)):
+        ours, theirs = np.arange(4), np.arange(4)
+        try:
+            want = f(theirs, y)
+        except (ValueError, OverflowError) as e:
+            with pytest.raises(type(e), match=str(e)):
+                fast(ours, y)
+        else:
+            same(fast(ours, y), want)
+        same(ours, theirs)
+
+
+def test_it_is_raised_inside_the_try_block():
+    def f(x, y):
+        try:
+            x[1:] = y.sum()
+        except ValueError as e:
+            return str(e), x
+        return x
+
+    check(f, np.arange(4), np.array([1.0, NAN]))
+    check(f, np.arange(4), np.array([1.0, 2.0]))
+
+
+def test_arrays_are_cast_whatever_they_hold():
+    def f(x, y):
+        x[...] = y
+        return x, y.astype(np.int32), y.astype(np.uint8)
+
+    check(f, np.arange(4), np.array([NAN, INF, 1e30, -2.5]))
+
+
+def test_the_sign_of_a_constant_zero_is_part_of_the_call():
+    def f(x):
+        with_zero = np.pad(x, 1, constant_values=0.0)
+        with_negative_zero = np.pad(x, 1, constant_values=-0.0)
+        return np.signbit(with_zero), np.signbit(with_negative_zero)
+
+    check(f, np.ones(3))
+
+
+def test_constants_of_nan_are_found_again():
+    def f(x):
+        first = np.pad(x, 1, constant_values=np.float32(np.nan))
+        return first, np.pad(x * 1j, 1, constant_values=complex(np.nan, 1))
+
+    check(f, np.ones(3))
