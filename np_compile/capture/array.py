@@ -498,9 +498,9 @@ def _inplace(name: str, row: str) -> Callable:
             return _with_foreign(self, name, other)
         if row == "matmul":  # which refuses a vector
             return self._c.call("ndarray.__imatmul__", (self, other), {})
-        name = simple_power(self.dtype.kind, other) if row == "power" else None
-        if name is not None:
-            return self._c.call(name, (self, self), {})
+        function = simple_power(self.dtype.kind, other) if row == "power" else None
+        if function is not None:
+            return self._c.call(function, (self, self), {})
         return self._c.call(row, (self, other, self), {})  # the third is `out`
 
     return method
@@ -517,9 +517,9 @@ def _power(name: str, reverse: bool) -> Callable:
             return _with_foreign(self, name, other)
         if reverse:
             return self._c.call("power", (other, self), {})
-        name = None if self._is_scalar() else simple_power(self.dtype.kind, other)
-        if name is not None:
-            return self._c.call(name, (self,), {})
+        function = None if self._is_scalar() else simple_power(self.dtype.kind, other)
+        if function is not None:
+            return self._c.call(function, (self,), {})
         return self._c.call("power", (self, other), {})
 
     return method
