@@ -173,6 +173,8 @@ class ufunc:
             return run
         if integers and not (isinstance(keys[1], torch.dtype) and keys[1].is_signed):
             run = self._natural(run, ins)
+        if self._name == "power" and keys[1] in _NUMBERS and ins[0].is_floating_point:
+            run = torch.pow  # a half is seen below
         numbers = self._formulas.numbers
         if len(keys) == 2 and numbers and keys[0] is ins[0] and keys[1] in _NUMBERS:
             dtype = ins[1]

@@ -366,10 +366,10 @@ def complex_whole_power(a: torch.Tensor, n: int) -> torch.Tensor:
 
 def float_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """torch's; of a single exponent that is a half the square root, as NumPy has it."""
-    power = torch.pow(a, b)
     if b.dim() or a.dtype is torch.float16:
-        return power
-    return where(b == 0.5, torch.sqrt(a), power)
+        return torch.pow(a, b)
+    half, one = b == 0.5, torch.ones_like(a)  # neither sees what is not its own, for its gradient
+    return where(half, torch.sqrt(where(half, a, one)), torch.pow(where(half, one, a), b))
 
 
 def complex_sign(a: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,7 @@ _MAY_RAISE = ("take", "take_along_axis", "put", "put_along_axis", "choose", "dig
 _INTEGERS = frozenset(
     (
         "axes", "axis", "axis1", "axis2", "dimensions", "dims", "k", "kth", "M", "minlength", "n",
-        "N", "newshape", "num", "shape", "source", "destination", "s", "obj",
+        "N", "newshape", "num", "shape", "source", "destination", "s",
     )
 )  # fmt: skip
 _TABLE = shim.TABLE
@@ -164,6 +164,8 @@ def _counts_with_bools(row: shim.Row, args: list, kwargs: dict) -> bool:
     except TypeError:  # a wrong call
         return False
     integers = {n for n, p in row.signature.parameters.items() if p.annotation == "int"}
+    if row.name == "insert":  # of masks it takes arrays
+        integers.add("obj")
     return any(_has_bool(v) for n, v in given.items() if n in _INTEGERS or n in integers)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import assert_matches, assert_same, quiet, shim, to_shim
+from .support import assert_matches, assert_same, from_shim, quiet, shim, to_shim
 
 TIGHT = {"d": 1e-9, "f": 2e-5, "D": 1e-9, "F": 2e-5, "l": 1e-9, "B": 1e-9, "?": 1e-9, "L": 1e-9}
 
@@ -236,3 +236,49 @@ def test_any_matrix(m, n, dtype, seed):
         assert_matches("linalg.svdvals", a, rtol=1e-4, meta=False)
         assert_matches("linalg.norm", a, rtol=1e-4)
         assert_matches("linalg.lstsq", a, matrix(dtype, (m,), seed), rtol=2e-3, meta=False)
+
+
+@pytest.mark.parametrize("uplo", ["L", "U", "l", "u"])
+@pytest.mark.parametrize("dtype", "fdFD")
+def test_one_triangle_tells_a_symmetric_matrix(dtype, uplo):
+    """The other one, of a matrix that is not symmetric, is not looked at."""
+    a = np.random.default_rng(0).normal(size=(2, 4, 4)).astype(dtype)
+    if dtype in "FD":
+        a.imag = np.random.default_rng(1).normal(size=a.shape)
+    tight = 1e-4 if dtype in "fF" else 1e-10
+    assert_matches("linalg.eigvalsh", a, uplo, rtol=tight, meta=False)
+    assert_matches(lambda m, x: m.linalg.eigh(x, UPLO=uplo)[0], a, rtol=tight, meta=False)
+
+    def rebuilt(m, x):
+        values, vectors = m.linalg.eigh(x, uplo)
+        return m.matmul(vectors * values[..., None, :], m.conj(m.matrix_transpose(vectors)))
+
+    assert_matches(rebuilt, a, rtol=tight * 10, meta=False)
+
+
+@pytest.mark.parametrize("a", [np.diag([1.0, 0, -2]), np.zeros((3, 3)), -np.eye(3), np.ones((3, 3))])
+def test_singular_values_of_hermitian_matrices(a):
+    """Zero ones, negative ones and equal ones among the eigenvalues."""
+    for m in (a, a * (1 + 0j), np.stack([a, a + np.eye(3)])):
+        got = shim.linalg.svd(to_shim(m), hermitian=True)
+        u, s, vh = (from_shim(v) for v in got)
+        np.testing.assert_allclose(u @ (s[..., None] * vh), m, atol=1e-12)
+        eye = np.broadcast_to(np.eye(3), m.shape)
+        for side in (u, vh):
+            np.testing.assert_allclose(side @ side.swapaxes(-1, -2).conj(), eye, atol=1e-12)
+        assert_matches("linalg.svd", m, compute_uv=False, hermitian=True, rtol=1e-9, meta=False)
+
+
+def test_the_first_power_of_a_matrix_is_itself():
+    a = to_shim(np.arange(9.0).reshape(3, 3))
+    assert shim.linalg.matrix_power(a, 1) is a
+    assert shim.linalg.matrix_power(a, 2) is not a
+
+
+@pytest.mark.parametrize("rcond", [-1, None, 0, 1e-3, 1e-20, 1.0, 2])
+def test_the_rank_of_least_squares(rcond):
+    for small in (0, 1e-17, 1.5e-16, 1e-15, 1e-4):
+        a = np.diag([1.0, small, 0.5])
+        want = np.linalg.lstsq(a, np.ones(3), rcond=rcond)
+        got = shim.linalg.lstsq(to_shim(a), to_shim(np.ones(3)), rcond=rcond)
+        assert int(from_shim(got[2])) == want[2], small

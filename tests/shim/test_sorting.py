@@ -387,3 +387,19 @@ def test_property(dtype: str, seed: int, n: int, m: int) -> None:
         assert_matches("argsort", a[::-1], axis=axis, kind="stable")
     base = np.sort(a.ravel())
     assert_matches("searchsorted", base, sample(dtype, (5,), seed + 1))
+
+
+STABLE = [{"kind": "stable"}, {"kind": "mergesort"}, {"stable": True}]
+
+
+@pytest.mark.parametrize("options", STABLE, ids=str)
+@pytest.mark.parametrize("dtype", ALL)
+def test_ties_stay_in_order(dtype: str, options: dict) -> None:
+    """Of many equal elements, more than an insertion sort takes."""
+    a = np.random.default_rng(0).integers(0, 3, (3, 150)).astype(dtype)
+    assert_matches("argsort", a, **options)
+    assert_matches("argsort", a.T[::-1], axis=0, **options)
+    assert_matches("argsort", a, axis=None, **options)
+    assert_matches(lambda m, x: x.argsort(**options), a)
+    assert_matches(lambda m, x: x[:, ::-1].argsort(1, **options), a)
+    assert_matches("sort", a, **options)
