@@ -108,7 +108,7 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
         ins, outs = ufunc._resolve((flat.dtype,), (None,), "unsafe", None, None)
         flat = _in_rounds(ufunc, flat, where.reshape(-1), None, ins, outs)
     else:
-        operand = as_operand(b)
+        operand = torch.tensor(b) if isinstance(b, bool) else as_operand(b)
         value = operand if isinstance(operand, torch.Tensor) else as_array(b).tensor
         try:
             value = value.to(device).expand(where.shape).reshape(-1)

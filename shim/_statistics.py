@@ -327,8 +327,9 @@ def interp(
             for name, part in (("real", fp.real), ("imag", fp.imag))
         ]
         real, imag = parts
-        # outside of all numbers there is no imaginary part
-        return torch.complex(real, torch.where(torch.isnan(x), 0.0, imag))
+        # of nan there is no imaginary part; of an infinity no place in a period
+        none = torch.isnan(x) if period is None else ~torch.isfinite(x)
+        return torch.complex(real, torch.where(none, 0.0, imag))
     return _interp(x, xp, fp, left, right, period)
 
 

@@ -451,3 +451,23 @@ def test_a_call_that_gives_two_arrays_again():
         return q, r, divmod(x, y), m, e, np.modf(x)
 
     check(f, data(4), data(4, seed=1))
+
+
+SAME = [
+    "np.linalg.matrix_power(m, 1)", "np.asarray(m)", "np.atleast_2d(m)", "np.real(m)", "m.real",
+    "np.squeeze(m)", "np.require(m)", "np.ascontiguousarray(m)", "np.nan_to_num(m, copy=False)",
+    "m.astype(float, copy=False)", "m.conj()", "np.linalg.matrix_power(m, 2)", "np.ravel(m)",
+    "m.flatten()", "np.positive(m)", "np.broadcast_to(m, (3, 3))", "m[...]", "np.copy(m)",
+    "np.einsum('ij', m)", "np.einsum('ij->ji', m)", "np.einsum('ii->i', m)", "np.round(m)",
+    "np.atleast_1d(m[0], m)[1]", "np.unstack(m)[1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", SAME)
+@pytest.mark.parametrize("m", ["x", "x + 1", "x[::-1]"])
+def test_what_gives_its_argument_back_or_a_view_of_it(call, m):
+    scope = {"np": np}
+    text = f"def f(x):\n    m = {m}\n    r = {call}\n    same = r is m\n"
+    text += "    if r.flags.writeable:\n        r[(0,) * r.ndim] += 5\n"
+    exec(text + "    return same, r, m", scope)
+    check(scope["f"], np.arange(9.0).reshape(3, 3))

@@ -323,3 +323,24 @@ def test_polyval(dtype):
     for p in ([1, 2, 3], [], [2.5], np.array([1, 2], "u1")):
         for x in (sample(dtype, (4,)), np.float32(2), 3):
             assert_matches("polyval", p, x)
+
+
+NUMBERS_AMONG = [
+    lambda x: [1, 2.5, x],
+    lambda x: [True, 2, x],
+    lambda x: [np.float32(1), 2, x],
+    lambda x: [x, x, 1.5],
+    lambda x: [x, x, 1j],
+    lambda x: [300, x, x],
+    lambda x: [x, -1],
+    lambda x: [1, 2],
+]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i1", "u1", "f8", "c8"])
+@pytest.mark.parametrize("make", NUMBERS_AMONG)
+def test_numbers_promote_weakly_in_flat_joins_and_choices(make, dtype):
+    parts = make(np.arange(3).astype(dtype))
+    assert_matches("concatenate", parts, axis=None)
+    assert_matches("choose", np.arange(len(parts)) if len(parts) == 3 else np.array(1), parts)
+    assert_matches("hstack", parts)

@@ -256,7 +256,9 @@ def test_one_triangle_tells_a_symmetric_matrix(dtype, uplo):
     assert_matches(rebuilt, a, rtol=tight * 10, meta=False)
 
 
-@pytest.mark.parametrize("a", [np.diag([1.0, 0, -2]), np.zeros((3, 3)), -np.eye(3), np.ones((3, 3))])
+@pytest.mark.parametrize(
+    "a", [np.diag([1.0, 0, -2]), np.zeros((3, 3)), -np.eye(3), np.ones((3, 3))]
+)
 def test_singular_values_of_hermitian_matrices(a):
     """Zero ones, negative ones and equal ones among the eigenvalues."""
     for m in (a, a * (1 + 0j), np.stack([a, a + np.eye(3)])):

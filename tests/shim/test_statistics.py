@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import assert_matches, sample, shim, torch
+from .support import assert_matches, from_shim, quiet, sample, shim, to_shim, torch
 
 R = np.random.default_rng(0)
 A = R.normal(size=40)
@@ -219,3 +219,30 @@ def test_property(dtype: str, seed: int, n: int, bins: int) -> None:
     assert_matches("histogram", a[::-1], bins)
     assert_matches("digitize", sample(dtype, (n,), seed), np.sort(a))
     assert_matches("convolve", a, a[: bins % n + 1], "same")
+
+
+@pytest.mark.parametrize(
+    "fp",
+    [
+        [1 + 1j, np.inf, 2 - 1j],
+        [1, complex(1, np.inf), 2 - 1j],
+        [complex(np.nan, 1), complex(1, np.inf), 2 - 1j],
+        [1j, 1j, complex(-np.inf, 2)],
+    ],
+)
+def test_interp_keeps_infinite_parts_apart(fp):
+    x = np.array([-1, 0, 0.5, 1, 1.5, 2, 3, np.nan, np.inf, -np.inf])
+    xp, fp = np.array([0.0, 1, 2]), np.array(fp)
+    for options in ({}, {"left": np.inf, "right": 1j}, {"period": 2.5}):
+        with quiet():
+            want = np.interp(x, xp, fp, **options)
+            got = from_shim(shim.interp(to_shim(x), to_shim(xp), to_shim(fp), **options))
+        for part in ("real", "imag"):
+            np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-12)
+
+
+def test_a_quantile_in_the_middle_is_counted_from_above():
+    pairs = np.random.default_rng(0).normal(size=(2, 200)) * [[1], [1e-3]]
+    for q in (0.5, 0.25):
+        for method in ("linear", "hazen"):
+            assert_matches("quantile", pairs, q, axis=0, method=method, rtol=0)

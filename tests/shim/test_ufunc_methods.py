@@ -199,3 +199,19 @@ def test_any_reduction(data):
     axes = data.draw(st.none() | st.sampled_from([(), 0, -1, (0, -1), 1, (1, 0)]))
     keepdims = data.draw(st.booleans())
     assert_matches(f"{name}.reduce", x, axes, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u1", "f4", "f2", "?"])
+def test_at_casts_at_each_step(dtype):
+    """A place that is named twice is cast twice."""
+
+    def run(np, x, name, i, b):
+        x = x.copy()
+        getattr(np, name).at(x, i, b)
+        return x
+
+    x = np.arange(4).astype(dtype)
+    for name in ("add", "subtract", "multiply", "maximum", "divide"):
+        for b in (0.5, 1.5, np.array([0.5, 0.75]), np.float64(2.5), 1, True):
+            assert_matches(run, x, name, [1, 1], b, meta=False)
+    assert_matches(run, x, "add", [1, 1, 1], np.array([2, 3, 4]).astype(dtype), meta=False)
