@@ -198,7 +198,7 @@ def compile(
     fullgraph: raise GraphBreak, with the line of code, where more than one segment would be needed.
     dynamic: True: integers (indices, factors) are data from the first call on; False: every new
         integer compiles anew; None: an integer becomes data once a second value is seen. A new
-        shape always compiles anew.
+        shape compiles anew, as long as that pays.
     backend: "native" (the default; see the setting `backend`), "inductor", "aot_eager", "eager", or
     a
         callable backend(graph_module, example_inputs) -> callable.

@@ -76,7 +76,8 @@ SETTINGS = (
         "unroll",
         8,
         _count,
-        "a `range` loop of more iterations is cut into one segment an iteration",
+        "a loop of more iterations is cut into one segment an iteration; short loops in "
+        "one another where they make more than its square",
     ),
     Setting(
         "max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"
@@ -86,7 +87,7 @@ SETTINGS = (
         "auto",
         _plain,
         "loops and small calls run in plain NumPy: `auto` where they were measured to be faster, "
-        "`never`, or `always` (loops only, and from their start)",
+        "or compiling takes too long, `never`, or `always` (loops only, and from their start)",
     ),
     Setting(
         "cache_dir",

@@ -127,6 +127,23 @@ def test_what_numpy_takes_long_for_is_compiled_all_the_same(monkeypatch):
 
 
 @pytest.mark.usefixtures("poor")
+def test_large_arrays_end_what_runs_in_numpy(monkeypatch):
+    monkeypatch.setattr(budget, "_BYTE", 1e-3)
+    monkeypatch.setattr(budget, "_RECORD", 1.0)
+
+    def f(x, y):
+        x = thins_out(x)
+        y = np.sin(y) - 1
+        return x, (y * 2).sum() + x[0]
+
+    x, y = data(20), data(200_000)
+    explained = np_compile.explain(np_compile.compile(f, backend="eager"))(x, y)
+    assert any("compiling has taken longer" in b.reason for b in explained.breaks)
+    assert "ndarray.sum" in explained.segments[-1].calls
+    np.testing.assert_allclose(explained.result[1], f(x, y)[1], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("poor")
 def test_never_compiles_whatever_it_costs():
     fast, counter = compiled(lambda x: np.sin(x) + 1)
     with config.patch(plain="never"):

@@ -139,3 +139,29 @@ def test_a_back_end_of_ones_own_is_not_asked_to_guess():
     fast = np_compile.compile(counts, backend="eager")
     for top in (3, 3, 3, 12):
         same(fast, counts, np.array([0, top]))
+
+
+def written_before(x, w):
+    for k in range(12):
+        w += k
+    return np.bincount(x, minlength=8) + w[0]
+
+
+def written_in_the_segment(x, w):
+    w += 1
+    counts = np.bincount(x, minlength=8)
+    w *= 2
+    return counts
+
+
+@pytest.mark.parametrize("f", [written_before, written_in_the_segment])
+def test_a_wrong_guess_writes_nothing_twice(f):
+    """Whether it is found in a kept call, or in one that was watched."""
+    right, wrong = np.array([0, 7, 3]), np.array([0, 9, 3])
+    for before in range(5):
+        fast = np_compile.compile(f)
+        for _ in range(before):
+            same(fast, f, right, np.arange(4.0))
+        for _ in range(2):
+            same(fast, f, wrong, np.arange(4.0))
+            same(fast, f, right, np.arange(4.0))

@@ -259,6 +259,11 @@ def test_loops_without_marks_compile_their_body(f):
         for te in (2.0, 2.1, 2.35):
             fast(data(12), te, 0.005)
         assert counter.count <= 4
+        segments = np_compile.explain(fast)(data(12), 2.0, 0.005).segments
+    body = max(segments, key=lambda s: s.runs)
+    assert body.runs > 300
+    assert len(body.calls) <= 16
+    assert max(len(s.calls) for s in segments) < 200
 
 
 @pytest.mark.parametrize("f", WITHOUT_MARKS)
@@ -277,6 +282,28 @@ def test_a_loop_without_marks_is_cut_at_its_iterations():
     assert (len(often.calls), often.runs > 280) == (5, True)
     report = np_compile.explain(np_compile.compile(decay, backend="eager"))(data(4), 3.0, 0.01)
     assert any("beginning of a loop" in b.reason for b in report.breaks)
+
+
+def test_the_beginning_of_a_loop_is_compiled_when_it_comes_again():
+    call = np_compile.explain(np_compile.compile(decay, backend="eager"))
+    reports = [call(data(4), 3.0, 0.01) for _ in range(2)]
+    said = [any("beginning of a loop" in b.reason for b in r.breaks) for r in reports]
+    assert said == [True, False]
+    assert max(len(s.calls) for s in reports[1].segments) > 60
+
+
+def test_short_marked_loops_in_one_another_are_one_segment():
+    def f(x):
+        for i in range(5):
+            for j in range(4):
+                x = np.sin(x) + i * x - j * 0.5
+        for i in range(8):
+            x = np.cos(x) * i + x
+        return x
+
+    e = np_compile.explain(np_compile.compile(f, backend="eager"))(data(4))
+    assert len(e.segments) == 1
+    assert e.breaks == []
 
 
 def test_short_loops_without_marks_are_one_segment():

@@ -331,6 +331,22 @@ def test_calls_that_compile_each_time_are_given_up():
     assert choice.way == "plain"
 
 
+def test_a_few_slow_calls_change_no_choice():
+    for way in ("plain", "compiled"):
+        choice = Choice(Budget(asked=False))
+        run(choice, *((1e-3, 1e-4) if way == "plain" else (1e-4, 1e-3)), 20)
+        assert choice.way == way
+        note = choice._ran_plain if way == "plain" else choice.ran_kept
+        for _ in range(5):
+            note(1.0)
+            note(1.0)
+            note(1e-4)
+        assert choice.way == way
+        for _ in range(3):
+            note(1.0)
+        assert choice.way is None
+
+
 def test_a_choice_that_no_longer_holds_is_made_again():
     choice = Choice(Budget(asked=False))
     run(choice, 1e-3, 1e-4, 20)
@@ -346,6 +362,9 @@ def test_signatures_tell_apart_what_matters_and_end():
     others = [(data(4),), (x.astype("f"),), (x, 1), (x, 2), (x, 1.5), ([x],), (cyclic,)]
     made = [signature(args, {}) for args in [(x,), *others]]
     assert len(set(made)) == len(made)
+    assert signature((x, 1000), {}) == signature((x, 1005), {})
+    assert signature(([1] * 1000,), {}) == signature(([1] * 1005,), {})
+    assert len({signature((x, n), {}) for n in (100, 120, 200, 1000, -1000, 2000, 10**30)}) == 7
     assert signature((data(3, seed=1), 2.5), {}) == signature((x, 1.5), {})
     assert signature((x,), {"k": 1}) != signature((x,), {"k": 2})
 
