@@ -100,7 +100,13 @@ def operand_written_later(x, c):
     a, b = c * 2, c * 2
     b[:2] = b[1::-1]
     x[a > 0] = x[b > 0] * 2
-    x[b > 0] = x[a > 0] + 1
+    return x
+
+
+def operand_written_earlier(x, c):
+    a, b = c * 2, c * 2
+    b[:2] = b[1::-1]
+    x[b > 0] = x[a > 0] * 2
     return x
 
 
@@ -123,8 +129,11 @@ def operand_written_through_a_view(x, c):
 
 @pytest.mark.parametrize(
     "f",
-    [signs_of_zero, operand_written_later, operand_written_between, operand_written_through_a_view],
-)
+    [
+        signs_of_zero, operand_written_later, operand_written_earlier, operand_written_between,
+        operand_written_through_a_view,
+    ],
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_masks_that_only_look_alike(f):
     check(f, np.arange(1.0, 5.0), np.array([-1.0, 1.0, 2.0, -2.0]), new=False)

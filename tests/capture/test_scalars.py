@@ -286,9 +286,9 @@ def test_none_of_the_scalars_stays_a_stand_in():
 
 
 def test_a_nan_among_the_arguments_compiles_once():
-    fast, counter = compiled(lambda x: np.isclose(x, x + 1, rtol=float("nan"), atol=1.0))
+    fast, counter = compiled(lambda x: np.pad(x, 1, constant_values=float("nan")))
     for _ in range(4):
-        assert not fast(np.zeros(2)).any()
+        assert np.isnan(fast(np.zeros(2))).sum() == 2
     assert counter.count == 1
 
 
