@@ -16,6 +16,7 @@ from torch._C._functorch import peek_interpreter_stack as _transform
 from . import config
 from .backends import lookup
 from .capture.choice import signature
+from .capture.frames import as_user
 from .capture.recording import RecordingNames
 from .capture.replay import MISS, Replays
 from .capture.replay_tensors import TensorReplays
@@ -224,6 +225,8 @@ def compile(
     tensors = isinstance(fn, Wrapped)
     function = _plain_function(fn.__wrapped__ if isinstance(fn, Wrapped) else fn, "compile")
     options = Options(backend, bool(fullgraph), dynamic, tensors)
+    if "warn" in function.__code__.co_names:  # its warnings may point to the caller: see `run`
+        options.adapts = False
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
@@ -282,10 +285,14 @@ class Disabled(Made):
     def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
+        code = getattr(function, "__code__", None)
+        self._warns = code is not None and "warn" in code.co_names  # of the caller's line, it may
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         fn, capture = self.__wrapped__, current()
         if capture is None or capture.closed:
+            if self._warns:
+                return as_user(1)(functools.partial(fn, **kwargs), *args)
             return fn(*args, **kwargs)
         why = Break("asked", f"{getattr(fn, '__qualname__', fn)} is marked @disable")
         return capture.foreign(fn, args, kwargs, why)

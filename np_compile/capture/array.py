@@ -35,11 +35,19 @@ from np_compile import shim
 from np_compile.shim._operators import OPERATORS, simple_power
 
 from .flags import Flags
+from .frames import as_user
 from .substitute import origin_of
 from .tape import FLOAT, INT, Break
 
 _new = object.__new__
 # Types of operands beside arrays that NumPy takes as they are.
+# Operators that give no warning, or, of sums and differences, hardly ever one.
+NEVER_WARN = frozenset(
+    [
+        "add", "subtract", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
+    ]
+)  # fmt: skip
 OPERANDS = frozenset((np.ndarray, int, float, bool, complex, np.float64, np.int64, np.bool_))
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
@@ -437,7 +445,10 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         y = other
         if kind is Array:
             y = c.real(other, None) if other._np is None else other._np
-        return c.new_plain(ufunc(y, x) if reverse else ufunc(x, y))
+        if row in NEVER_WARN:
+            return c.new_plain(ufunc(y, x) if reverse else ufunc(x, y))
+        call = as_user(2)
+        return c.new_plain(call(ufunc, y, x) if reverse else call(ufunc, x, y))
 
     def otherwise(self: Array, other: Any) -> Any:
         if name is not None and _is_foreign(other):

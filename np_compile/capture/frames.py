@@ -1,4 +1,5 @@
-"""The user's frames below a capture: which line runs now, whether an exception would be caught."""
+"""The user's frames below a capture: which line runs now, whether an exception would be caught,
+and calls that look as if they were made there."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import dis
 import functools
 import linecache
 import sys
-from types import CodeType, FrameType
+from collections.abc import Callable
+from types import CodeType, FrameType, FunctionType
 
 import numpy as np
 
@@ -21,16 +23,58 @@ _OWN = (
 _CAPTURE_RUN = __file__.rpartition("/")[0] + "/run.py"
 
 
+def _user_frame(depth: int) -> FrameType | None:
+    """The innermost frame of user code that runs now, from the caller's at this depth on."""
+    frame: FrameType | None = sys._getframe(depth + 1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return frame
+
+
 def user_line() -> str:
     """file:line and the text of the innermost line of user code that runs now."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_OWN):
-            text = linecache.getline(name, frame.f_lineno).strip()
-            return f"{name}:{frame.f_lineno}" + (f"  {text}" if text else "")
-        frame = frame.f_back
-    return "unknown line"
+    frame = _user_frame(1)
+    if frame is None:
+        return "unknown line"
+    name = frame.f_code.co_filename
+    text = linecache.getline(name, frame.f_lineno).strip()
+    return f"{name}:{frame.f_lineno}" + (f"  {text}" if text else "")
+
+
+_CALL = (lambda function, *args: function(*args)).__code__
+_PLACES = 4096  # lines that are remembered
+_places: dict[tuple[int, int, int], FunctionType] = {}
+
+
+def as_user(depth: int, other: int = 0) -> Callable:
+    """What calls a function, with arguments, from a frame that has the user's file, line and
+    module: warnings that NumPy gives point there, and are shown once for each line. depth: of the
+    user's frame from the caller's on, in all likelihood, or the other."""
+    seen = sys._getframe(depth + 1)
+    call = _places.get((id(seen.f_globals), id(seen.f_code), seen.f_lasti))
+    if call is None and other:
+        seen = sys._getframe(other + 1)
+        call = _places.get((id(seen.f_globals), id(seen.f_code), seen.f_lasti))
+    if call is not None:
+        return call
+    frame = _user_frame(1)
+    if frame is None:
+        return lambda function, *args: function(*args)
+    code = frame.f_code
+    key = id(frame.f_globals), id(code), frame.f_lasti
+    call = _places.get(key)
+    if call is None:
+        if len(_places) >= _PLACES:
+            _places.clear()
+        line = _CALL.replace(
+            co_filename=code.co_filename,
+            co_firstlineno=frame.f_lineno,
+            co_name=code.co_name,
+            co_qualname=code.co_qualname,
+        )
+        # Its default is never used, but holds the code object, of which `key` has the address.
+        call = _places[key] = FunctionType(line, frame.f_globals, None, (code,))
+    return call
 
 
 def place(iterations: list[int]) -> tuple[int, int]:

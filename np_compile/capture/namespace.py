@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from np_compile import shim
 
 from .array import Array, _new, binary
+from .frames import as_user
 from .numpy_names import numpy_function, row_of_function
 from .state import current
 from .tape import Break
@@ -63,7 +64,7 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if capture.plain and capture.is_plain():
         if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
             return capture.call(name, args, kwargs)
-        return capture.new_plain(real(*args, **kwargs))
+        return capture.new_plain(_called(real, args, kwargs))
     if creates and not kwargs and len(args) == 1 and type(args[0]) in (int, tuple):
         return capture.call(name, args, kwargs)  # of a shape: `zeros(n)`, `arange(n)`
     if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
@@ -75,7 +76,11 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if creates and not any(isinstance(a, list) for a in args):
         return capture.call(name, args, kwargs)
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
-    return capture.fresh(real(*args, **kwargs))
+    return capture.fresh(_called(real, args, kwargs))
+
+
+def _called(real: Callable, args: tuple, kwargs: dict) -> Any:
+    return as_user(3)(partial(real, **kwargs) if kwargs else real, *args)
 
 
 class RecordingUfunc:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import torch
 from np_compile import shim
 
 from . import masked, state
-from .array import OPERANDS, Array, _new
+from .array import NEVER_WARN, OPERANDS, Array, _new
+from .frames import as_user
 from .loans import Loan
 from .numpy_names import numpy_function, row_of_function
 from .objects import with_items
@@ -77,7 +79,8 @@ class Outside(Values):
                 else:
                     break
             else:
-                result = function(*real)
+                quiet = name in NEVER_WARN
+                result = function(*real) if quiet else as_user(4, 3)(function, *real)
                 extra = len(args) - function.nin
                 if extra == 0:  # new memory, of which nobody else knows
                     return self.new_plain(result)
@@ -149,7 +152,9 @@ class Outside(Values):
             self.exchange.given.clear()  # what was given may get stand-ins again
         before = state.switch(None, None)
         try:
-            result = function(*real_args, **real_kwargs)
+            if real_kwargs:
+                function = partial(function, **real_kwargs)
+            result = as_user(1)(function, *real_args)
         finally:
             state.switch(*before)
             if users:

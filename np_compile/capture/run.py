@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 import types
@@ -16,6 +17,7 @@ from .arguments import Exchange
 from .array import Array
 from .choice import Choice, new_choice, signature
 from .escape import replace_escaped
+from .frames import as_user
 from .guess import Wrong
 from .masked import returned
 from .recorder import Capture
@@ -99,6 +101,8 @@ def _once(
             ):
                 with TensorDoors():
                     result = f(*given_args, **given_kwargs)
+            elif substitution.mentions("warn"):  # of the line that made the call, it may be
+                result = as_user(1)(functools.partial(f, **given_kwargs), *given_args)
             else:
                 result = f(*given_args, **given_kwargs)
             returned(capture, result)

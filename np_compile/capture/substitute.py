@@ -252,7 +252,7 @@ class Substitution:
     def _mentioned(self, f: types.FunctionType) -> None:
         """Substitute the names in a function's code."""
         overlay = self._overlay(f)
-        for name in _names(own_code(f)):
+        for name in (*_names(own_code(f)), "__warningregistry__"):
             if name not in overlay.seen:
                 overlay.seen[name] = MISSING
                 self._refresh(overlay, name)

@@ -526,3 +526,81 @@ def test_a_compile_leaves_the_garbage_collector_as_it_was(collecting):
         assert gc.isenabled() is collecting
     finally:
         (gc.enable if before else gc.disable)()
+
+
+# Warnings
+
+
+def of_a_number(x):
+    return np.divide(1.0, float(x[0]) * np.float64(0)), np.log(np.float64(-1.0))
+
+
+def of_a_function_that_runs_in_numpy(x):
+    z = x * 2
+    return np.interp(z / np.float64(0), z, z), np.nanmedian(z * np.nan)
+
+
+def in_a_loop(x):
+    y = x * 1.0
+    for i in range(40):
+        y = x / (y - y)
+        y[0] = i
+        y = np.sqrt(-x) + x**-0.5
+    return y
+
+
+@np_compile.disable
+def warns(x):
+    warnings.warn("of the caller", UserWarning, stacklevel=2)
+    return x / 0
+
+
+def of_a_disabled_function(x):
+    return warns(x) + 1
+
+
+def its_own(x):
+    warnings.warn("mine", UserWarning, stacklevel=1)
+    warnings.warn("of my caller", UserWarning, stacklevel=2)
+    return x * 2
+
+
+@pytest.mark.parametrize("plain", ["never", "auto", "always"])
+@pytest.mark.parametrize(
+    "f",
+    [of_a_number, of_a_function_that_runs_in_numpy, in_a_loop, of_a_disabled_function, its_own],
+)
+def test_warnings_point_to_the_users_lines(f, plain):
+    x = np.arange(1.0, 4.0)
+    fast = np_compile.compile(f)
+
+    def seen(function):
+        with warnings.catch_warnings(record=True) as got:
+            warnings.simplefilter("always")
+            function(x)
+        return [(w.category, str(w.message), w.filename, w.lineno) for w in got]
+
+    want = seen(f)
+    assert want
+    with np_compile.config.patch(plain=plain):
+        for _ in range(5):
+            got = seen(fast)
+            assert set(got) <= set(want)
+            if f is not in_a_loop or plain == "always":  # kernels give none
+                kernels = f is of_a_function_that_runs_in_numpy
+                assert kernels or set(got) == set(want)
+
+
+def test_a_warning_is_shown_once_for_each_line():
+    def f(x):
+        a = np.divide(1.0, float(x[0]) * np.float64(0))
+        b = np.divide(1.0, float(x[0]) * np.float64(0))
+        return a + b
+
+    fast = compiled(f)[0]
+    with warnings.catch_warnings(record=True) as got:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            fast(np.ones(2))
+        f(np.ones(2))
+    assert [w.lineno - f.__code__.co_firstlineno for w in got] == [1, 2]
