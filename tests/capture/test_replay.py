@@ -648,6 +648,7 @@ def test_what_is_given_twice_is_one_thing(f):
     for _ in range(5):
         got, want = compiled(x), f(x)
         assert shape_of([x, got], {}) == shape_of([x, want], {})
+        assert repr(got) == repr(want)
 
 
 def test_results_that_stand_in_several_places_are_kept():
@@ -840,6 +841,26 @@ def test_an_element_that_was_written_to_before_it_is_read():
         )
     compiled, _ = repeated(h, np.ones(3), 30)
     np.testing.assert_array_equal(compiled(np.full(3, 7.0), 30), h(np.full(3, 7.0), 30))
+
+
+def test_an_element_of_an_array_that_the_call_has_written_to():
+    def f(y):
+        for _ in range(20):
+            y += 1
+        if y[3] > 10:
+            return y * 2
+        return y - 2
+
+    def g(y, z):
+        z[1:] = y[:-1]
+        return y * 2 if y[0] > z[1] - 1 else z * y[0]
+
+    for function, n in ((f, 1), (g, 2)):
+        compiled, _ = repeated(function, *[np.zeros(5)] * n)
+        for start in (0.0, -30.0, 5.0, -15.0):
+            mine, plain = ([np.arange(start, start + 5) for _ in range(n)] for _ in range(2))
+            np.testing.assert_array_equal(compiled(*mine), function(*plain))
+            np.testing.assert_array_equal(mine, plain)
 
 
 def test_an_index_out_of_bounds_of_an_element():
