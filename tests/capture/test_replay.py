@@ -551,6 +551,21 @@ def test_arguments_that_overlap_or_are_one():
             np.testing.assert_array_equal(mine[1], plain[1])
 
 
+def test_arguments_that_overlap_in_each_call():
+    def f(x, y):
+        return x * 2 + y
+
+    def g(x, y):
+        return x * y[0] if x[1] > 2 else y
+
+    for function in (f, g):
+        compiled = np_compile.compile(function)
+        for k in range(6):
+            z = np.arange(7.0) * k
+            got, want = compiled(z[1:], z[:-1]), function(z[1:], z[:-1])
+            np.testing.assert_array_equal(got, want)
+
+
 def test_a_read_only_array_is_not_written_to():
     def f(x):
         x += 1
@@ -619,8 +634,8 @@ def shape_of(x, seen):
 
 
 def filled(x):
-    c = np.empty(3)
-    for i in range(3):
+    c = np.empty(20)
+    for i in range(20):  # long enough that Python fills it while the loop runs
         c[i] = i + 0.5
     return c, [c], (c, x + 1)
 
@@ -845,22 +860,24 @@ def test_an_element_that_was_written_to_before_it_is_read():
 
 def test_an_element_of_an_array_that_the_call_has_written_to():
     def f(y):
-        for _ in range(20):
-            y += 1
-        if y[3] > 10:
+        for _ in range(21):
+            y *= -1.0
+        if y[3] > 0:
             return y * 2
         return y - 2
 
     def g(y, z):
-        z[1:] = y[:-1]
-        return y * 2 if y[0] > z[1] - 1 else z * y[0]
+        for _ in range(21):
+            z *= -1.0
+        return y * 2 if z[0] > 0 else z + y[0]
 
     for function, n in ((f, 1), (g, 2)):
-        compiled, _ = repeated(function, *[np.zeros(5)] * n)
-        for start in (0.0, -30.0, 5.0, -15.0):
-            mine, plain = ([np.arange(start, start + 5) for _ in range(n)] for _ in range(2))
-            np.testing.assert_array_equal(compiled(*mine), function(*plain))
-            np.testing.assert_array_equal(mine, plain)
+        for first in (1.0, -1.0):  # what is there after one call is there before the next
+            compiled, _ = repeated(function, *[np.full(5, first)] * n)
+            for start in (-first, first, -first):
+                mine, plain = ([np.full(5, start) for _ in range(n)] for _ in range(2))
+                np.testing.assert_array_equal(compiled(*mine), function(*plain))
+                np.testing.assert_array_equal(mine, plain)
 
 
 def test_an_index_out_of_bounds_of_an_element():
@@ -914,12 +931,25 @@ def test_an_array_of_constants_that_python_wrote_to_and_gives_or_uses():
         w = np.array([1.0, 2.0, 3.0])
         return x * w, w
 
-    for f in (gives, uses, constant):
+    def filled_and_used(x):
+        c = np.zeros(20)
+        for i in range(1, 20):
+            c[i] = c[i - 1] + i
+        return x * c[17:]
+
+    def made_and_written(x):
+        for _ in range(20):
+            c = np.zeros(3)
+        for _ in range(20):
+            c -= x
+        return x * 2 if c[1] > -30 else x - c
+
+    for f in (gives, uses, constant, filled_and_used, made_and_written):
         compiled, first = repeated(f, np.ones(3))
         for _ in range(2):
             got, want = compiled(np.full(3, 2.0)), f(np.full(3, 2.0))
             np.testing.assert_array_equal(got, want)
-            if f is not uses:
+            if f in (gives, constant):
                 assert got[1] is not first[1]
                 got[1][:] = -1  # what a caller does with a result changes no later one
 
