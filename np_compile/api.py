@@ -37,8 +37,7 @@ class Compiled(Made):
     __np_compile_captured__: Any  # the Python function behind `__wrapped__`; set by `compile`
 
     def __init__(self, function: Any, options: Options, disable: bool, tensors: bool):
-        functools.update_wrapper(self, function)
-        self.__wrapped__ = function
+        super().__init__(function)
         self.__np_compile_captured__ = function
         self._options = options
         self._disable = disable
@@ -237,8 +236,7 @@ class Wrapped(Made):
     """A NumPy function that takes and gives torch tensors; made by `wrap_numpy`."""
 
     def __init__(self, function: Callable):
-        functools.update_wrapper(self, function)
-        self.__wrapped__ = function
+        super().__init__(function)
         self._local = threading.local()
         _plain_function(function, "wrap_numpy")
 
@@ -283,8 +281,7 @@ class Disabled(Made):
     """A function that runs in plain NumPy; made by `disable`."""
 
     def __init__(self, function: Callable):
-        functools.update_wrapper(self, function)
-        self.__wrapped__ = function
+        super().__init__(function)
         code = getattr(function, "__code__", None)
         self._warns = code is not None and "warn" in code.co_names  # of the caller's line, it may
 

@@ -21,6 +21,11 @@ class Made:
     __qualname__: str
     __wrapped__: Any
 
+    def __init__(self, function: Any):
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.__dict__.pop("_by_name", None)  # of `function`, where that is one of these
+
     def _settings(self) -> tuple[Callable, dict[str, Any]]:
         """What makes it of `__wrapped__`, and the keyword arguments for that."""
         raise NotImplementedError

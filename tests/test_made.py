@@ -182,6 +182,29 @@ def test_a_function_of_a_module_that_the_other_side_has_not():
     assert f.__wrapped__.__qualname__ == "f"
 
 
+def test_one_that_takes_the_name_of_another():
+    module = types.ModuleType("users_module")
+    sys.modules["users_module"] = module
+    try:
+        source = "import np_compile\n@np_compile.wrap_numpy\ndef f(x): return x * 2\n"
+        exec(source, vars(module))
+        wrapped = module.f
+        assert pickle.loads(pickle.dumps(wrapped)) is wrapped
+        module.f = compile(wrapped)
+        assert pickle.loads(pickle.dumps(module.f)) is module.f
+        cloudpickle.register_pickle_by_value(module)
+        try:
+            made = cloudpickle.dumps([module.f, compile(module.f.__wrapped__)])
+        finally:
+            cloudpickle.unregister_pickle_by_value(module)
+    finally:
+        del sys.modules["users_module"]
+    for f in pickle.loads(made):
+        assert type(f) is type(of_another_name)
+        assert pickle.loads(cloudpickle.dumps(f))(torch.ones(2)).tolist() == [2.0, 2.0]
+        assert f(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
 SCRIPT = """
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
