@@ -67,7 +67,9 @@ def start_values(hidden: int, device: str) -> list[torch.Tensor]:
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Train twice, eagerly and compiled; the figures that were printed, by name."""
     parser = argparse.ArgumentParser(description="A NumPy network trained by a torch optimizer.")
-    parser.add_argument("--backend", default=None, help="native (default), inductor, aot_eager, eager")
+    parser.add_argument(
+        "--backend", default=None, help="native (default), inductor, aot_eager, eager"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--hidden", type=int, default=64)

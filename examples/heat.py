@@ -62,7 +62,9 @@ def measure(function: Callable, n: int, args: tuple, rounds: int):
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Run the comparison; the figures that were printed, by name."""
     parser = argparse.ArgumentParser(description="Heat on a plate, by NumPy and np_compile.")
-    parser.add_argument("--backend", default=None, help="native (default), inductor, aot_eager, eager")
+    parser.add_argument(
+        "--backend", default=None, help="native (default), inductor, aot_eager, eager"
+    )
     parser.add_argument("--size", type=int, default=700, help="points along an edge")
     parser.add_argument("--steps", type=int, default=200, help="steps of the fixed-step part")
     parser.add_argument("--tolerance", type=float, default=0.1, help="of the settling part")

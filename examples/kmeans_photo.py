@@ -93,7 +93,9 @@ def picture(photo: np.ndarray, quantized: np.ndarray, colours: int, path: str) -
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Run the comparison; the figures that were printed, by name."""
     parser = argparse.ArgumentParser(description="Colour quantization of a photograph by k-means.")
-    parser.add_argument("--backend", default=None, help="native (default), inductor, aot_eager, eager")
+    parser.add_argument(
+        "--backend", default=None, help="native (default), inductor, aot_eager, eager"
+    )
     parser.add_argument("--colours", type=int, default=16)
     parser.add_argument("--steps", type=int, default=20, help="most k-means steps")
     parser.add_argument("--rounds", type=int, default=3, help="timed calls after the first")
