@@ -51,7 +51,7 @@ def _owner(a: np.ndarray) -> np.ndarray:
     return a
 
 
-class _Copier:
+class Copier:
     """Copies of nested arguments: views stay views of one copied memory, flags and strides stay."""
 
     def __init__(self, change: Callable[[np.ndarray], np.ndarray] | None = None):
@@ -336,7 +336,7 @@ def _check(
     counts = []
     changes = [None, None, *([_roll] if new else [])]
     for round_, change in enumerate(changes):
-        wanted, given = _Copier(change), _Copier(change)
+        wanted, given = Copier(change), Copier(change)
         want = observe(plain, wanted(args), wanted(kwargs))
         got = observe(fast, given(args), given(kwargs))
         try:

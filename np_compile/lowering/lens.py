@@ -7,7 +7,7 @@ reads of either see it, just as with a view.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -31,27 +31,28 @@ class Lens:
         self.put = put
 
     def read(self) -> shim.ndarray:
-        base = self.base.read() if isinstance(self.base, Lens) else self.base
-        return self.get(base)
+        """What it shows at this moment."""
+        found = self.get(settle(self.base))
+        return shim.ndarray(found._t, found._flip)  # a view is no NumPy scalar
 
-    def write(self, value: Any) -> None:
-        base = self.base.read() if isinstance(self.base, Lens) else self.base
+    def write(self, part: Any) -> None:
+        base = settle(self.base)
         if self.put is not None:
-            self.put(base, value)
+            self.put(base, part)
         else:
-            self.get(base)[...] = value
+            self.get(base)[...] = part
         if isinstance(self.base, Lens):
             self.base.write(base)
 
     @staticmethod
-    def getitem(base: Any, key: Any) -> Lens:
-        """The lens on `base[key]`."""
+    def getitem(base: Any, key: Any, strides: Sequence[int] = ()) -> Lens:
+        """The lens on `base[key]`, a view with these strides."""
 
         def get(x: shim.ndarray) -> shim.ndarray:
-            return x[_gather_key(x, key)]
+            return _in_order(x[_gather_key(x, key)], strides)
 
-        def put(x: shim.ndarray, value: Any) -> None:
-            x[_gather_key(x, key)] = value
+        def put(x: shim.ndarray, part: Any) -> None:
+            x[_gather_key(x, key)] = part
 
         return Lens(base, get, put)
 
@@ -65,6 +66,18 @@ def indexed(key: Any) -> bool:
 def settle(value: Any) -> Any:
     """What a lens shows at this moment; other values as they are."""
     return value.read() if isinstance(value, Lens) else value
+
+
+def _in_order(x: shim.ndarray, strides: Sequence[int]) -> shim.ndarray:
+    """x with its axes in memory in the order of these strides: views of it, and what is computed
+    of it, are then laid out as those of the view."""
+    axes = [a for a in range(len(strides)) if x.shape[a] > 1]
+    order = sorted(axes, key=lambda a: -strides[a])
+    if order == axes:
+        return x
+    order += [a for a in range(x.ndim) if a not in axes]
+    back = sorted(range(x.ndim), key=order.__getitem__)
+    return shim.ndarray(x._t.permute(order).contiguous().permute(back), x._flip)
 
 
 def _gather_key(x: shim.ndarray, key: Any) -> Any:
@@ -104,7 +117,8 @@ def _mesh(x: shim.ndarray, items: tuple) -> tuple:
         elif isinstance(k, slice):
             index = torch.arange(*k.indices(extent), device=device)
         else:
-            index = k.tensor if isinstance(k, shim.Weak) else torch.tensor(k, device=device)
+            weak = isinstance(k, shim.Weak)
+            index = k.tensor if weak else torch.full((), k, dtype=torch.int64, device=device)
             parts.append(shim.ndarray(index))
             continue
         shape = [1] * out_rank

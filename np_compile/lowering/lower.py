@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,10 +75,17 @@ def interpreter(
     node: Node, live: tuple[int, ...], n_inputs: int, has_floats: bool, ints: list[int],
     dynamic: tuple[int, ...],
 ) -> Callable[..., list[torch.Tensor]]:  # fmt: skip
-    """The segment as a function of the graph's inputs that runs the shim call by call."""
+    """The segment as a function of the graph's inputs that runs the shim call by call.
+
+    Its integers are known then, so that a view is a view.
+    """
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic, None)
+        numbers = list(ints)
+        if dynamic:
+            for k, number in zip(dynamic, tensors[-1].tolist(), strict=True):
+                numbers[k] = number
+        return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None)
 
     return run
 
@@ -115,44 +121,73 @@ def _replay(
 
 
 def _run(step: Node, key: tuple, args: list, kwargs: dict, values: list[Any]) -> None:
-    """One call. Values behind a changing index are read before it and written back after it."""
-    name = key[0]
-    if name == "ndarray.__getitem__" and (isinstance(args[0], Lens) or indexed(args[1])):
-        values.append(Lens.getitem(args[0], args[1]))
-        return
-    if name == "ndarray.__setitem__" and (isinstance(args[0], Lens) or indexed(args[1])):
-        Lens.getitem(args[0], args[1]).write(settle(args[2]))
-        return
-    lenses = [a for a in (*args, *kwargs.values()) if isinstance(a, Lens)]
-    if lenses and step.values and all(v.source is not None for v in step.values):
-
-        def view(x: Any, base: Any, pick: tuple) -> Any:
-            given = [x if a is base else settle(a) for a in args]
-            return picked(shim.TABLE[name].function(*given, **kwargs), pick)
-
-        for v in step.values:
-            base = values[v.source]  # type: ignore[index]
-            if isinstance(base, Lens):
-                values.append(Lens(base, partial(view, base=base, pick=v.pick)))
-            else:
-                values.append(view(base, base, v.pick))
-        return
-    held = {id(a): settle(a) for a in lenses}
+    """One call. Values behind a changing index are read before it, those of them that it has
+    written to are written back after it."""
+    held: dict[int, tuple[Lens, shim.ndarray]] = {}
 
     def read(x: Any) -> Any:
         if isinstance(x, Lens):
-            return held.setdefault(id(x), settle(x))
+            return held.setdefault(id(x), (x, x.read()))[1]
         if isinstance(x, (tuple, list)):
             return type(x)(read(v) for v in x)
         return x
 
-    result = shim.TABLE[name].function(
-        *(read(a) for a in args), **{k: read(v) for k, v in kwargs.items()}
-    )
-    if step.mutates:
-        for a in lenses:
-            a.write(held[id(a)])
-    values.extend(picked(result, v.pick) for v in step.values)
+    name = key[0]
+    behind = bool(args) and isinstance(args[0], Lens)
+    if name == "ndarray.__getitem__" and (behind or indexed(args[1])):
+        value = step.values[0]
+        part = Lens.getitem(args[0], read(args[1]), value.meta._t.stride())
+        values.append(part if value.source is not None else part.get(settle(args[0])))
+        return
+    if name == "ndarray.__setitem__" and (behind or indexed(args[1])):
+        Lens.getitem(args[0], read(args[1])).write(read(args[2]))
+        return
+    function = shim.TABLE[name].function
+    now = [read(a) for a in args]
+    named = {k: read(v) for k, v in kwargs.items()}
+    before = {k: _writes(a) for k, (_, a) in held.items()}
+    result = function(*now, **named)
+    for k, (lens, a) in held.items():
+        if _writes(a) != before[k]:
+            lens.write(a)
+    for value in step.values:
+        found = picked(result, value.pick)
+        owner = None
+        if value.source is not None:
+            owner = next((x for x in held.values() if _one_memory(x[1], found)), None)
+            if owner is None and isinstance(values[value.source], Lens):
+                raise NotImplementedError(f"{name}: a view that depends on how memory is laid out")
+        if owner is not None:
+            lens, a = owner
+            found = Lens(lens, _viewing(function, now, named, a, value.pick))
+        values.append(found)
+
+
+def _viewing(
+    function: Callable, args: list, kwargs: dict, source: shim.ndarray, pick: tuple
+) -> Callable[[shim.ndarray], shim.ndarray]:
+    """What makes the view that a call has made of `source` of another array in its place."""
+
+    def view(x: shim.ndarray) -> shim.ndarray:
+        def put(a: Any) -> Any:
+            if isinstance(a, (tuple, list)):
+                return type(a)(put(v) for v in a)
+            return x if a is source else a
+
+        return picked(function(*map(put, args), **{k: put(v) for k, v in kwargs.items()}), pick)
+
+    return view
+
+
+def _writes(a: shim.ndarray) -> int:
+    """How often an array of this replay has been written to."""
+    if torch._is_functional_tensor(a._t):  # its version stays
+        return torch._functionalize_mutation_counter(a._t)
+    return a._t._version
+
+
+def _one_memory(a: shim.ndarray, b: shim.ndarray) -> bool:
+    return a._t.untyped_storage()._cdata == b._t.untyped_storage()._cdata
 
 
 def _floats(vector: torch.Tensor) -> Iterator[shim.Weak]:

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..support import check
+from ..changing import build, program
+from ..support import Copier, check, compare, compiled, observe
 
 # Each step takes the list of arrays (all of shape (4, 3) or views of it) and small numbers a, b.
 VIEW = {
@@ -151,3 +152,23 @@ def test_random_indices_read_and_write(key, reverse):
         return part, x
 
     check(f, np.arange(60.0).reshape(5, 4, 3), new=False)
+
+
+@st.composite
+def changing(draw):
+    made, steps, results = build(lambda n: draw(st.integers(0, n - 1)), 8)
+    return made, steps, results, draw(st.sampled_from([1, 1, 3, 12])), draw(st.integers(0, 9))
+
+
+@settings(
+    max_examples=150, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+@given(changing())
+def test_random_views_at_changing_indices(case):
+    arrays, steps, results, rounds, k = case
+    f = program(steps, results, rounds)
+    fast, _ = compiled(f, dynamic=True if rounds < 12 else None)
+    for number in (k, k + 1, k + 3):
+        mine, theirs = Copier()((number, *arrays)), Copier()((number, *arrays))
+        compare(observe(fast, theirs, {}), observe(f, mine, {}), 1e-5)

@@ -69,7 +69,7 @@ def captured(f: Callable, *args: Any) -> list[Graph]:
     return traced(f, *args)[1]
 
 
-def traced(f: Callable, *args: Any) -> tuple[Any, list[Graph]]:
+def traced(f: Callable, *args: Any, **options: Any) -> tuple[Any, list[Graph]]:
     """The result of a call of the compiled function, and its graphs with copies of their inputs."""
     found: list[Graph] = []
 
@@ -80,7 +80,7 @@ def traced(f: Callable, *args: Any) -> tuple[Any, list[Graph]]:
 
         return run
 
-    return np_compile.compile(f, backend=backend)(*args), found
+    return np_compile.compile(f, backend=backend, **options)(*args), found
 
 
 def equal(got: list[Any], expected: list[Any], what: str) -> None:

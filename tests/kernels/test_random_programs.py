@@ -16,6 +16,9 @@ from np_compile.kernels.ir import accesses
 from np_compile.kernels.memory import plan
 from np_compile.kernels.translate import Translation
 
+from ..changing import build
+from ..changing import program as changing_program
+from ..support import Copier
 from .graphs import captured, compiled, copied, eager_passes, preserved, traced
 
 # Random programs
@@ -240,6 +243,43 @@ def verify(
 def test_random_programs(case: tuple) -> None:
     with eager_passes():
         verify(*case, preserved)
+
+
+# Views at changing indices
+
+
+@st.composite
+def changing(draw: st.DrawFn) -> tuple[list[np.ndarray], list[tuple], list[int], int]:
+    """A program on views at indices that are data, and the number that they follow from."""
+    made, steps, results = build(lambda n: draw(st.integers(0, n - 1)), 8)
+    return made, steps, results, draw(st.integers(0, 9))
+
+
+def verify_changing(case: tuple, *checks: Callable) -> None:
+    arrays, steps, results, k = case
+    f = changing_program(steps, results, 1)
+    mine, theirs = Copier()((k, *arrays)), Copier()((k, *arrays))
+    wanted = f(*mine)
+    got, graphs = traced(f, *theirs, dynamic=True)
+    for x, y in zip([*got, *theirs], [*wanted, *mine], strict=True):
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    for module, inputs in graphs:
+        for check_ in checks:
+            check_(module, inputs)
+
+
+@settings(max_examples=50)
+@given(changing())
+def test_random_views_at_changing_indices(case: tuple) -> None:
+    with eager_passes():
+        verify_changing(case, preserved)
+
+
+@settings(max_examples=15)
+@given(changing())
+def test_random_views_at_changing_indices_in_c(case: tuple) -> None:
+    with eager_passes():
+        verify_changing(case, compiled)
 
 
 # Updates in place from neighbours
