@@ -42,7 +42,7 @@ def same_iteration(
 ) -> bool:
     """Whether equal elements at `a` and `b` mean equal values of `axis` in a and `renamed` in b.
 
-    known: axes of b that are known to be axes of a.
+    known: axes of b that are known to be axes of a, with the same value in both.
     """
     for x, y in zip(a, b, strict=True):
         k, atoms = E.terms(x)
@@ -51,9 +51,10 @@ def same_iteration(
         if c == 0 or others.pop(renamed, 0) != c or k != m:
             continue
         others = {E.substitute(atom, known): n for atom, n in others.items()}
-        if atoms == others and all(_fixed(atom, known) for atom in atoms):
-            return True
-        if _small(atoms, c) and _small(others, c):
+        for atom in [atom for atom, n in atoms.items() if others.get(atom) == n]:
+            if _fixed(atom, known):
+                del atoms[atom], others[atom]
+        if _decides(axis, c, atoms, others):
             return True
     return False
 
@@ -63,14 +64,28 @@ def _fixed(atom: Expr, known: Mapping[Expr, Expr]) -> bool:
     return E.axes_of(atom) <= set(known.values()) and not E.loads(atom)
 
 
-def _small(atoms: Mapping[Expr, int], step: int) -> bool:
-    """Whether a sum of atoms stays below one step, so that the step's multiple decides."""
-    lo = hi = 0
-    for atom, c in atoms.items():
-        low, high = E.bounds(atom)
-        lo += min(c * low, c * high)
-        hi += max(c * low, c * high)
-    return lo >= 0 and hi < abs(step)
+def _decides(axis: Expr, c: int, atoms: Mapping[Expr, int], others: Mapping[Expr, int]) -> bool:
+    """Whether equal sums, of c times an axis and of atoms or others, mean equal values of the axis.
+
+    The differences of the two sums' parts are looked at as the digits of a number: where each is
+    worth more than all the smaller ones can make up for, zero has only digits of zero.
+    """
+    differ: dict[int, int] = {}
+    for n in {*atoms.values(), *others.values()}:
+        (xl, xh), (yl, yh) = (
+            E.bounds(E.affine(0, {z: 1 for z, m in part.items() if m == n}))
+            for part in (atoms, others)
+        )
+        differ[n] = max(xh - yl, yh - xl)
+    below = sum(abs(n) * d for n, d in differ.items() if abs(n) <= abs(c))
+    if below >= abs(c):
+        return False
+    below += abs(c) * (axis.extent - 1)
+    for n in sorted((n for n, d in differ.items() if d and abs(n) > abs(c)), key=abs):
+        if abs(n) <= below:
+            return False
+        below += abs(n) * differ[n]
+    return True
 
 
 def conflicts(first: Statement, second: Statement) -> list[tuple[Index, Index]]:

@@ -16,7 +16,7 @@ jam         a loop around running reductions: each step of theirs runs for a few
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, takewhile
 
 from . import expr as E
 from .dependence import disjoint, reads_elsewhere, same_iteration
@@ -211,8 +211,10 @@ def serial(s: Statement, axis: E.Expr) -> bool:
     if s.scan and axis in s.over:
         return True
     stores = axis not in s.over and (not s.over or s.scan) and s.target.kind != "register"
-    if stores and not same_iteration(s.index, s.index, axis, axis, {a: a for a in s.axes}):
-        return True
+    if stores:
+        around = {a: a for a in takewhile(lambda a: a is not axis, s.axes)}
+        if not same_iteration(s.index, s.index, axis, axis, around):
+            return True
     return reads_elsewhere(s)
 
 

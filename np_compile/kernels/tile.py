@@ -12,6 +12,7 @@ from .copying import copy
 from .dtypes import DTYPES
 from .expr import Expr
 from .ir import Loop, Program, Statement, statements
+from .schedule import serial
 
 _SIDE = 32
 # Bytes of an array below which it stays in the cache without tiles.
@@ -38,6 +39,8 @@ def _pair(loop: Loop) -> tuple[Loop, Loop] | None:
     inner = loop.body[0]
     inside = list(statements(inner))
     if any(isinstance(b, Loop) for b in inner.body) or any(s.op is not None for s in inside):
+        return None
+    if any(serial(s, loop.axis) for s in inside):
         return None
     if min(loop.axis.extent, inner.axis.extent) < 2 * _SIDE:
         return None

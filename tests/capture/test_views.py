@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import np_compile
 
@@ -471,3 +472,44 @@ def test_what_gives_its_argument_back_or_a_view_of_it(call, m):
     text += "    if r.flags.writeable:\n        r[(0,) * r.ndim] += 5\n"
     exec(text + "    return same, r, m", scope)
     check(scope["f"], np.arange(9.0).reshape(3, 3))
+
+
+def _rows(x, step=2, width=3):
+    """Rows that share elements with their neighbours."""
+    n = (x.size - width) // step + 1
+    return as_strided(x, (n, width), (8 * step, 8))
+
+
+ON_ITSELF = {
+    "store": lambda v, o: v.__setitem__(slice(None), o * 2),
+    "transposed": lambda v, o: v.T.__setitem__(slice(None), o.T * 2),
+    "backwards": lambda v, o: v[::-1, ::-1].__setitem__(slice(None), o * 2),
+    "operator": lambda v, o: v.__iadd__(o),
+    "out": lambda v, o: np.sqrt(np.abs(o), out=v),
+    "running": lambda v, o: np.cumsum(o, axis=1, out=v),
+    "mask": lambda v, o: v.__setitem__(o > 0, 7.0),
+    "rows": lambda v, o: v.__setitem__(np.arange(len(v)), o),
+    "sum": lambda v, o: np.sum(np.stack([o, o, o]), axis=0, out=v),
+}
+
+
+@pytest.mark.parametrize("name", ON_ITSELF)
+def test_writes_to_elements_that_lie_in_one_place(name):
+    def f(x, o):
+        v = _rows(x)
+        ON_ITSELF[name](v, o)
+        ON_ITSELF[name](sliding_window_view(x[: len(o) + 2], 3, writeable=True), o)
+        v[::2] = 5  # these do not meet each other
+        return v.sum()
+
+    check(f, data(41), data(20, 3))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_large_writes_to_elements_that_lie_in_one_place(backend):
+    def f(x, o):
+        _rows(x)[:] = o * 2
+        as_strided(x, (len(o),), (0,))[:] = o[:, 0]
+
+    for _ in range(4):
+        check(f, data(200_001), data(100_000, 3), backend=backend, new=False)
