@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.fx import graph as fx_graph
+
+# torch writes constants into the code of graphs, those of back ends too, as `repr` has them, and
+# gives that code `inf` and `nan`. A complex one is `(nan+nanj)`.
+for _name, _part in (("infj", math.inf), ("nanj", math.nan)):
+    fx_graph._register_custom_builtin(
+        _name, f"{_name} = complex(0, float('{_part}'))", complex(0, _part)
+    )
 
 
 class TensorGraph(torch.fx.GraphModule):
