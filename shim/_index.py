@@ -165,6 +165,7 @@ def _scatter(p: Plan, v: torch.Tensor, index: Any) -> None:
     if backwards:
         v = flip(v, tuple(len(lead) + k for k in backwards))
     unique = bool(masks) and len(p.gathers) == 1
+    where = [i.clone() if _share(i, front) else i for i in where]  # read before any write
     _put(front, where, v, lead, unique)
 
 

@@ -14,7 +14,7 @@ import torch
 from . import build, gemm, pool
 from .dtypes import DTYPES
 from .footprint import Footprint, light
-from .ir import Buffer, Call, Fence, Product, Program, Store
+from .ir import Buffer, Call, Fence, Product, Program, Store, accesses
 from .memory import Layout
 from .translate import Tensor, Translation
 
@@ -95,6 +95,18 @@ class Entry:
     scratch_bytes: int
 
 
+_Old = tuple[torch.Tensor, torch.Tensor]  # a tensor, and what was in it
+
+
+def _written_early(program: Program) -> list[int]:
+    """Positions of the inputs that a program writes to before it has looked at all its indices:
+    `i += 1; x[i] = 0`."""
+    fences = [k for k, step in enumerate(program.steps) if isinstance(step, Fence)]
+    before = program.steps[: fences[-1]] if fences else []
+    written = {b for s in before if not isinstance(s, Fence) for b in accesses(s)[1]}
+    return sorted(b.position for b in written if b.kind == "input")
+
+
 def _size(b: Buffer) -> int:
     return b.size * DTYPES[b.dtype].size
 
@@ -112,7 +124,7 @@ class Executable:
 
     Several threads may run it at once: each takes a workspace from the list of free ones.
 
-    Errors: IndexError, for an index array with a value out of bounds.
+    Errors: IndexError, for an index array with a value out of bounds; nothing is written then.
     """
 
     def __init__(self, source: Source, eager: Callable[..., Any]):
@@ -167,6 +179,7 @@ class Executable:
             else None
         )
         self._free: list[_Workspace] = []
+        self._early = _written_early(source.program)
 
     def __call__(self, *tensors: torch.Tensor) -> list[Any]:
         return self.run(tensors, (), ())
@@ -183,6 +196,7 @@ class Executable:
         except IndexError:
             work = self._workspace()
         pointers = work.pointers
+        old = [(tensors[k], tensors[k].clone()) for k in self._early] if self._early else ()
         given = len(tensors)
         for slot, k in self._inputs:
             if k < given:
@@ -196,11 +210,11 @@ class Executable:
             made.append(new)
         results = self._results
         if results is None:
-            return self._in_sections(work, tensors, floats, ints, made)
+            return self._in_sections(work, tensors, floats, ints, made, old)
         threads = _num_threads()
         for section in self._sections:
             if section(pointers, threads, self._run):
-                raise self._out_of_bounds(_with_vectors(tensors, floats, ints))
+                raise self._out_of_bounds(_with_vectors(tensors, floats, ints), old)
         self._put_back(work)
         return made if len(made) == 1 else [made[k] for k in results]
 
@@ -257,7 +271,7 @@ class Executable:
 
     def _in_sections(
         self, work: _Workspace, given: Sequence[torch.Tensor], floats: Sequence[float],
-        ints: Sequence[int], made: list[torch.Tensor],
+        ints: Sequence[int], made: list[torch.Tensor], old: Sequence[_Old],
     ) -> list[Any]:  # fmt: skip
         """The rest of a run that calls torch between kernels, or gives views."""
         tensors = given if self._last < len(given) else _with_vectors(given, floats, ints)
@@ -275,7 +289,7 @@ class Executable:
         threads = _num_threads()
         for k, section in enumerate(self._sections):
             if section(work.pointers, threads, self._run):
-                raise self._out_of_bounds(_with_vectors(given, floats, ints))
+                raise self._out_of_bounds(_with_vectors(given, floats, ints), old)
             step = self._between[k] if k < len(self._between) else None
             if isinstance(step, Store):
                 into, given_array = map(array, step.args)
@@ -289,8 +303,10 @@ class Executable:
         self._put_back(work)
         return results
 
-    def _out_of_bounds(self, tensors: Sequence[torch.Tensor]) -> IndexError:
-        """The error of an index out of bounds, in NumPy's words."""
+    def _out_of_bounds(self, tensors: Sequence[torch.Tensor], old: Sequence[_Old]) -> IndexError:
+        """The error of an index out of bounds, in NumPy's words; what was written is undone."""
+        for t, values in old:
+            t.copy_(values)
         try:
             self._eager(*(t.clone() for t in tensors))
         except (IndexError, RuntimeError) as e:
@@ -298,8 +314,9 @@ class Executable:
         return IndexError("an index is out of bounds")
 
     def entry(self) -> Entry | None:
-        """The addresses to run it by; None where it calls torch in between or gives views."""
-        if self._results is None:
+        """The addresses to run it by; None where it calls torch in between, gives views, or may
+        have to undo what it has written."""
+        if self._results is None or self._early:
             return None
         layout = self.source.layout
         sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]

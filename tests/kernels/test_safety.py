@@ -19,6 +19,8 @@ import torch
 import np_compile
 from np_compile.kernels import pool
 
+from ..support import check
+
 
 @pytest.fixture(autouse=True)
 def always_compiled() -> Iterator[None]:
@@ -231,6 +233,51 @@ def test_the_second_index_is_wrong(f: Callable) -> None:
 
 def _take_into(x: np.ndarray, i: np.ndarray, out: np.ndarray) -> None:
     np.take(x, i, out=out)
+
+
+def _index_moved(x: np.ndarray, i: np.ndarray) -> None:
+    i += 2
+    x[i] = 1.0
+
+
+def _index_given_first(i: np.ndarray, x: np.ndarray) -> None:
+    _index_moved(x, i)
+
+
+def _index_into_itself(i: np.ndarray, values: np.ndarray) -> None:
+    i[i] = values
+    i[i - 3] += values
+
+
+@pytest.mark.parametrize("f", [_index_moved, _index_given_first, _index_into_itself])
+def test_an_index_array_that_is_written_to(f: Callable) -> None:
+    memory = np.zeros(104)
+    low, high, values = np.arange(85, 89), np.arange(95, 99), np.array([4, 3, 6, 5])
+    right: tuple = (memory[:100], low)
+    wrong: tuple = (memory[:100], high)
+    if f is _index_given_first:
+        right, wrong = right[::-1], wrong[::-1]
+    elif f is _index_into_itself:
+        right, wrong = (np.array([3, 1, 2, 0]), values), (np.array([3, 1, 4, 0]), values)
+    compiled = np_compile.compile(f, backend="native")
+    error, _ = _outcome(f, wrong)
+    for args in (right, wrong) * 3:  # the later calls may run without Python
+        memory[:] = 0
+        own = [a if a.base is memory else a.copy() for a in args]
+        if args is wrong:
+            with pytest.raises(IndexError, match=f"^{error}$"):
+                compiled(*own)
+        else:
+            _, args = _outcome(f, args)
+            compiled(*own)
+        assert not memory[100 if args is not wrong else 0 :].any()
+        for a, b in zip(own, args, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_an_index_array_that_it_writes_to_call_by_call() -> None:
+    for i in ([3, 1, 2, 0], [0, 0, 1, 3]):
+        check(_index_into_itself, np.array(i), np.array([4, 3, 6, 5]), new=False)
 
 
 def test_out_keeps_its_values() -> None:
