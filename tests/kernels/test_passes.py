@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 
 import np_compile
 from np_compile.kernels import compile as pipeline
@@ -25,7 +28,7 @@ from np_compile.kernels.share import share
 from np_compile.kernels.split import split
 from np_compile.kernels.winners import winners
 
-from .graphs import after, captured, copied, eager_passes, preserved
+from .graphs import after, captured, compiled, copied, eager_passes, preserved
 
 # NumPy functions
 
@@ -105,6 +108,37 @@ def _views(x: Any) -> Any:
     return y.sum(axis=1), z[1:] - z[:-1]
 
 
+def _read_before_it_is_stored(x: Any) -> Any:
+    a = np.sin(x) + 1
+    b = x.T.cumsum(-1)
+    x[...] = a * 2
+    return a, b
+
+
+def _mean_of_neighbours(u: Any) -> Any:
+    t = u[:-2] + np.sin(u[2:])
+    u[1:-1] = t
+    return t[::-1] * 2
+
+
+def _result_of_old_values(x: Any) -> Any:
+    y = x * 2
+    x[0] = 100.0
+    return y
+
+
+def _far_behind(x: Any) -> Any:
+    x[3:] += np.sin(x[:-3])
+    x[:-3] -= x[3:] * 2
+
+
+def _windows_one_longer_than_their_step(x: Any) -> Any:
+    y = sliding_window_view(x, 3)[::2]
+    z = y * 2
+    x[2::2] = z[:, 0] + y[:, 2]
+    return z, x[:-1].reshape(-1, 2) + y[:, 1:]
+
+
 def _a(*shape: int, dtype: str = "f8", seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     if dtype[0] in "iu":
@@ -141,6 +175,13 @@ FUNCTIONS: dict[str, tuple[Callable, tuple]] = {
     "stencil": (_stencil, (_a(6, 7),)),
     "stencil in steps": (_steps, (_a(9),)),
     "overlap": (_overlap, (_a(9),)),
+    "stored after it is read": (_read_before_it_is_stored, (_a(5, 6),)),
+    "a stencil's old values": (_mean_of_neighbours, (_a(9),)),
+    "a stencil's old rows": (_mean_of_neighbours, (_a(9, 4),)),
+    "a result of old values": (_result_of_old_values, (_a(5),)),
+    "far behind": (_far_behind, (_a(40),)),
+    "rows far behind": (_far_behind, (_a(40, 3),)),
+    "windows": (_windows_one_longer_than_their_step, (_a(9),)),
     "rows in place": (_doubled_rows, (_a(3, 4),)),
     "views of one memory": (_views, (_a(4, 5),)),
     "transposes": (lambda x: (x.T @ x if x.ndim > 2 else x.T + 1) * x.T, (_a(5, 6),)),
@@ -223,6 +264,24 @@ def test_passes_keep_the_meaning(name: str) -> None:
         preserved(module, inputs)
         with eager_passes():
             preserved(module, inputs)
+
+
+@pytest.mark.parametrize("shape", [(300,), (41, 50)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        _read_before_it_is_stored, _mean_of_neighbours, _result_of_old_values, _far_behind,
+        _windows_one_longer_than_their_step,
+    ],
+    ids=lambda f: f.__name__[1:],
+)  # fmt: skip
+def test_old_values_are_read_before_new_ones_are_stored(f: Callable, shape: tuple) -> None:
+    if f is _windows_one_longer_than_their_step:
+        shape = (math.prod(shape) + 1 - math.prod(shape) % 2,)
+    for passes in (nullcontext, eager_passes):
+        with passes():
+            for module, inputs in captured(f, _a(*shape)):
+                compiled(module, inputs)
 
 
 # How many loop nests

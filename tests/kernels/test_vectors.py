@@ -145,6 +145,19 @@ def test_elements_of_a_small_array_are_put_together_to_vectors() -> None:
     assert "unroll" not in loops(looked_up, rng().random(100_000), at, at)
 
 
+@pytest.mark.parametrize("n", [512, 513, 536, 767])
+def test_the_rest_of_a_loop_in_blocks(n: int) -> None:
+    def f(t: Any) -> Any:
+        i = np.arange(n)
+        return t[(i * 3) % 50] * 2 + t[i % 7]
+
+    def g(t: Any, i: Any) -> Any:
+        return t[(i * 3) % 50] * 2 + t[i % 7]
+
+    check(f, rng().random(50), **NATIVE)
+    check(g, rng().random(50), np.arange(n), **NATIVE)
+
+
 def test_elements_of_a_small_and_a_large_array() -> None:
     small, large = rng().random(100), rng().random(50_000)
     at = rng().integers(-100, 100, 3001)
