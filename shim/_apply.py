@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ._dtypes import TO_NUMPY, DataDependent, Weak
+from ._index_plan import has_data
 from ._index_plan import readable as _readable
 from ._ndarray import ndarray
 from ._reduce import shape_text
@@ -22,11 +23,6 @@ NUMBERS = (bool, int, float, complex)
 def readable(*tensors: Any) -> bool:
     """Whether the data of all may be looked at; see `_index_plan.readable`."""
     return all(_readable(t) for t in tensors if isinstance(t, torch.Tensor))
-
-
-def has_data(t: torch.Tensor) -> bool:
-    """Whether a tensor has data: it is neither on the meta device nor fake."""
-    return t.device.type != "meta" and not isinstance(t, torch._subclasses.FakeTensor)
 
 
 def need_data(*tensors: torch.Tensor) -> None:

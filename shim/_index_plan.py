@@ -32,6 +32,11 @@ def readable(t: torch.Tensor) -> bool:
     )
 
 
+def has_data(t: torch.Tensor) -> bool:
+    """Whether a tensor has data: it is neither on the meta device nor fake."""
+    return t.device.type != "meta" and not isinstance(t, torch._subclasses.FakeTensor)
+
+
 class Plan:
     """An index applied to an array as far as views go.
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ._dtypes import TO_NUMPY, WIDER, torch_dtype
+from ._index_plan import has_data
 from ._ndarray import scalar_tensor
 from ._ufunc_table import BY_NAME, loop
 from ._unsigned import cast, choose_by, from_order_key, from_signed, order_key, to_signed
@@ -214,6 +215,8 @@ def _reduce(name, t, axes, work, keepdims, start):
     empty = any(t.shape[a] == 0 for a in axes)
     if fast is None or (empty and name in ("maximum", "minimum")):
         return _fold(name, cast(t, work), axes, work, keepdims, start)
+    if name == "multiply" and start is not None and work is not torch.bool:
+        return _prod(t, axes, work, keepdims, start)
     result = fast(t, axes, work, keepdims)
     if result is None:
         return _fold(name, cast(t, work), axes, work, keepdims, start)
@@ -244,22 +247,26 @@ def _sum(t, axes, work, keepdims):
     return torch.sum(t, axes, keepdims, dtype=work)
 
 
-def _prod(t, axes, work, keepdims):
+def _prod(t, axes, work, keepdims, start=None):
     if work is torch.bool:
         return torch.all(cast(t, work), axes, keepdims)
     t = to_signed(cast(t, work))
-    if not (work.is_floating_point or work.is_complex):
-        for a in sorted(axes, reverse=True):
-            t = torch.prod(t, a, keepdims, dtype=t.dtype)
-        return from_signed(t, work)
-    shape = _reduced_shape(t, axes, keepdims)
-    # One factor after the other, as they lie in memory: another order may overflow elsewhere.
-    order = sorted(axes, key=t.stride, reverse=True)
-    line = torch.movedim(t, order, tuple(range(-len(axes), 0))).flatten(-len(axes))
-    if line.shape[-1] == 0:
-        return torch.ones(shape, dtype=work, device=t.device)
-    wide = line.to(torch.float32) if work is torch.float16 else line
-    return torch.cumprod(wide, -1).select(-1, -1).to(work).reshape(shape)
+    inexact = work.is_floating_point or work.is_complex
+    if len(axes) == 1 and start is None and not inexact:
+        return from_signed(torch.prod(t, axes[0], keepdims, dtype=t.dtype), work)
+    # One after the other as they lie in memory: a product of products may overflow before.
+    order = sorted(axes, key=lambda a: (-t.stride(a), a))
+    rest = [a for a in range(t.dim()) if a not in axes]
+    shape = [t.shape[a] for a in rest]
+    flat = t.permute(*rest, *order).reshape(*shape, math.prod(t.shape[a] for a in axes))
+    if start is not None:
+        flat = torch.cat([to_signed(start).expand(*shape, 1), flat], -1)
+    if inexact and flat.shape[-1] and has_data(flat):  # torch multiplies in another order
+        wide = flat.to(torch.float32) if work is torch.float16 else flat
+        total = torch.cumprod(wide, -1).select(-1, -1).to(work)
+    else:  # as do some back ends with a graph; the kernels have NumPy's order
+        total = torch.prod(flat, -1, dtype=t.dtype)
+    return from_signed(total.reshape(_reduced_shape(t, axes, keepdims)), work)
 
 
 def _amax(t, axes, work, keepdims):

@@ -383,7 +383,8 @@ def complex_sign(a: torch.Tensor) -> torch.Tensor:
     im = where(zero_im, zero, where(im_inf & ~re_inf, torch.sign(a.imag), a.imag / unit))
     bad = torch.isnan(a) & ~(re_inf | im_inf)
     nan = torch.full_like(size, math.nan)
-    return torch.complex(where(bad, nan, re), where(bad, nan, im))
+    re, im = where(bad, nan, re), where(bad, nan, im)
+    return torch.complex(where(size == 0, zero, re), where(size == 0, zero, im))
 
 
 def complex_rint(a: torch.Tensor) -> torch.Tensor:

@@ -57,6 +57,26 @@ def _product(a: Pair, b: Pair) -> Pair:
     return _sub(_mul(ar, br), _mul(ai, bi)), _add(_mul(ar, bi), _mul(ai, br))
 
 
+def _product_as_in_c(a: Pair, b: Pair) -> Pair:
+    """The product; infinite where a factor is, though a part of the other may be NaN."""
+    dtype = a[0].dtype
+    zero, one, infinity = number(0, dtype), number(1, dtype), number(math.inf, dtype)
+    re, im = _product(a, b)
+    endless = [scalar("or", *(scalar("isinf", x) for x in part)) for part in (a, b)]
+
+    def direction(part: Pair, far: Expr) -> Pair:
+        def of(x: Expr) -> Expr:
+            unit = scalar("copysign", _where(scalar("isinf", x), one, zero), x)
+            return _where(scalar("or", far, scalar("isnan", x)), unit, x)
+
+        return of(part[0]), of(part[1])
+
+    towards = _product(direction(a, endless[0]), direction(b, endless[1]))
+    lost = scalar("and", scalar("isnan", re), scalar("isnan", im))
+    lost = scalar("and", lost, scalar("or", *endless))
+    return _either(lost, (_mul(infinity, towards[0]), _mul(infinity, towards[1])), (re, im))
+
+
 def _quotient(a: Pair, b: Pair) -> Pair:
     """Smith's algorithm, as NumPy has it."""
     (ar, ai), (br, bi) = a, b
@@ -79,14 +99,32 @@ def _one(a: Pair) -> Pair:
 
 
 def _reciprocal(a: Pair) -> Pair:
-    return _quotient(_one(a), a)
+    """Smith's algorithm, as NumPy has it."""
+    x, y = a
+    one = number(1, x.dtype)
+    wide = scalar("ge", scalar("abs", x), scalar("abs", y))
+    big, small = _where(wide, x, y), _where(wide, y, x)
+    ratio = scalar("div", small, big)
+    scale = _add(big, _mul(small, ratio))
+    unit = scalar("div", one, scale)
+    less = scalar("div", ratio, scale)
+    return _where(wide, unit, less), scalar("neg", _where(wide, less, unit))
+
+
+def _endless(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """Whether x is infinite, and whether y is infinite or NaN as well."""
+    infinite = scalar("isinf", x)
+    return infinite, scalar("and", infinite, scalar("ne", _sub(y, y), number(0, y.dtype)))
 
 
 def _exp(a: Pair) -> Pair:
     x, y = a
+    zero = number(0, x.dtype)
     size = scalar("exp", x)
-    im = _mul(size, scalar("sin", y))
-    re = _mul(size, scalar("cos", y))
+    re, im = _mul(size, scalar("cos", y)), _mul(size, scalar("sin", y))
+    _, endless = _endless(x, y)  # of inf, inf and NaN; of -inf, zeros
+    re = _where(endless, size, re)
+    im = _where(scalar("and", endless, _is(size, 0)), scalar("copysign", zero, y), im)
     return _either(_is(y, 0), (size, y), (re, im))
 
 
@@ -145,55 +183,65 @@ def _sqrt(a: Pair) -> Pair:
     return _either(_is(q, math.inf), (infinity, y), found)
 
 
-def _cosh_sinh(x: Expr, y: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """cosh x cos y, sinh x sin y, sinh x cos y, cosh x sin y; zero where one factor is."""
-    zero = number(0, x.dtype)
-    ch, sh, c, s = scalar("cosh", x), scalar("sinh", x), scalar("cos", y), scalar("sin", y)
-    flat = scalar("or", _is(x, 0), _is(y, 0))
-    return (
-        _mul(ch, c),
-        _where(flat, zero, _mul(sh, s)),
-        _where(_is(x, 0), x, _mul(sh, c)),
-        _where(_is(y, 0), y, _mul(ch, s)),
-    )
+def _finite_or(found: Expr, condition: Expr, other: Expr) -> Expr:
+    """What was found, or the other where that is NaN and the condition holds."""
+    return _where(scalar("and", scalar("isnan", found), condition), other, found)
 
 
 def _sinh(a: Pair) -> Pair:
-    _, _, re, im = _cosh_sinh(*a)
-    return re, im
+    x, y = a
+    _, endless = _endless(x, y)
+    re = _mul(scalar("sinh", x), scalar("cos", y))
+    im = _mul(scalar("cosh", x), scalar("sin", y))
+    re = _where(endless, scalar("abs", x), _finite_or(re, _is(x, 0), x))
+    return re, _finite_or(im, _is(y, 0), y)
 
 
 def _cosh(a: Pair) -> Pair:
-    re, im, _, _ = _cosh_sinh(*a)
-    return re, im
+    x, y = a
+    _, endless = _endless(x, y)
+    re = _mul(scalar("cosh", x), scalar("cos", y))
+    im = _mul(scalar("sinh", x), scalar("sin", y))
+    one = number(1, x.dtype)
+    sign = _where(scalar("isnan", x), one, scalar("copysign", one, x))
+    im = _finite_or(im, _is(x, 0), number(0, x.dtype))
+    re = _where(endless, scalar("abs", x), re)
+    return re, _finite_or(im, _is(y, 0), _mul(sign, y))
 
 
 def _sin(a: Pair) -> Pair:
-    _, _, im, re = _cosh_sinh(a[1], a[0])
+    """-i sinh(i a), and sin of the conjugate is the conjugate of sin."""
+    im, re = _sinh((a[1], a[0]))
     return re, im
 
 
 def _cos(a: Pair) -> Pair:
-    re, im, _, _ = _cosh_sinh(a[1], a[0])
-    return re, scalar("neg", im)
+    """cosh(i a)"""
+    return _cosh((scalar("neg", a[1]), a[0]))
 
 
 def _tanh(a: Pair) -> Pair:
     """Kahan's formula; beyond |x| = 15 the real part is 1 and the imaginary part tiny."""
     x, y = a
     dtype = x.dtype
-    one, limit = number(1, dtype), number(15 if dtype == "f32" else 22, dtype)
+    zero, one = number(0, dtype), number(1, dtype)
+    limit = number(15 if dtype == "f32" else 22, dtype)
     size = scalar("abs", x)
     far = scalar("gt", size, limit)
     t = scalar("tan", y)
-    s = scalar("sinh", _where(far, number(0, dtype), x))
+    s = scalar("sinh", _where(far, zero, x))
     slope = _add(one, _mul(t, t))
     rho = scalar("sqrt", _add(one, _mul(s, s)))
     below = _add(one, _mul(slope, _mul(s, s)))
     near = (scalar("div", _mul(_mul(slope, rho), s), below), scalar("div", t, below))
     decay = scalar("exp", _mul(size, number(-2, dtype)))
     tail = _mul(_mul(_mul(scalar("sin", y), scalar("cos", y)), number(4, dtype)), decay)
-    return _either(far, (scalar("copysign", one, x), tail), near)
+    re, im = _either(far, (scalar("copysign", one, x), tail), near)
+    infinite, endless = _endless(x, y)
+    im = _where(endless, scalar("copysign", zero, y), im)
+    lost = scalar("and", far, scalar("and", scalar("isnan", im), scalar("eq", x, x)))
+    re = _where(scalar("and", lost, scalar("not", infinite)), im, re)
+    return _finite_or(re, _is(x, 0), x), _finite_or(im, _is(y, 0), y)
 
 
 def _tan(a: Pair) -> Pair:
@@ -224,7 +272,8 @@ def _power(a: Pair, b: Pair) -> Pair:
             return whole if n > 0 else _reciprocal(whole)
     dtype = a[0].dtype
     zero, nan = number(0, dtype), number(math.nan, dtype)
-    found = _exp(_product(b, _log(a)))
+    found = _exp(_product_as_in_c(b, _log(a)))
+    found = _either(scalar("and", _is(b[0], 1), _is(b[1], 0)), a, found)
     positive = scalar("gt", b[0], zero)
     at_zero = (_where(positive, zero, nan), _where(positive, zero, nan))
     return _either(_is_zero(b), _one(a), _either(_is_zero(a), at_zero, found))

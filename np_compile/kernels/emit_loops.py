@@ -76,7 +76,7 @@ class Nest:
             assert leaf is not None
             before = (self._accumulators[t] for t in started[:k] if _leaf(loop, t) is leaf)
             shared = next((a for t in before if (a := share(t, s)) is not None), None)
-            made = shared or accumulate(self._code, s, _lanes_of(leaf))
+            made = shared or accumulate(self._code, s, _lanes_of(leaf), True)
             self._accumulators[s] = made
         if "simd" in loop.marks:
             self._vector(loop, lo, hi)
@@ -235,6 +235,9 @@ class Nest:
         with code.block(head, (loop.axis,), _written(loop), lane):
             code.line(f"const i64 {code.axis(loop.axis)} = {at} + {lane};")
             self._inside(loop)
+        for s in loop.body:
+            if isinstance(s, Statement) and (a := self._accumulators.get(s)) and a.in_order:
+                a.take(code, count)
 
     # Strips
 

@@ -2,7 +2,8 @@
 
 A reduction along a vectorized axis keeps an array of partial results, one a lane, that the C
 compiler holds in vector registers; they are combined as a tree. The chunks of a parallel loop leave
-a partial result each in memory.
+a partial result each in memory. A product of floats is made one value after the other, as NumPy
+makes it: of lanes some may overflow and others vanish. Only its values are computed as vectors.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from .dtypes import DTYPES
 from .emit_values import Code
 from .expr import Expr
-from .ir import COMBINE, PAIRED, Loop, Statement, identity, statements
+from .ir import COMBINE, PAIRED, Loop, Statement, identity, is_in_order, statements
 from .memory import Layout
 from .scalars import c_constant, c_expression, c_load, c_store
 
@@ -24,7 +25,8 @@ class Accumulator:
     """The variables of a reduction while it runs: one value, or an array of one for each lane.
 
     `argmax` and `argmin` keep the best value, and its place in variables of their own. shared: the
-    variable is that of such a one, which does the work.
+    variable is that of such a one, which does the work. in_order: the lanes are the next values,
+    which are taken in one after the other, and the result so far has a variable of its own.
     """
 
     statement: Statement
@@ -33,6 +35,7 @@ class Accumulator:
     name: str
     lanes: int
     shared: bool = False
+    in_order: bool = False
 
     @property
     def variables(self) -> list[tuple[str, str, str]]:
@@ -67,14 +70,25 @@ class Accumulator:
             code.line(f"{self.name}{at} = {c} ? {v} : {self.name}{at};")
             code.line(f"{self.name}_at{at} = {c} ? {rank} : {self.name}_at{at};")
             return
+        if self.in_order:
+            code.line(f"{self.name}{at} = {text};")
+            return
         code.line(f"{self.name}{at} = {_combined(self.op, self.dtype, self.name + at, text)};")
         if s.scan:
             code.store(s.target, s.index[0], f"{self.name}{at}")
+
+    def take(self, code: Code, count: str) -> None:
+        """Take in the first `count` lanes, one after the other."""
+        so_far = f"{self.name}_all"
+        step = _combined(self.op, self.dtype, so_far, f"{self.name}[l]")
+        code.line(f"for (int l = 0; l < {count}; l++) {so_far} = {step};")
 
     def fold(self, code: Code) -> str:
         """The variable with the result, after its lanes, if there are any, are combined."""
         if not self.lanes:
             return self.result
+        if self.in_order:
+            return f"{self.name}_all"
         if self.op not in PAIRED:
             if not self.shared:
                 self._tree(code, self.name, self.op, self.dtype)
@@ -140,13 +154,17 @@ class Partials:
         return f"const {kind} *{name} = {where};"
 
 
-def accumulate(code: Code, s: Statement, lanes: int) -> Accumulator:
-    """Declare the variables of a reduction, with their first values; lanes: 1 for none."""
+def accumulate(code: Code, s: Statement, lanes: int, along: bool = False) -> Accumulator:
+    """Declare the variables of a reduction, with their first values; lanes: 1 for none. along:
+    whether the lanes lie along an axis that it runs over."""
     assert s.op is not None
     dtype = s.value.dtype if s.op in PAIRED else s.target.dtype
-    a = Accumulator(s, s.op, dtype, code.fresh("acc"), lanes if lanes > 1 else 0)
+    in_order = along and lanes > 1 and is_in_order(s)
+    a = Accumulator(s, s.op, dtype, code.fresh("acc"), lanes if lanes > 1 else 0, in_order=in_order)
     for kind, name, value in a.variables:
-        if a.lanes:
+        if a.in_order:
+            code.line(f"{kind} {name}[{lanes}], {name}_all = {value};")
+        elif a.lanes:
             code.line(f"{kind} {name}[{lanes}];")
             code.line(f"for (int l = 0; l < {lanes}; l++) {name}[l] = {value};")
         else:

@@ -154,7 +154,7 @@ def cast(x: Array, src: DType, dst: DType) -> Array:
         return _to_integer(x.astype(DTYPES[src.working].numpy), dst)
     if dst.name == "bf16":
         return round_to_bf16(x)
-    if dst.name == "f16":
+    if dst.name == "f16" and src.name != "f64":
         return x.astype(np.float32).astype(np.float16)
     return x.astype(dst.numpy)
 

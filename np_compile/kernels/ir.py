@@ -201,6 +201,12 @@ class Program:
         return text(self)
 
 
+def is_in_order(s: Statement) -> bool:
+    """Whether a reduction takes in one value after the other: of a product of floats in parts, one
+    may overflow and another vanish where NumPy's does neither."""
+    return s.op == "prod" and bool(s.over) and DTYPES[s.target.dtype].kind == "f"
+
+
 def identity(op: str, dtype: str, running: bool) -> float:
     """The value that a reduction starts from; a running sum may begin with -0.0, and stay so."""
     row = DTYPES[dtype]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from . import expr as E
 from .arrays import contiguous_strides, elements
 from .expr import Expr
-from .ir import Buffer, Program, Statement
+from .ir import Buffer, Program, Statement, is_in_order
 
 _PARTS = 16
 # Fewest steps of a part, and most elements of the result.
@@ -39,7 +39,7 @@ def partition(program: Program) -> Program:
 
 def _tall(s: Statement) -> bool:
     """Whether a statement runs over many rows, and keeps or makes few columns."""
-    if s.scan or s.rank is not None or (s.op is None) != (not s.over):
+    if s.scan or s.rank is not None or (s.op is None) != (not s.over) or is_in_order(s):
         return False
     rows = s.over[0] if s.over else s.axes[0] if s.axes else None
     kept = [a for a in s.axes if a not in s.over and a is not rows]

@@ -26,7 +26,7 @@ from .copying import moved
 from .dependence import reads_elsewhere
 from .expr import Expr
 from .inline import RECOMPUTE, cost, inline, prune, store_of
-from .ir import COMBINE, Buffer, Call, Program, Statement, Step
+from .ir import COMBINE, Buffer, Call, Program, Statement, Step, is_in_order
 
 # Most statements that one becomes, most boxes of a buffer that are told apart, and fewest elements
 # of an array for which that pays.
@@ -272,7 +272,7 @@ def _divisible(s: Statement) -> bool:
 
 def _in_parts(s: Statement) -> bool:
     """Whether a reduction can be made of the results of others."""
-    return s.op in COMBINE and not s.scan
+    return s.op in COMBINE and not s.scan and not is_in_order(s)
 
 
 def _reduced(program: Program, s: Statement, group: list[Ranges]) -> list[Statement]:

@@ -175,6 +175,20 @@ INLINE f32 round_f16(f32 x) {
 }
 """
 
+# The f32 next to x on the side of zero, with its last bit set where that is not x itself: rounded
+# further to fewer bits it gives what x gives.
+_ODD_F64 = """\
+INLINE f32 odd_f64(f64 x) {
+    f32 y = (f32)x;
+    u32 u; __builtin_memcpy(&u, &y, 4);
+    f64 size = x < 0 ? -x : x, got = y < 0 ? -(f64)y : (f64)y;
+    u -= got > size;
+    u |= (got != size) & (x == x);
+    f32 odd; __builtin_memcpy(&odd, &u, 4);
+    return odd;
+}
+"""
+
 _LOAD_F16 = """\
 INLINE f32 load_f16(f16 h) {
     u32 sign = (u32)(h & 0x8000u) << 16;
@@ -328,6 +342,7 @@ def _steps(name: str) -> dict[str, str]:
 def _functions(vector_math: str | None) -> dict[str, str]:
     """The texts of all functions by name, each after those that it calls."""
     table = {
+        "odd_f64": _ODD_F64,
         "round_f16": _ROUND_F16,
         "load_f16": _LOAD_F16,
         "store_f16": _STORE_F16,

@@ -266,6 +266,8 @@ def c_cast(src: str, dst: str, arg: str) -> str:
         return f"({arg} != 0)"
     if source.kind == "f" and target.kind in "iu":
         return f"{dst}_of_{source.working}({arg})"
+    if src == "f64" and dst == "f16":
+        return f"round_f16(odd_f64({arg}))"  # rounded once
     text = arg if source.register == target.register else f"({target.register}){arg}"
     return f"round_{dst}({text})" if target.narrow else text
 

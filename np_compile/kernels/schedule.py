@@ -22,7 +22,7 @@ from . import expr as E
 from .dependence import disjoint, reads_elsewhere, same_iteration
 from .dtypes import DTYPES
 from .inline import cost
-from .ir import Buffer, Loop, Program, Statement, statements
+from .ir import Buffer, Loop, Program, Statement, is_in_order, statements
 
 # Estimated nanoseconds below which a nest is not worth waking a thread for, and of one chunk.
 _THRESHOLD = 20_000
@@ -127,7 +127,8 @@ def _vectors(loop: Loop) -> None:
         return
     deeper = [s for s in inside if s.axes[-1:] != (loop.axis,)]
     walks = all(s.vector is loop.axis for s in deeper)
-    if walks and loop.axis.extent >= 4 and not _ordered(inside, loop.axis):
+    in_order = any(loop.axis in s.over and is_in_order(s) for s in inside)
+    if walks and loop.axis.extent >= 4 and not in_order and not _ordered(inside, loop.axis):
         loop.marks.add("strip")
         return
     if _jammed(loop, inside):
@@ -232,7 +233,7 @@ def independent(loop: Loop) -> bool:
     """Whether the loop's iterations can run at the same time."""
     for s in statements(loop):
         if loop.axis in s.over:
-            if s.scan or any(E.axes_of(i) for i in s.index):
+            if s.scan or is_in_order(s) or any(E.axes_of(i) for i in s.index):
                 return False
         elif (s.target.kind not in ("register", "local") and serial(s, loop.axis)) or (
             s.target.kind in ("register", "local") and loop.axis not in s.axes

@@ -55,7 +55,7 @@ def _steps(s: Statement) -> list[dict[Expr, Expr]]:
 def _folded(op: str, values: list[Expr]) -> Expr:
     """All values in one: sums of eight as a tree, as NumPy's, others one after the other. (Of a
     tree of extremes gcc makes no vectors.)"""
-    if len(values) == _MOST and op in ("add", "mul"):
+    if len(values) == _MOST and op == "add":
         while len(values) > 1:
             values = [E.scalar(op, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
         return values[0]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import np_compile
 
 from ..support import data
 from .native_checks import Case, check_table
@@ -194,3 +197,36 @@ def test_long_reductions_in_many_chunks(dtype):
         },
         rtol=1e-5 if dtype == "f" else None,
     )
+
+
+def products_of(x: Any, m: Any, h: Any) -> Any:
+    y = x.reshape(2, -1, 4)
+    return (
+        x.prod(), m.prod(), m.prod(0), m.prod(1), m[:, ::-1].prod(1), m.T.prod(), h.prod(),
+        m.reshape(-1, 4).prod(1), np.cumprod(x), np.prod(y, axis=(0, 2)), m.T.copy().prod(0),
+        np.prod(x, initial=1e-300), x.sum(), x.max(), (x * 2).prod(), np.prod(m.T * 1, (1, 0)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [16, 160, 5000, 120_000])
+def test_products_are_made_in_order(n: int) -> None:
+    """As some of the products on the way overflow, and others vanish, no other order will do."""
+    draw = np.random.default_rng(n)
+    compiled_ = np_compile.compile(products_of, backend="native")
+    for x in (
+        np.tile([1e200, 0.0], n // 2), np.tile([1e50, 1e-50], n // 2), 1 + draw.normal(size=n) / 99,
+        np.r_[1e-300, np.full(n - 1, 1e2)], draw.choice([1.5, -1.5, 1e-160, 1e160, 1 / 1.5], n),
+        draw.choice([2.0, 0.5, -np.inf, np.nan, -0.0], n, p=[0.49, 0.49, 0.01, 0.001, 0.009]),
+    ):  # fmt: skip
+        args = x, x.reshape(-1, 8), np.clip(x, -9, 9).astype("f2")
+        with np.errstate(all="ignore"), np_compile.config.patch(plain="never"):
+            wanted = products_of(*args)
+            got = compiled_(*args)
+        for k, (a, b) in enumerate(zip(got, wanted, strict=True)):
+            assert a.dtype == b.dtype
+            if k == 12:  # a sum
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(a, b, f"result {k}")
+                number = ~np.isnan(b)
+                np.testing.assert_array_equal(np.signbit(a)[number], np.signbit(b)[number])

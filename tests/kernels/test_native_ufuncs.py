@@ -97,6 +97,63 @@ def test_every_ufunc_at_the_edges(dtype):
     check_elements(table, rtol, INVERSE if kind == "c" else (), SIGNLESS)
 
 
+# Each part of complex numbers, and of both operands.
+PARTS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 20.0, 1000.0, np.inf, -np.inf, np.nan)
+FEW = (0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan)
+
+
+def grid(parts: tuple[float, ...], dtype: str) -> np.ndarray:
+    return np.array([complex(x, y) for x in parts for y in parts], dtype)
+
+
+def marks(x: np.ndarray) -> np.ndarray:
+    """Of each part of each number: NaN, infinities and zeros with their signs; others are 1."""
+    parts = np.ascontiguousarray(x).view(x.real.dtype)
+    plain = np.isfinite(parts) & (parts != 0)
+    found = np.where(plain, 1, np.copysign(np.where(np.isinf(parts), 9, 3), parts))
+    return np.where(np.isnan(parts), 0, found)
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_every_ufunc_of_special_complex_numbers(dtype):
+    """NaNs, infinities, zeros and their signs are where NumPy has them."""
+    z, few = grid(PARTS, dtype), grid(FEW, dtype)
+    a, b = np.repeat(few, few.size), np.tile(few, few.size)
+    table: dict[str, Case] = {}
+    for name in NAMES:
+        f = getattr(np, name)
+        try:
+            with np.errstate(all="ignore"):
+                f(*(z[:1],) * f.nin)
+        except TypeError:
+            continue
+        table[name] = (f, (z,) if f.nin == 1 else (a, b))
+    assert len(table) > 35
+    for name, f in {
+        "power -1": lambda z: z**-1, "power 2": lambda z: z**2, "power 0.5": lambda z: z**0.5,
+        "by 2": lambda z: z / 2.0, "2 by": lambda z: 2.0 / z, "2 times": lambda z: 2.0 * z,
+        "1 and": lambda z: 1.0 + z, "2j times": lambda z: z * 2j, "angle": np.angle,
+    }.items():  # fmt: skip
+        table[name] = (f, (z,))
+
+    def together(arguments):
+        return [f(*x) for (f, _), x in zip(table.values(), arguments, strict=True)]
+
+    arguments = [x for _, x in table.values()]
+    with np.errstate(all="ignore"), np_compile.config.patch(plain="never"):
+        wanted = together(arguments)
+        got = np_compile.compile(together, backend="native")(arguments)
+    for name, found, want in zip(table, got, wanted, strict=True):
+        assert (found.dtype, found.shape) == (want.dtype, want.shape)
+        if want.dtype.kind not in "fc":
+            np.testing.assert_array_equal(found, want, name)
+            continue
+        np.testing.assert_array_equal(marks(found), marks(want), name)
+        parts, exact = (np.ascontiguousarray(x).view(want.real.dtype) for x in (found, want))
+        plain, rtol = marks(want) == 1, 1e-5 if dtype == "F" else 1e-12
+        np.testing.assert_allclose(parts[plain], exact[plain], rtol, 0, err_msg=name)
+
+
 def plane(dtype: str) -> np.ndarray:
     """Complex numbers of all sizes and signs, many of them by the unit circle."""
     p = np.array([1e-30, 3e-9, 0.999999, 1.000001, 1.4, 20.0])
@@ -140,6 +197,27 @@ def test_every_cast(source):
         unsigned = np.dtype(dtype).kind == "u" and kind in "fc"
         table[dtype] = (lambda v, d=dtype: v.astype(d), (positive if unsigned else x,))
     check_table(table)
+
+
+def test_doubles_are_rounded_to_halves_once():
+    half = np.arange(0x7C00, dtype="u2").view("f2").astype("f8")
+    middle = (half[:-1] + half[1:]) / 2
+    x = np.concatenate([
+        half, middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9), middle * (1 + 2e-9),
+        [65519.999999, 65520, 1e300, np.inf, np.nan, 5e-324, 2.0**-25, 2.0**-25 * (1 + 1e-9)],
+    ])  # fmt: skip
+    x = np.concatenate([x, -x])
+
+    def f(x, z):
+        z[...] = x
+        return x.astype("f2"), (x * 3).astype("f2"), z
+
+    got = np_compile.compile(f, backend="native")(x, np.zeros(x.shape, "f2"))
+    with np.errstate(all="ignore"):
+        wanted = f(x, np.zeros(x.shape, "f2"))
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
 
 
 def test_sizes_of_zero_and_one_and_none():
