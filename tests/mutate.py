@@ -66,7 +66,8 @@ def tried(tree: Path, row: Mutation) -> Outcome:
             command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS,
             check=False,
         )  # fmt: skip
-        word = {0: "NOT NOTICED", 1: "noticed"}.get(done.returncode, "TESTS DO NOT RUN")
+        word = {0: "NOT NOTICED"}.get(done.returncode, "noticed")  # below 0: it crashed
+        word = "TESTS DO NOT RUN" if done.returncode > 1 else word
         printed = done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         word, printed = "noticed", "the tests did not end"

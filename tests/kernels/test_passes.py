@@ -127,6 +127,18 @@ def _result_of_old_values(x: Any) -> Any:
     return y
 
 
+def _stored_after_a_loop_that_reads(x: Any, y: Any, z: Any) -> Any:
+    a = y.sum(1)
+    b = (x[:, :1] * z * a[:, None]).sum(1)
+    x[...] = y * 2
+    return a, b
+
+
+def _stores_that_overlap(x: Any, y: Any, z: Any) -> None:
+    x[:-1] = y * 2
+    x[1:] = y + z
+
+
 def _far_behind(x: Any) -> Any:
     x[3:] += np.sin(x[:-3])
     x[:-3] -= x[3:] * 2
@@ -178,6 +190,11 @@ FUNCTIONS: dict[str, tuple[Callable, tuple]] = {
     "stored after it is read": (_read_before_it_is_stored, (_a(5, 6),)),
     "a stencil's old values": (_mean_of_neighbours, (_a(9),)),
     "a stencil's old rows": (_mean_of_neighbours, (_a(9, 4),)),
+    "stored after a loop that reads it": (
+        _stored_after_a_loop_that_reads,
+        (_a(5, 6), _a(5, 6, seed=1), _a(50)),
+    ),
+    "stores that overlap": (_stores_that_overlap, (_a(7), _a(6, seed=1), _a(6, seed=2))),
     "a result of old values": (_result_of_old_values, (_a(5),)),
     "far behind": (_far_behind, (_a(40),)),
     "rows far behind": (_far_behind, (_a(40, 3),)),

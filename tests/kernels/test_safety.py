@@ -121,9 +121,17 @@ def _into_new(x: np.ndarray, i: np.ndarray) -> np.ndarray:
     return y
 
 
+_TABLE = np.arange(10.0)
+
+
+def _from_a_table(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+    x += 1
+    return _TABLE[i]
+
+
 ONE_INDEX = (
     _gather, _scatter, _add_at, _add_in_place, _take, _put, _along, _put_along, _written_before,
-    _written_after, _read_last, _in_a_loop, _computed, _into_new,
+    _written_after, _read_last, _in_a_loop, _computed, _into_new, _from_a_table,
 )  # fmt: skip
 
 
