@@ -118,6 +118,8 @@ def power(a: Array, b: Array) -> Array:
 
 def nextafter(dtype: str, a: Array, b: Array) -> Array:
     """The number of float `dtype` beside a, towards b."""
+    if dtype == "f16":
+        return np.nextafter(a, b)
     if dtype != "bf16":
         return np.where(a == b, b, np.nextafter(a, b))
     a, b = np.broadcast_arrays(a, b)

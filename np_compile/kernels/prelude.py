@@ -150,7 +150,7 @@ INLINE {work} nextafter_{name}({work} a, {work} b) {{
     {bits} up = (a < b) == (a > 0) ? x + 1 : x - 1;
     up = a == 0 ? ({bits})(bits_{name}(b) & {sign}) + 1 : up;
     {work} next = from_bits_{name}(up);
-    next = a == b ? b : next;
+    next = a == b ? {equal} : next;
     return a != a ? a : b != b ? b : next;
 }}
 """
@@ -329,6 +329,7 @@ def _steps(name: str) -> dict[str, str]:
         "work": row.working,
         "bits": f"u{row.bits}",
         "sign": hex(1 << (row.bits - 1)) + "ul",
+        "equal": "a" if name == "f16" else "b",  # NumPy's own for halves, C's else
     }
     bits, back = (_BITS_NARROW, _FROM_BITS_NARROW) if row.narrow else (_BITS_WIDE, _FROM_BITS_WIDE)
     return {

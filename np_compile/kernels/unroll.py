@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import product
 
 from . import expr as E
+from .aten import number
 from .expr import Expr
 from .ir import COMBINE, Program, Statement
 
@@ -27,6 +28,9 @@ def unroll(program: Program) -> Program:
             ]
             if s.op in COMBINE:
                 s.value = _folded(COMBINE[s.op], [v for v, _ in values])
+                if s.op == "sum" and not any(_is_square(v) for v, _ in values):
+                    # Of negative zeros it is zero, as sums begin with that.
+                    s.value = E.scalar("add", s.value, number(0, s.value.dtype))
             else:
                 s.value = _position(str(s.op), values)
             s.axes = tuple(a for a in s.axes if a not in s.over)
@@ -44,6 +48,11 @@ def _short(s: Statement) -> bool:
         else:
             results *= a.extent
     return steps <= _MOST and results >= _RESULTS and len(E.walk(s.value)) * steps <= _NODES
+
+
+def _is_square(x: Expr) -> bool:
+    """Whether x is a product of something with itself, and no negative zero."""
+    return x.op == "mul" and x.args[0] is x.args[1]
 
 
 def _steps(s: Statement) -> list[dict[Expr, Expr]]:

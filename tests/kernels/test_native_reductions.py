@@ -230,3 +230,15 @@ def test_products_are_made_in_order(n: int) -> None:
                 np.testing.assert_array_equal(a, b, f"result {k}")
                 number = ~np.isnan(b)
                 np.testing.assert_array_equal(np.signbit(a)[number], np.signbit(b)[number])
+
+
+def test_sums_of_negative_zeros():
+    def f(x, y):
+        return x.sum(), x.sum(0), x.sum(1), x.mean(0), (x * y).sum(0), np.cumsum(x, 0), y[:1].sum(0)
+
+    x = np.full((2, 40), -0.0)
+    for got, want in zip(
+        np_compile.compile(f, backend="native")(x, x + 1), f(x, x + 1), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))

@@ -34,7 +34,7 @@ EXACT = (
     "not_equal", "isfinite", "isinf", "isnan", "signbit",
 )  # fmt: skip
 # Functions for which NumPy says nothing of the sign of a zero, or answers by its vector unit.
-SIGNLESS = ("maximum", "minimum", "fmax", "fmin", "nextafter")
+SIGNLESS = ("maximum", "minimum", "fmax", "fmin")
 # The inverse functions of complex numbers are torch's.
 INVERSE = {f"aten.{n}.default" for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh")}
 

@@ -139,7 +139,9 @@ def test_evaluate_gives_what_torch_or_numpy_gives(name, dtype):
             fine = ~np.isinf(a.astype(DTYPES[DTYPES[dtype].working].numpy) / b) | ~np.isfinite(a)
             fine |= b == 0
         operands = [a[fine], b[fine]]
-    expected = by_torch(name, dtype, operands)
+    # Of two equal halves, zeros of either sign, NumPy gives the first.
+    numpys = (name, dtype) == ("nextafter", "f16")
+    expected = None if numpys else by_torch(name, dtype, operands)
     found = scalars.evaluate(name, dtype, *operands)
     if expected is None:
         expected = by_numpy(name, operands)
