@@ -126,11 +126,10 @@ def test_float64_becomes_float16_in_one_rounding():
             np.testing.assert_array_equal(from_shim(got).view("u2"), want.view("u2"))
 
 
-@pytest.mark.parametrize("dtype", ["d", "D"])
-def test_products_are_taken_in_order(dtype):
+def test_products_are_taken_in_order():
     huge = 1e200
     for line in ([huge, 0] * 8, [huge, 1 / huge] * 9, [huge] * 3 + [1 / huge] * 3):
-        x = np.array(line, dtype)
+        x = np.array(line)
         for axis, shape in ((None, -1), (0, (-1, 1)), (1, (1, -1)), ((0, 1), (2, -1))):
             a = x.reshape(shape)
             with quiet():
