@@ -312,6 +312,22 @@ def test_short_loops_without_marks_are_one_segment():
     assert e.breaks == []
 
 
+def test_a_short_loop_of_a_long_body_is_cut_at_its_iterations():
+    def f(x):
+        for _ in range(6):
+            for i in range(3):
+                x = np.sin(x) + np.cos(x) * i
+                x = x - x.mean() + np.tanh(x)
+                x = np.roll(x, 1) / (1 + x * x)
+        return x
+
+    c = check(f, data(5), rtol=1e-9)
+    assert c.compiles <= 3
+    with np_compile.config.patch(plain="never"):
+        segments = np_compile.explain(c.compiled)(data(5)).segments
+    assert max(len(s.calls) for s in segments) < 45
+
+
 def test_recursion_compiles_a_bounded_number_of_times():
     def transform(x):
         if len(x) == 1:
