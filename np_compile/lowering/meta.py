@@ -197,6 +197,40 @@ def _test(t: torch.Tensor) -> torch.Tensor:
     return _call(_aten.eq.Scalar)(t, 0)
 
 
+def _transform(t: torch.Tensor, axes: list[int], sizes: list[int], dtype: Any) -> torch.Tensor:
+    """A Fourier transform along axes lays its result out by batches, in the order of their strides,
+    and along these axes last. See `_exec_fft` in aten/src/ATen/native/mkl/SpectralOps.cpp."""
+    batches = _by_stride(t, [d for d in range(t.dim()) if d not in axes])
+    order = [*batches, *axes]
+    laid_out = torch.empty([sizes[d] for d in order], dtype=dtype, device="meta")
+    return laid_out.permute([order.index(d) for d in range(t.dim())])
+
+
+def _by_stride(t: torch.Tensor, axes: list[int]) -> list[int]:
+    strides = t.stride()
+    return sorted((d % t.dim() for d in axes), key=lambda d: -strides[d])
+
+
+def _fft_c2c(t: torch.Tensor, dim: list[int], normalization: int, forward: bool) -> torch.Tensor:
+    return _transform(t, _by_stride(t, dim), list(t.shape), t.dtype)
+
+
+def _fft_r2c(t: torch.Tensor, dim: list[int], normalization: int, onesided: bool) -> torch.Tensor:
+    sizes = list(t.shape)
+    if onesided:
+        sizes[dim[-1]] = sizes[dim[-1]] // 2 + 1
+    axes = [*_by_stride(t, dim[:-1]), dim[-1] % t.dim()]
+    return _transform(t, axes, sizes, t.dtype.to_complex())
+
+
+def _fft_c2r(t: torch.Tensor, dim: list[int], normalization: int, last: int) -> torch.Tensor:
+    if len(dim) > 1:
+        t = _fft_c2c(t, dim[:-1], normalization, False)
+    sizes = list(t.shape)
+    sizes[dim[-1]] = last
+    return _transform(t, [dim[-1] % t.dim()], sizes, t.dtype.to_real())
+
+
 _aten = torch.ops.aten
 # Operators without a composite form, by others of the same layout that have one.
 _RULES: dict[Any, Callable] = {
@@ -241,3 +275,7 @@ _RULES: dict[Any, Callable] = {
     _aten.bitwise_or.Scalar: _call(_aten.mul.Tensor),
     _aten.bitwise_xor.Scalar: _call(_aten.mul.Tensor),
 }
+if torch.backends.mkl.is_available():  # other libraries lay their results out in other ways
+    _RULES[_aten._fft_c2c.default] = _fft_c2c
+    _RULES[_aten._fft_r2c.default] = _fft_r2c
+    _RULES[_aten._fft_c2r.default] = _fft_c2r
