@@ -77,7 +77,7 @@ SETTINGS = (
         8,
         _count,
         "a loop of more iterations is cut into one segment an iteration; short loops in "
-        "one another where they make more than its square",
+        "one another where they make more than its square, or 16 times as many NumPy calls",
     ),
     Setting(
         "max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"

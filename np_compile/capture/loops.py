@@ -26,7 +26,7 @@ IN_NUMPY = Break("plain", "the beginning of a loop runs in NumPy: each iteration
 # calls come again. What was recorded until then is no piece of the user's code.
 COMES_AGAIN = Break("loop", "a loop comes again to where it was")
 BEGINNING = Break("loop", "a loop comes again to where it was, more often than is unrolled")
-_UNROLLED = 4  # short loops are unrolled that make at most such a part of `config.max_calls`
+_BODY = 16  # NumPy calls of an iteration, where as many as `config.unroll` are unrolled
 _EVERY = 64  # calls after which it is looked whether they come again
 _USES = 256  # runs of a loop in NumPy before it is measured again
 _PLACES = 256  # loops remembered of one function
@@ -115,7 +115,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                 continue
             node = capture.seg.node
             if not long and i == numbers[0] and capture.immediate:
-                long = (node.count - before) * len(numbers) * _UNROLLED > limit
+                long = (node.count - before) * len(numbers) > _BODY * config.unroll
             if several is not None:
                 if several.goes_on(node):
                     continue
