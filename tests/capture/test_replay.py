@@ -112,6 +112,7 @@ def makes_a_list(x):
     "f",
     [
         appends, prints, draws, counts, sets_state, writes_global, in_a_block, changes_a_default,
+        lambda x: x + 1 if x.__array_interface__["data"][0] % 64 else x,
         lambda x: x.tofile("nowhere"), lambda x: setattr(x, "shape", (3,)), lambda x: input(),
         has_an_attribute, lambda x, y: np.shares_memory(x, y), lambda x: np.ndarray.base,
         lambda x: x + 1 if x.base is None else x, lambda x: x.flags.owndata, lambda x: x.data,
@@ -127,6 +128,36 @@ def test_functions_that_may_do_more_than_compute(f):
 )
 def test_functions_that_only_compute(f):
     assert reach(f) is not None
+
+
+def writes_a_variable_of_another_function():
+    last = 0
+
+    def f(x):
+        nonlocal last
+        last = len(x)
+        return x + 1
+
+    return f, lambda: last
+
+
+def test_a_variable_of_another_function_is_written_in_every_call():
+    f, last = writes_a_variable_of_another_function()
+    assert reach(f) is None
+    compiled, _ = repeated(f, np.ones(3), calls=5)
+    for n in (4, 3):
+        compiled(np.ones(n))
+        assert last() == n
+
+
+def test_names_that_a_dict_of_another_kind_leads_to():
+    class Names(dict):
+        def __getitem__(self, name):
+            return 5.0 if name == "K" else super().__getitem__(name)
+
+    scope = Names(np=np, K=2.0)
+    exec("def f(x): return np.sin(x) * K", scope)
+    assert reach(scope["f"]) is None
 
 
 def test_side_effects_happen_in_every_call():
@@ -373,6 +404,13 @@ CHANGES = {
     "a helper's builtins of its own": (
         _OWN % "def h(x): return abs(x) * K" + "h = own['h']\ndef f(x): return h(x) + abs(x)",
         "own['__builtins__'].update(abs=lambda x: x * 7, K=5.0)",
+    ),
+    "a class's attribute": (
+        "class S(float): k = 2.0\ndef f(x): return x * S.k", "S.k = 5.0",
+    ),
+    "an attribute of a module of another kind": (
+        "import types\nV = [2.0]\nclass M(types.ModuleType): k = property(lambda self: V[0])\n"
+        "m = M('numpy.mine')\ndef f(x): return x * m.k", "V[0] = 5.0",
     ),
     **{
         f"an attribute of a {kind}": (
