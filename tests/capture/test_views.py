@@ -513,3 +513,14 @@ def test_large_writes_to_elements_that_lie_in_one_place(backend):
 
     for _ in range(4):
         check(f, data(200_001), data(100_000, 3), backend=backend, new=False)
+
+
+def test_one_of_several_arguments_that_overlap_lies_backwards():
+    def f(a, b, c):
+        r = b * 2
+        a *= c
+        return r + b, a + b
+
+    z = data(10)
+    check(f, z[5:1:-1], z[1:5], data(4, seed=1), backend="native")
+    check(f, z[1:5], z[5:1:-1], data(4, seed=1), backend="native")
