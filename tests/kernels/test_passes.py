@@ -549,6 +549,19 @@ def test_in_place_keeps_a_copy_that_something_else_needs(change: str, back: str)
     assert after(HEAD + text, in_place) == text
 
 
+def test_in_place_keeps_the_copy_of_a_diagonal() -> None:
+    head = """\
+x: f64[4,4] strides[4,1] input 0
+t: f64[4,4] strides[4,1] temporary
+r: f64[4,4] strides[4,1] output
+"""
+    text = """\
+all i < 4: t[i, i] = x[i, i]
+all i < 4: t[0, i] = 0.0:f64
+all i < 4: x[i, i] = t[i, i]"""
+    assert after(head + text, in_place) == text
+
+
 SEARCH = """\
 x: f64[6] strides[1] input 0
 p: i64[5] strides[1] input 1

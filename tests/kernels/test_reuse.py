@@ -43,6 +43,11 @@ def test_a_temporary_lies_where_its_last_reader_stores() -> None:
     assert left(last) == (FIRST + last).replace("t[", "r[")
 
 
+def test_the_last_of_several_readers_takes_it() -> None:
+    last = "for k < 4:\n  for l < 6:\n    r[k, l] = t[k, l]\n    q[k, l] = (t[k, l] * 2.0:f64)"
+    assert left(last) == (FIRST + last).replace("t[", "q[")
+
+
 def test_one_result_takes_several_temporaries_in_turn() -> None:
     last = """\
 for k < 4:
