@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch._C import _len_torch_function_stack as _context_depth
-from torch._C._functorch import peek_interpreter_stack as _transform
+from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from . import config
 from .backends import lookup
@@ -20,10 +20,12 @@ from .capture.frames import as_user
 from .capture.recording import RecordingNames
 from .capture.replay import MISS, Replays
 from .capture.replay_tensors import TensorReplays
+from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .capture.substitute import Substitution
 from .capture.tape import Break
+from .capture.tensors import on_shim, traced
 from .errors import NotCompilable, SettingError
 from .made import Made
 
@@ -69,8 +71,10 @@ class Compiled(Made):
                 return capture.foreign(
                     function, args, kwargs, Break("asked", f"{self.__name__} is not compiled")
                 )
+            if self._tensors:
+                return _within(capture, self, function, args, kwargs)
             return capture.substitution.function(function)(*args, **kwargs)
-        if self._disable or config.disable or (self._tensors and _transform() is not None):
+        if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
         replays = self._replays
         if replays is not None and _context_depth() == 0:
@@ -90,13 +94,19 @@ class Compiled(Made):
         substitution = free.pop() if free else Substitution(RecordingNames())
         device = _device(args, kwargs, self._tensors)
         keeps = listener is None and (device is None or self._tensors)
+        function = self.__np_compile_captured__
         try:
             return run_captured(
-                self.__np_compile_captured__, substitution, self._options, args, kwargs, device,
+                function, substitution, self._options, args, kwargs, device,
                 listener, self._replays if keeps else None,
             )  # fmt: skip
+        except ByOperators as e:
+            why = str(e)
         finally:
             free.append(substitution)
+        if listener is not None:
+            listener("break", Break("asked", why), _where(function))
+        return self.__wrapped__(*args, **kwargs)
 
     def _settings(self) -> tuple[Callable, dict[str, Any]]:
         o = self._options
@@ -107,6 +117,16 @@ class Compiled(Made):
 
     def __repr__(self) -> str:
         return f"<compiled {self.__wrapped__!r}>"
+
+
+def _skipped_by_dynamo(call: Any) -> None:
+    """Have torch.compile call a function as it stands, with all that it calls."""
+    call._torchdynamo_disable = True
+    skip = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
+    set_code_exec_strategy(call.__code__, skip)
+
+
+_skipped_by_dynamo(Compiled.__call__)
 
 
 def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
@@ -121,6 +141,23 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
         return None
     device = torch.get_default_device()
     return None if device.type == "cpu" else device
+
+
+def _within(capture: Any, wrapped: Any, function: Any, args: tuple, kwargs: dict) -> Any:
+    """A call of a wrapped function in captured code. Among wrapped functions it is captured with
+    its caller, as long as it gets arrays; else it is a call on its own, which gives tensors."""
+    if capture.tensors and not _holds_tensor((args, kwargs)):
+        return capture.substitution.function(function)(*args, **kwargs)
+    why = Break("foreign", f"calls {wrapped.__name__}, which takes and gives tensors")
+    return capture.aside(wrapped, args, kwargs, why)
+
+
+def _holds_tensor(x: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return any(map(_holds_tensor, x))
+    if isinstance(x, dict):
+        return any(map(_holds_tensor, x.values()))
+    return isinstance(x, torch.Tensor)
 
 
 def _check_function(fn: Any, what: str) -> None:
@@ -246,7 +283,7 @@ class Wrapped(Made):
         capture = current()
         if capture is not None and not capture.closed:
             function = _plain_function(self.__wrapped__, "wrap_numpy")
-            return capture.substitution.function(function)(*args, **kwargs)
+            return _within(capture, self, function, args, kwargs)
         return run_eagerly(self, args, kwargs)
 
     def _settings(self) -> tuple[Callable, dict[str, Any]]:
@@ -254,6 +291,9 @@ class Wrapped(Made):
 
     def __repr__(self) -> str:
         return f"<wrap_numpy {self.__wrapped__!r}>"
+
+
+_skipped_by_dynamo(Wrapped.__call__)
 
 
 def wrap_numpy(fn: Callable) -> Any:

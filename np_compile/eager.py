@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,10 +12,11 @@ import torch
 
 from . import shim
 from .capture import state
+from .capture.arguments import Exchange
 from .capture.numpy_names import row_of_function
-from .capture.objects import with_items
-from .capture.recorder import check_tensor
 from .capture.substitute import Substitution, evaluators, importer
+from .capture.tensors import check_tensor
+from .shim._ndarray import within
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
 
@@ -45,7 +48,7 @@ class ShimNames:
         return value
 
     def torch(self, value: Any) -> Any:
-        return value
+        return _TORCH if value is torch else _DOORS.get(value, value)
 
     def instance(self, value: Any) -> Any:
         return value
@@ -60,64 +63,120 @@ class ShimNames:
         return value
 
 
-def _device(x: Any) -> torch.device | None:
-    if isinstance(x, torch.Tensor):
-        return x.device if x.device.type != "cpu" else None
-    if isinstance(x, (list, tuple)):
-        return next((d for v in x if (d := _device(v)) is not None), None)
-    if isinstance(x, dict):
-        return _device(list(x.values()))
-    if hasattr(x, "__cuda_array_interface__"):
-        return torch.device("cuda", x.device.id)
-    return None
+def _to_torch(real: Callable) -> Callable:
+    """A door from NumPy to torch, which takes shim arrays too."""
+
+    @functools.wraps(real)
+    def convert(data: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(data) is not shim.ndarray:
+            return real(data, *args, **kwargs)
+        t = data.tensor
+        if real is torch.from_numpy:
+            return t
+        if real is not torch.tensor:
+            return real(t, *args, **kwargs)
+        grad = kwargs.pop("requires_grad", False)
+        kwargs.setdefault("dtype", args[0] if args else None)
+        return t.detach().clone().to(**kwargs).requires_grad_(grad)
+
+    return convert
 
 
-def _take(x: Any) -> Any:
-    if isinstance(x, torch.Tensor):
-        check_tensor(x)
-        return shim.from_tensor(x)
-    if isinstance(x, tuple):
-        items = [_take(v) for v in x]
-        return with_items(x, items)
-    if isinstance(x, list):
-        return [_take(v) for v in x]
-    if isinstance(x, dict):
-        return {k: _take(v) for k, v in x.items()}
-    if hasattr(x, "__dlpack__") and not isinstance(x, (np.ndarray, np.generic)):
-        return shim.from_tensor(torch.from_dlpack(x))
-    return x
+_DOORS = {f: _to_torch(f) for f in (torch.from_numpy, torch.as_tensor, torch.asarray, torch.tensor)}
 
 
-def _give(x: Any) -> Any:
-    if isinstance(x, shim.ndarray):
-        return x.tensor
-    if isinstance(x, (np.ndarray, np.generic)):
-        return shim.as_array(x).tensor
-    if isinstance(x, tuple):
-        items = [_give(v) for v in x]
-        return with_items(x, items)
-    if isinstance(x, list):
-        return [_give(v) for v in x]
-    if isinstance(x, dict):
-        return {k: _give(v) for k, v in x.items()}
-    return x
+class _Torch:
+    """The module `torch`, with doors that know shim arrays."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(torch, name)
+        return _DOORS.get(value, value) if name in _NAMES else value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(torch, name, value)
+
+
+_NAMES = frozenset(f.__name__ for f in _DOORS)
+_TORCH = _Torch()
+
+
+class _Arrays:
+    """What an `Exchange` asks of: shim arrays stand for tensors.
+
+    device: of the first tensor that is not in host memory. found: whether there is a tensor.
+    """
+
+    array_type = shim.ndarray
+    tensors = True
+
+    def __init__(self, substitution: Substitution):
+        self.substitution = substitution
+        self.device: torch.device | None = None
+        self.found = False
+        self._known: dict[int, tuple[torch.Tensor, shim.ndarray]] = {}
+
+    def adopt(self, x: Any) -> Any:
+        """The shim array of a tensor, one for each; NumPy arrays stay what they are."""
+        if not isinstance(x, torch.Tensor):
+            return x
+        known = self._known.get(id(x))
+        if known is None:
+            check_tensor(x)
+            self.found = True
+            if self.device is None and x.device.type != "cpu":
+                self.device = x.device
+            known = self._known[id(x)] = (x, shim.from_tensor(x))
+        return known[1]
+
+    def outside(self, a: shim.ndarray) -> torch.Tensor:
+        """The tensor of a shim array: the caller's own where it is one."""
+        return a.tensor
+
+
+class _Exchange(Exchange):
+    """Tensors in, tensors out."""
+
+    def source(self, x: Any) -> Any:
+        return x
 
 
 def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
-    """Call a wrapped function on shim arrays; tensors come back."""
+    """Call a wrapped function on shim arrays; tensors come back. Where another wrapped function
+    calls it on its own arrays, arrays come back."""
     free: list[Substitution] = wrapped._local.__dict__.setdefault("free", [])
     substitution = free.pop() if free else None  # each call that runs has its own
     if substitution is None:
         names = ShimNames()
         substitution = names.substitution = Substitution(names)
     f = substitution.function(wrapped.__wrapped__)
-    device = _device([*args, *kwargs.values()])
+    arrays = _Arrays(substitution)
+    exchange = _Exchange(arrays)
+    try:
+        given = [exchange.take(a) for a in args]
+        named = {k: exchange.take(v) for k, v in kwargs.items()}
+        if not arrays.found and any(type(a) is shim.ndarray for a in (*given, *named.values())):
+            give = _as_it_is
+        else:
+            give = exchange.give
+    except BaseException:
+        exchange.copies.clear()
+        raise
     substitution.enter()
     before = state.switch(None, substitution)
+    outer, within.wrapped = getattr(within, "wrapped", False), True
     try:
-        with device if device is not None else nullcontext():
-            return _give(f(*(_take(a) for a in args), **{k: _take(v) for k, v in kwargs.items()}))
+        with (
+            arrays.device if arrays.device is not None else nullcontext(),
+            torch._C._DisableAutocast(),  # dtypes are NumPy's
+        ):
+            return give(f(*given, **named))
     finally:
+        within.wrapped = outer
         state.switch(*before)
-        substitution.leave(_give)
+        exchange.restore()
+        substitution.leave(give)
         free.append(substitution)
+
+
+def _as_it_is(x: Any) -> Any:
+    return x

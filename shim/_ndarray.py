@@ -13,6 +13,7 @@ to the class when the package is imported.
 from __future__ import annotations
 
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ import torch
 
 from . import _unsigned
 from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, numpy_dtype, torch_dtype
+
+within = threading.local()  # wrapped: whether NumPy code of tensors runs, which may have others too
 
 
 class ndarray:
@@ -212,6 +215,8 @@ def as_array(value: Any) -> ndarray:
     if isinstance(value, Weak):
         return ndarray(value.tensor, (), True)
     if isinstance(value, torch.Tensor):
+        if getattr(within, "wrapped", False):
+            return from_tensor(value)
         raise TypeError(
             "got a torch.Tensor where the shim expects arrays; use wrap_numpy, or "
             "np_compile.shim.from_tensor(t)"

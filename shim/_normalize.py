@@ -154,6 +154,7 @@ def _define(
     annotations = _annotations(implementation)
     signature = Deferred(lambda: _public_signature(implementation, row_name, without))
     scope: dict[str, Any] = {
+        "__name__": __name__,
         "_impl": implementation,
         "_finish": finish,
         "_store": store,

@@ -18,6 +18,7 @@ from torch import fx
 from np_compile.kernels.nodes import mutated_roots
 
 from .saved import placeholders, results_of, save_inputs
+from .twice import refuse
 
 
 def only_makes_arrays(graph: fx.Graph) -> bool:
@@ -100,6 +101,7 @@ class _Call(torch.autograd.Function):
         made = tuple(results[: halves.count])
         ctx.halves = halves
         ctx.save_for_backward(*results[halves.count :], *[tensors[k] for k in halves.saved_inputs])
+        ctx.inputs = [t for t in tensors if t.requires_grad]
         if halves.integers:
             ctx.mark_non_differentiable(*[made[k] for k in halves.integers])
         return made
@@ -111,7 +113,8 @@ class _Call(torch.autograd.Function):
         if not torch.is_grad_enabled():
             return (None, *halves.gradients(given, gradients))
         anchor = torch.empty(0, requires_grad=True)
-        made: Any = _Gradient.apply(halves, len(given), anchor, *given, *gradients)
+        count = len(given), len(gradients)
+        made: Any = _Gradient.apply(halves, count, anchor, *given, *gradients, *ctx.inputs)
         return (None, *made)
 
 
@@ -123,21 +126,21 @@ _apply: Callable = super(torch.autograd.Function, _Call).apply  # type: ignore[m
 class _Gradient(torch.autograd.Function):
     """Gradients that are to be differentiated in their turn, if it comes to that, and cannot be.
 
+    count: of what was saved, and of the gradients given. The inputs follow, on which they depend.
     anchor: has them require a gradient, whatever else does.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, halves: Halves, saved: int, anchor: torch.Tensor, *tensors: torch.Tensor
-    ) -> tuple[torch.Tensor | None, ...]:
-        return tuple(halves.gradients(tensors[:saved], tensors[saved:]))
+        ctx: Any, halves: Halves, count: tuple[int, int], anchor: torch.Tensor,
+        *tensors: torch.Tensor,
+    ) -> tuple[torch.Tensor | None, ...]:  # fmt: skip
+        saved, given = count
+        return tuple(halves.gradients(tensors[:saved], tensors[saved : saved + given]))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        raise RuntimeError(
-            "np_compile: a gradient of a gradient (double backward) is only possible with "
-            "backend='eager'."
-        )
+        raise refuse()
 
 
 def _laid_out(gradient: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:

@@ -16,13 +16,22 @@ def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> C
     With inputs that require gradients, AOTAutograd makes a forward and a backward graph, and each
     becomes kernels. What it saves between the two is the cheapest cut of the joint graph.
     """
-    if any(t.device.type != "cpu" for t in example_inputs):
+    if on_device(graph, example_inputs):
         from .registry import lookup
 
         return lookup("inductor")(graph, example_inputs)
     if torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs):
         return _Differentiable(graph, example_inputs)
     return _kernels(graph)
+
+
+def on_device(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> bool:
+    """Whether a program's arrays live on a device: those it is given, or those it makes."""
+    values = (node.meta.get("val") for node in graph.graph.nodes)
+    return any(
+        isinstance(t, torch.Tensor) and t.device.type not in ("cpu", "meta")
+        for t in (*example_inputs, *values)
+    )
 
 
 def _kernels(graph: torch.fx.GraphModule) -> Callable:
@@ -86,6 +95,7 @@ class _Differentiable:
         from torch._dynamo.backends.common import aot_autograd
 
         from .halves import Halves, complete, only_makes_arrays
+        from .twice import refusing
 
         self.first: Callable
         self.second: Callable | None = None
@@ -93,12 +103,16 @@ class _Differentiable:
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
-        self.call: Callable = aot_autograd(
-            fw_compiler=self._forward,
-            bw_compiler=self._backward,
-            partition_fn=self._partition,
-            decompositions=core_aten_decompositions(),
-        )(graph, example_inputs)
+        with torch._functorch.config.patch(
+            donated_buffer=False
+        ):  # a graph may be gone through twice
+            program = aot_autograd(
+                fw_compiler=self._forward,
+                bw_compiler=self._backward,
+                partition_fn=self._partition,
+                decompositions=core_aten_decompositions(),
+            )(graph, example_inputs)
+        self.call: Callable = refusing(program)
         if self._split is not None and only_makes_arrays(graph.graph):
             forward, backward, count = self._split
             if complete(forward.graph, backward.graph, count, len(example_inputs)):

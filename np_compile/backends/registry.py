@@ -15,7 +15,8 @@ import torch
 from np_compile import config
 from np_compile.errors import UnknownBackend
 
-from .native import native
+from .native import native, on_device
+from .twice import refusing
 
 Backend = Callable[[torch.fx.GraphModule, list[torch.Tensor]], Callable]
 
@@ -31,7 +32,7 @@ def _torch_backend(name: str) -> Backend:
     ) -> Callable:
         import torch._dynamo
 
-        if name == "inductor" and not has_compiler() and not _on_device(example_inputs):
+        if name == "inductor" and not has_compiler() and not on_device(graph, example_inputs):
             warnings.warn(
                 "np_compile: no C++ compiler found, tensor programs run operator by operator. "
                 "Remedy: install g++ or clang++, or set CXX; or choose backend='eager'.",
@@ -39,7 +40,13 @@ def _torch_backend(name: str) -> Backend:
                 stacklevel=2,
             )
             return eager(graph, example_inputs)
-        return torch._dynamo.lookup_backend(name)(graph, example_inputs)
+        compiler = torch._dynamo.lookup_backend(name)
+        if not (torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs)):
+            return compiler(graph, example_inputs)
+        with torch._functorch.config.patch(
+            donated_buffer=False
+        ):  # a graph may be gone through twice
+            return refusing(compiler(graph, example_inputs))
 
     compile_with_torch.__name__ = name
     compile_with_torch.__doc__ = f"torch's own `{name}` back end."
@@ -71,10 +78,6 @@ def lookup(backend: str | Backend) -> Backend:
     raise UnknownBackend(
         f"backend={backend!r}: a back end is a name or a callable, not {type(backend).__name__}"
     )
-
-
-def _on_device(tensors: list[torch.Tensor]) -> bool:
-    return any(t.device.type != "cpu" for t in tensors)
 
 
 @functools.cache

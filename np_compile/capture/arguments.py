@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from .array import Array
+from np_compile import shim
+
 from .namespace import RANDOM_SOURCES, RandomSource
 from .objects import slot_values, slots, with_items
 from .substitute import origin_of
@@ -108,6 +109,11 @@ class Exchange:
         self.originals: dict[int, Any] = {}  # id of a copy -> the caller's object
         self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
+        self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
+
+    def source(self, x: Any) -> Any:
+        """What stands for a random generator."""
+        return RandomSource(x)
 
     # -- in ---------------------------------------------------------------------------------
 
@@ -115,7 +121,10 @@ class Exchange:
         """x with stand-ins for arrays; x itself where it holds none."""
         kind = type(x)
         if kind is np.ndarray:
-            return self.capture.adopt(x)
+            stand_in = self.capture.adopt(x)
+            if self.capture.tensors:
+                self._arrays[id(stand_in)] = x
+            return stand_in
         if kind is types.MethodType:
             owner = self.take(x.__self__)
             return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
@@ -124,9 +133,11 @@ class Exchange:
         if isinstance(x, _PLAIN):
             return x
         if isinstance(x, RANDOM_SOURCES):
-            return RandomSource(x)
+            return self.source(x)
         if isinstance(x, torch.Tensor):
             return self.capture.adopt(x) if self.capture.tensors else x
+        if kind is self.capture.array_type:
+            return x
         found = self.copies.get(id(x))
         if found is not None:
             return found[1]
@@ -164,8 +175,8 @@ class Exchange:
     def give(self, x: Any) -> Any:
         """x with real arrays (or tensors) for stand-ins; user containers change in place."""
         kind = type(x)
-        if kind is Array:
-            return self._leaf(x)
+        if kind is self.capture.array_type:
+            return self.capture.outside(x)
         real = self.capture.substitution.real(x)
         if real is not x:
             return real
@@ -212,9 +223,6 @@ class Exchange:
             if any(real[k] is not values[k] for k in values):
                 _set_attributes(x, real)
 
-    def _leaf(self, a: Array) -> Any:
-        return self.capture.outside(a)
-
     def clear(self) -> None:
         """Let go of everything."""
         self.copies.clear()
@@ -224,13 +232,18 @@ class Exchange:
         self.capture.exchange = None
         self.capture = None
 
+    def _back(self, x: Any) -> Any:
+        """As `give`; a NumPy array in a list of the caller's stays one."""
+        found = self._arrays.get(id(x))
+        return self.give(x) if found is None else found
+
     def restore(self) -> None:
         """Carry what the function changed in the copies back into the caller's objects."""
         for original, copy in list(self.copies.values()):
             if isinstance(original, tuple):
                 continue
             if type(original) in _SEQUENCES:
-                now = [self.give(v) for v in copy]
+                now = [self._back(v) for v in copy]
                 if len(now) != len(original) or any(
                     a is not b for a, b in zip(now, original, strict=True)
                 ):
@@ -240,7 +253,7 @@ class Exchange:
             is_mapping = type(original) in _MAPPINGS
             target = original if is_mapping else _attributes(original)
             source = copy if is_mapping else _attributes(copy)
-            values = {k: self.give(v) for k, v in source.items()}
+            values = {k: self._back(v) for k, v in source.items()}
             if list(values) != list(target) or any(values[k] is not target[k] for k in values):
                 if is_mapping:
                     _set_items(original, values)
@@ -251,7 +264,7 @@ class Exchange:
 
 
 def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
-    t = torch.as_tensor(np.asarray(x))
+    t = shim.as_array(x).tensor
     return t if device is None else t.to(device)
 
 

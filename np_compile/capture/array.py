@@ -14,7 +14,8 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _np     the NumPy array on the same memory, once there is one
     _copied roots: whether that is a copy of an array met on the way
     _shown  what has the memory that `__array_interface__` told of
-    _host   roots moved to a device: the caller's NumPy array; _dirty: it is behind the device
+    _host   roots moved to a device: the caller's NumPy array; _dirty: it is behind the device,
+            _ahead: it may be ahead of it, as plain mode has touched it
     _fast   roots: _np, while single elements may be read from it at once
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
@@ -30,6 +31,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from np_compile import shim
 from np_compile.shim._operators import OPERATORS, simple_power
@@ -64,6 +66,7 @@ class Array:
     _fast: Any = None
     _host: Any = None
     _dirty = False
+    _ahead = False
     _w: Any = None
     _s: Any = None
     _i = -1
@@ -98,7 +101,9 @@ class Array:
             return v.shape
         if self._sel is not None:
             self._c.settle(self)
-        return self._np.shape if self._np is not None else tuple(self._t.shape)
+        if self._np is None and self._t is not None:
+            return tuple(self._t.shape)
+        return self._known().shape
 
     @shape.setter
     def shape(self, value: Any) -> None:
@@ -111,11 +116,17 @@ class Array:
             return v.dtype
         if self._sel is not None:
             return self._sel.dtype
-        return self._np.dtype if self._np is not None else shim.ndarray(self._t).dtype
+        if self._np is None and self._t is not None:
+            return shim.ndarray(self._t).dtype
+        return self._known().dtype
 
     @dtype.setter
     def dtype(self, value: Any) -> None:
         self._c.change_in_place(self, "ndarray.view", value)
+
+    def _known(self) -> Any:
+        """The NumPy array on the memory; on a device it is made anew for a view of plain mode."""
+        return self._c.real(self, "a view of plain mode") if self._np is None else self._np
 
     @property
     def ndim(self) -> int:
@@ -332,6 +343,18 @@ class Array:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return self._c.real_function(function, args, kwargs)
 
+    @classmethod
+    def __torch_function__(
+        cls, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        """A function of torch met a stand-in: it says what it says of a NumPy array."""
+        from .state import current
+
+        capture = current()
+        if capture is None or capture.tensors:
+            return NotImplemented
+        return capture.foreign(function, args, kwargs or {}, _MEETS_TENSOR)
+
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return self._c.substitution.module(np)
 
@@ -359,6 +382,10 @@ class Array:
         return getattr(self._c.memory(self, f"ndarray.{name} runs in NumPy"), name)
 
 
+_MEETS_TENSOR = Break(
+    "foreign",
+    "an array meets a torch.Tensor, which compile(wrap_numpy(f)) would record",
+)
 _LOWEST_PRIORITY = -1e6  # NumPy's for its scalars, and for what names none
 _COMPARISONS = {
     "__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",
@@ -381,6 +408,11 @@ def _is_foreign(other: Any) -> bool:
         return other.dtype not in shim.NUMPY_DTYPES
     if kind is list or kind is tuple:
         return any(map(_is_foreign, other))
+    if isinstance(other, torch.Tensor):  # among tensors it is one more array
+        from .state import current
+
+        capture = current()
+        return capture is None or not capture.tensors
     return isinstance(other, np.ndarray) or not hasattr(other, "__dlpack__")
 
 

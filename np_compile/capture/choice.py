@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from .budget import Budget
 from .weigh import least_seconds, most_seconds
@@ -51,7 +52,7 @@ def _piece(x: Any, depth: int = 3) -> Any:
         if len(x) > 16 or depth == 0:
             return kind, _rough(len(x))
         return (kind, *[_piece(v, depth - 1) for v in (x.values() if kind is dict else x)])
-    return kind
+    return (kind, x.shape) if kind is torch.Tensor else kind
 
 
 def _rough(n: int) -> Any:

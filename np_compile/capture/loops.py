@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from np_compile import config
 
-from . import frames
+from . import devices, frames
 from .state import current
 from .tape import Break, Node
 from .weigh import largest
@@ -101,6 +101,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     outer = capture.is_plain()
     chooses = long and not outer and capture.immediate and config.plain != "never"
     loop = _Loop(capture, site) if chooses else None
+    away = devices.Loop(capture, site, long) if devices.may_leave(capture) else None
     watch = capture.watch
     several = _Several(capture, len(numbers)) if long and watch is not None else None
     unrolled, depth = capture.unrolled, len(iterations)
@@ -114,6 +115,10 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
             if capture.plain:
                 continue
             node = capture.seg.node
+            if away is not None:
+                away.iteration_ends(node)
+                if capture.plain:
+                    continue
             if not long and i == numbers[0] and capture.immediate:
                 long = (node.count - before) * len(numbers) > _BODY * config.unroll
             if several is not None:
@@ -130,6 +135,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
         del iterations[depth:]
         if not outer and not capture.closed:
             capture.plain = capture.stays_plain()
+            if not capture.plain:
+                capture.end_plain()
 
 
 def see(capture: Capture, node: Node) -> None:

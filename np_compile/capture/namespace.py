@@ -70,7 +70,7 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
         return capture.call(name, args, kwargs)
     if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):
-        return capture.adopt(args[0])
+        return _of_tensor(capture, name, real, args[0], kwargs)
     if any(isinstance(a, np.ndarray) or hasattr(a, "__dlpack__") for a in args):
         return capture.call(name, args, kwargs)
     if creates and not any(isinstance(a, list) for a in args):
@@ -241,6 +241,15 @@ def replacement(value: Any, name: str | None = None) -> Any:
     if (getattr(value, "__module__", "") or "").startswith("numpy"):
         return _lacking(value, f"np.{name or getattr(value, '__name__', '?')}")
     return value
+
+
+def _of_tensor(capture: Any, name: str, real: Callable, t: torch.Tensor, kwargs: dict) -> Any:
+    """`np.asarray(t)`, `np.array(t)` of a tensor."""
+    if capture.tensors or t.device.type != "cpu":
+        a = capture.adopt_foreign(t) if capture.tensors else capture.adopt(t)
+        return a if name == "asarray" and not kwargs else capture.call(name, (a,), kwargs)
+    a = real(t, **kwargs)
+    return capture.taken_from(a) if type(a) is np.ndarray else a
 
 
 class RandomSource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from .numpy_names import numpy_function, row_of_function
 from .objects import with_items
 from .tape import Break
 from .values import Values
-from .window import WINDOW, byte_bounds, geometry
+from .window import WINDOW, byte_bounds, geometry, overlaps_itself
 
 _BASIC = frozenset((int, slice, type(None), type(...)))
 
@@ -32,12 +33,16 @@ class Outside(Values):
     plain: bool
     limit: float
     closed: bool
+    lent: list[Array]
     exchange: Any
     substitution: Any
 
     if TYPE_CHECKING:
 
         def call(self, name: str, args: tuple, kwargs: dict) -> Any: ...
+        def end_plain(self) -> None: ...
+
+        def _stay_plain(self, why: str) -> None: ...
 
     def _run_at_once(self, why: Break, name: str, args: tuple, kwargs: dict) -> Any:
         if why.kind == "library" or (why.kind == "data" and (self.grads or self.device)):
@@ -51,10 +56,7 @@ class Outside(Values):
         args, kwargs = self._shims((args, kwargs), why)
         given = dict(zip(map(id, _arrays((args, kwargs), shim.ndarray)), stand_ins, strict=True))
         try:
-            if self.device is not None:
-                with self.device:
-                    result = shim.TABLE[name].function(*args, **kwargs)
-            else:
+            with self.device or nullcontext(), torch._C._DisableAutocast():
                 result = shim.TABLE[name].function(*args, **kwargs)
         except shim.NotSupported:
             return self.through_numpy(name, args, kwargs, why)
@@ -92,7 +94,7 @@ class Outside(Values):
     def new_plain(self, result: Any) -> Any:
         """What a call in plain mode gives; a large array ends the mode."""
         if type(result) is np.ndarray and result.size > self.limit:
-            self.plain = False
+            self.end_plain()
             return self.fresh(result)
         return result
 
@@ -113,7 +115,7 @@ class Outside(Values):
             return view
         r = _new(Array)
         r._c = self
-        r._np = view
+        r._np = view if self.device is None else None  # the root may go to the device again
         r._base = a
         r._root = a if a._root is None else a._root
         r._via = ("ndarray.__getitem__", (a, key), {}, None)
@@ -164,10 +166,11 @@ class Outside(Values):
         if loan is not None and loan.is_kept(result):
             self.lend(loan.without((real_args, real_kwargs)))
         if self.plain and any(type(v) is np.ndarray and v.size > self.limit for v in real_args):
-            self.plain = False
+            self.end_plain()
         by_id = {id(a._np if a._host is None else a._host): a for a in stand_ins}
-        if stand_ins and self.moved:
-            self._reload()
+        if stand_ins and self.moved and not self.plain:
+            own = getattr(function, "__module__", None) or ""
+            self._reload([self._root(a) for a in stand_ins] if own == "numpy" else self.moved)
         if isinstance(result, np.ndarray):
             if id(result) in by_id:
                 return by_id[id(result)]
@@ -179,9 +182,22 @@ class Outside(Values):
                     return self._window(result, a)
         return self.fresh(result)
 
-    def _reload(self) -> None:
-        """After foreign code ran on host copies: carry its changes to the device."""
-        for a in self.moved:
+    def aside(self, wrapped: Callable, args: Any, kwargs: Any, why: Break) -> Any:
+        """Call a function of tensors as a call of its own, which is not part of this capture."""
+        if not self.tensors:
+            return self.foreign(wrapped, args, kwargs, why)
+        self.cut(why)
+        args, kwargs = self._tensors((args, kwargs), why)
+        before = state.switch(None, None)
+        try:
+            return wrapped(*args, **kwargs)
+        finally:
+            state.switch(*before)
+
+    def _reload(self, roots: list[Array]) -> None:
+        """After foreign code ran on host copies: carry its changes to the device. roots: of the
+        arrays that it may have changed."""
+        for a in roots:
             if a._host is not None and a._t is not None and not a._dirty and not a._readonly:
                 t = shim.share_numpy(a._host)._t
                 if not torch.equal(t, a._t.detach().to("cpu")):
@@ -215,11 +231,13 @@ class Outside(Values):
         """The stand-in of an array that a foreign function made as a view of `a`."""
         root = a if a._root is None else a._root
         whole = root._np if root._host is None else root._host
+        why = ""
         if whole.dtype != result.dtype or not tensor_like(result):
-            if not self.plain:
-                self.cut(Break("numpy", "an array is looked at as another dtype"))
-                self.plain = True
-            self.limit = float("inf")
+            why = "an array is looked at as another dtype"
+        elif result.flags.writeable and overlaps_itself(result.shape, result.strides):
+            why = "elements of an array share memory"
+        if why:
+            self._stay_plain(why)
             return result  # type: ignore[return-value]
         r = Array(self)
         r._np = result if root._host is None else None
@@ -237,6 +255,8 @@ class Outside(Values):
         if kind is np.ndarray:
             if self.plain or not tensor_like(result):
                 return result
+            if self.lent and (found := self._shared(result)) is not None:
+                return found
             r = Array(self)
             r._np = result
             r._readonly = not result.flags.writeable
@@ -250,6 +270,33 @@ class Outside(Values):
         if kind is dict:
             return dict(zip(result, items, strict=True))
         return items if kind is list else with_items(result, items)
+
+    def taken_from(self, a: np.ndarray) -> Any:
+        """The stand-in of a NumPy array on the memory of a tensor, which torch code may change."""
+        r = self._shared(a)
+        if r is None:
+            r = self.fresh(a)
+        if type(r) is Array:
+            self.lent.append(r)
+        return r
+
+    def _shared(self, result: np.ndarray) -> Any:
+        """An array whose memory a stand-in of this call has: as a view of that; else None."""
+        for a in (*(r for _, r in self.known.values()), *self.lent):
+            root = self._root(a)
+            whole = root._np
+            if whole is None and root._t is not None and root._t.device.type == "cpu":
+                whole = shim.to_numpy(shim.ndarray(root._t))
+            if not isinstance(whole, np.ndarray) or not np.may_share_memory(whole, result):
+                continue
+            (low, high), (first, last) = byte_bounds(whole), byte_bounds(result)
+            if self._root(a)._np is None:
+                self.real(root, None)
+            if low <= first and last <= high and not root._flip:
+                return self._window(result, root)
+            self._stay_plain("arrays share memory in part")
+            return result
+        return None
 
     def _from_tensor(self, t: torch.Tensor, scalar: bool = False) -> Array:
         r = Array(self)

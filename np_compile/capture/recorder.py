@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C._functorch import peek_interpreter_stack as _transform
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from np_compile import config, shim
-from np_compile.errors import GraphBreak, TensorArgument
-from np_compile.runtime.program import Program, build
+from np_compile.errors import GraphBreak
+from np_compile.runtime.program import Program, build, by_operators
 from np_compile.tools import log
 
-from . import guess, loops, masked, positions, state
+from . import devices, guess, loops, masked, positions, state
 from .array import Array, _new
 from .frames import inside_try, user_line
 from .infer import infer, input_node, show
@@ -47,9 +49,18 @@ from .tape import (
     encode_index,
     slices_piece,
 )
+from .tensors import check_ordinary
 from .variants import Variants, live_roots
 from .weigh import largest, weigh
-from .window import WINDOW, byte_bounds, common_base, geometry, overlapping, written_twice
+from .window import (
+    WINDOW,
+    byte_bounds,
+    common_base,
+    geometry,
+    needs_operators,
+    overlapping,
+    overlaps_itself,
+)
 
 _SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
 _lock = state.lock
@@ -84,6 +95,10 @@ class Capture(Outside):
         self._root_of(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
         self.moved: list[Array] = []  # roots whose master copy is on the device
+        self.ahead: list[Array] = []  # those of them that plain mode has touched in host memory
+        self.left = 0  # how often the call left the device for plain mode, see `devices`
+        self.asked = 0
+        self.lent: list[Array] = []  # whose memory torch has too, see `recording.TensorDoors`
         # What `loops` and `choice` go by. Plain: calls run in NumPy; nothing waits to run then.
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
@@ -110,6 +125,7 @@ class Capture(Outside):
         self.several_threads = False
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
+        self._leaving = False  # for plain mode, and from a device
         self.substitution: Any = None
         self.exchange: Any = None
         self.watch: Any = None  # replay.Watch, where the call may be kept
@@ -125,7 +141,7 @@ class Capture(Outside):
         if found is not None:
             return found[1]
         if isinstance(a, torch.Tensor):
-            check_tensor(a)
+            check_ordinary(a)
             self.take_over(a)
             r = self._from_tensor(a)
         else:
@@ -133,7 +149,10 @@ class Capture(Outside):
                 return a
             r = Array(self)
             r._np = a
-            r._readonly = not a.flags.writeable
+            flags = a.flags
+            r._readonly = not flags.writeable
+            if not flags.contiguous and flags.writeable and overlaps_itself(a.shape, a.strides):
+                self._stay_plain("an argument has elements that share memory")
         self.known[id(a)] = (a, r)
         return r
 
@@ -143,11 +162,8 @@ class Capture(Outside):
         for group in overlapping([r._np for r in roots]):
             members = [roots[i] for i in group]
             base = common_base([r._np for r in members])
-            if base is None:  # of several dtypes: this call runs in NumPy
-                self.plain = True
-                if self.watch is not None:
-                    self.watch.spoiled = True
-                self._tell(Break("numpy", "arguments of different dtypes share memory"))
+            if base is None:  # of several dtypes
+                self._stay_plain("arguments of different dtypes share memory")
                 return
             owner = Array(self)
             owner._np = base
@@ -155,6 +171,16 @@ class Capture(Outside):
             for r in members:
                 r._base = r._root = owner
                 r._via = (WINDOW, (owner, *geometry(r._np, low)), {}, None)
+
+    def _stay_plain(self, why: str) -> None:
+        """The rest of the call runs in NumPy."""
+        if self.seg.node is not self.root:
+            self.cut(Break("numpy", why))
+        self.plain = True
+        self.limit = float("inf")
+        if self.watch is not None:
+            self.watch.spoiled = True
+        self._tell(Break("numpy", why))
 
     def take_over(self, t: torch.Tensor) -> None:
         """A tensor comes among the arrays: from now on gradients count, and its device."""
@@ -190,11 +216,10 @@ class Capture(Outside):
     def adopt_foreign(self, a: Any) -> Any:
         """The stand-in of a tensor or of another library's array (DLPack) among NumPy calls."""
         if isinstance(a, torch.Tensor) and not self.tensors:
-            raise TensorArgument(
-                "NumPy code got a torch.Tensor. To compile NumPy code on tensors, write "
-                "compile(wrap_numpy(f)); to pass data once, convert with `t.numpy()`."
-            )
-        return self.adopt(a if isinstance(a, torch.Tensor) else torch.from_dlpack(a))
+            raise Unrecordable("a torch.Tensor, which compile(wrap_numpy(f)) would record")
+        r = self.adopt(a if isinstance(a, torch.Tensor) else torch.from_dlpack(a))
+        self.lent.append(r)
+        return r
 
     # -- the tape ---------------------------------------------------------------------------
 
@@ -252,7 +277,8 @@ class Capture(Outside):
         x = shim.share_numpy(a._np)
         if self.device is not None:
             a._host, a._np = a._np, None
-            a._t, a._flip = x._t.to(self.device), x._flip
+            a._t, a._flip = x._t.to(self.device, copy=True), x._flip
+            a._fast = None
             self.moved.append(a)
         else:
             a._t, a._flip = x._t, x._flip
@@ -584,6 +610,9 @@ class Capture(Outside):
 
     def cut(self, reason: Break) -> None:
         """End the segment: compile it, if this is the first time, run it, and start a new one."""
+        if _transform() is not None:  # of what torch is doing, not of what was recorded
+            with temporarily_clear_interpreter_stack():
+                return self.cut(reason)
         seg = self.seg
         node = seg.node
         watch = self.watch
@@ -613,20 +642,23 @@ class Capture(Outside):
         key = (grad, *variants.key(seg.ints))
         program = variants.programs.get(key)
         if program is None:
-            if self.weighs and not node.guesses and not self._compiles(node, variants, reason):
-                self._run_in_numpy(seg, live)
-                if reason is loops.BEGINNING:
-                    self._tell(loops.IN_NUMPY)
-                elif not self.plain:
-                    self.go_plain(_OWES, largest(node))
-                return
-            program = self._compile(seg, live, variants, grad)
+            if self._leaving:  # the segment is not worth a compile
+                program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, self.device)
+            else:
+                if self.weighs and not node.guesses and not self._compiles(node, variants, reason):
+                    self._run_in_numpy(seg, live)
+                    if reason is loops.BEGINNING:
+                        self._tell(loops.IN_NUMPY)
+                    elif not self.plain:
+                        self.go_plain(_OWES, largest(node))
+                    return
+                program = self._compile(seg, live, variants, grad)
         elif program.turn and program.turn != self.turn:
             self.budget.ran_again(program)
         if node.guesses:
             guess.check(program)
         run = program.run
-        if self.tensors and written_twice(program.written, seg.inputs):
+        if self.tensors and needs_operators(program.written, seg.inputs):
             run = program.run_by_operators
         try:
             outputs = run(seg.inputs, seg.floats, seg.ints)
@@ -661,6 +693,8 @@ class Capture(Outside):
             reason.kind == "value" or (reason is loops.COMES_AGAIN and not self._waits)
         ):
             self._repeated(node)
+        elif reason.kind == "value" and self.device is not None:
+            devices.asked(self, node)
 
     def _failed(self, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
         """A program raised on its data: NumPy says what was wrong, on copies."""
@@ -739,6 +773,7 @@ class Capture(Outside):
 
     def finish(self) -> None:
         """The call is over: stand-ins that are still held answer with their values."""
+        self.end_plain()
         self.budget.worked += _clock() - self._began - self.overhead
         self.closed = True
         self.plain = True
@@ -750,6 +785,8 @@ class Capture(Outside):
         for a in self.moved:
             if a._dirty:
                 self.real(a, None)
+        self.moved.clear()  # what is held here would be taken for stand-ins that have escaped
+        self.lent.clear()
 
     def enter_thread(self) -> None:
         """Another thread than the call's own works on its arrays: go on in NumPy, to the end."""
@@ -783,12 +820,48 @@ class Capture(Outside):
     def go_plain(self, why: str, limit: float) -> None:
         """Go on in NumPy, until the end of the loop or an array of more elements than the limit."""
         if self.seg.node.parent is not None:
-            self.cut(Break("loop", why))
+            self._leaving = self.device is not None
+            try:
+                self.cut(Break("loop", why))
+            finally:
+                self._leaving = False
         if self.watch is not None:
             self.watch.spoiled = True
         self.plain = True
+        if self.device is not None:
+            self.left += 1
+            self.immediate = True
         self.limit = float("inf") if config.plain == "always" else limit
         self._tell(Break("plain", why))
+
+    def end_plain(self) -> None:
+        """Plain mode ends: what it has touched in host memory goes back to the device."""
+        self.plain = False
+        if self.device is not None:
+            self.immediate = False
+            for a in self.ahead:
+                self.send(a)
+            self.ahead.clear()
+
+    def send(self, a: Array) -> None:
+        """Carry what plain mode may have written to a root to the device."""
+        if a._ahead:
+            a._ahead = False
+            a._fast = None
+            if not a._readonly:
+                with torch.no_grad():
+                    a._t.copy_(shim.share_numpy(a._host)._t)
+
+    def differentiates(self) -> bool:
+        """Whether arrays may have a gradient history."""
+        return (
+            self.grads
+            and torch.is_grad_enabled()
+            and (
+                any(r._t is not None and r._t.requires_grad for _, r in self.known.values())
+                or any(r._t.requires_grad for r in self.lent if r._t is not None)
+            )
+        )
 
     def set_flags(self, a: Array, write: Any, align: Any, uic: Any) -> None:
         """`a.setflags(...)`: NumPy does it, and says of all that follows whether it may write."""
@@ -883,12 +956,3 @@ class Capture(Outside):
 def _elements(args: tuple) -> int:
     """Of the largest array among arguments."""
     return max([a.size for a in args if type(a) is Array], default=0)
-
-
-def check_tensor(t: torch.Tensor) -> None:
-    """TensorArgument for a tensor that no NumPy array can stand for."""
-    if t.dtype not in shim.TO_NUMPY:
-        raise TensorArgument(
-            f"a tensor of {t.dtype}: NumPy has no such dtype\n"
-            "  Remedy: convert it first, `x.float()`, and the result back."
-        )

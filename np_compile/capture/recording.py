@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -140,6 +141,8 @@ def _to_torch(real: Callable, copies: bool) -> Callable:
             return real(data, *args, **kwargs)
         why = Break("foreign", f"torch.{real.__name__} takes an array over to torch")
         t = data._c.tensor(data, why)
+        if not copies:
+            data._c.lent.append(data)
         if real.__name__ == "from_numpy":
             return t
         if not copies:
@@ -156,17 +159,45 @@ def _substitution() -> Substitution | None:
     return None if capture is None else capture.substitution
 
 
+_INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
+
+
+def _is_own(frame: types.FrameType | None) -> bool:
+    """Whether it is code of this package that has called torch, and torch this frame."""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith("torch."):
+            return bool(name.startswith("np_compile."))
+        frame = frame.f_back
+    return False
+
+
 class TensorDoors(torch.overrides.TorchFunctionMode):
-    """Within a capture, `t.numpy()` gives a stand-in on the tensor: no copy, no lost gradient."""
+    """Within a capture, `t.numpy()` gives a stand-in on the tensor: no copy, no lost gradient.
+
+    Once torch has the memory of an array, its functions find in it what the code before has written
+    there, and change nothing that recorded code has still to read.
+    """
 
     def __torch_function__(
         self, func: Any, kinds: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func is torch.Tensor.numpy:
-            capture = current()
-            if capture is not None and not capture.closed:
-                return capture.adopt(args[0].detach() if kwargs.get("force") else args[0])
+        capture = current()
+        if capture is not None and not (capture.closed or _is_own(sys._getframe(1))):
+            if capture.lent and capture.seg.node is not capture.root:
+                capture.cut(Break("foreign", "torch uses memory that it shares with an array"))
+            if func is torch._C._set_grad_enabled and capture.grads:
+                capture.cut(Break("asked", "gradients are switched on or off"))
+            if func in _INDEXING and (_mentions(args[1:]) or _mentions(kwargs)):
+                why = Break("foreign", "a torch.Tensor is indexed by an array")
+                convert = capture._tensors if capture.tensors else capture._reals
+                args = convert(args, why)
+            if func is torch.Tensor.numpy:
+                t = args[0]
+                if capture.tensors or t.device.type != "cpu":
+                    return capture.adopt(t.detach() if kwargs.get("force") else t)
+                return capture.taken_from(func(*args, **kwargs))
         return func(*args, **kwargs)
 
 

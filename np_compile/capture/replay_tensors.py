@@ -13,9 +13,8 @@ from itertools import accumulate
 from typing import Any
 
 import torch
-from torch._C import _len_torch_dispatch_stack, _len_torch_function_stack
+from torch._C import _len_torch_function_stack
 from torch._C._dynamo.guards import TensorGuards
-from torch._C._functorch import is_functorch_wrapped_tensor, peek_interpreter_stack
 from torch.autograd.graph import increment_version
 
 from np_compile import shim
@@ -27,7 +26,8 @@ from .opened import Opened
 from .purity import Reach
 from .replay import PATIENT, Keeper, Place, Watch, has_array, simple, steps_of
 from .tape import picked
-from .window import WINDOW, bounds_of
+from .tensors import ordinary, traced
+from .window import WINDOW, bounds_of, overlaps_itself
 
 _Tensor = torch.Tensor
 _grad_enabled = torch.is_grad_enabled
@@ -123,28 +123,13 @@ class _Watch(Watch):
 
 def _keepable(opened: Opened) -> bool:
     """Whether a call with these arguments, now, may be kept."""
-    if (
-        _len_torch_dispatch_stack()
-        or _len_torch_function_stack()
-        or peek_interpreter_stack() is not None
-    ):
+    if _len_torch_function_stack() or traced():
         return False
     tensors = [a for a in opened.leaves if isinstance(a, _Tensor)]
     return (
         opened.known
-        and all(_ordinary(a) if isinstance(a, _Tensor) else simple(a) for a in opened.leaves)
+        and all(ordinary(a) if isinstance(a, _Tensor) else simple(a) for a in opened.leaves)
         and len({t.device for t in tensors}) == 1
-    )
-
-
-def _ordinary(t: torch.Tensor) -> bool:
-    """Whether a tensor is memory with a shape and strides, and nothing more."""
-    return (
-        type(t) in (_Tensor, torch.nn.Parameter)
-        and t.layout is torch.strided
-        and not (t.is_conj() or t.is_neg())
-        and not torch._is_functional_tensor(t)
-        and not is_functorch_wrapped_tensor(t)
     )
 
 
@@ -218,6 +203,8 @@ class TensorReplay:
             for k, first in self.again:
                 if leaves[k] is not leaves[first]:
                     return False
+        if any(not isinstance(t, _Tensor) or t.is_nested for t in different):
+            return False  # torch's guards end the process at a nested one
         return self.alike(*different) and (not self.written or self._apart(leaves))
 
     def _apart(self, leaves: Sequence[Any]) -> bool:
@@ -302,11 +289,19 @@ def _replay(
     if found is None:
         return None
     steps, constants, place = found
+    if any(_by_operators(opened.leaves, p, sources) for p, sources, *_ in steps):
+        return None
     results = _Results(place, stand_ins, opened.lists(exchange))
     build = results.builder(result)
     if build is None:
         return None
     return TensorReplay(watch, names, steps, constants, build, results.wanted)
+
+
+def _by_operators(leaves: Sequence[Any], program: Any, sources: Sequence[int]) -> bool:
+    """Whether a program was run by operators, because of the tensors that it writes to."""
+    written = [leaves[s] for k in program.written if (s := sources[k]) >= 0]
+    return any(overlaps_itself(t.shape, t.stride()) or t.is_inference() for t in written)
 
 
 class _Results:

@@ -24,8 +24,14 @@ from .recorder import Capture
 from .recording import TensorDoors
 from .state import Options
 from .tape import Break
+from .tensors import Unusual
 
 _END = Break("end", "the function ends")
+_DOORS = ("numpy", "asarray", "from_numpy", "as_tensor")  # between arrays and tensors
+
+
+class ByOperators(Exception):
+    """An argument is a tensor that kernels cannot take: the function has not begun."""
 
 
 def run(
@@ -76,7 +82,7 @@ def _once(
     """The result; programs that were compiled, NumPy calls in segments, bytes they touch. None
     for these where the call is kept: calls like it will take less time than it took."""
     capture = Capture(options, device, listener)
-    capture.signature = key
+    capture.signature = key if device is None else signature(args, kwargs)
     watch = capture.watch = None if replays is None else replays.watch(args, kwargs)
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
@@ -91,13 +97,21 @@ def _once(
         f = substitution.function(function)
         substitution.enter()
         try:
-            given_args = [exchange.take(a) for a in args]
-            given_kwargs = {k: exchange.take(v) for k, v in kwargs.items()}
+            try:
+                given_args = [exchange.take(a) for a in args]
+                given_kwargs = {k: exchange.take(v) for k, v in kwargs.items()}
+            except BaseException as e:
+                exchange.copies.clear()  # half taken in, there is nothing to carry back
+                if type(e) is Unusual:
+                    why = "an argument is a tensor that kernels cannot take: operator by operator"
+                    raise ByOperators(why) from None
+                raise
             if len(capture.known) > 1:
                 capture.separate()
-            if substitution.mentions("numpy") and (
-                options.tensors
-                or any(isinstance(a, torch.Tensor) for a in (*args, *kwargs.values()))
+            if substitution.mentions("torch") or (
+                any(map(substitution.mentions, _DOORS))
+                if options.tensors
+                else any(isinstance(a, torch.Tensor) for a in (*args, *kwargs.values()))
             ):
                 with TensorDoors():
                     result = f(*given_args, **given_kwargs)

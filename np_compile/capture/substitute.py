@@ -319,7 +319,7 @@ class Substitution:
         if isinstance(value, types.ModuleType):
             return self.module(value)
         unwrapped = getattr(value, "__np_compile_captured__", None)
-        if unwrapped is not None:
+        if unwrapped is not None and not value._tensors:  # those look at what they are given
             copy = self.function(unwrapped)
             copy.__dict__ = value.__dict__
             return copy

@@ -229,7 +229,7 @@ class Segment:
 def _constant(value: Any) -> tuple:
     try:
         hash(value)
-    except TypeError:
+    except (TypeError, ValueError):  # the latter of a memoryview that may be written to
         raise Unrecordable(f"a {type(value).__name__} as argument") from None
     if value != value or type(value) is complex or (value == 0 and type(value) is float):
         # NaN never equals itself and would never be found again; 0.0 equals -0.0
@@ -415,6 +415,13 @@ def _slice_piece(key: tuple) -> tuple | None:
     return made
 
 
+_BOUNDS = frozenset((int, type(None)))
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in _BOUNDS or issubclass(type(x), np.generic)
+
+
 def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | None:
     """As `encode_index`, for an index of slices, integers, None and `...` only; else None.
 
@@ -431,6 +438,8 @@ def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | N
             if axis >= rank:
                 return None
             found = (item.start, item.stop, item.step, shape[axis])
+            if not (_BOUNDS.issuperset(map(type, found)) or all(map(_is_number, found))):
+                return None  # a stand-in would be asked for its value here, in the midst of a key
             try:
                 made = _slices.get(found) or _slice_piece(found)
             except TypeError:  # a bound that is no number
@@ -517,7 +526,7 @@ def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None
             else:
                 try:
                     start, stop, step = item.indices(shape[axis])
-                except (TypeError, ValueError):
+                except (TypeError, ValueError):  # the latter of a memoryview that may be written to
                     return None
                 length = len(range(start, stop, step))
                 seg.ints.append(start if length else 0)

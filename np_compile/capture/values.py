@@ -31,17 +31,18 @@ class Values:
     """The part of a capture that answers where Python, NumPy or torch needs data."""
 
     seg: Segment
+    device: torch.device | None
     tensors: bool
     immediate: bool
+    plain: bool
+    closed: bool
     moved: list[Array]
+    ahead: list[Array]
     watch: Any
     known: dict[int, tuple[Any, Array]]
     loans: list[Loan]
     several_threads: bool
     thread: int
-    device: torch.device | None
-    closed: bool
-    plain: bool
     limit: float
 
     if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Values:
         def enter(self, a: Array) -> None: ...
         def enter_thread(self) -> None: ...
         def _load(self, a: Array) -> None: ...
+        def send(self, a: Array) -> None: ...
 
     def settled(self, a: Array, key: Any = None) -> np.ndarray | None:
         """The NumPy array of a stand-in whose data are there and not about to change, or None.
@@ -97,21 +99,33 @@ class Values:
             if a._dirty:
                 a._host[...] = shim.to_numpy(shim.ndarray(a._t, a._flip))
                 a._dirty = False
+            self._touched(a)
             return a._host
         else:
             t = a._t
             lost = type(why) is Break and why.kind in ("numpy", "foreign")
             if lost and t.requires_grad and torch.is_grad_enabled():
                 raise gradient_lost(why.text)
+            if self.device is not None:  # apart from it, whatever the device
+                t = t.detach().to("cpu", copy=True)
             r = shim.to_numpy(shim.ndarray(t, a._flip, a._is_scalar()))
             if a._readonly:
                 r.flags.writeable = False
-        if root._t is None or root._t.device.type == "cpu":
+        if self.device is None:
             a._np = r
         elif a._base is None and isinstance(r, np.ndarray):
             a._host = r
-            self.moved.append(a)
+            a._dirty = False
+            if not self.closed:
+                self.moved.append(a)
+            self._touched(a)
         return r
+
+    def _touched(self, a: Array) -> None:
+        """Code has the host memory of a root that lives on a device."""
+        if self.plain and not self.closed and not a._ahead:
+            a._ahead = True
+            self.ahead.append(a)
 
     def settle(self, a: Array) -> None:
         """Make an ordinary array of a selection; its elements are needed."""
@@ -183,6 +197,7 @@ class Values:
             return picked(r, pick)
         if a._t is None:
             self._load(a)
+        self.send(a)
         x = shim.ndarray(a._t, a._flip, a._is_scalar())
         if a._readonly:
             x._readonly = True
@@ -222,6 +237,16 @@ class Values:
             return {k: self._reals(v, why) for k, v in x.items()}
         if isinstance(x, tuple):
             return with_items(x, [self._reals(v, why) for v in x])
+        return x
+
+    def _tensors(self, x: Any, why: Any) -> Any:
+        kind = type(x)
+        if kind is Array:
+            return self.tensor(x, why)
+        if kind is tuple or kind is list:
+            return kind([self._tensors(v, why) for v in x])
+        if kind is dict:
+            return {k: self._tensors(v, why) for k, v in x.items()}
         return x
 
     def _shims(self, x: Any, why: Any) -> Any:

@@ -7,6 +7,7 @@ Such an array becomes a `window`: a view of the array that owns the memory, by g
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,27 @@ def bounds_of(t: torch.Tensor) -> tuple[int, int]:
     return address, address + (high + 1) * t.element_size()
 
 
-def written_twice(written: list[int], arrays: list[Any]) -> bool:
-    """Whether the memory of one of the `written` stand-ins, by position, is another one's too."""
-    bounds = [bounds_of(a._t) for a in arrays] if written else []
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements of an array may have one place in memory."""
+    reach = 0
+    for stride, extent in sorted(zip(map(abs, strides), shape, strict=True)):
+        if extent > 1:
+            if stride <= reach:
+                return 0 not in shape
+            reach += stride * (extent - 1)
+    return False
+
+
+def needs_operators(written: list[int], arrays: list[Any]) -> bool:
+    """Whether torch is to carry out writes one by one, or to refuse them: the memory of one of the
+    `written` stand-ins, by position, is another one's too, or its own again; or it belongs to
+    inference mode."""
+    if not written:
+        return False
+    bounds = [bounds_of(a._t) for a in arrays]
+    tensors = [arrays[k]._t for k in written]
+    if any(overlaps_itself(t.shape, t.stride()) or t.is_inference() for t in tensors):
+        return True
     return any(
         low < bounds[k][1] and bounds[k][0] < high
         for k in written

@@ -41,6 +41,8 @@ _FLAGS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("-fno-math-errno", _ALL, ""),
     ("-fno-trapping-math", _ALL, ""),
     ("-fopenmp-simd", _ALL, ""),
+    # gcc 12 makes wrong code of some short loops over bytes and numbers in one block, by this pass.
+    ("-fno-ivopts", ("gcc",), ""),
     ("-fno-sanitize=all", ("zig",), ""),  # zig turns some on by itself
     ("-fPIC", _ALL, ""),
     ("-shared", _ALL, ""),

@@ -6,7 +6,7 @@ is asked for, else by torch's `make_fx`. What comes out is a `torch.fx.GraphModu
 operators, the contract of every torch compiler back end.
 
 Inputs of the graph: the segment's arrays in order; then, if there are any, its Python floats as one
-float64 vector and its changing integers as one int64 vector, both in host memory.
+float64 vector and its changing integers as one int64 vector, both where the arrays are.
 Outputs: the live arrays, in order. Views are not outputs: they are made again from their bases.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def _record(replay: Callable, args: list[torch.Tensor]) -> torch.fx.GraphModule:
 
 def interpreter(
     node: Node, live: tuple[int, ...], n_inputs: int, has_floats: bool, ints: list[int],
-    dynamic: tuple[int, ...],
+    dynamic: tuple[int, ...], device: torch.device | None,
 ) -> Callable[..., list[torch.Tensor]]:  # fmt: skip
     """The segment as a function of the graph's inputs that runs the shim call by call.
 
@@ -85,7 +86,8 @@ def interpreter(
         if dynamic:
             for k, number in zip(dynamic, tensors[-1].tolist(), strict=True):
                 numbers[k] = number
-        return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None)
+        with device or nullcontext():
+            return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None)
 
     return run
 

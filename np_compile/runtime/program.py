@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C import _is_any_autocast_enabled as _autocasts
 from torch.autograd.graph import increment_version
 
 from np_compile import config
@@ -35,13 +36,13 @@ class Program:
     """
 
     __slots__ = (
-        "_direct", "_dynamic", "_signatures", "backend_name", "compiled", "graph", "live",
-        "mutates", "node", "seconds", "turn", "written",
+        "_device", "_direct", "_dynamic", "_signatures", "backend_name", "compiled", "graph",
+        "live", "mutates", "node", "seconds", "turn", "written",
     )  # fmt: skip
 
     def __init__(
         self, node: Node, live: tuple, graph: Any, compiled: Callable, backend_name: str,
-        dynamic: frozenset[int], seconds: dict[str, float],
+        dynamic: frozenset[int], seconds: dict[str, float], device: torch.device | None,
     ):  # fmt: skip
         self.node = node
         self.live = live
@@ -52,6 +53,7 @@ class Program:
         self.mutates = sorted({r for n in node.calls() for r in n.mutates})
         self.written = written_inputs(node)
         self._dynamic = tuple(sorted(dynamic))
+        self._device = device
         self._signatures: list[tuple] | None = None
         self.turn = 0
         # An entry that takes the parameters as they are, without tensors made of them.
@@ -77,7 +79,10 @@ class Program:
         if self._direct is None:
             if self.written and torch.is_grad_enabled():
                 _check_leaves([tensors[k] for k in self.written])
-            return self.compiled(*_with_parameters(tensors, floats, ints))
+            if _autocasts():  # of which NumPy knows nothing
+                with torch._C._DisableAutocast():
+                    return self.compiled(*self._with_parameters(tensors, floats, ints))
+            return self.compiled(*self._with_parameters(tensors, floats, ints))
         made = self._direct(tensors, floats, ints)
         if self.written:  # as autograd wants to know
             increment_version([tensors[k] for k in self.written])
@@ -93,7 +98,7 @@ class Program:
         if direct is None:
             run = getattr(self.compiled, "call", self.compiled)
             if floats or ints:
-                return lambda tensors: run(*_with_parameters(tensors, floats, ints))
+                return lambda tensors: run(*self._with_parameters(tensors, floats, ints))
             return lambda tensors: run(*tensors)
         return lambda tensors: direct(tensors, floats, ints)
 
@@ -103,7 +108,23 @@ class Program:
         """As `run`, operator by operator: also right where inputs that are written to overlap."""
         run = self.compiled if self.graph is None else Operators(self.graph).run
         tensors = [a._t for a in inputs]
-        return run(*_with_parameters(tensors, floats, self.dynamic_ints(ints)))
+        return run(*self._with_parameters(tensors, floats, self.dynamic_ints(ints)))
+
+    def _with_parameters(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[torch.Tensor]:
+        """The inputs of the graph. Its parameters lie where its arrays do: a kernel on a device can
+        read nothing else. Their copy there is made before the call returns, and waits for nothing.
+        """
+        args = list(tensors)
+        if floats:
+            args.append(torch.from_numpy(np.array(floats)))
+        if ints:
+            args.append(torch.from_numpy(np.array(ints, np.int64)))
+        if self._device is not None:
+            for k in range(len(tensors), len(args)):
+                args[k] = args[k].to(self._device, non_blocking=True)
+        return args
 
     def signatures(self, outputs: Any) -> list[tuple]:
         """Keys under which the outputs enter the next segment; the same for every run."""
@@ -124,17 +145,6 @@ def _check_leaves(tensors: list[torch.Tensor]) -> None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
-
-
-def _with_parameters(
-    tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
-) -> list[torch.Tensor]:
-    args = list(tensors)
-    if floats:
-        args.append(torch.from_numpy(np.array(floats)))
-    if ints:
-        args.append(torch.from_numpy(np.array(ints, np.int64)))
-    return args
 
 
 def sequence(
@@ -166,14 +176,15 @@ def build(
         if args[k].requires_grad and grad:  # no leaf: AOTAutograd writes to one without its history
             args[k] = args[k].clone()
     if floats:
-        args.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
+        args.append(torch.tensor(floats, dtype=torch.float64, device=device or "cpu"))
     order = tuple(sorted(dynamic))
     if order:
-        args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64, device="cpu"))
+        numbers = [ints[k] for k in order]
+        args.append(torch.tensor(numbers, dtype=torch.int64, device=device or "cpu"))
     tensors = len(inputs), bool(floats), ints, order
     with (
         uncollected(), torch.inference_mode(False), progress(options.name, node),
-        torch.set_grad_enabled(grad), warnings.catch_warnings(),
+        torch.set_grad_enabled(grad), torch._C._DisableAutocast(), warnings.catch_warnings(),
     ):  # fmt: skip
         # torch's, where AOTAutograd looks at `.grad` of what is no leaf
         warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
@@ -187,17 +198,26 @@ def build(
             graph = None
         lowered = time.perf_counter()
         compiled = (
-            interpreter(node, live, *tensors)
+            interpreter(node, live, *tensors, device)
             if graph is None
             else _compile(backend, graph, args, options)
         )
         done = time.perf_counter()
     seconds = {"lower": lowered - start, "backend": done - lowered}
     name = options.backend if isinstance(options.backend, str) else "custom"
-    program = Program(node, live, graph, compiled, name, dynamic, seconds)
+    program = Program(node, live, graph, compiled, name, dynamic, seconds, device)
     if config.debug:
         log.compiled(program, options.name, sys.stderr)
     return program
+
+
+def by_operators(
+    node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
+    device: torch.device | None,
+) -> Program:  # fmt: skip
+    """A program for one run of a segment: the shim, call by call. Nothing is compiled."""
+    run = interpreter(node, live, len(inputs), bool(floats), list(ints), (), device)
+    return Program(node, live, None, run, "eager", frozenset(), {}, device)
 
 
 @contextmanager

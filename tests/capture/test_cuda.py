@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import signal
+
 import numpy as np
 import pytest
 import torch
+from np_compile.shim import NotSupported
 
 import np_compile
 
 from ..support import check, compiled, data
+from .device_programs import PROGRAMS
+from .test_programs import PROGRAMS as HOST_PROGRAMS
 
 pytestmark = [
     pytest.mark.cuda,
@@ -201,3 +207,77 @@ def test_cupy_arrays_go_in_without_copies():
     got = np_compile.compile(np_compile.wrap_numpy(lambda x: x[1:]), backend="eager")(x)
     assert got.device.type == "cuda"
     assert got.data_ptr() == x.data.ptr + 8
+
+
+# -- programs ----------------------------------------------------------------------------------
+
+_SECONDS = 60  # for one program and back end; the card's first use and a compile included
+
+
+@pytest.fixture(autouse=True)
+def _in_time():
+    def too_long(_signal, _frame):
+        raise TimeoutError(f"over {_SECONDS} s")
+
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(_SECONDS)
+    yield
+    signal.alarm(0)
+
+
+HOST = [pytest.param(*p.values[:2], id=p.id) for p in HOST_PROGRAMS]
+EVERY = [*(pytest.param(f, args, id=f.__name__) for f, args in PROGRAMS), *HOST]
+COMPILED = ("scaled_product", "difference_equation", "mandelbrot_in_place", "contour_integral",
+            "alternating_directions", "softmax_regression", "heat_in_place")  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("f", "args"), EVERY)
+def test_program_under_a_device_context(f, args, backend):
+    with torch.device("cuda"):
+        check(f, *args, backend=backend, rtol=1e-7, alias=False, new=False, plain="auto")
+
+
+@pytest.mark.parametrize(("f", "args"), EVERY)
+def test_program_on_tensors(f, args):
+    def on_card(x):
+        if isinstance(x, np.ndarray) and x.dtype.kind in "biufc":
+            return torch.from_numpy(x.copy()).cuda()
+        if isinstance(x, (list, tuple)):
+            return type(x)(map(on_card, x))
+        return {k: on_card(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+    def flat(x):
+        if isinstance(x, (list, tuple)):
+            return [y for v in x for y in flat(v)]
+        if isinstance(x, dict):
+            return flat(list(x.values()))
+        return [np.asarray(x.cpu()) if isinstance(x, torch.Tensor) else x]
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="eager")
+    for _ in range(2):
+        mine, its = copy.deepcopy(args), on_card(args)
+        try:
+            want = f(*mine)
+            numbers = all(np.asarray(v).dtype.kind in "biufc" for v in flat(want))
+        except Exception as e:
+            with pytest.raises(type(e)):
+                fast(*its)
+            continue
+        if not numbers:
+            with pytest.raises((TypeError, NotSupported)):  # a tensor holds no words
+                fast(*its)
+            return
+        got = fast(*its)
+        for g, w in zip(flat(got) + flat(its), flat(want) + flat(mine), strict=True):
+            if np.asarray(w).dtype.kind in "fc":
+                np.testing.assert_allclose(g, w, rtol=1e-7, atol=1e-9)
+            else:
+                np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation for complex")
+@pytest.mark.parametrize(("f", "args"), [p for p in EVERY if p.id in COMPILED])
+def test_program_compiled_for_the_device(f, args):
+    with torch.device("cuda"):
+        check(f, *args, backend="native", rtol=1e-7, alias=False, new=False, plain="auto")

@@ -334,17 +334,21 @@ def test_a_context_of_a_device_records():
     assert not watched.records(x, y)[0]
 
 
-def test_a_dispatch_mode_records():
+def test_a_dispatch_mode_sees_the_operators():
     x, y = tensor(4), tensor(4, seed=1)
     watched = Watched(known(wave, x, y))
 
-    class Nothing(TorchDispatchMode):
+    seen = []
+
+    class Seeing(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
             return func(*args, **(kwargs or {}))
 
-    with Nothing():
+    with Seeing():
         again, result = watched.records(x, y)
-    assert again
+    assert not again
+    assert torch.ops.aten.sin.default in seen
     torch.testing.assert_close(result, torch.sin(x) * y + 1)
     assert not watched.records(x, y)[0]
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import np_compile
 from np_compile.backends.native import native
 from np_compile.kernels.compile import listening
 from np_compile.kernels.ir import Call
@@ -180,3 +181,45 @@ def test_a_gradient_of_a_gradient_is_refused():
     (g,) = torch.autograd.grad(run(x)[0].sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="double backward"):
         g.sum().backward()
+
+
+TWICE = {
+    "saves its argument": lambda x: x * x,
+    "saves what it makes": lambda x: np.exp(x),
+    "saves nothing": lambda x: x * 2,
+    "gives a view": lambda x: (x * x)[1:],
+    "gives an array and a view of it": lambda x: (lambda y: (y, y[0]))(np.exp(x)),
+    "gives its argument": lambda x: (x, np.exp(x)),
+    "gives integers": lambda x: (np.exp(x), np.argmax(x)),
+    "changes a copy": lambda x: (lambda y: (y.__imul__(x), y)[1])(x.copy()),
+    "changes an argument": lambda x, y: y.__imul__(np.exp(x)).sum(),
+}
+
+
+@pytest.mark.parametrize("backend", ["native", "aot_eager"])
+@pytest.mark.parametrize("name", TWICE)
+def test_gradients_of_gradients_are_refused_in_words(name, backend):
+    fast = np_compile.compile(np_compile.wrap_numpy(TWICE[name]), backend=backend)
+    for leaf in (True, False, True):
+        x = torch.rand(3, 3, dtype=torch.float64, requires_grad=True)
+        others = [torch.ones_like(x.detach())] if name == "changes an argument" else []
+        results = fast(x if leaf else x * 1, *others)
+        results = results if isinstance(results, tuple) else (results,)
+        total = sum(r.sum() for r in results if r.requires_grad)
+        (g,) = torch.autograd.grad(total, x, create_graph=True)
+        for unused in (False, True):
+            with pytest.raises(RuntimeError, match=r"double backward.*backend='eager'"):
+                torch.autograd.grad((g * g).sum(), x, allow_unused=unused, retain_graph=True)
+
+
+@pytest.mark.parametrize("backend", ["native", "aot_eager"])
+@pytest.mark.parametrize("name", list(TWICE)[:-1])
+def test_a_graph_may_be_gone_through_twice(name, backend):
+    x = torch.rand(3, 3, dtype=torch.float64, requires_grad=True)
+    results = np_compile.compile(np_compile.wrap_numpy(TWICE[name]), backend=backend)(x)
+    results = results if isinstance(results, tuple) else (results,)
+    total = sum(r.sum() for r in results if r.requires_grad)
+    total.backward(retain_graph=True)
+    once = x.grad.clone()
+    total.backward()
+    torch.testing.assert_close(x.grad, 2 * once)
