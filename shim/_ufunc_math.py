@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
 from . import _unsigned
@@ -210,10 +211,16 @@ def minimum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return where(a == b, a, smaller) if a.dtype is torch.float16 else smaller
 
 
+# Of equal halves NumPy gives the first up to 2.4, the second, as C does, from 2.5 on.
+_FIRST_OF_EQUAL_HALVES = bool(np.signbit(np.nextafter(np.float16(-0.0), np.float16(0.0))))
+
+
 def nextafter(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """torch's; of equal numbers of float16 the first."""
+    """torch's; of equal numbers of float16 what the installed NumPy gives."""
     following = torch.nextafter(a, b)
-    return where(a == b, a, following) if a.dtype is torch.float16 else following
+    if a.dtype is torch.float16:
+        return where(a == b, a if _FIRST_OF_EQUAL_HALVES else b, following)
+    return following
 
 
 def heaviside(a: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:

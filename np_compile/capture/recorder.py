@@ -943,10 +943,12 @@ class Capture(Outside):
                 continue
             if a._root is not None:
                 a._root._np = array.view()  # what other views are views of keeps its form
-            if a.dtype != array.dtype:
-                array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
-            if a.shape != array.shape:
-                array.shape = a.shape
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # it was the user who set it
+                if a.dtype != array.dtype:
+                    array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
+                if a.shape != array.shape:
+                    array.shape = a.shape
             if self.device is None:
                 a.__dict__.clear()
                 a._c = self

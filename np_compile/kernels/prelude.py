@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+import numpy as np
+
 from . import libm, polynomials
 from .dtypes import DTYPES, TYPEDEFS
 
@@ -321,6 +323,10 @@ def _conversions(src: str) -> dict[str, str]:
     return table
 
 
+# Up to NumPy 2.4 halves are the exception: nextafter of two that are equal is the first.
+_FIRST_OF_EQUAL_HALVES = bool(np.signbit(np.nextafter(np.float16(-0.0), np.float16(0.0))))
+
+
 def _steps(name: str) -> dict[str, str]:
     """The functions on the bits of a float of dtype `name`, and nextafter, which counts them."""
     row = DTYPES[name]
@@ -329,7 +335,7 @@ def _steps(name: str) -> dict[str, str]:
         "work": row.working,
         "bits": f"u{row.bits}",
         "sign": hex(1 << (row.bits - 1)) + "ul",
-        "equal": "a" if name == "f16" else "b",  # NumPy's own for halves, C's else
+        "equal": "a" if name == "f16" and _FIRST_OF_EQUAL_HALVES else "b",
     }
     bits, back = (_BITS_NARROW, _FROM_BITS_NARROW) if row.narrow else (_BITS_WIDE, _FROM_BITS_WIDE)
     return {

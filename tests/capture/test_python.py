@@ -980,6 +980,7 @@ def test_threads_that_a_function_starts():
 # -- shape, dtype and size of an array changed where it is -----------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
 @pytest.mark.parametrize("made", [False, True])
 def test_an_array_changed_in_place(made):
     def shape(x):
