@@ -17,6 +17,7 @@ from .frames import user_line
 from .guess import GUESSED
 from .objects import with_items
 from .tape import INT, Break, Check, Decoder, Node, Same, Segment, Slot, Value
+from .window import overlaps_itself
 
 # Rows, beside indexing, that may raise on data that a program looks at.
 _MAY_RAISE = ("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize")
@@ -97,7 +98,8 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     if any(values[r].scalar for r in node.mutates):
         return _special(node, Break("numpy", "writes to a NumPy scalar"))
     used = list(value_numbers(key))
-    if any(values[i].root in node.mutates and _meets_itself(metas[i]._t) for i in used):
+    written = [metas[i]._t for i in used if values[i].root in node.mutates]
+    if any(overlaps_itself(t.shape, t.stride()) for t in written):  # its order decides what stays
         return _special(node, Break("numpy", f"{show(name)}: elements that lie in one place"))
     by_identity = {id(metas[i]): i for i in used}
     by_storage = {metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)}
@@ -175,17 +177,6 @@ def _has_bool(x: Any) -> bool:
     return isinstance(x, (bool, np.bool_)) or (
         isinstance(x, (tuple, list)) and any(map(_has_bool, x))
     )
-
-
-def _meets_itself(t: torch.Tensor) -> bool:
-    """Whether elements of an array may lie in one place: which of them stays after a write depends
-    on NumPy's order of writing."""
-    reach = 0
-    for stride, extent in sorted((s, n) for s, n in zip(t.stride(), t.shape, strict=True) if n > 1):
-        if stride <= reach:
-            return t.numel() > 0
-        reach += stride * (extent - 1)
-    return False
 
 
 def _why_not(name: str, e: Exception) -> Break:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -228,36 +229,27 @@ class Values:
 
     def _reals(self, x: Any, why: Any = None) -> Any:
         """Arguments with their stand-ins replaced by NumPy arrays, nested structures included."""
-        kind = type(x)
-        if kind is Array:
-            return self.real(x, why)
-        if kind is tuple or kind is list:
-            return kind([self._reals(v, why) for v in x])
-        if kind is dict:
-            return {k: self._reals(v, why) for k, v in x.items()}
-        if isinstance(x, tuple):
-            return with_items(x, [self._reals(v, why) for v in x])
-        return x
+        return _with(x, lambda a: self.real(a, why))
 
     def _tensors(self, x: Any, why: Any) -> Any:
-        kind = type(x)
-        if kind is Array:
-            return self.tensor(x, why)
-        if kind is tuple or kind is list:
-            return kind([self._tensors(v, why) for v in x])
-        if kind is dict:
-            return {k: self._tensors(v, why) for k, v in x.items()}
-        return x
+        """As `_reals`, by tensors."""
+        return _with(x, lambda a: self.tensor(a, why))
 
     def _shims(self, x: Any, why: Any) -> Any:
-        kind = type(x)
-        if kind is Array:
-            return self.shim_array(x, why)
-        if kind is tuple or kind is list:
-            return kind([self._shims(v, why) for v in x])
-        if kind is dict:
-            return {k: self._shims(v, why) for k, v in x.items()}
-        return x
+        """As `_reals`, by shim arrays."""
+        return _with(x, lambda a: self.shim_array(a, why))
+
+
+def _with(x: Any, of: Callable[[Array], Any]) -> Any:
+    """A structure with `of(a)` for each stand-in a."""
+    kind = type(x)
+    if kind is Array:
+        return of(x)
+    if kind is list:
+        return [_with(v, of) for v in x]
+    if kind is dict:
+        return {k: _with(v, of) for k, v in x.items()}
+    return with_items(x, [_with(v, of) for v in x]) if isinstance(x, tuple) else x
 
 
 def gradient_lost(why: str) -> GradientLost:
