@@ -38,11 +38,15 @@ class Loan:
     def is_kept(self, result: Any = None) -> bool:
         """Whether there are more references now, beside those of arrays in `result`."""
         now = self._references()
-        known = [
-            sum((v is a) + (v.base is a) for v in _arrays(result)) if result is not None else 0
-            for a in self._arrays
-        ]
+        reached = [self._reached(v) for v in _arrays(result)] if result is not None else []
+        known = [sum(r is a for r in reached) for a in self._arrays]
         return any(n - k > c for n, k, c in zip(now, known, self._counts, strict=True))
+
+    def _reached(self, view: Any) -> Any:
+        """Which of the arrays something is a view of: the first on the way to its memory."""
+        while view is not None and not any(view is a for a in self._arrays):
+            view = getattr(view, "base", None)
+        return view
 
 
 def _owners(a: Any) -> Iterator[np.ndarray]:

@@ -270,7 +270,8 @@ def numpys_submodules(x):
     )
 
 
-@case(data(5))
+# What the fits keep goes when garbage is collected, and the call records until then or not.
+@case(data(5), plain="auto")
 def fits(x):
     f = scipy.interpolate.interp1d(np.arange(5.0), x)
     g = scipy.optimize.curve_fit(lambda t, a, b: a * t + b, np.arange(5.0), x)[0]
