@@ -134,9 +134,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
         capture.unrolled = unrolled
         del iterations[depth:]
         if not outer and not capture.closed:
-            capture.plain = capture.stays_plain()
-            if not capture.plain:
-                capture.end_plain()
+            capture.end_plain()
 
 
 def see(capture: Capture, node: Node) -> None:

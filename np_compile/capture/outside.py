@@ -147,7 +147,7 @@ class Outside(Values):
         if why is not None:
             self.cut(why)
         real_args, real_kwargs = self._reals((tuple(args), dict(kwargs)), why)
-        loan = Loan(stand_ins) if lends and not self.plain else None
+        loan = Loan(stand_ins) if lends else None
         users = why is not None and why.kind in ("asked", "foreign") and not self.closed
         if users:  # it may read names that were written, and write them
             self.substitution.show(self.exchange.give)

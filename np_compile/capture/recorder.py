@@ -122,7 +122,8 @@ class Capture(Outside):
         self.loop_places: set[int] = set()
         self.begins = False  # whether the present call begins such a segment
         self.thread = threading.get_ident()
-        self.several_threads = False
+        self.lasting = False  # whether plain mode lasts to the end of the call
+        self.before_loans = False  # whether it was plain mode before something was lent
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self._leaving = False  # for plain mode, and from a device
@@ -174,9 +175,11 @@ class Capture(Outside):
 
     def _stay_plain(self, why: str) -> None:
         """The rest of the call runs in NumPy."""
-        if self.seg.node is not self.root:
+        if self.lasting:
+            return
+        if self.seg.node.parent is not None:
             self.cut(Break("numpy", why))
-        self.plain = True
+        self.plain = self.lasting = True
         self.limit = float("inf")
         if self.watch is not None:
             self.watch.spoiled = True
@@ -773,6 +776,8 @@ class Capture(Outside):
 
     def finish(self) -> None:
         """The call is over: stand-ins that are still held answer with their values."""
+        self.loans.clear()
+        self.lasting = False
         self.end_plain()
         self.budget.worked += _clock() - self._began - self.overhead
         self.closed = True
@@ -781,7 +786,6 @@ class Capture(Outside):
         self.fullgraph = False
         self.change_callers()
         self.known.clear()
-        self.loans.clear()
         for a in self.moved:
             if a._dirty:
                 self.real(a, None)
@@ -791,9 +795,7 @@ class Capture(Outside):
     def enter_thread(self) -> None:
         """Another thread than the call's own works on its arrays: go on in NumPy, to the end."""
         with _lock:
-            if not self.several_threads:
-                self.go_plain("several threads work on the arrays of one call", float("inf"))
-                self.several_threads = True
+            self._stay_plain("several threads work on the arrays of one call")
 
     def _tell(self, reason: Break) -> None:
         """Say to whom it may concern that the tape is cut, and where."""
@@ -835,9 +837,11 @@ class Capture(Outside):
         self._tell(Break("plain", why))
 
     def end_plain(self) -> None:
-        """Plain mode ends: what it has touched in host memory goes back to the device."""
-        self.plain = False
-        if self.device is not None:
+        """Plain mode ends, unless there is a reason for it to go on: what it has touched in host
+        memory goes back to the device."""
+        self.before_loans = False
+        self.plain = self.lasting or bool(self.loans)
+        if self.device is not None and not self.plain:
             self.immediate = False
             for a in self.ahead:
                 self.send(a)
@@ -882,9 +886,7 @@ class Capture(Outside):
         real.setflags(write, align, uic)
         a._readonly = not real.flags.writeable
         a._sig = a._fast = None
-        self.plain = True
-        self.limit = float("inf")
-        self._tell(Break("plain", "flags were set: it goes on in NumPy"))
+        self._stay_plain("flags were set")
 
     # -- loops and shapes -------------------------------------------------------------------
 

@@ -42,7 +42,8 @@ class Values:
     watch: Any
     known: dict[int, tuple[Any, Array]]
     loans: list[Loan]
-    several_threads: bool
+    lasting: bool
+    before_loans: bool
     thread: int
     limit: float
 
@@ -152,14 +153,11 @@ class Values:
 
     def lend(self, loan: Loan) -> None:
         """Record nothing while code outside keeps the memory of arrays."""
-        if (
-            self.tensors
-            or self.device is not None
-            or self.closed
-            or (self.plain and not self.loans)
-        ):
+        if self.tensors or self.device is not None or self.closed or self.lasting:
             return
         if not self.loans:
+            self.before_loans = self.plain
+        if not self.plain:
             self.cut(Break("value", "code outside the function keeps the memory of an array"))
         self.loans.append(loan)
         self.plain = True
@@ -167,16 +165,12 @@ class Values:
 
     def is_plain(self) -> bool:
         """Whether calls run in NumPy at present. It ends when all that was lent is given back."""
-        if get_ident() != self.thread:
+        if get_ident() != self.thread and not self.lasting:
             self.enter_thread()
         if self.loans:
             self.loans = [loan for loan in self.loans if loan.is_kept()]
-            self.plain = self.stays_plain()
+            self.plain = bool(self.loans) or self.lasting or self.before_loans
         return self.plain
-
-    def stays_plain(self) -> bool:
-        """Whether nothing may be recorded, however long it takes."""
-        return bool(self.loans) or self.several_threads
 
     def tensor(self, a: Array, why: Any) -> torch.Tensor:
         """The torch tensor of a stand-in, on its device, with its gradient history; shared."""

@@ -301,3 +301,40 @@ def test_what_is_given_back_is_recorded_again():
 
     checked = check(f, data(4))
     assert checked.compiles == 2
+
+
+@pytest.mark.parametrize("plain", ["never", "always"])
+def test_what_is_kept_in_a_loop_is_kept_after_it(plain):
+    def kept(x):
+        y, views = x * 2, []
+        for k in range(12):
+            y += k
+            if k == 7:
+                views.append(np.ma.array(y, copy=False))
+        z = y + 1
+        views[0][0] = 100.0
+        y *= 2
+        return z, y, views[0].sum()
+
+    def shared(x):
+        y = x * 2
+        for k in range(12):
+            if k == 7:
+                words = np.asarray(y).view(np.int64)
+            y += k
+        z = y + 1
+        words[0] = 0
+        y *= 2
+        return z, y, words[1:]
+
+    def frozen(x):
+        y = x * 2
+        for k in range(12):
+            y += 1
+            if k == 7:
+                y.flags.writeable = False
+                y = y.copy()
+        return y * 2
+
+    for f in (kept, shared, frozen):
+        check(f, data(4), alias=False, plain=plain)
