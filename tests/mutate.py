@@ -1,8 +1,8 @@
 """Which faults the tests would notice: small changes of the code, one at a time.
 
-    python -m tests.mutate [WORD ...]
+    python -m tests.mutate [--jobs N] [WORD ...]
 
-Each row of the table below is a change that makes the code wrong, and the tests that should fail
+Each row of `mutations` is a change that makes the code wrong, and the tests that should fail
 under it. It is applied in a copy of the tree, the tests run there, and a line says whether they
 noticed. Words choose the rows whose text has one of them. The exit status is the number of changes
 that nobody noticed. A row whose old text is not found exactly once is out of date, and an error.
@@ -17,8 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from .mutations import MUTATIONS, Mutation
 
@@ -79,19 +81,30 @@ def tried(tree: Path, row: Mutation) -> Outcome:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="WORD", help="rows with one of these words")
-    words = parser.parse_args().words
-    rows = [r for r in MUTATIONS if not words or any(w in str(r) for w in words)]
+    parser.add_argument("--jobs", type=int, default=1, help="rows at a time (default 1)")
+    options = parser.parse_args()
+    rows = [r for r in MUTATIONS if not options.words or any(w in str(r) for w in options.words)]
     missed = 0
     with tempfile.TemporaryDirectory(prefix="np_compile_mutate_") as folder:
-        tree = Path(folder)
-        copy_of_tree(tree)
-        for row in rows:
-            outcome = tried(tree, row)
-            what = f"{outcome.seconds:6.1f} s  {row.file}: {row.new!r}"
-            print(f"{outcome.word:16} {what}", flush=True)
-            if outcome.word != "noticed":
-                missed += 1
-                print("\n".join(outcome.text.splitlines()[-3:]), flush=True)
+        trees: SimpleQueue[Path] = SimpleQueue()  # those that no row changes now
+        for job in range(options.jobs):
+            copy_of_tree(Path(folder) / str(job))
+            trees.put(Path(folder) / str(job))
+
+        def outcome_of(row: Mutation) -> Outcome:
+            tree = trees.get()
+            try:
+                return tried(tree, row)
+            finally:
+                trees.put(tree)
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for row, outcome in zip(rows, pool.map(outcome_of, rows), strict=True):
+                what = f"{outcome.seconds:6.1f} s  {row.file}: {row.new!r}"
+                print(f"{outcome.word:16} {what}", flush=True)
+                if outcome.word != "noticed":
+                    missed += 1
+                    print("\n".join(outcome.text.splitlines()[-3:]), flush=True)
     print(f"{len(rows) - missed} of {len(rows)} noticed")
     return missed
 

@@ -8,6 +8,7 @@ import gc
 import queue
 import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -110,8 +111,11 @@ HOLDERS = {
         Plain, lambda h, y: setattr(h, "f", functools.partial(max, y, key=y)),
         lambda h: (h.f.args, h.f.keywords),
     ),
-    "method": (Plain, lambda h, y: setattr(h, "f", y.sum), lambda h: h.f.__self__),
+    "method": (Plain, lambda h, y: setattr(h, "f", y.sum), lambda h: (h.f.__self__, h.f())),
     "closure": (Plain, lambda h, y: setattr(h, "f", lambda: y), lambda h: h.f()),
+    "defaults": (
+        Plain, lambda h, y: setattr(h, "f", lambda v=y, *, w=y: [v, w]), lambda h: h.f(),
+    ),
     "generator": (Plain, lambda h, y: setattr(h, "f", _lazily(y)), lambda h: next(h.f)),
     "frozen": (Plain, lambda h, y: setattr(h, "f", Frozen((y, [y]))), lambda h: h.f.x),
 }  # fmt: skip
@@ -211,21 +215,20 @@ def test_an_exception_leaves_no_stand_ins(monkeypatch):
 
 
 def test_what_only_a_library_knows_is_found_among_all_objects():
-    hidden = {}
-    keep = operator_of(hidden)
+    class Owner:
+        pass
 
-    def f(x):
-        keep(x * 2)
+    found = []
+
+    def f(x, owner):
+        weakref.finalize(owner, found.append, x * 2)
         return x
 
-    x = data(3)
-    compiled(f)[0](x)
-    assert type(hidden["k"]) is np.ndarray
-
-
-def operator_of(hidden):
-    """A C function that stores what it is given, and that says nothing of where."""
-    return functools.partial(hidden.__setitem__, "k").__call__
+    x, owner = data(3), Owner()
+    compiled(f)[0](x, owner)
+    del owner
+    assert [type(v) for v in found] == [np.ndarray]
+    np.testing.assert_array_equal(found[0], x * 2)
 
 
 def test_names_of_numpy_and_of_helpers_are_themselves_afterwards():

@@ -336,3 +336,28 @@ def test_an_object_with_slots_and_a_deque_of_arrays():
         np.testing.assert_array_equal(list(a), list(b))
         assert type(o.u) is np.ndarray
     assert counter.count <= 2
+
+
+def test_code_that_a_call_gives_a_method_stays():
+    def program(f):
+        class Signal:
+            def value(self, x):
+                return np.sin(x)
+
+        def other(self, x):
+            return np.cos(x) + self.shift
+
+        def g(x, s):
+            first = s.value(x)
+            Signal.value.__code__ = other.__code__
+            s.shift = 1.0
+            return first, s.value(x)
+
+        s = Signal()
+        results = [f(g)(data(4), s) for _ in range(3)]
+        return [*results, s.value(data(4)), Signal.value.__code__ is other.__code__]
+
+    plain, fast = program(lambda g: g), program(lambda g: compiled(g)[0])
+    np.testing.assert_array_equal(np.array(fast[:3]), np.array(plain[:3]))
+    np.testing.assert_array_equal(fast[3], plain[3])
+    assert (fast[4], plain[4]) == (True, True)
