@@ -119,7 +119,8 @@ MUTATIONS = (
         "            if s.scan or is_in_order(s) or any(E.axes_of(i) for i in s.index):",
         "            if s.scan or is_in_order(s):",
         (
-            "kernels/test_schedules.py kernels/test_native_reductions.py kernels/test_pool.py kernels/test_random_steps.py"
+            "kernels/test_schedules.py kernels/test_native_reductions.py kernels/test_pool.py "
+            "kernels/test_random_steps.py"
         ),
     ),
     Mutation(
