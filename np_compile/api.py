@@ -13,6 +13,8 @@ import torch
 from torch._C import _len_torch_function_stack as _context_depth
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
+from np_compile.tape.node import Break
+
 from . import config
 from .backends import lookup
 from .capture.choice import signature
@@ -24,7 +26,6 @@ from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .capture.substitute import Substitution
-from .capture.tape import Break
 from .capture.tensors import on_shim, traced
 from .errors import NotCompilable, SettingError
 from .made import Made

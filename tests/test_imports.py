@@ -12,8 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# part -> the parts that it may import. `tape` (the data structure of a recording) and `log` (its
-# texts) are modules of capture/ and tools/ that stand below the packages they lie in.
+# part -> the parts that it may import.
 ALLOWED: dict[str, set[str]] = {
     "shim": set(),
     "errors": set(),
@@ -31,7 +30,6 @@ ALLOWED: dict[str, set[str]] = {
     "tools": {"api", "backends", "capture", "config", "errors", "kernels", "log", "tape"},
     "package": {"api", "config", "errors", "tools"},
 }
-_OWN_PART = {"np_compile.capture.tape": "tape", "np_compile.tools.log": "log"}
 
 
 def sources() -> Iterator[tuple[str, Path]]:
@@ -48,8 +46,6 @@ MODULES = dict(sources())
 
 def part(module: str) -> str:
     """The part of the architecture that a module belongs to."""
-    if module in _OWN_PART:
-        return _OWN_PART[module]
     _, _, inner = module.partition(".")
     return inner.partition(".")[0] or "package"
 

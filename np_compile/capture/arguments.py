@@ -16,9 +16,10 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.tape.tree import with_items
 
 from .namespace import RANDOM_SOURCES, RandomSource
-from .objects import slot_values, slots, with_items
+from .objects import slot_values, slots
 from .substitute import origin_of
 
 _PLAIN = (

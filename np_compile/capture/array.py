@@ -35,11 +35,12 @@ import torch
 
 from np_compile import shim
 from np_compile.shim._operators import OPERATORS, simple_power
+from np_compile.tape.key import FLOAT, INT
+from np_compile.tape.node import Break
 
 from .flags import Flags
 from .frames import as_user
 from .substitute import origin_of
-from .tape import FLOAT, INT, Break
 
 _new = object.__new__
 # Types of operands beside arrays that NumPy takes as they are.

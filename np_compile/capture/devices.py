@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from np_compile import config
-
-from .tape import Node
+from np_compile.tape.node import Node
 
 if TYPE_CHECKING:
     from .recorder import Capture

@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from np_compile.tape.tree import with_items
+
 from .array import Array
-from .objects import slot_values, slots, with_items
+from .objects import slot_values, slots
 from .substitute import contents, origin_of
 
 # References to a capture of the caller, of `replace_escaped`, and of getrefcount.

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tape import COMPLEX, FLOAT, INPUT, INT, Node, Segment
+import numpy as np
 
+from np_compile.tape.call import Parameter, Reference, Span
+from np_compile.tape.node import Segment
+
+_NUMBERS = (float, complex, np.generic)  # of which zeros have signs, and NaN is not itself
 _ARBITRARY = ("empty", "empty_like")  # calls that need not give the same again
 
 
@@ -27,67 +31,57 @@ class Formulas:
         if i == j:
             return True
         at, to = sorted((self._made[i], self._made[j]))
-        first, second = self._path[at], self._path[to]
+        node, other = self._path[at], self._path[to]
+        first, second = node.call, other.call
         end = len(self._path)
         if (
-            first.key[0] is INPUT
-            or first.key[0] in _ARBITRARY
-            or len(first.values) != 1
-            or len(second.values) != 1
+            first is None
+            or second is None
+            or first.name != second.name
+            or first.name in _ARBITRARY
+            or len(node.values) != 1
+            or len(other.values) != 1
             or self._written(i, self._made[i], end)
             or self._written(j, self._made[j], end)
         ):
             return False
-        return self._alike(first.key, second.key, at, to) and (
-            repr(self._parameters(at)) == repr(self._parameters(to))  # zeros have signs
+        return self._alike(first.args, second.args, at, to) and (
+            self._alike(first.kwargs, second.kwargs, at, to)
         )
 
     def _alike(self, p: Any, q: Any, at: int, to: int) -> bool:
-        """Whether pieces of the keys of two calls are the same, operands by what they hold."""
-        if type(p) is not type(q):
+        """Whether arguments of two calls are the same, operands by what they hold."""
+        kind = type(p)
+        if kind is not type(q):
             return False
-        if type(p) is int:
-            return not self._written(p, at, to) if p == q else self.same(p, q)
-        if type(p) is not tuple or p[:1] == ("c",):
-            return bool(p == q)
-        if len(p) != len(q):
-            return False
-        return all(self._alike(v, w, at, to) for v, w in zip(p, q, strict=True))
+        if kind is Reference:
+            if p == q:
+                return not self._written(p.number, at, to)
+            return self.same(p.number, q.number)
+        if kind is Parameter:
+            return p.kind == q.kind and self._number(p) == self._number(q)
+        if kind is Span:
+            return (p.length, p.step) == (q.length, q.step) and self._alike(
+                p.start, q.start, at, to
+            )
+        if kind is slice:
+            p, q = (p.start, p.stop, p.step), (q.start, q.stop, q.step)
+        elif kind is dict:
+            if list(p) != list(q):
+                return False
+            p, q = list(p.values()), list(q.values())
+        elif not isinstance(p, (tuple, list)):
+            return repr(p) == repr(q) if isinstance(p, _NUMBERS) else bool(p == q)
+        return len(p) == len(q) and all(
+            self._alike(v, w, at, to) for v, w in zip(p, q, strict=True)
+        )
+
+    def _number(self, p: Parameter) -> str:
+        """The text of a parameter, which zeros have a sign in."""
+        numbers = self._seg.floats if p.is_float else self._seg.ints
+        return repr(numbers[p.place : p.place + 1 + (p.kind == "complex")])
 
     def _written(self, number: int, at: int, to: int) -> bool:
         """Whether a call behind `at`, before `to`, writes to the memory of a value."""
         root = self._values[number].root
         return any(root in node.mutates for node in self._path[at + 1 : to])
-
-    def _parameters(self, at: int) -> tuple[list[float], list[int]]:
-        """The floats and integers that a call got as data."""
-        floats = ints = 0
-        for node in self._path[:at]:
-            floats += _count(node, True)
-            ints += _count(node, False)
-        node = self._path[at]
-        seg = self._seg
-        return (
-            seg.floats[floats : floats + _count(node, True)],
-            seg.ints[ints : ints + _count(node, False)],
-        )
-
-
-def _count(node: Node, floats: bool) -> int:
-    """How many floats, or integers, of a segment's parameters belong to a call."""
-    key = node.key
-    return 0 if key[0] is INPUT else sum([_counted(p, floats) for p in key[1:]])
-
-
-def _counted(p: Any, floats: bool) -> int:
-    if p is FLOAT:
-        return int(floats)
-    if p is INT:
-        return int(not floats)
-    if p is COMPLEX:
-        return 2 * floats
-    if type(p) is not tuple or not p or p[0] == "c":
-        return 0
-    if p[0] == "n":
-        return int((p[1] in "efd") is floats)
-    return sum([_counted(q, floats) for q in p])

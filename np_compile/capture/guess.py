@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .tape import Break
+from np_compile.tape.node import Break
 
 if TYPE_CHECKING:
     from np_compile.runtime.program import Program

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +10,12 @@ import torch
 
 from np_compile import shim
 from np_compile.lowering.meta import Shapes
+from np_compile.tape.call import Call, Parameter, Reference, references
+from np_compile.tape.node import Break, Check, Node, Same, Segment, Slot, Value
+from np_compile.tape.tree import with_items
 
 from .frames import user_line
 from .guess import GUESSED
-from .objects import with_items
-from .tape import INT, Break, Check, Decoder, Node, Same, Segment, Slot, Value
 from .window import overlaps_itself
 
 # Rows, beside indexing, that may raise on data that a program looks at.
@@ -47,38 +46,43 @@ def input_node(parent: Node, key: tuple, sig: tuple) -> Node:
     return node
 
 
-def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Node:
+def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     """A new node: the call is run by the shim on meta tensors, which have no data."""
-    name = key[0]
     parent = seg.node
     node = Node(parent, key)
+    call = node.call
+    assert call is not None
+    assert (node.floats, node.ints) == (len(seg.floats), len(seg.ints))
+    name = call.name
     node.user_line = user_line()
     node.count += 1
     row = _TABLE.get(name)
     if row is None:
-        return _special(node, Break("numpy", f"{show(name)} is not in the shim"))
+        return _special(node, Break("numpy", f"{call.label} is not in the shim"))
     if row.kind in _DATA:
         kind = "library" if row.kind is shim.Kind.LIBRARY else "data"
         why = "" if kind == "library" else ": its result depends on the data"
-        return _special(node, Break(kind, show(name) + why))
+        return _special(node, Break(kind, call.label + why))
     values = parent.all_values()
     metas = [v.meta for v in values]
     roots = {v.root for v in values}
     before = {r: metas[r]._t._version for r in roots}
-    numbers: list[Any] = []  # what stands for the float parameters, in order
-    decoder = Decoder(
-        metas,
-        _weak_floats(numbers),
-        iter(ints),
-        partial(_scalar_meta, numbers),
-        _complex_meta,
-        _weak_int,
-    )
-    static = Break("static", "") if ints_are_data and _has_int(key) else None
+    numbers: dict[int, Any] = {}  # what stands for floats, by their places
+    operands = any(p.kind == "int" for p in call.parameters())
+    static = Break("static", "") if ints_are_data and operands else None
+
+    def parameter(p: Parameter) -> Any:
+        if p.kind == "index":
+            return seg.ints[p.place]
+        made = _without_data(p.kind)
+        if p.is_float:
+            numbers[p.place] = made
+        return made
+
     try:
-        args, kwargs = decoder.call(key)
+        args, kwargs = call.evaluate(metas, parameter)
         if _counts_with_bools(row, args, kwargs):
-            return _special(node, Break("numpy", f"{show(name)}: a bool in place of an integer"))
+            return _special(node, Break("numpy", f"{call.label}: a bool in place of an integer"))
         with (
             torch.inference_mode(False),
             torch.device("meta"),
@@ -93,14 +97,14 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     except Exception as e:
         if static is not None:
             return _special(node, static)
-        return _special(node, _why_not(name, e))
+        return _special(node, _why_not(call.label, e))
     node.mutates = tuple(r for r in sorted(roots) if metas[r]._t._version != before[r])
     if any(values[r].scalar for r in node.mutates):
         return _special(node, Break("numpy", "writes to a NumPy scalar"))
-    used = list(value_numbers(key))
+    used = list(call.references())
     written = [metas[i]._t for i in used if values[i].root in node.mutates]
     if any(overlaps_itself(t.shape, t.stride()) for t in written):  # its order decides what stays
-        return _special(node, Break("numpy", f"{show(name)}: elements that lie in one place"))
+        return _special(node, Break("numpy", f"{call.label}: elements that lie in one place"))
     by_identity = {id(metas[i]): i for i in used}
     by_storage = {metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)}
 
@@ -126,7 +130,7 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
     node.result = place(result, ())
     if isinstance(node.result, Slot):
         node.value = node.result.value
-    node.raises = node.special = _may_raise(key, values) or _confined(metas, used)
+    node.raises = node.special = _may_raise(call, values) or _confined(metas, used)
     if name in GUESSED:
         node.guesses += 1
         node.special = True
@@ -135,13 +139,13 @@ def infer(seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Nod
         node.bytes += sum(values[i].meta.nbytes for i in read)
         node.bytes += sum(v.meta.nbytes for v in node.values)
     bounds = None
-    if _has_int(key):
+    if operands:
         kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
         limits = [np.iinfo(d) for d in kinds if d.kind in "iu" and d not in (np.int64,)]
         if limits:
             bounds = max(int(k.min) for k in limits), min(int(k.max) for k in limits)
-    limits_of = [getattr(n, "_limits", None) for n in numbers]
-    stored = tuple((k, *found) for k, found in enumerate(limits_of) if found is not None)
+    found = [(k - parent.floats, getattr(n, "_limits", None)) for k, n in numbers.items()]
+    stored = tuple((k, *limits) for k, limits in found if limits is not None)
     if bounds is not None or stored:
         node.check = Check(bounds, stored)
         node.special = True
@@ -179,9 +183,8 @@ def _has_bool(x: Any) -> bool:
     )
 
 
-def _why_not(name: str, e: Exception) -> Break:
+def _why_not(what: str, e: Exception) -> Break:
     """Why the shim could not infer a call's results without data."""
-    what = show(name)
     if isinstance(e, shim.DataDependent):
         return Break("data", f"{what}: its result depends on the data")
     text = str(e).splitlines()[0] if str(e) else type(e).__name__
@@ -191,63 +194,33 @@ def _why_not(name: str, e: Exception) -> Break:
     return Break("numpy", f"{what}: {text}")
 
 
-def value_numbers(key: tuple) -> Iterator[int]:
-    """Numbers of the values that a key mentions."""
-    tag = key[0]
-    if tag in ("c", "n") and len(key) > 1:
-        return
-    for p in key[1:]:
-        if type(p) is int:
-            yield p
-        elif type(p) is tuple and p and p[0] is not INT:
-            yield from value_numbers(p)
-
-
 def _special(node: Node, reason: Break) -> Node:
     node.reason = reason
     node.special = True
     return node
 
 
-def _may_raise(key: tuple, values: list[Value]) -> bool:
+def _may_raise(call: Call, values: list[Value]) -> bool:
     """Whether a call indexes by integer arrays, which may be out of bounds, or assigns as many
     values as a mask may not have places for."""
-    if key[0] in ("ndarray.__getitem__", "ndarray.__setitem__"):
-        kinds = {values[p].dtype.kind for p in key[2][1:] if type(p) is int}
-        many = len(key) > 3 and type(key[3]) is int and values[key[3]].meta.size != 1
+    if call.index:
+        kinds = {values[k].dtype.kind for k in references(call.index)}
+        value = call.args[2] if len(call.args) > 2 else None
+        many = type(value) is Reference and values[value.number].meta.size != 1
         return not kinds.isdisjoint("iu") or ("b" in kinds and many)
-    return key[0].rpartition(".")[2] in _MAY_RAISE
+    return call.name.rpartition(".")[2] in _MAY_RAISE
 
 
-def _has_int(key: tuple) -> bool:
-    """Whether a call has an integer operand among its parameters (indices do not count)."""
-    return any(
-        p is INT or (type(p) is tuple and p and p[0] not in ("x", "c", "n") and _has_int(p))
-        for p in key[1:]
-    )
+def _without_data(kind: str) -> Any:
+    """What stands for a parameter of this kind, see `Parameter`."""
+    if kind in _WEAK:
+        python, dtype = _WEAK[kind]
+        return shim.Weak(torch.empty((), dtype=dtype, device="meta"), python)
+    dtype = shim.torch_dtype(np.dtype(kind))
+    return shim.ndarray(torch.empty((), dtype=dtype, device="meta"), (), True)
 
 
-def _weak_int(_: int) -> shim.Weak:
-    return shim.Weak(torch.empty((), dtype=torch.int64, device="meta"), int)
-
-
-def _weak_floats(made: list[Any]) -> Iterator[shim.Weak]:
-    while True:
-        made.append(shim.Weak(torch.empty((), dtype=torch.float64, device="meta"), float))
-        yield made[-1]
-
-
-def _scalar_meta(numbers: list[Any], _: Any, char: str) -> shim.ndarray:
-    dtype = shim.torch_dtype(np.dtype(char))
-    made = shim.ndarray(torch.empty((), dtype=dtype, device="meta"), (), True)
-    if dtype.is_floating_point:
-        numbers[-1] = made
-    return made
-
-
-def _complex_meta(_r: Any, _i: Any) -> shim.Weak:
-    return shim.Weak(torch.empty((), dtype=torch.complex128, device="meta"), complex)
-
-
-def show(name: str) -> str:
-    return name if name.startswith("ndarray.") else f"np.{name}"
+_WEAK = {
+    "int": (int, torch.int64), "float": (float, torch.float64),
+    "complex": (complex, torch.complex128),
+}  # fmt: skip

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from np_compile.tape.tree import leaves
+
 
 class Loan:
     """Memory of stand-ins that is given away, with the references to it that there were before."""
@@ -56,11 +58,5 @@ def _owners(a: Any) -> Iterator[np.ndarray]:
         a = a.base
 
 
-def _arrays(x: Any) -> Iterable[np.ndarray]:
-    if isinstance(x, np.ndarray):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for v in x:
-            yield from _arrays(v)
-    elif isinstance(x, dict):
-        yield from _arrays(list(x.values()))
+def _arrays(x: Any) -> Iterator[np.ndarray]:
+    return (v for v in leaves(x) if isinstance(v, np.ndarray))

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from np_compile import config
+from np_compile.tape.node import Break, Node
 
 from . import devices, frames
 from .state import current
-from .tape import Break, Node
 from .weigh import largest
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from np_compile import shim
+from np_compile.tape.key import Unrecordable
+from np_compile.tape.node import Break, Segment
 
 from .array import Array
 from .formula import Formulas
-from .tape import Break, Segment, Unrecordable
 
 _GET, _SET = "ndarray.__getitem__", "ndarray.__setitem__"
 _DATA = Break("data", f"{_GET}: its result depends on the data")

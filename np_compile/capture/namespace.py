@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.tape.node import Break
 
 from .array import Array, _new, binary
 from .frames import as_user
 from .numpy_names import numpy_function, row_of_function
 from .state import current
-from .tape import Break
 
 _SUBMODULES = ("linalg", "fft", "random")
 

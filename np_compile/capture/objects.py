@@ -1,8 +1,7 @@
-"""What objects of any class hold: attributes in `__slots__`, the items of tuples."""
+"""What objects of any class hold in `__slots__`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from types import MemberDescriptorType
 from typing import Any
 
@@ -27,20 +26,3 @@ def slot_values(x: Any) -> dict[str, Any]:
         except AttributeError:
             continue
     return found
-
-
-def with_items(x: tuple, items: Iterable[Any]) -> tuple:
-    """A tuple of the class of x, which may be one with names and attributes, with other items.
-
-    x itself where its class is made in C, and says how only to itself.
-    """
-    kind = type(x)
-    if kind is tuple:
-        return tuple(items)
-    try:
-        made = tuple.__new__(kind, items)
-    except TypeError:
-        return x
-    if hasattr(x, "__dict__"):
-        made.__dict__.update(x.__dict__)
-    return made

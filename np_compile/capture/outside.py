@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,14 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.tape.node import Break
+from np_compile.tape.tree import of_type, with_items
 
 from . import masked, state
 from .array import NEVER_WARN, OPERANDS, Array, _new
 from .frames import as_user
 from .loans import Loan
 from .numpy_names import numpy_function, row_of_function
-from .objects import with_items
-from .tape import Break
 from .values import Values
 from .window import WINDOW, byte_bounds, geometry, overlaps_itself
 
@@ -52,9 +52,9 @@ class Outside(Values):
     def through_shim(self, name: str, args: tuple, kwargs: dict, why: Break) -> Any:
         """Run a call eagerly on the tensors: device and gradient survive."""
         self.cut(why)
-        stand_ins = [*_arrays((args, kwargs))]
+        stand_ins = of_type((args, kwargs), Array)
         args, kwargs = self._shims((args, kwargs), why)
-        given = dict(zip(map(id, _arrays((args, kwargs), shim.ndarray)), stand_ins, strict=True))
+        given = dict(zip(map(id, of_type((args, kwargs), shim.ndarray)), stand_ins, strict=True))
         try:
             with self.device or nullcontext(), torch._C._DisableAutocast():
                 result = shim.TABLE[name].function(*args, **kwargs)
@@ -139,7 +139,7 @@ class Outside(Values):
 
         lends: whether it might keep its arguments.
         """
-        stand_ins = list(_arrays((args, kwargs)))
+        stand_ins = of_type((args, kwargs), Array)
         if any(a._sel is not None for a in stand_ins):
             masked.settle(self, [a for a in stand_ins if a._sel is not None])
         if why is None and any(self._root(a)._s is self.seg for a in stand_ins):
@@ -317,15 +317,3 @@ def tensor_like(a: Any) -> bool:
         return True
     width = a.itemsize
     return flags.aligned and all(s % width == 0 for s in a.strides)
-
-
-def _arrays(x: Any, kind: type = Array) -> Iterator[Any]:
-    """The arrays of a kind in arguments."""
-    if type(x) is kind:
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for v in x:
-            yield from _arrays(v, kind)
-    elif isinstance(x, dict):
-        for v in x.values():
-            yield from _arrays(v, kind)

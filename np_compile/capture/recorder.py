@@ -20,35 +20,31 @@ import torch
 from torch._C._functorch import peek_interpreter_stack as _transform
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from np_compile import config, shim
+from np_compile import config, log, shim
 from np_compile.errors import GraphBreak
 from np_compile.runtime.program import Program, build, by_operators
-from np_compile.tools import log
-
-from . import devices, guess, loops, masked, positions, state
-from .array import Array, _new
-from .frames import inside_try, user_line
-from .infer import infer, input_node, show
-from .loans import Loan
-from .objects import with_items
-from .outside import Outside, tensor_like
-from .rerun import rerun
-from .state import Options
-from .tape import (
+from np_compile.tape.call import label
+from np_compile.tape.key import (
     FLOAT,
     INPUT,
     INT,
     KW,
-    Break,
-    Node,
-    Same,
-    Segment,
-    Slot,
     Unrecordable,
     encode,
     encode_index,
     slices_piece,
 )
+from np_compile.tape.node import Break, Node, Same, Segment, Slot
+from np_compile.tape.tree import with_items
+
+from . import devices, guess, loops, masked, positions, state
+from .array import Array, _new
+from .frames import inside_try, user_line
+from .infer import infer, input_node
+from .loans import Loan
+from .outside import Outside, tensor_like
+from .rerun import rerun
+from .state import Options
 from .tensors import check_ordinary
 from .variants import Variants, live_roots
 from .weigh import largest, weigh
@@ -297,7 +293,7 @@ class Capture(Outside):
             admitted = self._admit(args)
             named = self._admit_named(kwargs) if kwargs else kwargs
         except Unrecordable as e:
-            return self.through_numpy(name, args, kwargs, Break("numpy", f"{show(name)}: {e}"))
+            return self.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
         except masked.Pending:
             pending = True
         if pending:  # here, where no frame of the error holds an array
@@ -317,7 +313,7 @@ class Capture(Outside):
                     loops.see(self, node)
         except Unrecordable as e:
             self._rewind(marks)
-            return self.through_numpy(name, args, kwargs, Break("numpy", f"{show(name)}: {e}"))
+            return self.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
         if node.special and (why := self._refusal(seg, node, marks)) is not None:
             self._rewind(marks)
             if why.kind == "loop":
@@ -325,27 +321,27 @@ class Capture(Outside):
             return self._run_at_once(why, name, args, kwargs)
         if node.mutates and any(seg.values[i]._copied for i in node.mutates):
             self._rewind(marks)
-            why = Break("numpy", f"{show(name)} writes to an array of code that is not captured")
+            why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
             return self.through_numpy(name, args, kwargs, why)
         seg.node = node
         r = self._results(seg, node, name, admitted, named)
         if node.raises and inside_try():
-            self.cut(Break("library", f"{show(name)} may raise inside a try block"))
+            self.cut(Break("library", f"{label(name)} may raise inside a try block"))
         return r
 
     def _refusal(self, seg: Segment, node: Node, marks: tuple[int, int]) -> Break | None:
         """Why a call is not recorded, which depends on the node or on the call's parameters."""
         if node.reason is not None and not (self.begins and node.reason.kind == "loop"):
             return node.reason
-        name = node.key[0]
+        name = node.call.name  # type: ignore[union-attr]
         if node.guesses > seg.node.guesses and not guess.allowed(self):
             return guess.reason(name)
         check = node.check
         if check is not None and not check.holds(seg.floats[marks[0] :], seg.ints[marks[1] :]):
-            return Break("numpy", f"{show(name)}: a number out of bounds")
+            return Break("numpy", f"{label(name)}: a number out of bounds")
         if node.raises and self.device is not None and not self.tensors:
             # Out of bounds in a device kernel would end the process; the shim looks first.
-            return Break("library", show(name))
+            return Break("library", label(name))
         return None
 
     def _next_iteration(self, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
@@ -542,7 +538,7 @@ class Capture(Outside):
             with _lock:
                 node = seg.node.next.get(key)
                 if node is None:
-                    node = self._infer(seg, key, seg.ints[marks[1] :], ints_are_data)
+                    node = self._infer(seg, key, ints_are_data)
                     node.parent.next[key] = node  # type: ignore[union-attr]
         if node.reason is not None and node.reason.kind == "static":
             self._rewind(marks)
@@ -551,9 +547,9 @@ class Capture(Outside):
                 _static_ints.add(name)
         return node
 
-    def _infer(self, seg: Segment, key: tuple, ints: list[int], ints_are_data: bool) -> Node:
+    def _infer(self, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
         start = _clock()
-        node = infer(seg, key, ints, ints_are_data)
+        node = infer(seg, key, ints_are_data)
         seconds = min(_clock() - start, _INFERRED)  # the first of a kind may import modules
         self.budget.owed += seconds
         self.overhead += seconds

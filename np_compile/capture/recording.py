@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from np_compile.tape.node import Break
+
 from .arguments import holds_arrays
 from .array import Array
 from .loops import MarkedRange
@@ -26,7 +28,6 @@ from .namespace import (
 )
 from .state import current
 from .substitute import Substitution, evaluators, importer
-from .tape import Break
 
 
 def _label(function: Callable) -> str:

@@ -31,6 +31,7 @@ from np_compile.runtime.calls import (
     reach_checks,
 )
 from np_compile.runtime.program import sequence
+from np_compile.tape.node import picked
 
 from .array import Array
 from .choice import SAMPLED, SELDOM, Choice
@@ -38,7 +39,6 @@ from .numpy_names import numpy_function
 from .outside import tensor_like
 from .purity import Reach, reach
 from .substitute import MISSING
-from .tape import picked
 from .window import WINDOW
 
 Place = Callable[[torch.Tensor], "int | None"]

@@ -20,12 +20,12 @@ from torch.autograd.graph import increment_version
 from np_compile import shim
 from np_compile.runtime.calls import MISS, available
 from np_compile.runtime.program import sequence
+from np_compile.tape.node import picked
 
 from .array import Array
 from .opened import Opened
 from .purity import Reach
 from .replay import PATIENT, Keeper, Place, Watch, has_array, simple, steps_of
-from .tape import picked
 from .tensors import ordinary, traced
 from .window import WINDOW, bounds_of, overlaps_itself
 

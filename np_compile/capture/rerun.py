@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .infer import value_numbers
+from np_compile.tape.call import Parameter
+from np_compile.tape.node import Segment, picked
+
 from .numpy_names import numpy_function
-from .tape import INPUT, Decoder, Segment, picked
 
 
 def rerun(
@@ -24,24 +25,25 @@ def rerun(
     in their places. invoke: makes a call, `invoke(function, args, kwargs)`. live: numbers of the
     values that are wanted; others go when their last reader has run. None: all are wanted.
     """
-    decoder = Decoder(
-        values, iter(seg.floats), iter(seg.ints), lambda v, char: np.dtype(char).type(v), complex
-    )
-    path = seg.node.path()
+
+    def parameter(p: Parameter) -> Any:
+        numbers = seg.floats if p.is_float else seg.ints
+        if p.kind == "complex":
+            return complex(*numbers[p.place : p.place + 2])
+        number = numbers[p.place]
+        return number if p.kind in ("float", "int", "index") else np.dtype(p.kind).type(number)
+
+    calls = seg.node.calls()
     last: dict[int, list[int]] = {}  # which values nobody needs after a call
     if live is not None:
         seen = set(live)
-        for at in range(len(path) - 1, -1, -1):
-            if path[at].key[0] is INPUT:
-                continue
-            used = {*value_numbers(path[at].key), *(v.index for v in path[at].values)}
+        for at, (node, call) in reversed(list(enumerate(calls))):
+            used = {*call.references(), *(v.index for v in node.values)}
             last[at] = [i for i in used if i not in seen]
             seen |= used
-    for at, node in enumerate(path):
-        if node.key[0] is INPUT:
-            continue
-        args, kwargs = decoder.call(node.key)
-        function = numpy_function(node.key[0])
+    for at, (node, call) in enumerate(calls):
+        args, kwargs = call.evaluate(values, parameter)
+        function = numpy_function(call.name)
         made = function(*args, **kwargs) if invoke is None else invoke(function, args, kwargs)
         for value in node.values:
             values[value.index] = picked(made, value.pick)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from np_compile import config
+from np_compile.tape.node import Break
 
 from . import state
 from .arguments import Exchange
@@ -23,7 +24,6 @@ from .masked import returned
 from .recorder import Capture
 from .recording import TensorDoors
 from .state import Options
-from .tape import Break
 from .tensors import Unusual
 
 _END = Break("end", "the function ends")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from .budget import Budget
 
 if TYPE_CHECKING:
+    from np_compile.tape.node import Node
+
     from .choice import Choice
     from .recorder import Capture
-    from .tape import Node
 
 lock = threading.RLock()  # held while a tree grows or a program is compiled
 local = threading.local()

@@ -11,14 +11,14 @@ import torch
 
 from np_compile import shim
 from np_compile.errors import GradientLost
+from np_compile.tape.node import Break, Segment, picked
+from np_compile.tape.tree import mapped
 
 from . import masked
 from .array import Array
 from .frames import user_line
 from .loans import Loan
 from .numpy_names import numpy_function
-from .objects import with_items
-from .tape import Break, Segment, picked
 
 
 def is_element(key: Any, ndim: int) -> bool:
@@ -236,14 +236,7 @@ class Values:
 
 def _with(x: Any, of: Callable[[Array], Any]) -> Any:
     """A structure with `of(a)` for each stand-in a."""
-    kind = type(x)
-    if kind is Array:
-        return of(x)
-    if kind is list:
-        return [_with(v, of) for v in x]
-    if kind is dict:
-        return {k: _with(v, of) for k, v in x.items()}
-    return with_items(x, [_with(v, of) for v in x]) if isinstance(x, tuple) else x
+    return mapped(x, lambda v: of(v) if type(v) is Array else v)
 
 
 def gradient_lost(why: str) -> GradientLost:

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from np_compile.runtime.program import Program
-
-from .tape import INT, Node
+from np_compile.tape.call import parameters, references
+from np_compile.tape.node import Node
 
 _refcount = sys.getrefcount
 _probe = [object()]
@@ -50,24 +50,13 @@ class Variants:
 
 def fixed_ints(node: Node) -> frozenset[int]:
     """Numbers of the integer parameters that stay constants: slices beside index arrays."""
-    fixed: set[int] = set()
-    at = 0
-
-    def count(p: Any) -> int:
-        if p is INT:
-            return 1
-        if type(p) is tuple and p and p[0] == "n":
-            return int(p[1] not in "efd")
-        return sum(map(count, p)) if type(p) is tuple and p and p[0] != "c" else 0
-
-    for step in node.calls():
-        key = step.key
-        for p in key[1:]:
-            n = count(p)
-            if type(p) is tuple and p and p[0] == "x" and any(type(q) is int for q in p):
-                fixed.update(range(at, at + n))
-            at += n
-    return frozenset(fixed)
+    return frozenset(
+        p.place
+        for _, call in node.calls()
+        if any(True for _ in references(call.index))
+        for p in parameters(call.index)
+        if not p.is_float
+    )
 
 
 def live_roots(values: list[Any]) -> tuple[int, ...]:

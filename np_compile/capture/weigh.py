@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from np_compile import shim
+from np_compile.tape.node import Node, Segment
 
 from .rerun import rerun
-from .tape import Node, Segment
 
 _RUNS = 4  # timed runs before the comparison
 _REPEATS = 3

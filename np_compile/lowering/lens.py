@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from np_compile import shim
-from np_compile.capture.tape import DynamicSlice
+from np_compile.tape.call import DynamicSlice
 
 
 class Lens:

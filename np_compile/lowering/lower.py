@@ -13,7 +13,7 @@ Outputs: the live arrays, in order. Views are not outputs: they are made again f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -21,7 +21,9 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.capture.tape import INPUT, Decoder, Node, picked
+from np_compile.tape.call import Parameter
+from np_compile.tape.node import Node, picked
+from np_compile.tape.tree import mapped
 
 from .lens import Lens, indexed, settle
 from .record import Recorder
@@ -30,8 +32,8 @@ from .tensor_graph import TensorGraph
 
 def written_inputs(node: Node) -> list[int]:
     """Positions of the inputs whose memory the segment writes to."""
-    written = {r for step in node.calls() for r in step.mutates}
-    roots = [step.value.index for step in node.path() if step.key[0] is INPUT]  # type: ignore[union-attr]
+    written = {r for step, _ in node.calls() for r in step.mutates}
+    roots = [v.index for step in node.path() if step.call is None for v in step.values]
     return [k for k, root in enumerate(roots) if root in written]
 
 
@@ -96,57 +98,52 @@ def _replay(
     node: Node, live: tuple[int, ...], tensors: Any, n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], graph: torch.fx.Graph | None,
 ) -> list[torch.Tensor]:  # fmt: skip
-    floats: Iterator = iter(())
     rest = list(tensors[n_inputs:])
-    if has_floats:
-        floats = _floats(rest.pop(0))
+    floats = rest.pop(0) if has_floats else None
     numbers: list[Any] = list(ints)
     if dynamic:
         vector = rest.pop(0)
         for place, k in enumerate(dynamic):
             numbers[k] = shim.Weak(vector[place], int)
+
+    def parameter(p: Parameter) -> Any:
+        return _number(p, floats if p.is_float else numbers)
+
     values: list[Any] = []
-    decoder = Decoder(values, floats, iter(numbers), _scalar, _complex)
     inputs = iter(tensors)
     for step in node.path():
-        key = step.key
-        if key[0] is INPUT:
-            _dtype, _shape, _stride, flip, _device, _grad, scalar, _readonly = key[1]
-            values.append(shim.ndarray(next(inputs), flip, scalar))
+        if step.call is None:
+            (value,) = step.values
+            values.append(shim.ndarray(next(inputs), value.meta._flip, value.scalar))
             continue
         last = next(iter(reversed(graph.nodes)), None) if graph is not None else None
-        args, kwargs = decoder.call(key)
-        _run(step, key, args, kwargs, values)
+        args, kwargs = step.call.evaluate(values, parameter)
+        _run(step, step.call.name, args, kwargs, values)
         if graph is not None:
-            _annotate(graph, last, step)
+            _annotate(graph, last, step.call.name, step.user_line)
     return [settle(values[i]).tensor for i in live]
 
 
-def _run(step: Node, key: tuple, args: list, kwargs: dict, values: list[Any]) -> None:
+def _run(step: Node, name: str, args: list, kwargs: dict, values: list[Any]) -> None:
     """One call. Values behind a changing index are read before it, those of them that it has
     written to are written back after it."""
     held: dict[int, tuple[Lens, shim.ndarray]] = {}
 
     def read(x: Any) -> Any:
-        if isinstance(x, Lens):
-            return held.setdefault(id(x), (x, x.read()))[1]
-        if isinstance(x, (tuple, list)):
-            return type(x)(read(v) for v in x)
-        return x
+        return held.setdefault(id(x), (x, x.read()))[1] if isinstance(x, Lens) else x
 
-    name = key[0]
     behind = bool(args) and isinstance(args[0], Lens)
     if name == "ndarray.__getitem__" and (behind or indexed(args[1])):
         value = step.values[0]
-        part = Lens.getitem(args[0], read(args[1]), value.meta._t.stride())
+        part = Lens.getitem(args[0], mapped(args[1], read), value.meta._t.stride())
         values.append(part if value.source is not None else part.get(settle(args[0])))
         return
     if name == "ndarray.__setitem__" and (behind or indexed(args[1])):
-        Lens.getitem(args[0], read(args[1])).write(read(args[2]))
+        Lens.getitem(args[0], mapped(args[1], read)).write(mapped(args[2], read))
         return
     function = shim.TABLE[name].function
-    now = [read(a) for a in args]
-    named = {k: read(v) for k, v in kwargs.items()}
+    now = mapped(args, read)
+    named = mapped(kwargs, read)
     before = {k: _writes(a) for k, (_, a) in held.items()}
     result = function(*now, **named)
     for k, (lens, a) in held.items():
@@ -171,12 +168,8 @@ def _viewing(
     """What makes the view that a call has made of `source` of another array in its place."""
 
     def view(x: shim.ndarray) -> shim.ndarray:
-        def put(a: Any) -> Any:
-            if isinstance(a, (tuple, list)):
-                return type(a)(put(v) for v in a)
-            return x if a is source else a
-
-        return picked(function(*map(put, args), **{k: put(v) for k, v in kwargs.items()}), pick)
+        put = lambda a: x if a is source else a  # noqa: E731
+        return picked(function(*mapped(args, put), **mapped(kwargs, put)), pick)
 
     return view
 
@@ -192,28 +185,27 @@ def _one_memory(a: shim.ndarray, b: shim.ndarray) -> bool:
     return a._t.untyped_storage()._cdata == b._t.untyped_storage()._cdata
 
 
-def _floats(vector: torch.Tensor) -> Iterator[shim.Weak]:
-    k = 0
-    while True:
-        yield shim.Weak(vector[k], float)
-        k += 1
-
-
-def _scalar(value: Any, char: str) -> shim.ndarray:
-    """A NumPy scalar parameter: strongly typed."""
-    dtype = shim.torch_dtype(np.dtype(char))
-    t = value.tensor.to(dtype) if isinstance(value, shim.Weak) else torch.tensor(value, dtype=dtype)
+def _number(p: Parameter, numbers: Any) -> Any:
+    """What stands for a parameter. numbers: the vector of floats, or the integers."""
+    if p.kind in ("int", "index"):
+        return numbers[p.place]
+    if p.kind == "float":
+        return shim.Weak(numbers[p.place], float)
+    if p.kind == "complex":
+        return shim.Weak(torch.complex(numbers[p.place], numbers[p.place + 1]), complex)
+    # A NumPy scalar, whose type counts.
+    dtype = shim.torch_dtype(np.dtype(p.kind))
+    value = numbers[p.place]
+    value = value.tensor if isinstance(value, shim.Weak) else value
+    known = not isinstance(value, torch.Tensor)
+    t = torch.tensor(value, dtype=dtype) if known else value.to(dtype)
     return shim.ndarray(t, (), True)
 
 
-def _complex(real: shim.Weak, imag: shim.Weak) -> shim.Weak:
-    return shim.Weak(torch.complex(real.tensor, imag.tensor), complex)
-
-
-def _annotate(graph: torch.fx.Graph, last: Any, step: Node) -> None:
+def _annotate(graph: torch.fx.Graph, last: Any, name: str, line: str) -> None:
     """Write the user's line on the graph nodes that a call has made."""
     for made in reversed(graph.nodes):
         if made is last:
             break
-        made.meta["np_call"] = step.key[0]
-        made.meta["user_line"] = step.user_line
+        made.meta["np_call"] = name
+        made.meta["user_line"] = line

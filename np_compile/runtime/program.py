@@ -15,15 +15,14 @@ import torch
 from torch._C import _is_any_autocast_enabled as _autocasts
 from torch.autograd.graph import increment_version
 
-from np_compile import config
+from np_compile import config, log
 from np_compile.backends import lookup
 from np_compile.backends.native import sequence as native_sequence
-from np_compile.capture.tape import Node
 from np_compile.errors import BackendError
 from np_compile.lowering.lower import interpreter, lower, written_inputs
 from np_compile.runtime.operators import Operators
 from np_compile.runtime.progress import progress
-from np_compile.tools import log
+from np_compile.tape.node import Node
 
 
 class Program:
@@ -50,7 +49,7 @@ class Program:
         self.compiled = compiled
         self.backend_name = backend_name
         self.seconds = seconds
-        self.mutates = sorted({r for n in node.calls() for r in n.mutates})
+        self.mutates = sorted({r for n, _ in node.calls() for r in n.mutates})
         self.written = written_inputs(node)
         self._dynamic = tuple(sorted(dynamic))
         self._device = device

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from np_compile.capture.tape import Break
+from np_compile.tape.node import Break
 
 from .target import compiled_of
 
@@ -25,7 +25,7 @@ class SegmentReport:
 
 @dataclass
 class BreakReport:
-    """One reason to end a segment. kind: see capture.tape.Break. line: file:line and its text."""
+    """One reason to end a segment. kind: see tape.node.Break. line: file:line and its text."""
 
     kind: str
     reason: str
@@ -84,9 +84,9 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
                     segments[id(what)].runs += 1
                     return
                 steps = what.calls()
-                lines = list(dict.fromkeys(s.user_line for s in steps))
+                lines = list(dict.fromkeys(node.user_line for node, _ in steps))
                 notes = list(getattr(more.compiled, "notes", ()))
-                segments[id(what)] = SegmentReport([s.key[0] for s in steps], lines, notes)
+                segments[id(what)] = SegmentReport([call.name for _, call in steps], lines, notes)
                 report.segments.append(segments[id(what)])
             else:
                 reason: Break = what

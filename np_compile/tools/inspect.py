@@ -11,8 +11,8 @@ import torch
 
 from np_compile.backends import lookup
 from np_compile.capture.state import Options
+from np_compile.log import calls_text, graph_text
 
-from .log import calls_text, graph_text
 from .target import compiled_of
 
 

@@ -7,7 +7,8 @@ from typing import Any, TextIO
 import torch
 
 from np_compile import config
-from np_compile.capture.tape import COMPLEX, FLOAT, INPUT, INT, KW, Node
+from np_compile.tape.call import Call, Parameter, Reference, Span
+from np_compile.tape.node import Node
 
 
 def compiled(program: Any, name: str, stream: TextIO) -> None:
@@ -39,59 +40,50 @@ def calls_text(node: Node, live: tuple[int, ...] = ()) -> str:
     lines = []
     where = None
     for step in node.path():
-        if step.key[0] is INPUT:
-            value = step.value
-            assert value is not None
+        if step.call is None:
+            (value,) = step.values
             lines.append(f"v{value.index}: {_type(value)} = input")
             continue
         if step.user_line != where:
             where = step.user_line
             lines.append(f"# {where}")
         made = ", ".join(f"v{v.index}: {_type(v)}" for v in step.values)
-        name = step.key[0]
-        label = name if name.startswith("ndarray.") else f"np.{name}"
-        call = f"{label}({_arguments(step.key)})"
+        call = f"{step.call.label}({_arguments(step.call)})"
         lines.append(f"{made} = {call}" if made else call)
     lines.append("return " + (", ".join(f"v{i}" for i in live) or "nothing"))
     return "\n".join(lines)
 
 
-def _arguments(key: tuple) -> str:
-    if KW in key:
-        at = key.index(KW)
-        named = [f"{k}={_piece(p)}" for k, p in zip(key[at + 1], key[at + 2 :], strict=True)]
-        return ", ".join([*map(_piece, key[1:at]), *named])
-    return ", ".join(map(_piece, key[1:]))
+def _arguments(call: Call) -> str:
+    parts = [_index(a) if a is call.index else _argument(a) for a in call.args]
+    return ", ".join(parts + [f"{k}={_argument(v)}" for k, v in call.kwargs.items()])
 
 
-def _piece(p: Any) -> str:
-    if type(p) is int:
-        return f"v{p}"
-    if p is FLOAT:
-        return "<float>"
-    if p is INT:
-        return "<int>"
-    if p is COMPLEX:
-        return "<complex>"
-    if type(p) is not tuple:
-        return repr(p)
-    tag = p[0]
-    if tag == "c":
-        return getattr(p[2], "__name__", None) or repr(p[2])
-    if tag == "n":
-        return f"<{p[1]}>"
-    if tag == "x":
-        return "[" + ", ".join(_index(q) for q in p[1:]) + "]"
-    inner = ", ".join(map(_piece, p[2:] if tag == "d" else p[1:]))
-    return f"({inner})" if tag == "t" else f"[{inner}]"
+def _argument(x: Any) -> str:
+    if type(x) is Reference:
+        return f"v{x.number}"
+    if type(x) is Parameter:
+        return f"<{'int' if x.kind == 'index' else x.kind}>"
+    if type(x) is Span:
+        return f"{_argument(x.start)}:+{x.length}" + (f":{x.step}" if x.step != 1 else "")
+    if type(x) is slice:
+        return f"slice({', '.join(map(_argument, (x.start, x.stop, x.step)))})"
+    if isinstance(x, (tuple, list, dict)):
+        inner = ", ".join(map(_argument, x.values() if isinstance(x, dict) else x))
+        return f"({inner})" if isinstance(x, tuple) else f"[{inner}]"
+    return getattr(x, "__name__", None) or repr(x)
 
 
-def _index(q: Any) -> str:
-    if type(q) is tuple and q[0] is INT:
-        return f"<int>:+{q[1]}" + (f":{q[2]}" if q[2] != 1 else "")
-    if q is None:
+def _index(items: tuple) -> str:
+    return f"[{', '.join(map(_item, items))}]"
+
+
+def _item(x: Any) -> str:
+    if x is None:
         return "newaxis"
-    return "..." if q == "." else q if q == ":" else _piece(q)
+    if type(x) is slice and x == slice(None):
+        return ":"
+    return "..." if x is Ellipsis else _argument(x)
 
 
 def graph_text(graph: torch.fx.GraphModule) -> str:

@@ -1,0 +1,252 @@
+"""Keys: what is the same of a call each time it is made, for a look-up in a dictionary.
+
+A key is a tuple: the row's name, then one piece for each argument. The data of a call go to the
+parameters of its segment meanwhile. `call.decode` reads keys; nobody else does. Pieces:
+
+    5               the segment's value number 5
+    FLOAT, INT      the next Python float or int of the segment's parameters
+    COMPLEX         the next two floats
+    ("n", "d")      the next parameter, a NumPy scalar of that type code
+    ("t", ...)      a tuple; ("l", ...) a list; ("d", keys, ...) a dict; ("s", ...) a slice
+    ("c", type, v)  a constant
+    ("x", ...)      an index: INT, (INT, length, step) of a slice whose start is a parameter, ...
+    KW, names, ...  keyword arguments follow
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Mark:
+    """A piece of a key that no argument is equal to, whatever a user's strings say."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+FLOAT = Mark("<float>")
+INT = Mark("<int>")
+COMPLEX = Mark("<complex>")
+KW = Mark("<keywords>")
+INPUT = Mark("<input>")
+_INT64 = (-(2**63), 2**63 - 1)
+
+
+class Unrecordable(Exception):
+    """An argument that no key can describe; the call runs in NumPy."""
+
+
+def _constant(value: Any) -> tuple:
+    try:
+        hash(value)
+    except (TypeError, ValueError):  # the latter of a memoryview that may be written to
+        raise Unrecordable(f"a {type(value).__name__} as argument") from None
+    if value != value or type(value) is complex or (value == 0 and type(value) is float):
+        # NaN never equals itself and would never be found again; 0.0 equals -0.0
+        return ("c", type(value), repr(value))
+    return ("c", type(value), value)
+
+
+def encode(capture: Any, value: Any, data: bool) -> Any:
+    """The piece of a key for one argument; data goes to the segment's parameters.
+
+    data: whether the parameter takes array-likes. Unrecordable for what no key can describe.
+    """
+    kind = type(value)
+    if kind is capture.array_type:
+        if value._s is not capture.seg:
+            capture.enter(value)
+        return value._i
+    if value is None or kind is str:
+        return value
+    if kind is int:
+        if data and capture.ints_are_data and _INT64[0] <= value <= _INT64[1]:
+            capture.seg.ints.append(value)
+            return INT
+        return ("c", int, value)
+    if kind is float:
+        if data:
+            capture.seg.floats.append(value)
+            return FLOAT
+        return _constant(value)
+    if kind is bool:
+        return ("c", bool, value)
+    if kind is tuple or kind is list:
+        if not data:
+            for v in value:
+                if type(v) is not int:
+                    break
+            else:
+                return ("c", kind, tuple(value))
+        return ("t" if kind is tuple else "l", *[encode(capture, v, data) for v in value])
+    if kind is complex and data:
+        capture.seg.floats += (value.real, value.imag)
+        return COMPLEX
+    if isinstance(value, np.generic):
+        char = value.dtype.char
+        if data and char in "efd":
+            capture.seg.floats.append(float(value))
+            return ("n", char)
+        if data and char in "bhilqBHI":
+            capture.seg.ints.append(int(value))
+            return ("n", char)
+        if char in "efdFD":
+            return ("c", kind, repr(value.item()))
+        return ("c", kind, value.item() if char not in "Mm" else value)
+    if isinstance(value, np.ndarray):
+        raise Unrecordable(f"an array of {type(value).__name__} {value.dtype}")
+    if kind is slice:
+        return ("s", *[encode(capture, v, False) for v in (value.start, value.stop, value.step)])
+    if kind is dict:
+        return ("d", tuple(value), *[encode(capture, v, data) for v in value.values()])
+    if hasattr(kind, "__next__"):  # whoever looks into it uses it up
+        raise Unrecordable(f"a {kind.__name__} as argument")
+    if isinstance(value, range):
+        return (
+            encode(capture, np.arange(value.start, value.stop, value.step), data)
+            if data
+            else (("c", range, range(value.start, value.stop, value.step)))
+        )
+    return _constant(value)
+
+
+_slices: dict[tuple, tuple] = {}  # (start, stop, step, extent) -> (piece, start)
+
+
+def _slice_piece(key: tuple) -> tuple | None:
+    """The piece of a slice of an axis of this extent, and its start made positive."""
+    start, stop, step, extent = key
+    if start is None and stop is None and step is None:
+        made: tuple = (":", None)
+    else:
+        try:
+            first, end, step = slice(start, stop, step).indices(extent)
+        except (TypeError, ValueError):
+            return None
+        length = len(range(first, end, step))
+        made = ((INT, length, step), first if length else 0)
+    if len(_slices) > 100_000:
+        _slices.clear()
+    _slices[key] = made
+    return made
+
+
+_BOUNDS = frozenset((int, type(None)))
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in _BOUNDS or issubclass(type(x), np.generic)
+
+
+def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | None:
+    """As `encode_index`, for an index of slices, integers, None and `...` only; else None.
+
+    Whoever gets None takes back what was put into `ints`.
+    """
+    if type(key) is not tuple:
+        key = (key,)
+    pieces: list[Any] = ["x"]
+    axis = 0
+    rank = len(shape)
+    for item in key:
+        kind = type(item)
+        if kind is slice:
+            if axis >= rank:
+                return None
+            found = (item.start, item.stop, item.step, shape[axis])
+            if not (_BOUNDS.issuperset(map(type, found)) or all(map(_is_number, found))):
+                return None  # a stand-in would be asked for its value here, in the midst of a key
+            try:
+                made = _slices.get(found) or _slice_piece(found)
+            except TypeError:  # a bound that is no number
+                return None
+            if made is None:
+                return None
+            piece, start = made
+            pieces.append(piece)
+            if start is not None:
+                ints.append(start)
+            axis += 1
+        elif kind is int:
+            if axis >= rank:
+                return None
+            extent = shape[axis]
+            if item < 0:
+                item += extent
+            if not 0 <= item < extent:
+                return None
+            ints.append(item)
+            pieces.append(INT)
+            axis += 1
+        elif item is None:
+            pieces.append(None)
+        elif item is Ellipsis and "." not in pieces:
+            used = sum(1 for k in key if k is not None) - 1
+            if used > rank:
+                return None
+            pieces.append(".")
+            axis += rank - used
+        else:
+            return None
+    return tuple(pieces)
+
+
+def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None:
+    """The piece for an index into an array of `shape`; None where NumPy has to judge it.
+
+    Starts of slices and integers become parameters, made positive; lengths stay in the key.
+    """
+    items = [int(k) if isinstance(k, np.integer) else k for k in _items(key)]
+    taken = [_axes_taken(k, capture.array_type) for k in items]
+    if None in taken or sum(k is Ellipsis for k in items) > 1:
+        return None
+    rest = len(shape) - sum(taken)  # type: ignore[arg-type]  # axes that `...` stands for
+    if rest < 0:
+        return None
+    pieces: list[Any] = ["x"]
+    axis = 0
+    for item, count in zip(items, taken, strict=True):
+        if item is Ellipsis:
+            pieces.append(".")
+            axis += rest
+        elif type(item) in _BASIC:
+            basic = slices_piece(capture.seg.ints, shape[axis : axis + 1], item)
+            if basic is None:
+                return None
+            pieces.append(basic[1])
+        else:
+            pieces.append(encode(capture, item, True))
+        axis += count  # type: ignore[operator]
+    return tuple(pieces)
+
+
+_BASIC = frozenset((int, slice, type(None)))
+
+
+def _items(key: Any) -> tuple:
+    return key if type(key) is tuple else (key,)
+
+
+def _axes_taken(item: Any, array_type: type) -> int | None:
+    """How many axes an item of an index is for; None where NumPy has to judge it."""
+    kind = type(item)
+    if kind is int or kind is slice:
+        return 1
+    if item is None or item is Ellipsis:
+        return 0
+    if kind is array_type:
+        return item.ndim if item.dtype == np.bool_ else 1
+    if isinstance(item, list):
+        return 1 if all(type(v) is int for v in item) else None
+    if isinstance(item, (np.ndarray, np.generic)):
+        a = np.asarray(item)
+        return 1 if a.dtype.kind in "iu" and a.ndim else None
+    return None
