@@ -128,7 +128,7 @@ class _Arrays:
             known = self._known[id(x)] = (x, shim.from_tensor(x))
         return known[1]
 
-    def outside(self, a: shim.ndarray) -> torch.Tensor:
+    def to_caller(self, a: shim.ndarray) -> torch.Tensor:
         """The tensor of a shim array: the caller's own where it is one."""
         return a.tensor
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY
+from ._dtypes import TO_NUMPY, promotion_kind
+from ._index import take_index
 from ._ndarray import as_array, as_operand, ndarray, write
 from ._reduce import reduce_dtype, reduce_engine
 from ._ufunc_table import loop
@@ -94,8 +95,6 @@ def reduceat_engine(
 
 def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
     """ufunc.at: positions are found by indexing the numbers of the elements, then updated."""
-    from ._index import take_index  # the two modules need each other
-
     device = a._t.device
     places = torch.arange(a.size, device=device).reshape(a.shape)
     if isinstance(indices, tuple):
@@ -120,9 +119,9 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
 
 
 def _update(ufunc, flat, where, value, operand):
-    from ._ufunc import _key
-
-    ins, outs = ufunc._resolve((flat.dtype, _key(operand)), (flat.dtype,), "unsafe", None, None)
+    ins, outs = ufunc._resolve(
+        (flat.dtype, promotion_kind(operand)), (flat.dtype,), "unsafe", None, None
+    )
     name, work = ufunc._name, outs[0]
     # Of another dtype than the array's each step is cast.
     plain = flat.dtype is work and ins == (work, work) and work is not torch.bool

@@ -92,6 +92,18 @@ class Weak:
         self._limits: tuple[int, int] | None = None
 
 
+NUMBERS = (int, float, complex)  # Python's, weak in promotion
+
+
+def promotion_kind(value: Any) -> Any:
+    """What an operand is to promotion: a torch dtype, or a Python number type when weak."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype
+    if isinstance(value, Weak):
+        return value.kind
+    return next(t for t in NUMBERS if isinstance(value, t))
+
+
 _result_memo: dict[tuple, torch.dtype] = {}
 
 

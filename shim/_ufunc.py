@@ -16,7 +16,15 @@ import numpy as np
 import torch
 
 from . import _accumulate
-from ._dtypes import TO_NUMPY, WIDER, Weak, check_python_int, torch_dtype
+from ._dtypes import (
+    NUMBERS,
+    TO_NUMPY,
+    WIDER,
+    Weak,
+    check_python_int,
+    promotion_kind,
+    torch_dtype,
+)
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
 from ._shapes import let_numpy_raise
@@ -24,9 +32,8 @@ from ._ufunc_math import complex_whole_power, natural_power, refuse_negative
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
 
-_NUMBERS = (int, float, complex)
 # Loop dtypes whose torch kernels take a Python number as second operand, rounded as NumPy does.
-_WITH_NUMBERS = frozenset(
+_WITHNUMBERS = frozenset(
     (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.float32, torch.float64)
 )
 _COMPARISONS = {
@@ -47,15 +54,6 @@ _OPTIONS = {
 }
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _ORDERS = ("C", "F", "A", "K")
-
-
-def _key(value: Any) -> Any:
-    """What an operand is to promotion: a torch dtype, or a Python number type when weak."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype
-    if isinstance(value, Weak):
-        return value.kind
-    return next(t for t in _NUMBERS if isinstance(value, t))
 
 
 def _number(value: Any, dtype: torch.dtype) -> Any:
@@ -129,10 +127,8 @@ class ufunc:
         memo = (keys, outs, casting, dtype, signature)
         found = self._resolved.get(memo)
         if found is None:
-            alone = all(k in _NUMBERS for k in keys)
-            given = [
-                TO_NUMPY[k] if k not in _NUMBERS else np.dtype(k) if alone else k for k in keys
-            ]
+            alone = all(k in NUMBERS for k in keys)
+            given = [TO_NUMPY[k] if k not in NUMBERS else np.dtype(k) if alone else k for k in keys]
             given += [None if o is None else TO_NUMPY[o] for o in outs]
             more = {} if signature is None else {"signature": signature}
             resolved = self._numpy.resolve_dtypes(tuple(given), casting=casting, **more)
@@ -173,12 +169,12 @@ class ufunc:
             return run
         if integers and not (isinstance(keys[1], torch.dtype) and keys[1].is_signed):
             run = self._natural(run, ins)
-        if self._name == "power" and keys[1] in _NUMBERS and ins[0].is_floating_point:
+        if self._name == "power" and keys[1] in NUMBERS and ins[0].is_floating_point:
             run = torch.pow  # a half is seen below
         numbers = self._formulas.numbers
-        if len(keys) == 2 and numbers and keys[0] is ins[0] and keys[1] in _NUMBERS:
+        if len(keys) == 2 and numbers and keys[0] is ins[0] and keys[1] in NUMBERS:
             dtype = ins[1]
-            if dtype in _WITH_NUMBERS and keys[1] is not complex:
+            if dtype in _WITHNUMBERS and keys[1] is not complex:
                 return self._with_number(run, dtype)
 
         def convert(*operands: Any):
@@ -190,7 +186,7 @@ class ufunc:
 
         if self._name in _COMPARISONS and int in keys:
             return self._against_any_int(convert, ins)
-        if self._name == "power" and keys[1] in _NUMBERS and ins[0].is_floating_point:
+        if self._name == "power" and keys[1] in NUMBERS and ins[0].is_floating_point:
             return _power_of_number(convert, ins[0])
         if self._name == "power" and keys[1] in (int, float) and ins[0].is_complex:
             return _complex_power_of_number(convert, ins[0])
@@ -272,7 +268,7 @@ class ufunc:
         if self._int_power and where is not True and isinstance(operands[1], torch.Tensor):
             # what is masked may be negative
             operands[1] = torch.where(as_tensor(where), operands[1], 1)
-        keys = tuple(map(_key, operands))
+        keys = tuple(map(promotion_kind, operands))
         out_keys = tuple(None if t is None else t._t.dtype for t in targets)
         ins, outs = self._resolve(keys, out_keys, casting, None, self._signature(dtype, signature))
         plain = casting == "same_kind" and dtype is None and signature is None

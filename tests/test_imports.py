@@ -64,6 +64,31 @@ def imports(module: str, path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, inner if inner in MODULES else target
 
 
+def _unchecked(path: Path) -> set[int]:
+    """Lines of imports that are made for types alone."""
+    return {
+        line
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+
+
+def test_no_modules_need_each_other() -> None:
+    needs = {
+        module: {
+            name
+            for line, name in imports(module, path)
+            if name in MODULES and name != module and line not in unchecked
+        }
+        for module, path in MODULES.items()
+        for unchecked in [_unchecked(path)]
+    }
+    for package in [m for m, path in MODULES.items() if path.name == "__init__.py"]:
+        needs[package] = set()  # it gives names of its modules, which come first
+    list(graphlib.TopologicalSorter(needs).static_order())
+
+
 def test_the_table_has_no_cycle() -> None:
     order = list(graphlib.TopologicalSorter(ALLOWED).static_order())
     assert set(order) == set(ALLOWED)

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from .by_torch import inductor, on_device
+
 
 def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
     """A tensor program as C kernels; on a device, by inductor.
@@ -17,21 +19,10 @@ def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> C
     becomes kernels. What it saves between the two is the cheapest cut of the joint graph.
     """
     if on_device(graph, example_inputs):
-        from .registry import lookup
-
-        return lookup("inductor")(graph, example_inputs)
+        return inductor(graph, example_inputs)
     if torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs):
         return _Differentiable(graph, example_inputs)
     return _kernels(graph)
-
-
-def on_device(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> bool:
-    """Whether a program's arrays live on a device: those it is given, or those it makes."""
-    values = (node.meta.get("val") for node in graph.graph.nodes)
-    return any(
-        isinstance(t, torch.Tensor) and t.device.type not in ("cpu", "meta")
-        for t in (*example_inputs, *values)
-    )
 
 
 def _kernels(graph: torch.fx.GraphModule) -> Callable:

@@ -177,7 +177,7 @@ class Exchange:
         """x with real arrays (or tensors) for stand-ins; user containers change in place."""
         kind = type(x)
         if kind is self.capture.array_type:
-            return self.capture.outside(x)
+            return self.capture.to_caller(x)
         real = self.capture.substitution.real(x)
         if real is not x:
             return real

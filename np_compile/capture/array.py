@@ -82,8 +82,10 @@ class Array:
 
     __array_priority__ = 1e6
 
-    def __init__(self, capture: Any):
+    def __init__(self, capture: Any, a: Any = None):
         self._c = capture
+        if a is not None:
+            self._np = a
 
     # -- what is known without data ---------------------------------------------------------
 
@@ -230,7 +232,7 @@ class Array:
         if (kind is int or (kind is tuple and key and type(key[-1]) is int)) and (
             type(value) is not Array
         ):
-            root = self if self._root is None else self._root
+            root = owner(self)
             if root._s is not c.seg:  # no recorded call waits to read it
                 real = self._fast
                 if real is None:
@@ -277,7 +279,7 @@ class Array:
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        real = self._c._reals(value)
+        real = self._c.reals(value)
         self._c.memory(self, "ndarray.flat runs in NumPy").flat = real
 
     def __bytes__(self) -> bytes:
@@ -397,6 +399,30 @@ _REFLECTED = {
     for name, (_, how) in OPERATORS.items()
     if how is False
 }
+
+
+def recorded(capture: Any, seg: Any, value: Any) -> Array:
+    """The stand-in of a value that a call in the segment gives."""
+    r = _new(Array)
+    r._c = capture
+    r._s = seg
+    r._i = value.index
+    r._v = value
+    seg.values.append(r)
+    return r
+
+
+def owner(a: Array) -> Array:
+    """The stand-in that owns the memory: of a view, what it is a view of in the end."""
+    return a if a._root is None else a._root
+
+
+def viewing(r: Array, base: Array, via: tuple) -> Array:
+    """A stand-in as a view of another one, by a call: (name, args, kwargs, place in its result)."""
+    r._base = base
+    r._root = owner(base)
+    r._via = via
+    return r
 
 
 def _is_foreign(other: Any) -> bool:
@@ -520,14 +546,7 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         if node is None or node.special:
             return otherwise(self, other)
         seg.node = node
-        value = node.value
-        r = _new(Array)
-        r._c = c
-        r._s = seg
-        r._i = value.index
-        r._v = value
-        seg.values.append(r)
-        return r
+        return recorded(c, seg, node.value)
 
     return method
 

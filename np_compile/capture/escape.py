@@ -134,7 +134,7 @@ class _Search:
         if id(a) in self.real or not self.capture.has_data(a):
             return
         capture = self.capture
-        value = self.real[id(a)] = capture.outside(a)
+        value = self.real[id(a)] = capture.to_caller(a)
         self.arrays.append(a)
         known = a.__dict__
         kept: dict[str, Any] = {k: known[k] for k in ("_c", "_v", "_scalar") if k in known}

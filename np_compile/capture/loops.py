@@ -18,7 +18,7 @@ from .state import current
 from .weigh import largest
 
 if TYPE_CHECKING:
-    from .recorder import Capture
+    from .capture import Capture
 
 _LOOP = Break("loop", "a loop iteration ends")
 IN_NUMPY = Break("plain", "the beginning of a loop runs in NumPy: each iteration is a segment")

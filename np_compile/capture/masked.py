@@ -21,7 +21,7 @@ from np_compile import shim
 from np_compile.tape.key import Unrecordable
 from np_compile.tape.node import Break, Segment
 
-from .array import Array
+from .array import Array, owner
 from .formula import Formulas
 
 _GET, _SET = "ndarray.__getitem__", "ndarray.__setitem__"
@@ -89,7 +89,7 @@ class Held:
 
 def _written(seg: Segment, a: Array, since: Any) -> bool:
     """Whether a call recorded after the node `since` writes to the memory of an array."""
-    root = a if a._root is None else a._root
+    root = owner(a)
     if root._w is not seg:
         return False
     number = a._v.root
@@ -138,23 +138,23 @@ def _record(capture: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     make it raise."""
     seg = capture.seg
     try:
-        args = capture._admit(args)
-        kwargs = capture._admit_named(kwargs)
+        args = capture.admit(args)
+        kwargs = capture.admit_named(kwargs)
     except Unrecordable:
         return NotImplemented
     marks = len(seg.floats), len(seg.ints)
     try:
-        node = capture._step(name, args, kwargs)
+        node = capture.step(name, args, kwargs)
     except Unrecordable:
-        capture._rewind(marks)
+        capture.rewind(marks)
         return NotImplemented
     check = node.check
     fits = check is None or check.holds(seg.floats[marks[0] :], seg.ints[marks[1] :])
     if node.reason is not None or node.raises or not fits:
-        capture._rewind(marks)
+        capture.rewind(marks)
         return NotImplemented
     seg.node = node
-    return capture._results(seg, node, name, args, kwargs)
+    return capture.results(seg, node, name, args, kwargs)
 
 
 # -- taking and storing --------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def settle(capture: Any, selections: Iterable[Array]) -> None:
     pairs = [(s.full(seg), s.mask.array(seg)) for s in [a._sel for a in selections]]
     for a in selections:
         a._sel = None  # the copies that it holds are not needed any more
-    if any(capture._root(v)._s is seg for pair in pairs for v in pair):
+    if any(owner(v)._s is seg for pair in pairs for v in pair):
         capture.cut(_DATA)
     for a, (full, mask) in zip(selections, pairs, strict=True):
         a._np = capture.real(full, _DATA)[capture.real(mask, _DATA)]

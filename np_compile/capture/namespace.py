@@ -17,7 +17,7 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from .array import Array, _new, binary
+from .array import Array, binary, recorded
 from .frames import as_user
 from .numpy_names import numpy_function, row_of_function
 from .state import current
@@ -117,14 +117,7 @@ class RecordingUfunc:
                 node = seg.node.next.get((self._name, x._i))
                 if node is not None and not node.special and node.value is not None:
                     seg.node = node
-                    value = node.value
-                    r = _new(Array)
-                    r._c = c
-                    r._s = seg
-                    r._i = value.index
-                    r._v = value
-                    seg.values.append(r)
-                    return r
+                    return recorded(c, seg, node.value)
                 return c.call(self._name, args, kwargs)
         for a in args:
             if type(a) is Array:

@@ -192,7 +192,7 @@ class TensorDoors(torch.overrides.TorchFunctionMode):
                 capture.cut(Break("asked", "gradients are switched on or off"))
             if func in _INDEXING and (_mentions(args[1:]) or _mentions(kwargs)):
                 why = Break("foreign", "a torch.Tensor is indexed by an array")
-                convert = capture._tensors if capture.tensors else capture._reals
+                convert = capture.tensors_of if capture.tensors else capture.reals
                 args = convert(args, why)
             if func is torch.Tensor.numpy:
                 t = args[0]

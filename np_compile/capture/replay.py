@@ -36,8 +36,8 @@ from np_compile.tape.node import picked
 from .array import Array
 from .choice import SAMPLED, SELDOM, Choice
 from .numpy_names import numpy_function
-from .outside import tensor_like
 from .purity import Reach, reach
+from .stand_ins import tensor_like
 from .substitute import MISSING
 from .window import WINDOW
 

@@ -16,12 +16,12 @@ from np_compile.tape.node import Break
 from . import state
 from .arguments import Exchange
 from .array import Array
+from .capture import Capture
 from .choice import Choice, new_choice, signature
 from .escape import replace_escaped
 from .frames import as_user
 from .guess import Wrong
 from .masked import returned
-from .recorder import Capture
 from .recording import TensorDoors
 from .state import Options
 from .tensors import Unusual
@@ -151,4 +151,4 @@ def _deliver(capture: Capture, error: BaseException) -> None:
     capture.fullgraph = False
     capture.cut(_END)
     if any(type(a) is Array for a in error.args):
-        error.args = tuple(capture.outside(a) if type(a) is Array else a for a in error.args)
+        error.args = tuple(capture.to_caller(a) if type(a) is Array else a for a in error.args)

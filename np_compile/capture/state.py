@@ -10,8 +10,8 @@ from .budget import Budget
 if TYPE_CHECKING:
     from np_compile.tape.node import Node
 
+    from .capture import Capture
     from .choice import Choice
-    from .recorder import Capture
 
 lock = threading.RLock()  # held while a tree grows or a program is compiled
 local = threading.local()
@@ -35,7 +35,7 @@ class Options:
 
     __slots__ = (
         "adapts", "backend", "budget", "choices", "dynamic", "fullgraph", "loops", "name", "roots",
-        "tensors",
+        "static_ints", "tensors",
     )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
@@ -45,6 +45,7 @@ class Options:
         self.tensors = tensors
         self.name = ""
         self.roots: dict[Any, Node] = {}
+        self.static_ints: set[str] = set()  # rows whose integers have to be known: `reshape`, say
         # Whether calls may run plainly where that is faster; a back end asked for is to be used.
         self.adapts = backend == "native" and not tensors and not fullgraph
         self.budget = Budget(asked=not self.adapts)

@@ -221,11 +221,11 @@ def test_a_segment_in_numpy_frees_what_it_has_read():
             live,
         )
 
-    from np_compile.capture import recorder
+    from np_compile.capture import segments
 
-    real = recorder.rerun
+    real = segments.rerun
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(recorder, "rerun", recorded)
+        m.setattr(segments, "rerun", recorded)
         np.testing.assert_array_equal(np_compile.compile(f, backend="eager")(data(9)), f(data(9)))
     assert len(sizes) >= 14
     assert max(sizes) <= 2

@@ -8,7 +8,7 @@ import torch
 
 import np_compile
 from np_compile import api
-from np_compile.backends.native import on_device
+from np_compile.backends.by_torch import on_device
 
 from ..support import check, compiled, data
 from .device_programs import PROGRAMS

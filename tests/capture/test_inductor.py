@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from np_compile.backends.registry import has_compiler
+from np_compile.backends.by_torch import has_compiler
 
 from ..support import check, data
 

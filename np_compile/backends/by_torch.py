@@ -1,0 +1,68 @@
+"""Torch's own back ends: operator by operator, AOTAutograd, Inductor."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .twice import refusing
+
+
+def eager(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
+    """Run the tensor program operator by operator, with torch's own autograd."""
+    return graph.forward
+
+
+def _torch_backend(name: str) -> Callable:
+    def compile_with_torch(
+        graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
+    ) -> Callable:
+        import torch._dynamo
+
+        if name == "inductor" and not has_compiler() and not on_device(graph, example_inputs):
+            warnings.warn(
+                "np_compile: no C++ compiler found, tensor programs run operator by operator. "
+                "Remedy: install g++ or clang++, or set CXX; or choose backend='eager'.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return eager(graph, example_inputs)
+        compiler = torch._dynamo.lookup_backend(name)
+        if not (torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs)):
+            return compiler(graph, example_inputs)
+        with torch._functorch.config.patch(
+            donated_buffer=False
+        ):  # a graph may be gone through twice
+            return refusing(compiler(graph, example_inputs))
+
+    compile_with_torch.__name__ = name
+    compile_with_torch.__doc__ = f"torch's own `{name}` back end."
+    return compile_with_torch
+
+
+aot_eager = _torch_backend("aot_eager")
+inductor = _torch_backend("inductor")
+
+
+def on_device(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> bool:
+    """Whether a program's arrays live on a device: those it is given, or those it makes."""
+    values = (node.meta.get("val") for node in graph.graph.nodes)
+    return any(
+        isinstance(t, torch.Tensor) and t.device.type not in ("cpu", "meta")
+        for t in (*example_inputs, *values)
+    )
+
+
+@functools.cache
+def has_compiler() -> bool:
+    """Whether a C++ compiler for inductor's CPU code is there."""
+    import torch._inductor.config as inductor_config
+
+    names: Any = inductor_config.cpp.cxx
+    names = names if isinstance(names, (tuple, list)) else (names,)
+    return any(n is not None and shutil.which(n) is not None for n in names)

@@ -1,0 +1,153 @@
+"""A capture: one call of a compiled function, recorded, cut at breaks, and run.
+
+Its state stands here. What is done with it stands in the modules of its parts, as functions of the
+capture: `record` appends to the tape, `segments` cuts it and runs what was recorded, `values` gives
+data for stand-ins, `stand_ins` takes arrays in, `outside` and `plain` run what is not recorded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import torch
+
+from np_compile import config
+from np_compile.tape.node import Node, Segment
+
+from . import in_place, outside, plain, record, segments, stand_ins, values
+from .array import Array
+from .loans import Loan
+from .state import Options
+
+_clock = time.perf_counter
+
+
+class Capture:
+    """The recording of one call.
+
+    options: of the compiled function. device: where arrays live, None for host memory.
+    listener: called with each event ("segment", node, program), ("break", reason, user line).
+    """
+
+    array_type = Array
+    seg: Segment
+    root: Node  # of the tree of recordings
+
+    # appends to the tape
+    call = record.call
+    getitem = record.getitem
+    setitem = record.setitem
+    enter = record.enter
+    rewind = record.rewind
+    admit = record.admit
+    admit_named = record.admit_named
+    step = record.step
+    results = record.results
+    load = record.load
+    rows = record.rows
+    # cuts the tape, compiles and runs what was recorded
+    cut = segments.cut
+    tell = segments.tell
+    begin_tree = segments.begin_tree
+    tree_root = segments.tree_root
+    finish = segments.finish
+    # data for stand-ins
+    settled = values.settled
+    real = values.real
+    settle = values.settle
+    memory = values.memory
+    tensor = values.tensor
+    shim_array = values.shim_array
+    meta = values.meta
+    has_data = values.has_data
+    to_caller = values.to_caller
+    reals = values.reals
+    tensors_of = values.tensors_of
+    shims = values.shims
+    differentiates = values.differentiates
+    # stand-ins for arrays
+    adopt = stand_ins.adopt
+    separate = stand_ins.separate
+    take_over = stand_ins.take_over
+    snapshot = stand_ins.snapshot
+    adopt_foreign = stand_ins.adopt_foreign
+    fresh = stand_ins.fresh
+    taken_from = stand_ins.taken_from
+    window_of = stand_ins.window_of
+    from_tensor = stand_ins.from_tensor
+    # calls that are not recorded
+    run_at_once = outside.run_at_once
+    through_shim = outside.through_shim
+    through_numpy = outside.through_numpy
+    foreign = outside.foreign
+    aside = outside.aside
+    real_ufunc = outside.real_ufunc
+    real_function = outside.real_function
+    # plain mode
+    stay_plain = plain.stay_plain
+    go_plain = plain.go_plain
+    end_plain = plain.end_plain
+    is_plain = plain.is_plain
+    lend = plain.lend
+    enter_thread = plain.enter_thread
+    send = plain.send
+    plainly = plain.plainly
+    new_plain = plain.new_plain
+    plain_item = plain.plain_item
+    plain_view = plain.plain_view
+    put_plain = plain.put_plain
+    # changes of flags, shape, dtype, size
+    set_flags = in_place.set_flags
+    change_in_place = in_place.change_in_place
+    resize = in_place.resize
+    change_callers = in_place.change_callers
+
+    def __init__(self, options: Options, device: torch.device | None, listener: Any = None):
+        self.options = options
+        self.device = device
+        self.listener = listener
+        self.tensors = options.tensors
+        self.fullgraph = options.fullgraph
+        # Whether single elements of settled host arrays are read and written at once.
+        self.immediate = device is None and not options.tensors and not options.fullgraph
+        self.grads = options.tensors  # whether arrays may have gradients
+        self.begin_tree(device)
+        self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
+        self.moved: list[Array] = []  # roots whose master copy is on the device
+        self.ahead: list[Array] = []  # those of them that plain mode has touched in host memory
+        self.left = 0  # how often the call left the device for plain mode, see `devices`
+        self.asked = 0
+        self.lent: list[Array] = []  # whose memory torch has too, see `recording.TensorDoors`
+        # What `loops` and `choice` go by. Plain: calls run in NumPy; nothing waits to run then.
+        self.plain = False
+        self.limit = float("inf")  # elements of an array that ends it
+        self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not
+        self.weighs = self.immediate and config.plain == "auto"
+        self.signature: tuple | None = None  # of the arguments
+        self.built = 0  # programs compiled
+        self.count = 0  # NumPy calls run in segments, and the bytes of arrays that they touch
+        self.bytes = 0
+        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement
+        self.unweighed = 0  # runs of segments of which it is not known yet
+        self.repeats: dict[Node, list] = {}
+        self.began = self.since = _clock()  # the latter: the end of the segment before
+        self.budget = options.budget
+        self.turn = self.budget.next_turn()
+        self.overhead = 0.0  # seconds of recording and compiling what is new
+        # What iterations of the loops that are marked are under way, and the calls before which
+        # the others are cut, see `loops`.
+        self.iterations: list[int] = []
+        self.unrolled = 1  # how often the present one comes in this segment, by these
+        self.loop_places: set[int] = set()
+        self.begins = False  # whether the present call begins such a segment
+        self.thread = threading.get_ident()
+        self.lasting = False  # whether plain mode lasts to the end of the call
+        self.before_loans = False  # whether it was plain mode before something was lent
+        self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
+        self.closed = False
+        self.leaving = False  # for plain mode, and from a device
+        self.substitution: Any = None
+        self.exchange: Any = None
+        self.watch: Any = None  # replay.Watch, where the call may be kept

@@ -1,0 +1,101 @@
+"""Changes of an array that are no change of its elements: flags, shape, dtype, size."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from np_compile import shim
+from np_compile.tape.node import Break
+
+from .array import Array
+
+if TYPE_CHECKING:
+    from .capture import Capture
+
+
+def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
+    """`a.setflags(...)`: NumPy does it, and says of all that follows whether it may write."""
+    why = Break("numpy", "sets flags of an array")
+    c.cut(why)
+    if c.tensors or c.device is not None:  # which know no such flags
+        shim.TABLE["ndarray.setflags"].function(c.shim_array(a, why), write, align, uic)
+        if write is not None:
+            a._readonly = not write
+            a._sig = None
+        return
+    real = c.real(a, why)
+    if write and a._readonly and a._base is None and id(real) not in c.known:
+        # NumPy knows no owner of torch's memory. Nobody but this function has the array.
+        x = shim.share_numpy(real)
+        a._np = real = shim.to_numpy(shim.ndarray(x._t, x._flip))
+        write = None
+    real.setflags(write, align, uic)
+    a._readonly = not real.flags.writeable
+    a._sig = a._fast = None
+    c.stay_plain("flags were set")
+
+
+def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
+    """`a.shape = value`, `a.dtype = value`: the stand-in becomes a view of what it was."""
+    if c.watch is not None:
+        c.watch.spoiled = True
+    old = Array(c)
+    old.__dict__.update(a.__dict__)
+    if a._s is c.seg:
+        c.seg.values[a._i] = old
+        c.seg.inputs = [old if v is a else v for v in c.seg.inputs]
+    view = c.call(name, (old, value), {})
+    if type(view) is not Array:
+        view = c.fresh(view)
+    if view._base is None and not c.plain:
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
+            "with the desired shape."
+        )
+    for holder in gc.get_referrers(a):  # views of it are views of what it was
+        state = holder.__dict__ if type(holder) is Array else holder
+        if type(state) is dict and state.get("_c") is c and state.get("_root") is a:
+            state["_root"] = old
+            if state["_base"] is a:
+                name, args, kwargs, pick = state["_via"]
+                args = tuple(old if v is a else v for v in args)
+                state.update(_base=old, _via=(name, args, kwargs, pick))
+    state = dict(view.__dict__)
+    a.__dict__.clear()
+    a.__dict__.update(state)
+    if a._s is c.seg:
+        c.seg.values[a._i] = a
+
+
+def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
+    """`a.resize(shape)`: an array that the function made lies elsewhere then."""
+    real = c.memory(a, "ndarray.resize runs in NumPy")
+    if not any(a is known for _, known in c.known.values()):
+        real, refcheck = real.copy(), False
+    real.resize(*shape, refcheck=refcheck)
+    a.__dict__.clear()
+    a._c = c
+    a._np = real
+
+
+def change_callers(c: Capture) -> None:
+    """Give the caller's arrays the shapes and dtypes that were set."""
+    for array, a in c.known.values():
+        if type(array) is not np.ndarray or (a.dtype, a.shape) == (array.dtype, array.shape):
+            continue
+        if a._root is not None:
+            a._root._np = array.view()  # what other views are views of keeps its form
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # it was the user who set it
+            if a.dtype != array.dtype:
+                array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
+            if a.shape != array.shape:
+                array.shape = a.shape
+        if c.device is None:
+            a.__dict__.clear()
+            a._c = c
+            a._np = array

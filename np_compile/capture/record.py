@@ -1,0 +1,432 @@
+"""Recording: every NumPy call of the user's code arrives at `call`.
+
+It becomes a step on the tape, or runs at once where it cannot: `outside`, `plain`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from np_compile import shim
+from np_compile.tape.call import label
+from np_compile.tape.key import (
+    FLOAT,
+    INPUT,
+    INT,
+    KW,
+    Unrecordable,
+    encode,
+    encode_index,
+    slices_piece,
+)
+from np_compile.tape.node import Break, Node, Same, Segment, Slot
+from np_compile.tape.tree import mapped
+
+from . import guess, loops, masked, plain, positions, state
+from .array import Array, recorded, viewing
+from .frames import inside_try
+from .infer import infer, input_node
+
+if TYPE_CHECKING:
+    from .capture import Capture
+
+_SIMPLE = frozenset((int, float, complex, bool, str, slice, type(None), type(...), type))
+_lock = state.lock
+_clock = time.perf_counter
+# Exponents for which a program is made, as it may have products and roots for them.
+_EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
+_LARGE = 50_000  # elements of an array that code in NumPy is compiled again for
+_INFERRED = 0.01  # seconds that recording a new call takes at most
+
+
+def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
+    """One NumPy call: recorded, or run at once where it cannot be."""
+    if get_ident() != c.thread:
+        c.enter_thread()
+    if c.plain and c.is_plain():
+        return c.plainly(name, args, kwargs)
+    pending = False
+    try:
+        admitted = c.admit(args)
+        named = c.admit_named(kwargs) if kwargs else kwargs
+    except Unrecordable as e:
+        return c.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
+    except masked.Pending:
+        pending = True
+    if pending:  # here, where no frame of the error holds an array
+        return masked.call(c, name, args, kwargs)
+    seg = c.seg
+    marks = len(seg.floats), len(seg.ints)
+    try:
+        key = _key(c, name, admitted, named, name not in c.options.static_ints)
+        node = seg.node.next.get(key)
+        if node is None or node.special:
+            c.rewind(marks)
+            if node is None and c.weighs and not _records(c, admitted):
+                c.go_plain(plain.OWES, max(_LARGE, 2 * _elements(admitted)))
+                return c.plainly(name, args, kwargs)
+            node = c.step(name, admitted, named)
+            if node.place is None:
+                loops.see(c, node)
+    except Unrecordable as e:
+        c.rewind(marks)
+        return c.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
+    if node.special and (why := _refusal(c, seg, node, marks)) is not None:
+        c.rewind(marks)
+        if why.kind == "loop":
+            return _next_iteration(c, node, name, args, kwargs)
+        return c.run_at_once(why, name, args, kwargs)
+    if node.mutates and any(seg.values[i]._copied for i in node.mutates):
+        c.rewind(marks)
+        why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
+        return c.through_numpy(name, args, kwargs, why)
+    seg.node = node
+    r = c.results(seg, node, name, admitted, named)
+    if node.raises and inside_try():
+        c.cut(Break("library", f"{label(name)} may raise inside a try block"))
+    return r
+
+
+def _refusal(c: Capture, seg: Segment, node: Node, marks: tuple[int, int]) -> Break | None:
+    """Why a call is not recorded, which depends on the node or on the call's parameters."""
+    if node.reason is not None and not (c.begins and node.reason.kind == "loop"):
+        return node.reason
+    name = node.call.name  # type: ignore[union-attr]
+    if node.guesses > seg.node.guesses and not guess.allowed(c):
+        return guess.reason(name)
+    check = node.check
+    if check is not None and not check.holds(seg.floats[marks[0] :], seg.ints[marks[1] :]):
+        return Break("numpy", f"{label(name)}: a number out of bounds")
+    if node.raises and c.device is not None and not c.tensors:
+        # Out of bounds in a device kernel would end the process; the shim looks first.
+        return Break("library", label(name))
+    return None
+
+
+def _next_iteration(c: Capture, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
+    """A call before which the segment is cut: the next one ends where a call stands there
+    again. Such segments have a tree of their own."""
+    c.cut(node.reason)  # type: ignore[arg-type]
+    if not c.plain:
+        place = node.place[0]  # type: ignore[index]
+        c.loop_places.add(place)
+        c.seg = Segment(c.tree_root((c.device, place)))
+    c.begins = True
+    try:
+        return c.call(name, args, kwargs)
+    finally:
+        c.begins = False
+
+
+def getitem(c: Capture, a: Array, key: Any) -> Any:
+    """`a[key]`: as `call`, quicker for slices."""
+    seg = c.seg
+    if a._s is not seg:
+        if a._sel is not None:
+            return masked.item(c, a, key)
+        if c.is_plain():
+            return c.plain_item(a, key)
+        c.enter(a)
+    marks = len(seg.floats), len(seg.ints)
+    piece = slices_piece(seg.ints, a._v.shape, key)
+    if piece is not None:
+        node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
+        if node is not None and not node.special:
+            seg.node = node
+            value: Any = node.value  # a slice gives exactly one
+            r = recorded(c, seg, value)
+            if value.source is not None:
+                viewing(r, a, ("ndarray.__getitem__", (a, key), {}, None))
+            return r
+    c.rewind(marks)
+    if type(key) is Array:
+        selected = masked.select(c, a, key)
+        if selected is not None:
+            return selected
+    return c.call("ndarray.__getitem__", (a, key), {})
+
+
+def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
+    """`a[key] = value`: as `call`, quicker for slices."""
+    kind = type(value)
+    if kind is Array and value._base is a:
+        name, args, _kwargs, _pick = value._via
+        if name == "ndarray.__getitem__" and args[1] is key:
+            return  # the end of `a[key] += ...`: the view has been written to already
+    if c.is_plain():
+        c.put_plain(a, key, value)
+        return
+    if a._sel is not None:
+        masked.put(c, a, key, value)
+        return
+    if kind is Array or kind is float:
+        seg = c.seg
+        if a._s is not seg:
+            c.enter(a)
+        if kind is Array and value._s is not seg:
+            if value._sel is not None:
+                masked.store(c, a, key, value)
+                return
+            c.enter(value)
+        marks = len(seg.floats), len(seg.ints)
+        piece = slices_piece(seg.ints, a._v.shape, key)
+        if piece is not None:
+            what = value._i if kind is Array else FLOAT
+            node = seg.node.next.get(("ndarray.__setitem__", a._i, piece, what))
+            if node is not None and not node.special:
+                if kind is float:
+                    seg.floats.append(value)
+                seg.node = node
+                _mark_written(c, seg, node)
+                return
+        c.rewind(marks)
+    c.call("ndarray.__setitem__", (a, key, value), {})
+
+
+def enter(c: Capture, a: Array) -> None:
+    """Give a stand-in a number in the current segment."""
+    seg = c.seg
+    if c.plain:
+        return
+    if a._c is not c:
+        raise RuntimeError("an array of one compiled call was used in another one")
+    if a._base is not None:
+        name, args, kwargs, pick = a._via
+        c.admit(args)
+        node = c.step(name, args, kwargs)
+        values = node.values
+        made = [a if pick is None or v.pick == pick else Array(c) for v in values]
+        for stand_in, value in zip(made, values, strict=True):
+            _bind(stand_in, seg, value)
+        seg.node = node
+        seg.values.extend(made)
+        return
+    if a._t is None:
+        c.load(a)
+    sig = a._sig
+    if sig is None:
+        t = a._t
+        sig = a._sig = (
+            t.dtype, t.shape, t.stride(), a._flip, t.device, t.requires_grad,
+            a._is_scalar(), a._readonly,
+        )  # fmt: skip
+    key = (INPUT, sig)
+    node = seg.node.next.get(key)
+    if node is None:
+        with _lock:
+            node = seg.node.next.get(key)
+            if node is None:
+                node = input_node(seg.node, key, sig)
+    seg.node = node
+    _bind(a, seg, node.value)
+    seg.values.append(a)
+    seg.inputs.append(a)
+
+
+def _bind(a: Array, seg: Segment, value: Any) -> None:
+    a._s = seg
+    a._i = value.index
+    a._v = value
+
+
+def load(c: Capture, a: Array) -> None:
+    """Give a root its tensor: NumPy's memory, or a copy of it on the device."""
+    if a._sel is not None:
+        raise masked.Pending
+    if a._np is None:
+        raise AssertionError("an array without data: it was taken for dead at a break")
+    x = shim.share_numpy(a._np)
+    if c.device is not None:
+        a._host, a._np = a._np, None
+        a._t, a._flip = x._t.to(c.device, copy=True), x._flip
+        a._fast = None
+        c.moved.append(a)
+    else:
+        a._t, a._flip = x._t, x._flip
+
+
+def _mark_written(c: Capture, seg: Segment, node: Node) -> None:
+    """Note that arrays are not yet what memory holds: a recorded call will write to them."""
+    for i in node.mutates:
+        root = seg.values[i]
+        root._w = seg
+        root._fast = None
+        if c.device is not None:
+            root._dirty = True
+
+
+def rewind(c: Capture, marks: tuple[int, int]) -> None:
+    seg = c.seg
+    del seg.floats[marks[0] :]
+    del seg.ints[marks[1] :]
+
+
+def admit(c: Capture, args: Any) -> Any:
+    """The arguments of a call with stand-ins for all arrays, each entered into the segment.
+
+    Before the call's own parameters are noted: a view enters by another call, with its own.
+    """
+    changed = None
+    for i, v in enumerate(args):
+        kind = type(v)
+        new = v
+        if kind is Array:
+            if v._s is not c.seg:
+                c.enter(v)
+        elif kind in _SIMPLE:
+            continue
+        elif kind is tuple or kind is list:
+            for w in v:
+                if type(w) not in _SIMPLE:
+                    new = c.admit(v)
+                    break
+        elif kind is np.ndarray:
+            new = c.snapshot(v)
+            c.enter(new)
+        elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
+            new = c.adopt_foreign(v)
+            c.enter(new)
+        if new is not v:
+            if changed is None:
+                changed = list(args)
+            changed[i] = new
+    if changed is None:
+        return args
+    return changed if type(args) is list else tuple(changed)
+
+
+def admit_named(c: Capture, kwargs: dict) -> dict:
+    for v in kwargs.values():
+        if type(v) not in _SIMPLE:
+            break
+    else:
+        return kwargs
+    return dict(zip(kwargs, c.admit(tuple(kwargs.values())), strict=True))
+
+
+def _key(c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool) -> tuple:
+    """The key of a call; its data go to the segment's parameters.
+
+    ints_are_data: whether integer operands are parameters too, or part of the key.
+    """
+    seg = c.seg
+    c.ints_are_data = ints_are_data
+    if name == "ndarray.__getitem__" or name == "ndarray.__setitem__":
+        a, index = args[0], args[1]
+        mark = len(seg.ints)
+        piece = slices_piece(seg.ints, a._v.shape, index)
+        if piece is None:
+            del seg.ints[mark:]
+            piece = encode_index(c, a.shape, index)
+            if piece is None:
+                raise Unrecordable("an index for NumPy to judge")
+        if len(args) == 2:
+            return (name, a._i, piece)
+        return (name, a._i, piece, encode(c, args[2], True))
+    data = positions.data_flags(name)
+    last = len(data) - 1
+    pieces: list[Any] = [name]
+    for i, v in enumerate(args):
+        if type(v) is Array:
+            pieces.append(v._i)
+        else:
+            pieces.append(encode(c, v, data[i] if i < last else data[last]))
+    if name == "power" and type(args[1]) in (int, float) and pieces[2] in (INT, FLOAT):
+        exponent = args[1]
+        if pieces[2] is INT:
+            seg.ints.pop()
+            pieces[2] = ("c", int, exponent)
+        elif exponent in _EXPONENTS:
+            seg.floats.pop()
+            pieces[2] = ("c", float, exponent)
+    if kwargs:
+        named = positions.data_names(name)
+        pieces += (KW, tuple(kwargs))
+        pieces += [encode(c, v, k in named) for k, v in kwargs.items()]
+    return tuple(pieces)
+
+
+def step(
+    c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool | None = None
+) -> Node:
+    """The node of a call after the present one; made, with its results' shapes, if new."""
+    marks = len(c.seg.floats), len(c.seg.ints)
+    if ints_are_data is None:
+        ints_are_data = name not in c.options.static_ints
+    key = _key(c, name, args, kwargs, ints_are_data)
+    seg = c.seg
+    node = seg.node.next.get(key)
+    if node is None:
+        with _lock:
+            node = seg.node.next.get(key)
+            if node is None:
+                node = _infer(c, seg, key, ints_are_data)
+                node.parent.next[key] = node  # type: ignore[union-attr]
+    if node.reason is not None and node.reason.kind == "static":
+        c.rewind(marks)
+        node = c.step(name, args, kwargs, False)
+        if node.reason is None:
+            c.options.static_ints.add(name)
+    return node
+
+
+def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
+    start = _clock()
+    node = infer(seg, key, ints_are_data)
+    seconds = min(_clock() - start, _INFERRED)  # the first of a kind may import modules
+    c.budget.owed += seconds
+    c.overhead += seconds
+    return node
+
+
+def _records(c: Capture, args: tuple) -> bool:
+    """Whether a new call of these arguments is to be recorded."""
+    budget = c.budget
+    if budget.owed < budget.lent:
+        return True
+    touched = sum([a.nbytes for a in args if type(a) is Array])
+    return budget.records(touched, _clock() - c.began - c.overhead)
+
+
+def results(c: Capture, seg: Segment, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
+    """The stand-ins that a recorded call gives to the user's code."""
+    if node.mutates:
+        _mark_written(c, seg, node)
+    value = node.value
+    if value is not None:
+        r = recorded(c, seg, value)
+        if value.readonly:
+            r._readonly = True
+        if value.source is not None:
+            viewing(r, seg.values[value.source], (name, args, kwargs, None))
+        return r
+    if not node.values and type(node.result) is Same:
+        return seg.values[node.result.index]
+    first = len(seg.values)
+    for value in node.values:
+        r = recorded(c, seg, value)
+        if value.source is not None:
+            viewing(r, seg.values[value.source], (name, args, kwargs, value.pick))
+
+    def give(x: Any) -> Any:
+        if type(x) is Slot:
+            return seg.values[first + node.values.index(x.value)]
+        return seg.values[x.index] if type(x) is Same else x
+
+    return mapped(node.result, give)
+
+
+def rows(c: Capture, a: Array, site: Any) -> Iterator:
+    """Iterate over the first axis, in a loop that `site` identifies."""
+    for i in loops.marked(range(len(a)), site):
+        yield a[i]
+
+
+def _elements(args: tuple) -> int:
+    """Of the largest array among arguments."""
+    return max([a.size for a in args if type(a) is Array], default=0)

@@ -1,0 +1,255 @@
+"""Segments: where the tape is cut, what was recorded is compiled, once, and run."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch._C._functorch import peek_interpreter_stack as _transform
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+
+from np_compile import config, log, shim
+from np_compile.errors import GraphBreak
+from np_compile.runtime.program import Program, build, by_operators
+from np_compile.tape.node import Break, Node, Segment
+
+from . import devices, guess, loops, plain, state
+from .frames import user_line
+from .rerun import rerun
+from .variants import Variants, live_roots
+from .weigh import largest, weigh
+from .window import (
+    needs_operators,
+)
+
+if TYPE_CHECKING:
+    from .capture import Capture
+
+_lock = state.lock
+_clock = time.perf_counter
+_REPEATS = 3  # slow segments in a row before Python asked for a value
+
+
+def cut(c: Capture, reason: Break) -> None:
+    """End the segment: compile it, if this is the first time, run it, and start a new one."""
+    if _transform() is not None:  # of what torch is doing, not of what was recorded
+        with temporarily_clear_interpreter_stack():
+            return c.cut(reason)
+    seg = c.seg
+    node = seg.node
+    watch = c.watch
+    if watch is not None:
+        watch.cut(reason.kind, seg.inputs)
+    if reason.kind not in ("end", "loop", "library"):
+        c.tell(reason)
+    if c.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
+        where = user_line()
+        raise GraphBreak(
+            f"fullgraph=True, but {reason.text}\n  at {where}\n"
+            "  Remedy: compute it with NumPy calls that need no value in Python, or drop "
+            "fullgraph=True: the function then runs in several compiled segments."
+        )
+    c.seg = Segment(c.root)
+    live = live_roots(seg.values) if node.count else ()
+    if not live and not any(a._w is seg for a in seg.inputs):
+        seg.values.clear()  # nothing of it can be seen any more
+        seg.inputs.clear()
+        return
+    start = _clock()
+    built = c.built
+    variants = node.programs.get(live)
+    if variants is None:
+        variants = node.programs.setdefault(live, Variants())
+    grad = c.grads and torch.is_grad_enabled()
+    key = (grad, *variants.key(seg.ints))
+    program = variants.programs.get(key)
+    if program is None:
+        if c.leaving:  # the segment is not worth a compile
+            program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
+        else:
+            if c.weighs and not node.guesses and not _compiles(c, node, variants, reason):
+                _run_in_numpy(c, seg, live)
+                if reason is loops.BEGINNING:
+                    c.tell(loops.IN_NUMPY)
+                elif not c.plain:
+                    c.go_plain(plain.OWES, largest(node))
+                return
+            program = _compile(c, seg, live, variants, grad)
+    elif program.turn and program.turn != c.turn:
+        c.budget.ran_again(program)
+    if node.guesses:
+        guess.check(program)
+    run = program.run
+    if c.tensors and needs_operators(program.written, seg.inputs):
+        run = program.run_by_operators
+    try:
+        outputs = run(seg.inputs, seg.floats, seg.ints)
+    except Exception as e:
+        outputs = _failed(c, seg, live, program, e)
+    if watch is not None:
+        watch.ran(program, [a._t for a in seg.inputs], seg.floats, seg.ints, outputs)
+    if c.grads:
+        for k in program.written:
+            seg.inputs[k]._sig = None  # it may have a gradient history now
+    sigs = program.signatures(outputs)
+    for i, t, sig in zip(live, outputs, sigs, strict=True):
+        root = seg.values[i]
+        root._t = t
+        root._sig = sig
+    c.count += node.count
+    c.bytes += node.bytes
+    if c.weighs:
+        excess = node.excess
+        if excess is not None:
+            c.excess += excess
+        else:
+            c.unweighed += 1
+            if c.built == built:
+                weigh(node, seg, start - c.since, _clock() - start)
+        c.since = _clock()
+    seg.values.clear()  # stand-ins hold their segment: leave no cycle
+    seg.inputs.clear()
+    if c.listener is not None:
+        c.listener("segment", node, program)
+    if c.immediate and (reason.kind == "value" or (reason is loops.COMES_AGAIN and not _waits(c))):
+        _repeated(c, node)
+    elif reason.kind == "value" and c.device is not None:
+        devices.asked(c, node)
+
+
+def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
+    """A program raised on its data: NumPy says what was wrong, on copies."""
+    if seg.node.guesses:
+        raise guess.Wrong
+    if c.grads:
+        raise error
+    real = [c.real(a, None) if a._t is not None else None for a in seg.values]
+    for i in program.mutates:
+        written = real[i]
+        if written is not None:
+            real[i] = written.copy(order="K")
+    rerun(seg, real)
+    if program.mutates:
+        raise error
+    warnings.warn(
+        f"the {program.backend_name} back end failed on data that NumPy accepts, NumPy's "
+        f"results are used: {error}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
+
+
+def _compiles(c: Capture, node: Node, variants: Variants, reason: Break) -> bool:
+    """Whether a segment without a program is to be compiled, and not to run in NumPy."""
+    body = reason is not loops.BEGINNING or _waits(c)
+    if not body and not variants.met:
+        variants.met = True
+        return False
+    worked = _clock() - c.began - c.overhead
+    return c.budget.compiles(node.count, node.bytes, worked, body)
+
+
+def _waits(c: Capture) -> bool:
+    """Whether loops go on compiled, for a call that may be kept."""
+    return c.watch is not None and c.watch.waits
+
+
+def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...]) -> None:
+    """Make the calls of a segment as they stand."""
+    if c.watch is not None:
+        c.watch.spoiled = True
+    values: list[Any] = [None] * len(seg.values)
+    for a in seg.inputs:
+        values[a._i] = c.real(a, None)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            rerun(seg, values, live=live)
+    finally:
+        for i in live:
+            seg.values[i]._np = r = values[i]
+            if isinstance(r, np.generic):
+                seg.values[i]._t = shim.share_numpy(np.asarray(r))._t
+    c.count += seg.node.count
+    c.bytes += seg.node.bytes
+    c.since = _clock()
+    seg.values.clear()
+    seg.inputs.clear()
+
+
+def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bool) -> Program:
+    with _lock:
+        dynamic = variants.widen(seg.node, seg.ints, c.options.dynamic)
+        key = (grad, *variants.key(seg.ints))
+        program = variants.programs.get(key)
+        if program is None:
+            program = build(
+                seg.node, live, seg.inputs, seg.floats, seg.ints, dynamic,
+                c.options, c.device, grad,
+            )  # fmt: skip
+            variants.programs[key] = program
+            c.built += 1
+            seconds = sum(program.seconds.values())
+            c.budget.compiled(program, c.turn, seg.node.count, seconds)
+            c.overhead += seconds
+        return program
+
+
+def _repeated(c: Capture, node: Node) -> None:
+    """A segment ended because Python needs a value. A loop that does so again and again goes
+    on in NumPy where that is faster."""
+    seen = c.repeats.get(node)
+    if seen is None:
+        c.repeats[node] = [c.excess, c.unweighed, 0]
+        return
+    if c.weighs and c.unweighed == seen[1] and c.excess > seen[0]:
+        seen[2] += 1
+    seen[:2] = c.excess, c.unweighed
+    if config.plain == "always":
+        seen[2] += 1
+    if seen[2] >= _REPEATS:
+        c.go_plain("faster in NumPy: it goes on there", largest(node))
+
+
+def tell(c: Capture, reason: Break) -> None:
+    """Say to whom it may concern that the tape is cut, and where."""
+    if c.listener is not None:
+        c.listener("break", reason, user_line())
+    if config.debug:
+        log.broke(reason, c.options.name, user_line(), sys.stderr)
+
+
+def begin_tree(c: Capture, device: torch.device | None) -> None:
+    c.root = c.tree_root(device)
+    c.seg = Segment(c.root)
+
+
+def tree_root(c: Capture, key: Any) -> Node:
+    """The root of a tree of recordings."""
+    roots = c.options.roots
+    root = roots.get(key)
+    return roots.setdefault(key, Node(None, ())) if root is None else root
+
+
+def finish(c: Capture) -> None:
+    """The call is over: stand-ins that are still held answer with their values."""
+    c.loans.clear()
+    c.lasting = False
+    c.end_plain()
+    c.budget.worked += _clock() - c.began - c.overhead
+    c.closed = True
+    c.plain = True
+    c.immediate = c.weighs = False
+    c.fullgraph = False
+    c.change_callers()
+    c.known.clear()
+    for a in c.moved:
+        if a._dirty:
+            c.real(a, None)
+    c.moved.clear()  # what is held here would be taken for stand-ins that have escaped
+    c.lent.clear()
