@@ -27,6 +27,8 @@ _PLAIN = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.generic, np.dtype, range,
 )  # fmt: skip
 
+_OF_NUMPY = (np.ufunc, type(np.mean))  # its functions
+
 _CONTAINERS = (
     list, tuple, dict, deque, set, frozenset, bytearray, np.ndarray, BaseException,
 )  # fmt: skip
@@ -129,7 +131,7 @@ class Exchange:
         if kind is types.MethodType:
             owner = self.take(x.__self__)
             return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
-        if callable(x) and isinstance(x, _PLAIN):
+        if callable(x) and isinstance(x, (*_PLAIN, *_OF_NUMPY)):
             return self.capture.substitution.value(x)
         if isinstance(x, _PLAIN):
             return x
@@ -210,6 +212,11 @@ class Exchange:
                 if new is not v:
                     x[i] = new
         elif isinstance(x, dict):
+            keys = [self.give(k) for k in x]
+            if any(a is not b for a, b in zip(keys, x, strict=True)):
+                values = list(x.values())
+                x.clear()
+                x.update(zip(keys, values, strict=True))
             for k, v in list(x.items()):
                 new = self.give(v)
                 if new is not v:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,23 +37,56 @@ def _mentions(x: Any) -> bool:
     return False
 
 
-def _recorder(name: str, real: Callable) -> Callable:
-    """A NumPy function of the table, for user code."""
-    row = shim.TABLE[name]
-    if row.kind is shim.Kind.IMPURE:
-        return _drawing(real)
-    creates = row.function.__module__.endswith(("._creation", "._ranges"))
+class _Standing:
+    """What stands for a function of NumPy's: equal to it, as a key of a dictionary too."""
 
-    def record(*args: Any, **kwargs: Any) -> Any:
+    def __init__(self, real: Any):
+        self.__np_compile_real__ = real
+        self.__name__ = self.__qualname__ = getattr(real, "__name__", "?")
+        self.__doc__ = real.__doc__
+
+    @property  # type: ignore[misc]  # `object` has a setter
+    def __class__(self) -> type:
+        return type(self.__dict__["__np_compile_real__"])
+
+    def __eq__(self, other: object) -> bool:
+        return real_of(other) is self.__np_compile_real__
+
+    def __hash__(self) -> int:
+        return hash(self.__np_compile_real__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__np_compile_real__"], name)
+
+    def __repr__(self) -> str:
+        return repr(self.__np_compile_real__)
+
+
+def real_of(x: Any) -> Any:
+    """The function of NumPy's that x stands for; x itself where it stands for none."""
+    return x.__np_compile_real__ if issubclass(type(x), _Standing) else x
+
+
+class _Recording(_Standing):
+    """A function of the table."""
+
+    def __init__(self, real: Any, name: str):
+        super().__init__(real)
+        self._name = name
+        self._creates = shim.TABLE[name].function.__module__.endswith(("._creation", "._ranges"))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for a in args:
             if type(a) is Array:
-                return a._c.call(name, args, kwargs)
-        return _without_stand_in(name, real, creates, args, kwargs)
+                return a._c.call(self._name, args, kwargs)
+        real = self.__np_compile_real__
+        return _without_stand_in(self._name, real, self._creates, args, kwargs)
 
-    record.__name__ = record.__qualname__ = name.rpartition(".")[2]
-    record.__doc__ = real.__doc__
-    record.__np_compile_real__ = real  # type: ignore[attr-defined]
-    return record
+
+def _recorder(name: str, real: Callable) -> Callable:
+    """What stands for a function of the table."""
+    impure = shim.TABLE[name].kind is shim.Kind.IMPURE
+    return _Drawing(real) if impure else _Recording(real, name)
 
 
 def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwargs: dict) -> Any:
@@ -83,22 +116,20 @@ def _called(real: Callable, args: tuple, kwargs: dict) -> Any:
     return as_user(3)(partial(real, **kwargs) if kwargs else real, *args)
 
 
-class RecordingUfunc:
+class RecordingUfunc(_Standing):
     """A NumPy ufunc whose calls and methods are recorded."""
 
     def __init__(self, name: str, ufunc: np.ufunc):
+        super().__init__(ufunc)
         self._name = name
         # Of two array-likes and one result; `**` apart, whose exponent is part of the call.
         simple = (ufunc.nin, ufunc.nout) == (2, 1) and name != "power"
         self._operator = binary(name) if simple else None
-        self.__np_compile_real__ = ufunc
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = ufunc.__doc__
         for method in ("reduce", "accumulate", "outer", "at", "reduceat"):
             if f"{name}.{method}" in shim.TABLE:
                 setattr(self, method, _recorder(f"{name}.{method}", getattr(ufunc, method)))
             else:
-                setattr(self, method, _lacking(getattr(ufunc, method), f"np.{name}.{method}"))
+                setattr(self, method, _Lacking(getattr(ufunc, method), f"np.{name}.{method}"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
@@ -124,33 +155,20 @@ class RecordingUfunc:
                 return a._c.call(self._name, args, kwargs)
         return _without_stand_in(self._name, self.__np_compile_real__, False, args, kwargs)
 
-    @property  # type: ignore[misc]  # `object` has a setter
-    def __class__(self) -> type:
-        return np.ufunc
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["__np_compile_real__"], name)
+class _Lacking(_Standing):
+    """A function that the shim has not: it runs in NumPy; code around it stays compiled."""
 
-    def __repr__(self) -> str:
-        return repr(self.__np_compile_real__)
+    def __init__(self, real: Any, label: str):
+        super().__init__(real)
+        self._why = Break("numpy", f"{label} is not in the shim")
 
-
-def _lacking(real: Callable, label: str) -> Callable:
-    """A NumPy function that the shim has not: it runs in NumPy; code around it stays compiled."""
-    why = Break("numpy", f"{label} is not in the shim")
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        capture = current()
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        capture, real = current(), self.__np_compile_real__
         if capture is None:
             return real(*args, **kwargs)
-        return capture.foreign(
-            real, args, kwargs, why if _mentions(args) or _mentions(kwargs) else None
-        )
-
-    run.__name__ = run.__qualname__ = getattr(real, "__name__", label)
-    run.__doc__ = real.__doc__
-    run.__np_compile_real__ = real  # type: ignore[attr-defined]
-    return run
+        mentions = _mentions(args) or _mentions(kwargs)
+        return capture.foreign(real, args, kwargs, self._why if mentions else None)
 
 
 class RecordingModules:
@@ -221,19 +239,38 @@ def replacement(value: Any, name: str | None = None) -> Any:
     """What stands for an attribute of NumPy's in captured code: itself unless it computes."""
     if isinstance(value, type):
         return value
-    known = name in shim.TABLE and numpy_function(name) is value
-    key = name if known else row_of_function(value)
-    if isinstance(value, np.ufunc):
-        return _ufunc(key, value) if key is not None else value
+    found = _standing.get(id(value))
+    if found is not None:
+        return found
     if not callable(value):
         return value
-    if key is not None:
-        return _function(key)
-    if name is not None and name.startswith("random."):
-        return _drawing(value)
-    if (getattr(value, "__module__", "") or "").startswith("numpy"):
-        return _lacking(value, f"np.{name or getattr(value, '__name__', '?')}")
-    return value
+    known = name in shim.TABLE and numpy_function(name) is value
+    key = row_of_function(value) or (name if known else None)
+    if isinstance(value, np.ufunc):
+        made: Any = RecordingUfunc(key, value) if key is not None else value
+    elif key is not None:
+        made = _recorder(key, value)
+    elif name is not None and name.startswith("random."):
+        made = _Drawing(value)
+    elif (getattr(value, "__module__", "") or "").startswith("numpy"):
+        made = _Lacking(value, f"np.{name or getattr(value, '__name__', '?')}")
+    else:
+        return value
+    name = key or name or getattr(value, "__name__", "")
+    if made is not value and _attribute(name) is value:
+        _standing[id(value)] = made
+    return made
+
+
+def _attribute(name: str) -> Any:
+    """The attribute of NumPy's of this name, with those of its modules; None where it has none."""
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+_standing: dict[int, Any] = {}  # id of a function of a module -> what stands for it, and holds it
 
 
 def _of_tensor(capture: Any, name: str, real: Callable, t: torch.Tensor, kwargs: dict) -> Any:
@@ -257,7 +294,7 @@ class RandomSource:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__dict__["__np_compile_real__"], name)
-        return _drawing(value) if callable(value) and not name.startswith("__") else value
+        return _Drawing(value) if callable(value) and not name.startswith("__") else value
 
     def __repr__(self) -> str:
         return repr(self.__np_compile_real__)
@@ -266,23 +303,12 @@ class RandomSource:
 RANDOM_SOURCES = (np.random.Generator, np.random.RandomState)
 
 
-def _drawing(real: Callable) -> Callable:
-    def draw(*args: Any, **kwargs: Any) -> Any:
-        capture = current()
+class _Drawing(_Standing):
+    """A function, or a method of a generator, that draws random numbers: NumPy's own do."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        capture, real = current(), self.__np_compile_real__
         if capture is None:
             return real(*args, **kwargs)
         result = capture.foreign(real, args, kwargs, None)
         return RandomSource(result) if isinstance(result, RANDOM_SOURCES) else result
-
-    draw.__name__ = draw.__qualname__ = getattr(real, "__name__", "draw")
-    return draw
-
-
-@cache
-def _ufunc(name: str, ufunc: np.ufunc) -> RecordingUfunc:
-    return RecordingUfunc(name, ufunc)
-
-
-@cache
-def _function(name: str) -> Callable:
-    return _recorder(name, numpy_function(name))

@@ -24,6 +24,7 @@ from .namespace import (
     RecordingModules,
     RecordingUfunc,
     _mentions,
+    real_of,
     replacement,
 )
 from .state import current
@@ -246,11 +247,9 @@ class RecordingNames:
             return value._range
         if kind is TorchNames:
             return value.__dict__["_real"]
-        if kind in (RecordingModule, RecordingUfunc, RandomSource) or (
-            kind is types.FunctionType and "__np_compile_real__" in value.__dict__
-        ):
+        if kind is RecordingModule or kind is RandomSource:
             return value.__np_compile_real__
-        return value
+        return real_of(value)
 
     def of_one_call(self, value: Any) -> bool:
         return type(value) is np.ndarray or holds_arrays(value)

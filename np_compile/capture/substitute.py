@@ -361,7 +361,7 @@ class Substitution:
         """Make entrances for the functions that code may reach through a value: those of a class of
         the user's or of an instance of one, and what lies in a container."""
         if isinstance(value, types.FunctionType):
-            if origin_of(value) == "user" and not hasattr(value, "__np_compile_disabled__"):
+            if origin_of(value) == "user":
                 self.entrances.add(value)
             return
         inside: Any = ()

@@ -740,3 +740,39 @@ def test_threads_call_one_compiled_function_at_once():
         t.join()
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+@pytest.mark.parametrize("function", [np.sum, np.zeros, np.fromiter, np.stack, np.array, np.exp])
+@pytest.mark.filterwarnings("ignore:Calling np.sum:DeprecationWarning")
+def test_an_iterator_is_used_up_as_far_as_numpy_does_it(function):
+    def f(x, items):
+        try:
+            made = function(items, float) if function is np.fromiter else function(items)
+        except TypeError as e:
+            made = str(e)
+        if made is items or (type(made) is np.ndarray and made.dtype == object):
+            made = "the iterator itself"
+        return made, list(items), x * 2
+
+    fast, _ = compiled(f)
+    for _ in range(3):
+        got, want = fast(data(3), iter([1, 2])), f(data(3), iter([1, 2]))
+        assert repr(got[0]) == repr(want[0])
+        assert got[1] == want[1]
+
+
+def test_an_attribute_in_a_slot_is_deleted():
+    class Slotted:
+        __slots__ = ("x", "y")
+
+    def f(o):
+        o.x = o.x * 2
+        del o.y
+        return o.x
+
+    for call in (f, compiled(f)[0]):
+        o = Slotted()
+        o.x, o.y = data(3), data(3, seed=1)
+        np.testing.assert_array_equal(call(o), data(3) * 2)
+        assert not hasattr(o, "y")
+        assert type(o.x) is np.ndarray

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ..support import check
+import np_compile
+
+from ..support import check, data
 
 FREEZE = {
     "attribute": "z.flags.writeable = False",
@@ -89,3 +91,21 @@ def test_the_imaginary_part_of_a_real_array_is_read_only(dtype):
     for write in ("x.imag[0] = 1", "x.imag += 1", "np.imag(x)[x > 2] = 1", "x.imag.fill(1)"):
         check(function(write, "return x"), x)
         check(function(write, "return x"), x * 1j)
+
+
+def test_what_a_function_outside_gives_may_be_read_only():
+    @np_compile.disable
+    def fixed(x):
+        r = x * 2
+        r.flags.writeable = False
+        return r
+
+    def f(x):
+        y = fixed(x)
+        try:
+            y[0] = 1.0
+        except ValueError as e:
+            return str(e), y + 1
+        return y
+
+    check(f, data(4))

@@ -439,3 +439,13 @@ def test_a_kept_call_counts_the_values_too():
                 fast(x, wrong, values)
         assert not x.any()
         np.testing.assert_array_equal(fast(x, mask, values), [10.0, 0.0, 12.0])
+
+
+@pytest.mark.parametrize("mask", [[1, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 1]])
+@pytest.mark.parametrize("columns", [3, 4])
+def test_values_of_fewer_axes_than_their_places(mask, columns):
+    def f(a, x, m):
+        a[m] = x[m]
+        return a
+
+    check(f, np.zeros((4, columns)), data(4), np.array(mask, bool))

@@ -1003,3 +1003,44 @@ def test_an_array_changed_in_place(made):
 
     for f in (shape, dtype, size):
         check(f, data(6))
+
+
+BY_FUNCTION = {np.tanh: "tanh", np.mean: "mean", np.fromiter: "fromiter"}
+LISTED = [np.abs, np.median, np.float64]
+
+
+@pytest.mark.parametrize(
+    "given", [np.sin, np.mean, np.abs, np.fromiter, np.linalg.norm, np.add.reduce]
+)
+def test_functions_of_numpy_are_the_same_wherever_they_come_from(given):
+    def f(x, function, held):
+        found = [
+            BY_FUNCTION[np.tanh],
+            BY_FUNCTION[np.mean],
+            BY_FUNCTION[np.fromiter],
+            LISTED.index(np.median),
+        ]
+        same = [
+            function is np.sin, function is np.mean, function is np.abs, function is np.absolute,
+            function is np.fromiter, function is np.linalg.norm, held is np.cos,
+            function == np.mean, LISTED[0] == np.abs, np.abs == LISTED[0], np.sin in BY_FUNCTION,
+            isinstance(function, np.ufunc), callable(function), function.__name__,
+        ]  # fmt: skip
+        return found, same, function is given, np.max(x)
+
+    assert compiled(f)[0](data(4), given, np.cos) == f(data(4), given, np.cos)
+
+
+def test_functions_of_numpy_that_are_given_back_are_numpys():
+    def f(x, held):
+        held.append(np.tan)
+        return {np.cos: x.sum()}, (np.sin, np.mean), {np.log}, np.linalg.norm
+
+    held = []
+    table, pair, group, norm = compiled(f)[0](data(3), held)
+    assert next(iter(table)) is np.cos
+    assert pair[0] is np.sin
+    assert pair[1] is np.mean
+    assert next(iter(group)) is np.log
+    assert norm is np.linalg.norm
+    assert held[0] is np.tan

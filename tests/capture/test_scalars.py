@@ -383,3 +383,19 @@ def test_in_place_matrix_products_refuse_vectors():
         check(f, np.ones(3), b)
     check(f, np.ones((2, 3, 3)), np.eye(3))
     check(f, np.eye(3, dtype=int), np.eye(3))
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, z: np.nan_to_num(x, nan=z), lambda x, z: np.pad(x, 1, constant_values=z),
+    lambda x, z: np.full(2, z), lambda x, z: np.diff(x, prepend=z),
+    lambda x, z: np.where(x > 0, x, z), lambda x, z: np.full_like(x, z),
+    lambda x, z: np.nansum(x, initial=z), lambda x, z: np.linspace(z, -1.0, 3),
+    lambda x, z: np.interp([-9.0], [0.0, 1.0], [1.0, 2.0], left=z),
+])  # fmt: skip
+def test_zeros_of_either_sign_are_different_arguments(function):
+    fast, _ = compiled(function)
+    x = np.array([np.nan, 1.0])
+    for z in (0.0, -0.0, 0.0):
+        got, want = fast(x, z), function(x, z)
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))

@@ -162,3 +162,20 @@ def test_constants_of_nan_are_found_again():
         return first, np.pad(x * 1j, 1, constant_values=complex(np.nan, 1))
 
     check(f, np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize("value", [1e300, np.nan, 300.7, -1.5, 2.0**31, 2.0**63, -(2.0**64)])
+@pytest.mark.parametrize("key", [[0, 1], np.array([True, False, True]), slice(None), 0], ids=repr)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_numpy_scalars_are_cast_by_arrays_and_have_to_fit_else(key, value, dtype):
+    def given(x, v):
+        x[key] = v
+        return x
+
+    def made(x, y):
+        x[key] = y.sum()
+        return x
+
+    check(given, np.zeros(3, dtype), np.float64(value))
+    check(made, np.zeros(3, dtype), np.array([value]))

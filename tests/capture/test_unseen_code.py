@@ -338,3 +338,19 @@ def test_what_is_kept_in_a_loop_is_kept_after_it(plain):
 
     for f in (kept, shared, frozen):
         check(f, data(4), alias=False, plain=plain)
+
+
+class Generating:
+    """A generator of a method is code that the capture does not reach."""
+
+    def __init__(self):
+        self.r = np.zeros(4)
+
+    def each(self, x):
+        for k in range(2):
+            np.copyto(self.r, x * k)
+            yield self.r.sum()
+
+
+def test_a_generator_writes_to_an_array_of_its_object():
+    check(lambda x, o: (list(o.each(x)), o.r.copy()), data(4), Generating())

@@ -6,11 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import np_compile
 
-from ..support import check, data
+from ..support import check, compiled, data
 
 VIEWS = {
     "part": lambda x: x[1:4, 1:],
@@ -524,3 +525,64 @@ def test_one_of_several_arguments_that_overlap_lies_backwards():
     z = data(10)
     check(f, z[5:1:-1], z[1:5], data(4, seed=1), backend="native")
     check(f, z[1:5], z[5:1:-1], data(4, seed=1), backend="native")
+
+
+def rows_of(x):
+    return as_strided(x, (3, 3), (8, 8))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_rows_that_overlap_are_written_in_order(backend):
+    def changed(v):
+        v[0] = 5.0
+        v[1] *= 2.0
+        v[2] += v[1]
+        return v.sum()
+
+    def f(x):
+        return changed(np_compile.disable(rows_of)(x)), x + 1
+
+    check(changed, rows_of(np.arange(8.0)), backend=backend)
+    check(f, np.arange(6.0), backend=backend)
+
+
+def test_arguments_of_two_dtypes_that_share_memory():
+    def f(x, words):
+        x += 1
+        words[0] = 0
+        x *= 2
+        return x.sum()
+
+    a = np.arange(4.0)
+    check(f, a, a.view(np.int64))
+
+
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+def test_views_of_an_array_whose_shape_is_set():
+    def f(x):
+        v = x[1:]
+        w = v[1:]
+        x.shape = (2, 3)
+        v[0] = 5.0
+        w += 1
+        return x, v, w
+
+    check(f, np.arange(6.0))
+
+
+def test_an_array_that_shares_memory_in_part_with_one_that_torch_has():
+    def run(wrap):
+        whole = np.arange(8.0)
+        given = np_compile.disable(lambda: whole)
+
+        def f(x):
+            t = torch.from_numpy(x)
+            y = given()
+            y += 1
+            x *= 2
+            t.add_(1)
+            return y.sum(), x.sum()
+
+        return wrap(f)(whole[2:5]), whole.tolist()
+
+    assert run(lambda f: compiled(f)[0]) == run(lambda f: f)
