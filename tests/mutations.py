@@ -559,12 +559,6 @@ MUTATIONS = (
         "capture/test_libraries.py capture/test_unseen_code.py capture/test_fuzz_objects.py",
     ),
     Mutation(
-        "np_compile/capture/loans.py",
-        "            n - sum(v is a for v in _arrays(arguments))",
-        "            n",
-        "capture/test_libraries.py capture/test_unseen_code.py capture/test_fuzz_objects.py",
-    ),
-    Mutation(
         "np_compile/capture/record.py",
         "    if node.mutates and any(seg.values[i]._copied for i in node.mutates):",
         "    if False:",
@@ -586,13 +580,7 @@ MUTATIONS = (
         "np_compile/capture/plain.py",
         "    c.plain = c.lasting or bool(c.loans)",
         "    c.plain = bool(c.loans)",
-        "capture/test_escape.py capture/test_unseen_code.py capture/test_plain.py capture/test_flags.py",
-    ),
-    Mutation(
-        "np_compile/capture/plain.py",
-        "    c.plain = c.lasting or bool(c.loans)",
-        "    c.plain = c.lasting",
-        "capture/test_libraries.py capture/test_plain.py capture/test_unseen_code.py",
+        "capture/test_unseen_code.py capture/test_plain.py capture/test_flags.py",
     ),
     Mutation(
         "np_compile/capture/segments.py",

@@ -748,8 +748,8 @@ def test_an_iterator_is_used_up_as_far_as_numpy_does_it(function):
     def f(x, items):
         try:
             made = function(items, float) if function is np.fromiter else function(items)
-        except TypeError as e:
-            made = str(e)
+        except TypeError:
+            made = "TypeError"
         if made is items or (type(made) is np.ndarray and made.dtype == object):
             made = "the iterator itself"
         return made, list(items), x * 2

@@ -9,6 +9,7 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.sparse
 
+import np_compile
 from np_compile.capture.array import Array
 
 from ..support import check, compiled, data
@@ -340,17 +341,44 @@ def test_what_is_kept_in_a_loop_is_kept_after_it(plain):
         check(f, data(4), alias=False, plain=plain)
 
 
+KEPT = np.zeros(4)
+
+
 class Generating:
     """A generator of a method is code that the capture does not reach."""
 
-    def __init__(self):
-        self.r = np.zeros(4)
-
     def each(self, x):
         for k in range(2):
-            np.copyto(self.r, x * k)
-            yield self.r.sum()
+            np.copyto(KEPT, x * (k + 1))
+            yield KEPT.sum()
 
 
-def test_a_generator_writes_to_an_array_of_its_object():
-    check(lambda x, o: (list(o.each(x)), o.r.copy()), data(4), Generating())
+def test_a_generator_writes_to_a_global_array():
+    def f(x, o):
+        return list(o.each(x))
+
+    fast, _ = compiled(f)
+    for k in range(3):
+        x = data(4, seed=k)
+        assert fast(x, Generating()) == f(x, Generating())
+        KEPT[:] = 0
+        fast(x, Generating())
+        np.testing.assert_array_equal(KEPT, x * 2)
+
+
+def test_a_function_outside_keeps_what_its_argument_is_a_view_of():
+    def run(wrap):
+        kept = []
+        keep = np_compile.disable(lambda v: kept.append(v.base))
+
+        def f(x):
+            y = x * 2
+            keep(y[1:])
+            z = y + 1
+            kept[0][:] = 100.0
+            y *= 2
+            return z, y
+
+        return wrap(f)(data(4))
+
+    np.testing.assert_array_equal(run(lambda f: compiled(f)[0]), run(lambda f: f))
