@@ -114,3 +114,11 @@ def test_each_public_name_is_in_the_guide() -> None:
             getattr(np_compile, name), types.ModuleType
         ):
             assert name in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    named = set(re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|c))?)`", page.read_text(encoding="utf-8")))
+    places = (ROOT, ROOT / "np_compile")
+    missing = [name for name in named if not any((p / name).exists() for p in places)]
+    assert not missing, sorted(missing)

@@ -100,12 +100,23 @@ def test_what_a_function_outside_gives_may_be_read_only():
         r.flags.writeable = False
         return r
 
-    def f(x):
-        y = fixed(x)
-        try:
-            y[0] = 1.0
-        except ValueError as e:
-            return str(e), y + 1
-        return y
+    def element(y, x):
+        y[0] = 1.0
 
-    check(f, data(4))
+    def whole(y, x):
+        y += x
+
+    def part(y, x):
+        y[1:] = x[1:]
+
+    for change in (element, whole, part):
+
+        def f(x, change=change):
+            y = fixed(x)
+            try:
+                change(y, x)
+            except ValueError as e:
+                return str(e), y + 1
+            return y
+
+        check(f, data(4))
