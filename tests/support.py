@@ -46,9 +46,13 @@ def compiled(f: Callable, backend: Any = "eager", **options: Any) -> tuple[Calla
 
 
 def _owner(a: np.ndarray) -> np.ndarray:
-    while isinstance(a.base, np.ndarray):
-        a = a.base
-    return a
+    while True:
+        base = a.base
+        if not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # as_strided puts an object of its own between
+        if not isinstance(base, np.ndarray):
+            return a
+        a = base
 
 
 class Copier:
