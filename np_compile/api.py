@@ -18,8 +18,6 @@ from .backends import lookup
 from .capture.choice import signature
 from .capture.frames import as_user
 from .capture.recording import RecordingNames
-from .capture.replay import MISS, Replays
-from .capture.replay_tensors import TensorReplays
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
@@ -28,6 +26,9 @@ from .capture.tape import Break
 from .capture.tensors import on_shim, traced
 from .errors import NotCompilable, SettingError
 from .made import Made
+from .replay.calls import MISS
+from .replay.keeper import Replays
+from .replay.tensors import TensorReplays
 
 
 class Compiled(Made):

@@ -25,9 +25,10 @@ ALLOWED: dict[str, set[str]] = {
     "lowering": {"shim", "tape"},
     "runtime": {"backends", "config", "errors", "kernels", "log", "lowering", "shim", "tape"},
     "capture": {"config", "errors", "log", "lowering", "runtime", "shim", "tape"},
+    "replay": {"capture", "config", "kernels", "runtime", "shim", "tape"},
     "eager": {"capture", "shim"},
     "made": set(),
-    "api": {"backends", "capture", "config", "eager", "errors", "made", "tape"},
+    "api": {"backends", "capture", "config", "eager", "errors", "made", "replay", "tape"},
     "tools": {"api", "backends", "capture", "config", "errors", "kernels", "log", "tape"},
     "package": {"api", "config", "errors", "tools"},
 }

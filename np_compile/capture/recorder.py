@@ -129,7 +129,7 @@ class Capture(Outside):
         self._leaving = False  # for plain mode, and from a device
         self.substitution: Any = None
         self.exchange: Any = None
-        self.watch: Any = None  # replay.Watch, where the call may be kept
+        self.watch: Any = None  # replay.watch.Watch, where the call may be kept
 
     # -- arrays from outside ----------------------------------------------------------------
 

@@ -17,7 +17,16 @@ import numpy as np
 import torch
 
 from np_compile import config
-from np_compile.runtime.calls import (
+from np_compile.capture.array import Array
+from np_compile.capture.choice import SAMPLED, SELDOM, Choice
+from np_compile.capture.numpy_names import numpy_function
+from np_compile.capture.outside import tensor_like
+from np_compile.capture.substitute import MISSING
+from np_compile.capture.tape import picked
+from np_compile.capture.window import WINDOW
+from np_compile.runtime.program import sequence
+
+from .calls import (
     MISS,
     Entry,
     Give,
@@ -30,16 +39,7 @@ from np_compile.runtime.calls import (
     give,
     reach_checks,
 )
-from np_compile.runtime.program import sequence
-
-from .array import Array
-from .choice import SAMPLED, SELDOM, Choice
-from .numpy_names import numpy_function
-from .outside import tensor_like
-from .purity import Reach, reach
-from .substitute import MISSING
-from .tape import picked
-from .window import WINDOW
+from .proof import Reach, reach
 
 Place = Callable[[torch.Tensor], "int | None"]
 

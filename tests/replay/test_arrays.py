@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
-from np_compile.capture.purity import reach
+from np_compile.replay.proof import reach
 
 FACTOR = 2.0
 SEEN: list = []
@@ -1088,7 +1088,7 @@ def test_without_a_sequence_the_programs_run_one_by_one(monkeypatch):
         x += 1
         return np.sin(x) * y, x.sum()
 
-    monkeypatch.setattr("np_compile.capture.replay.sequence", lambda *parts: None)
+    monkeypatch.setattr("np_compile.replay.keeper.sequence", lambda *parts: None)
     compiled, _ = repeated(f, np.ones(5), np.ones(5))
     assert compiled._replays.kept[0].programs.sequence is None
     x, y = rng().random((2, 5))

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from np_compile import shim
-
-from .entrances import own_code
-from .numpy_names import row_of_function
-from .substitute import MISSING, contents
+from np_compile.capture.entrances import own_code
+from np_compile.capture.numpy_names import row_of_function
+from np_compile.capture.substitute import MISSING, contents
 
 # Instructions that change nothing but the frame's own variables and stack.
 _HARMLESS = frozenset(

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile import config
 from np_compile.capture.choice import SAMPLED, signature
-from np_compile.runtime import calls
-from np_compile.runtime.calls import MISS, Entry, Give, Table, Way
+from np_compile.replay import calls
+from np_compile.replay.calls import MISS, Entry, Give, Table, Way
 
 
 def table(*entries):

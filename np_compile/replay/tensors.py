@@ -18,16 +18,16 @@ from torch._C._dynamo.guards import TensorGuards
 from torch.autograd.graph import increment_version
 
 from np_compile import shim
-from np_compile.runtime.calls import MISS, available
+from np_compile.capture.array import Array
+from np_compile.capture.tape import picked
+from np_compile.capture.tensors import ordinary, traced
+from np_compile.capture.window import WINDOW, bounds_of, overlaps_itself
 from np_compile.runtime.program import sequence
 
-from .array import Array
-from .opened import Opened
-from .purity import Reach
-from .replay import PATIENT, Keeper, Place, Watch, has_array, simple, steps_of
-from .tape import picked
-from .tensors import ordinary, traced
-from .window import WINDOW, bounds_of, overlaps_itself
+from .arguments import Opened
+from .calls import MISS, available
+from .keeper import PATIENT, Keeper, Place, Watch, has_array, simple, steps_of
+from .proof import Reach
 
 _Tensor = torch.Tensor
 _grad_enabled = torch.is_grad_enabled
