@@ -27,8 +27,7 @@ from .capture.tensors import on_shim, traced
 from .errors import NotCompilable, SettingError
 from .made import Made
 from .replay.calls import MISS
-from .replay.keeper import Replays
-from .replay.tensors import TensorReplays
+from .replay.keeper import Keeper
 
 
 class Compiled(Made):
@@ -46,15 +45,14 @@ class Compiled(Made):
         self._disable = disable
         self._tensors = tensors
         self._local = threading.local()
-        self._replays: Any = None
-        if not disable:
-            self._replays = TensorReplays(function.__wrapped__) if tensors else Replays(function)
+        plain = function.__wrapped__ if tensors else function
+        self._keeper = None if disable else Keeper(plain, tensors)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
-            (replays := self._replays) is not None
-            and (call := replays.call) is not None
-            and (config.plain == "auto" or not replays.plain)
+            (keeper := self._keeper) is not None
+            and (call := keeper.call) is not None
+            and (config.plain == "auto" or not keeper.plain)
             and not config.disable
             and current() is None
             and _context_depth() == 0
@@ -77,16 +75,16 @@ class Compiled(Made):
             return capture.substitution.function(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
-        replays = self._replays
-        if replays is not None and _context_depth() == 0:
-            result = replays.run(args, kwargs)
+        keeper = self._keeper
+        if keeper is not None and _context_depth() == 0:
+            result = keeper.run(args, kwargs)
             if result is not MISS:
                 return result
             choices = self._options.choices
             if choices and config.plain == "auto":
                 choice = choices.get(signature(args, kwargs))
                 if choice is not None and choice.way == "plain":
-                    return replays.run_plainly(choice, args, kwargs)
+                    return keeper.run_plainly(choice, args, kwargs)
         return self._run(args, kwargs, None)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
@@ -99,7 +97,7 @@ class Compiled(Made):
         try:
             return run_captured(
                 function, substitution, self._options, args, kwargs, device,
-                listener, self._replays if keeps else None,
+                listener, self._keeper if keeps else None,
             )  # fmt: skip
         except ByOperators as e:
             why = str(e)

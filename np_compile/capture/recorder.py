@@ -182,7 +182,7 @@ class Capture(Outside):
         self.plain = self.lasting = True
         self.limit = float("inf")
         if self.watch is not None:
-            self.watch.spoiled = True
+            self.watch.spoil(why)
         self._tell(Break("numpy", why))
 
     def take_over(self, t: torch.Tensor) -> None:
@@ -620,7 +620,7 @@ class Capture(Outside):
         node = seg.node
         watch = self.watch
         if watch is not None:
-            watch.cut(reason.kind, seg.inputs)
+            watch.cut(reason, seg.inputs)
         if reason.kind not in ("end", "loop", "library"):
             self._tell(reason)
         if self.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
@@ -738,7 +738,7 @@ class Capture(Outside):
     def _run_in_numpy(self, seg: Segment, live: tuple[int, ...]) -> None:
         """Make the calls of a segment as they stand."""
         if self.watch is not None:
-            self.watch.spoiled = True
+            self.watch.spoil("a segment runs in NumPy: its compile is not worth it")
         values: list[Any] = [None] * len(seg.values)
         for a in seg.inputs:
             values[a._i] = self.real(a, None)
@@ -828,7 +828,7 @@ class Capture(Outside):
             finally:
                 self._leaving = False
         if self.watch is not None:
-            self.watch.spoiled = True
+            self.watch.spoil(why)
         self.plain = True
         if self.device is not None:
             self.left += 1
@@ -900,7 +900,7 @@ class Capture(Outside):
     def change_in_place(self, a: Array, name: str, value: Any) -> None:
         """`a.shape = value`, `a.dtype = value`: the stand-in becomes a view of what it was."""
         if self.watch is not None:
-            self.watch.spoiled = True
+            self.watch.spoil("a shape or dtype is set in place")
         old = Array(self)
         old.__dict__.update(a.__dict__)
         if a._s is self.seg:

@@ -72,7 +72,7 @@ class Values:
             if not watch.touches(a):
                 if key is not None and id(a._np) in self.known and watch.reads(a._np, key):
                     return a._np  # but not as `_fast`, so that the next element is noted too
-                watch.spoiled = True
+                watch.spoil("Python reads or writes an element of an array")
         r = self._real(a, None)
         if root is a:
             a._fast = r
@@ -81,7 +81,7 @@ class Values:
     def real(self, a: Array, why: Any) -> Any:
         """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
         if self.watch is not None:
-            self.watch.spoiled = True
+            self.watch.spoil(why or "an array is handed to NumPy, or to Python")
         return self._real(a, why)
 
     def _real(self, a: Array, why: Any) -> Any:
@@ -179,7 +179,7 @@ class Values:
     def shim_array(self, a: Array, why: Any) -> shim.ndarray:
         """The shim array on the memory of a stand-in."""
         if self.watch is not None:
-            self.watch.spoiled = True
+            self.watch.spoil(why or "an array is handed to the shim, or to torch")
         if a._sel is not None:
             self.settle(a)
         root = a if a._root is None else a._root

@@ -97,9 +97,15 @@ class Program:
             return lambda tensors: self.run_tensors(tensors, floats, ints)
         if direct is None:
             run = getattr(self.compiled, "call", self.compiled)
-            if floats or ints:
-                return lambda tensors: run(*self._with_parameters(tensors, floats, ints))
-            return lambda tensors: run(*tensors)
+
+            def compiled(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+                if _autocasts():
+                    return self.run_tensors(tensors, floats, ints)  # type: ignore[no-any-return]
+                if floats or ints:
+                    tensors = self._with_parameters(tensors, floats, ints)
+                return run(*tensors)  # type: ignore[no-any-return]
+
+            return compiled
         return lambda tensors: direct(tensors, floats, ints)
 
     def run_by_operators(

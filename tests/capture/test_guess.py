@@ -32,7 +32,7 @@ def kept(f: Callable, *args: np.ndarray) -> Callable:
     fast = np_compile.compile(f)
     for _ in range(3):
         np.testing.assert_array_equal(fast(*args), f(*args))
-    assert len(fast._replays.kept) == 1
+    assert len(fast._keeper.kept) == 1
     return fast
 
 
@@ -52,10 +52,10 @@ def same(fast: Callable, f: Callable, *args: np.ndarray) -> None:
 def test_counting_is_one_kept_program():
     x = np.array([0, 7, 3, 3, 1])
     fast = kept(counts, x)
-    (replay,) = fast._replays.kept
-    assert len(replay.programs.steps) == 1
+    (replay,) = fast._keeper.kept
+    assert len(replay.plan.steps) == 1
     fast = kept(sums, x, np.arange(5.0))
-    assert len(fast._replays.kept[0].programs.steps) == 1
+    assert len(fast._keeper.kept[0].plan.steps) == 1
 
 
 @settings(deadline=None, max_examples=15)

@@ -28,7 +28,7 @@ def wrapped(f, backend="native"):
 def recorded(f, backend="native"):
     """The same function, recorded in each call."""
     made = wrapped(f, backend)
-    made._replays = None
+    made._keeper = None
     return made
 
 
@@ -38,7 +38,7 @@ def tensor(*shape, seed=0, grad=False, dtype=F64):
 
 
 def kept(compiled):
-    return len(compiled._replays.kept)
+    return len(compiled._keeper.kept)
 
 
 def known(f, *args, backend="native", **named):
@@ -833,8 +833,8 @@ def test_a_loop_of_programs_is_one_call():
         same(got, slow(*others))
         assert got[2] is mine[0]
         assert mine[0]._version > version
-    (replay,) = quick._replays.kept
-    assert replay.sequence is not None
+    (replay,) = quick._keeper.kept
+    assert replay.plan.sequence is not None
     with torch.inference_mode():
         for _ in range(3):
             assert quick(*make(1))[0].is_inference()
@@ -850,7 +850,7 @@ def test_an_index_out_of_bounds_after_something_was_written():
     good, bad = torch.zeros(40, dtype=torch.int64), torch.zeros(40, dtype=torch.int64)
     bad[30] = 9
     quick = known(f, tensor(4), good, 35)
-    assert quick._replays.kept[0].sequence is not None
+    assert quick._keeper.kept[0].plan.sequence is not None
     for _ in range(2):
         x, y = torch.zeros(4, dtype=F64), np.zeros(4)
         version = x._version
