@@ -269,7 +269,7 @@ def _form(form: tuple | None) -> str:
 
 
 @dataclass(frozen=True)
-class Tensors:
+class Alike:
     """Tensors look like those of the kept call to recording, and to torch's modes: type, dtype,
     layout, device, shape, strides, whether they require a gradient. No two of them are one."""
 
@@ -279,7 +279,7 @@ class Tensors:
     alike: Callable[..., bool]
 
     @staticmethod
-    def of(positions: Sequence[int], leaves: Sequence[Any]) -> Tensors:
+    def of(positions: Sequence[int], leaves: Sequence[Any]) -> Alike:
         """Tensors at these positions look as they do now."""
         tensors = [leaves[k] for k in positions]
         guards = TensorGuards(
@@ -287,9 +287,9 @@ class Tensors:
             dynamic_dims_sizes=[list(t.shape) for t in tensors],  # type: ignore[misc]
             dynamic_dims_strides=[list(t.stride()) for t in tensors],  # type: ignore[misc]
         )
-        return Tensors(positions, len(leaves), [*map(_tensor, tensors)], guards.check)
+        return Alike(positions, len(leaves), [*map(_tensor, tensors)], guards.check)
 
-    def named(self, names: Sequence[str]) -> Tensors:
+    def named(self, names: Sequence[str]) -> Alike:
         """The same, with the names of the leaves."""
         texts = [
             f"argument {names[k]}: {t}" for k, t in zip(self.positions, self.texts, strict=True)
@@ -332,7 +332,7 @@ class Name:
 
     def __str__(self) -> str:
         there = "not there" if self.value is MISSING else text_of(self.value)
-        return f"{self.what} is {there}"
+        return f"{self.what} is {'what it was' if there == self.what else there}"
 
     def write(self, words: Words) -> None:
         words.add(Check.NAME, words.of(self.scope), words.of(self.key), words.of(self.value))

@@ -22,7 +22,7 @@ from .guards import Refused
 from .plan import Kept, Plan, steps_of
 from .proof import Reach, reach
 from .results import Outputs
-from .tensors import OnTensors
+from .tensors import Tensors
 from .watch import Watch
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
@@ -38,9 +38,9 @@ class Keeper:
 
     kept: the kept calls. plain: entries of calls that run as they stand. reach: what the function
     reads, which kept calls hold for. calls, vain: those that were recorded, and those watched since
-    a kept one was last run. hopeless: whether none can be kept. why: the last call that was not
-    kept was not. guesses: as of a `Watch`. call: as the function is called; gives what it gives, or
-    MISS. None while no call is known.
+    a kept one was last run. hopeless: whether none can be kept. why: it is so, or the last call
+    that was watched was not kept. guesses: as of a `Watch`. call: as the function is called; gives
+    what it gives, or MISS. None while no call is known.
     """
 
     def __init__(self, function: Any, tensors: bool):
@@ -54,7 +54,7 @@ class Keeper:
         self.why: str | None = None
         self.guesses = not tensors
         self.call: Callable | None = None
-        self._binding: Arrays | OnTensors = OnTensors() if tensors else Arrays()
+        self._binding: Arrays | Tensors = Tensors() if tensors else Arrays()
         self._table: Table | None = None
 
     # -- calls that are known ---------------------------------------------------------------
@@ -145,10 +145,8 @@ class Keeper:
         if self.hopeless or self.calls < 2:
             return None
         try:
-            arguments = self._binding.arguments(args, kwargs)
-            found = self._reads()
-        except Refused as e:
-            self.why = str(e)
+            arguments, found = self._binding.arguments(args, kwargs), self._reads()
+        except Refused:
             return None
         return Watch(arguments, found, self.vain < PATIENT, self.guesses)
 
@@ -193,7 +191,7 @@ class Keeper:
         steps, constants, place = steps_of(watch, positions)
         outputs = Outputs(place, stand_ins, binding.known(watch, exchange), binding.tensors)
         gives = outputs.of(result)
-        plan = Plan(steps, constants, outputs.wanted, binding.tensors, available())
+        plan = Plan(steps, constants, outputs.wanted, available())
         return binding.kept(self.function, watch, given, names, plan, gives)
 
     def guessed_wrong(self) -> None:
@@ -221,8 +219,9 @@ class Keeper:
                 found = reach(self.function)
                 if not available() and not self._binding.tensors:
                     raise Refused("there is no C compiler, or objects lie in memory as in no NumPy")
-            except Refused:
+            except Refused as e:
                 self.hopeless = True
+                self.why = str(e)
                 raise
             if available():
                 self._known().watch(found.guards)

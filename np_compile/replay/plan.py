@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,31 +21,27 @@ class Plan:
 
     steps: (program, where its tensors come from, floats, integers); a tensor comes from argument k,
     k >= 0, or is number -1-k of constants and results so far. wanted: numbers of the results that
-    the call gives. reads: arguments that are read; written: those that are written to. sequence:
-    the steps as one call, where they can be one.
+    the call gives. whole: whether the steps may be one call, without Python in between; sequence:
+    that call, where they can. reads: arguments that are read; written: those that are written to.
     """
 
     __slots__ = ("_runs", "constants", "reads", "sequence", "steps", "wanted", "written")
 
     def __init__(
-        self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool,
-        whole: bool = True,
-    ):  # fmt: skip
+        self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], whole: bool
+    ):
         self.steps = steps
         self.constants = constants
         self.wanted = wanted
         self.reads = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.written = {s for p, sources, *_ in steps for k in p.written if (s := sources[k]) >= 0}
-        ends = _ends(steps, len(constants), wanted)
-        firsts = accumulate((len(p.live) for p, *_ in steps), initial=len(constants))
-        written = False
-        self._runs: list[tuple] = []
-        for (program, sources, floats, ints), first, end in zip(steps, firsts, ends, strict=False):
-            # A native program that fails has written nothing.
-            again = not written and not (program.mutates and program.backend_name != "native")
-            self._runs.append((program.bound(floats, ints), sources, first, end, again))
-            written = written or bool(program.mutates)
-        self.sequence = sequence(steps, constants, wanted, tensors) if whole else None
+        self.sequence = sequence(steps, constants, wanted) if whole else None
+        self._runs: list[tuple] | None = None
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory beside arguments and results that the sequence takes; 0 where there is none."""
+        return 0 if self.sequence is None else int(self.sequence.block_bytes)
 
     @property
     def writes(self) -> bool:
@@ -54,29 +49,53 @@ class Plan:
         return any(program.mutates for program, *_ in self.steps)
 
     def run(
-        self, tensors: Any, start: int = 0, made: Mapping[int, torch.Tensor] | None = None
+        self, tensors: Any, start: int = 0, before: Mapping[int, torch.Tensor] | None = None
     ) -> list[Any] | None:
-        """What the programs make, by number; of it what is wanted. None where one raises before
-        anything was written: the call is then made again, and that has NumPy's words.
+        """What the programs make, one after the other, by number; None for what is not wanted. None
+        for all where one raises before anything was written: the call is then made again, and that
+        has NumPy's words.
 
-        tensors: of arguments, by their positions. start: the step from which they run. made:
-        constants and results before it.
+        tensors: of arguments, by their positions. start: the step from which they run. before:
+        constants and results of earlier steps.
         """
-        runs, here = self._runs, self.constants
-        if start:
-            assert made is not None
-            runs, here = runs[start:], [made.get(k) for k in range(runs[start][2])]  # type: ignore
-        here = [*here]
-        for run, sources, _, ends, again in runs:
+        runs = self._runs
+        if runs is None:
+            runs = self._runs = [*self._bound()]
+        made: list[Any] = [*self.constants]
+        if start and before is not None:
+            made = [before[k] for k in range(runs[start][0])]
+        for _, run, sources, ends, again in runs[start:]:
             try:
-                here += run([tensors[s] if s >= 0 else here[-1 - s] for s in sources])
+                made += run([tensors[s] if s >= 0 else made[-1 - s] for s in sources])
             except Exception:
                 if again:
                     return None
                 raise
             for number in ends:
-                here[number] = None  # type: ignore[call-overload]
-        return here
+                made[number] = None
+        return made
+
+    def _bound(self) -> Iterator[tuple[int, Callable, Sequence[int], list[int], bool]]:
+        """Of each step the number of the first result, what runs, on what, numbers that are not
+        needed afterwards, and whether nothing was written if it raises."""
+        last: dict[int, int] = {}
+        first = len(self.constants)
+        for k, (program, sources, *_) in enumerate(self.steps):
+            last.update((-1 - s, k) for s in sources if s < 0)
+            last.update((first + n, k) for n in range(len(program.live)))
+            first += len(program.live)
+        ends: list[list[int]] = [[] for _ in self.steps]
+        for number, k in last.items():
+            if number not in self.wanted:
+                ends[k].append(number)
+        first = len(self.constants)
+        written = False
+        for (program, sources, floats, ints), end in zip(self.steps, ends, strict=True):
+            # A native program that fails has written nothing.
+            again = not written and not (program.mutates and program.backend_name != "native")
+            yield first, program.bound(floats, ints), sources, end, again
+            first += len(program.live)
+            written = written or bool(program.mutates)
 
 
 class Kept:
@@ -97,22 +116,6 @@ class Kept:
         """What the function does and gives, by the plan. MISS where a program raises before
         anything was written: the call is then made again, and that has NumPy's words."""
         raise NotImplementedError
-
-
-def _ends(steps: list[tuple], constants: int, wanted: Sequence[int]) -> list[list[int]]:
-    """Of each step the numbers of what is needed neither by a later one nor by the result."""
-    last: dict[int, int] = {}
-    number = constants
-    for k, (program, sources, *_) in enumerate(steps):
-        last.update((-1 - s, k) for s in sources if s < 0)
-        for _ in program.live:
-            last[number] = k
-            number += 1
-    ends: list[list[int]] = [[] for _ in steps]
-    for number, k in last.items():
-        if number not in wanted:
-            ends[k].append(number)
-    return ends
 
 
 def steps_of(

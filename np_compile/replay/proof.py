@@ -201,7 +201,7 @@ def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Rea
     library = (getattr(value, "__module__", None) or "").partition(".")[0]
     if not isinstance(value, types.FunctionType) or library in ("numpy", "np_compile", "torch"):
         shown = text_of(value) if callable(value) else f"a {type(value).__name__}"
-        raise _Unknown(f"the name {name}, {shown}")
+        raise _Unknown(f"the name {name}" + (f", {shown}" if shown != name else ""))
     _function(value, found)
 
 

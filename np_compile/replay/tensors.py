@@ -16,10 +16,11 @@ from torch.autograd.graph import increment_version
 
 from np_compile.capture.tensors import ordinary, traced
 from np_compile.capture.window import bounds_of, overlaps_itself
+from np_compile.kernels.on_tensors import OnTensors
 
 from .arguments import Opened, parameter_names
 from .calls import MISS, Names, Table
-from .guards import Call, Pair, Refused, Tensors, Value, simple, text_of
+from .guards import Alike, Call, Pair, Refused, Value, simple, text_of
 from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
@@ -34,14 +35,14 @@ class _Arguments(NamedTuple):
 
     opened: Opened
     first: dict[int, int]
-    guard: Tensors
+    guard: Alike
 
 
 class KeptOnTensors(Kept):
     """names: of the arguments that are named, the last ones. form: of the arguments, see `Opened`.
     grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves."""
 
-    __slots__ = ("_give", "_written", "checks", "count", "form", "grad", "names")
+    __slots__ = ("_give", "_whole", "_written", "checks", "count", "form", "grad", "names")
 
     def __init__(
         self, call: Call, checks: list[Any], plan: Plan, result: Result, opened: Opened
@@ -53,22 +54,25 @@ class KeptOnTensors(Kept):
         self.count = len(opened.leaves)
         self.checks = checks
         self._written = sorted(plan.written)
+        self._whole: OnTensors | None = None
+        if plan.sequence is not None:
+            self._whole = OnTensors(plan.sequence, plan.wanted, len(plan.constants))
         self._give = giver(result, int, True)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         plan = self.plan
-        start, made = 0, None
-        if plan.sequence is not None:
-            start, made = plan.sequence.run(leaves)
+        start, before = 0, None
+        if self._whole is not None:
+            start, before = self._whole.run(leaves)
             if self._written:
                 increment_version([leaves[k] for k in self._written])
             if start == len(plan.steps):
-                return self._give(leaves, made)
-        made = plan.run(leaves, start, made)
+                return self._give(leaves, before)
+        made = plan.run(leaves, start, before)
         return MISS if made is None else self._give(leaves, made)
 
 
-class OnTensors:
+class Tensors:
     """How kept calls on tensors are bound to their arguments: by what is found in them."""
 
     tensors = True
@@ -87,7 +91,7 @@ class OnTensors:
         if len({t.device for t in leaves if isinstance(t, _Tensor)}) != 1:
             raise Refused("it has no tensors, or on several devices")
         first = {id(t): k for k, t in reversed(list(enumerate(leaves))) if isinstance(t, _Tensor)}
-        return _Arguments(opened, first, Tensors.of(sorted(first.values()), leaves))
+        return _Arguments(opened, first, Alike.of(sorted(first.values()), leaves))
 
     def leaves(
         self, watch: Watch, given: tuple, exchange: Any

@@ -153,19 +153,17 @@ def _check_leaves(tensors: list[torch.Tensor]) -> None:
         )
 
 
-def sequence(
-    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool = False
-) -> Any:
-    """Runs of programs as one call, without Python in between: `run(args)`. None where that cannot
-    be, as a program is not of kernels alone.
+def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    """Runs of programs as one call, without Python in between: a `kernels.sequence.Sequence`. None
+    where that cannot be, as a program is not of kernels alone.
 
     steps: (program, where its tensors come from, floats, integers), see `kernels.sequence.Step`.
-    wanted: the results that a run gives. tensors: whether it runs on tensors, or on arrays.
+    wanted: the results that a run gives.
     """
     if any(program.backend_name != "native" for program, *_ in steps):
         return None
     parts = [(p.compiled, *rest) for p, *rest in steps]
-    return native_sequence(parts, constants, wanted, tensors)
+    return native_sequence(parts, constants, wanted)
 
 
 def build(
