@@ -15,6 +15,7 @@ import np_compile
 from np_compile import config
 from np_compile.replay.guards import Refused
 from np_compile.replay.proof import reach
+from np_compile.tools.explain import kept_calls
 
 FACTOR = 2.0
 SEEN: list = []
@@ -47,7 +48,7 @@ def helper(x):
 
 
 def kept(compiled):
-    return len(compiled._keeper.kept)
+    return len(kept_calls(compiled))
 
 
 # What is proved
@@ -1000,7 +1001,7 @@ def test_an_array_of_constants_that_python_wrote_to_and_gives_or_uses():
 
 
 def blocks(compiled):
-    return compiled._keeper.kept[0].plan.sequence.block_bytes
+    return kept_calls(compiled)[0].scratch_bytes
 
 
 def test_a_loop_of_new_arrays_needs_the_memory_of_two():
@@ -1094,7 +1095,7 @@ def test_without_a_sequence_the_programs_run_one_by_one(monkeypatch):
 
     monkeypatch.setattr("np_compile.replay.plan.sequence", lambda *parts: None)
     compiled, _ = repeated(f, np.ones(5), np.ones(5))
-    assert compiled._keeper.kept[0].plan.sequence is None
+    assert not kept_calls(compiled)[0].one_call
     x, y = rng().random((2, 5))
     plain = x.copy()
     np.testing.assert_allclose(compiled(x, y)[0], f(plain, y)[0], rtol=1e-15)

@@ -21,6 +21,7 @@ from np_compile.capture.choice import SAMPLED, signature
 from np_compile.replay.arrays import alike, exact
 from np_compile.replay.calls import MISS, Entry, Table, Way
 from np_compile.replay.results import Give, giver
+from np_compile.tools.explain import kept_calls
 
 
 def table(*entries):
@@ -224,7 +225,7 @@ def test_results_of_all_kinds():
         for _ in range(4):
             x, y = np.arange(3.0), np.ones(2)
             got = compiled(x, y)
-    assert len(compiled._keeper.kept) == 1
+    assert len(kept_calls(compiled)) == 1
     assert type(got) is list
     assert got[0] is x
     assert got[3] is y
@@ -251,7 +252,7 @@ def test_a_result_of_another_order():
         with config.patch(plain="never"):
             for _ in range(4):
                 got = compiled(x)
-        assert len(compiled._keeper.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         want = f(x)
         assert got.strides == want.strides
         assert got.dtype == want.dtype
@@ -293,7 +294,7 @@ def test_a_call_by_keyword_is_kept():
         for k in range(6):
             x = np.full(4, float(k))
             np.testing.assert_array_equal(compiled(x, by=3.0), scaled(x, by=3.0))
-        assert len(compiled._keeper.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         np.testing.assert_array_equal(compiled(x, by=4.0), scaled(x, by=4.0))
         np.testing.assert_array_equal(compiled(x=x), scaled(x))
         np.testing.assert_array_equal(compiled(x), scaled(x))
@@ -304,7 +305,7 @@ def test_fullgraph_calls_are_kept():
     for k in range(6):
         x = np.full(4, float(k))
         np.testing.assert_array_equal(compiled(x), scaled(x))
-    assert len(compiled._keeper.kept) == 1
+    assert len(kept_calls(compiled)) == 1
 
 
 def small(x):
@@ -353,7 +354,7 @@ def test_a_disabled_setting_runs_the_original():
     with config.patch(plain="never"):
         for _ in range(4):
             compiled(np.ones(3))
-        assert len(compiled._keeper.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         with config.patch(disable=True):
             result = compiled([4.0, 9.0])
     np.testing.assert_array_equal(result, [4.0, 6.0])
@@ -367,7 +368,7 @@ def test_nothing_of_a_call_is_held():
     with config.patch(plain="never"):
         for _ in range(4):
             compiled(np.ones(3))
-        assert len(compiled._keeper.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         x = np.ones(3).view()
         ref = weakref.ref(x)
         result = compiled(x)
@@ -470,19 +471,43 @@ def test_what_changes_during_a_call_is_seen(tensors, monkeypatch):
     f = np_compile.wrap_numpy(levelled) if tensors else levelled
     compiled = np_compile.compile(f)
     x = torch.ones(5, dtype=torch.float64) if tensors else np.ones(5)
-    replays = compiled._keeper
-    keep = replays.keep
+    keeper = compiled._keeper
+    keep = keeper.keep
 
     def late(*args):  # as another thread would do, between the call and its end
         monkeypatch.setattr(me, "LEVEL", 3.0)
-        replays.reach = None
-        assert replays.watch((x, False), {}) is not None
+        keeper.reach = None
+        assert keeper.watch((x, False), {}) is not None
         return keep(*args)
 
     with config.patch(plain="never"):
         compiled(x, False)
-        replays.keep = late
+        keeper.keep = late
         compiled(x, False)
-        replays.keep = keep
+        keeper.keep = keep
         assert me.LEVEL == 3.0
+        np.testing.assert_array_equal(compiled(x, False), levelled(np.ones(5), False))
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_what_changes_before_a_call_ends_and_back_after_it(tensors, monkeypatch):
+    me = sys.modules[__name__]
+    f = np_compile.wrap_numpy(levelled) if tensors else levelled
+    compiled = np_compile.compile(f)
+    x = torch.ones(5, dtype=torch.float64) if tensors else np.ones(5)
+    keeper = compiled._keeper
+    watch = keeper.watch
+
+    def late(*args):  # what the function reads is known, and then it reads something else
+        found = watch(*args)
+        monkeypatch.setattr(me, "LEVEL", 3.0)
+        return found
+
+    with config.patch(plain="never"):
+        compiled(x, False)
+        keeper.watch = late
+        compiled(x, False)
+        keeper.watch = watch
+        assert not kept_calls(compiled)
+        monkeypatch.setattr(me, "LEVEL", 2.0)
         np.testing.assert_array_equal(compiled(x, False), levelled(np.ones(5), False))
