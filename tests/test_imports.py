@@ -88,6 +88,13 @@ def test_imports_follow_the_table(module: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("package", ["np_compile.replay"])
+def test_no_module_of_a_package_imports_another_in_a_circle(package: str) -> None:
+    mine = {m: path for m, path in MODULES.items() if m.startswith(f"{package}.")}
+    within = {m: {name for _, name in imports(m, path)} & {*mine} for m, path in mine.items()}
+    assert [*graphlib.TopologicalSorter(within).static_order()]
+
+
 @pytest.mark.parametrize("module", [m for m in MODULES if part(m) == "shim"])
 def test_the_shim_needs_torch_and_numpy_only(module: str) -> None:
     for line, name in imports(module, MODULES[module]):

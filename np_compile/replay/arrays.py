@@ -23,11 +23,11 @@ _USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 class KeptOnArrays(Kept):
     """entry: what C knows it by."""
 
-    __slots__ = ("_result", "entry")
+    __slots__ = ("_give", "entry")
 
     def __init__(self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names):
         super().__init__(guards, plan)
-        self._result = result
+        self._give = giver(result, plan.wanted.index, False)
         self.entry = Entry(Way.UNSETTLED, count, names, guards)
         if plan.sequence is None:
             self.entry.calls(self._one_by_one)
@@ -54,14 +54,16 @@ class KeptOnArrays(Kept):
         made = self.plan.run(tensors, start, before)
         if made is None:
             return MISS
-        give = giver(self._result, self.plan.wanted.index, False)
-        return give(args, [made[k].numpy() for k in self.plan.wanted])
+        return self._give(args, [made[k].numpy() for k in self.plan.wanted])
 
 
 class Arrays:
     """How kept calls on arrays are bound to their arguments: each is one value."""
 
     tensors = False
+
+    def __init__(self, function: Any):
+        self._function = function
 
     def arguments(self, args: tuple, kwargs: dict) -> None:
         """Refused for arguments with which no call is kept."""
@@ -93,13 +95,11 @@ class Arrays:
         """Ids of lists and dicts that are not new: arguments have none."""
         return set()
 
-    def kept(
-        self, function: Any, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result
-    ) -> Kept:
+    def kept(self, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result) -> Kept:
         """A call that has ended, as it is kept."""
         places = {id(a): k for k, a in enumerate(given)}
         read = {(places[a], index): content for (a, index), content in watch.read.items()}
-        shown = parameter_names(function, len(given), names)
+        shown = parameter_names(self._function, len(given), names)
         guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
         return KeptOnArrays(guards, plan, result, len(given), names)
 
@@ -135,11 +135,8 @@ def exact(
         a, b = args[k], args[m]
         sizes = _span(a), _span(b)
         guards.append(Pair((k, m), (names[k], names[m]), a is b, writes, sizes))
-    guards += [
-        Elements(k, names[k], args[k].dtype, args[k].shape, args[k].strides, index, content)
-        for (k, index), content in read.items()
-    ]
-    return guards
+    looks = {guard.position: guard for guard in guards if isinstance(guard, Layout)}
+    return [*guards, *(Elements(looks[k], index, content) for (k, index), content in read.items())]
 
 
 def alike(args: tuple, names: Sequence[str]) -> list[Guard] | None:

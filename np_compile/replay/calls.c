@@ -160,8 +160,9 @@ static int hold(const i64 *w, i64 words, object *const *args) {
     return 1;
 }
 
-/* The number of the first entry for such a call; -1 if there is none. */
-static i64 find(const Table *t, object *const *args, i64 count, object *names) {
+/* The number of the first entry for such a call; -1 if there is none. count: of the arguments,
+ * which begin at `args`. */
+i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
     for (i64 k = 0; k < t->count; k++) {
         const Entry *e = t->entries[k];
         if (e->count == count && equal(e->names, names) && hold(e->checks, e->words, args))
@@ -173,12 +174,6 @@ static i64 find(const Table *t, object *const *args, i64 count, object *names) {
 static object *tuple_of(object *const *items, i64 count) {
     object *made = PyTuple_New(count);
     for (i64 k = 0; made && k < count; k++) PyTuple_SetItem(made, k, held(items[k]));
-    return made;
-}
-
-static object *list_of(object *const *items, i64 count) {
-    object *made = PyList_New(count);
-    for (i64 k = 0; made && k < count; k++) PyList_SetItem(made, k, held(items[k]));
     return made;
 }
 
@@ -204,7 +199,7 @@ static object *give(const i64 **w, const Entry *e, object *const *args, object *
             return whole;
         }
         default: { /* CALL: a function of both */
-            object *all = tuple_of(args, e->count), *new = list_of(made, e->makes), *r = 0;
+            object *all = tuple_of(args, e->count), *new = tuple_of(made, e->makes), *r = 0;
             if (all && new)
                 r = PyObject_CallFunctionObjArgs((object *)k, all, new, (object *)0);
             if (all) Py_DecRef(all);
@@ -216,7 +211,7 @@ static object *give(const i64 **w, const Entry *e, object *const *args, object *
 
 static object *stopped(const Entry *e, object *const *args, object *const *made, i64 done,
                        Work *w) {
-    object *all = tuple_of(args, e->count), *new = list_of(made, e->makes);
+    object *all = tuple_of(args, e->count), *new = tuple_of(made, e->makes);
     object *steps = PyLong_FromLong(done), *work = PyLong_FromLong((i64)w), *r = 0;
     if (all && new && steps && work)
         r = PyObject_CallFunctionObjArgs(e->stopped, all, new, steps, work, (object *)0);
@@ -291,7 +286,7 @@ static object *run_programs(const Entry *e, object *const *args) {
     return r;
 }
 
-static object *run(Entry *e, object *const *args) {
+object *npc_run(Entry *e, object *const *args) {
     object *owner = held(e->owner);
     object *result = e->way == PLAIN ? run_function(e, args)
                      : e->more       ? run_sequence(e, args)
@@ -304,7 +299,7 @@ static object *run(Entry *e, object *const *args) {
 object *npc_call(object *self, object *const *args, i64 count, object *names) {
     const Table *t = PyCapsule_GetPointer(self, 0);
     if (names) count += PyTuple_Size(names);
-    i64 k = find(t, args, count, names);
+    i64 k = npc_find(t, args, count, names);
     if (k < 0) return held(t->miss);
     Entry *e = t->entries[k];
     if (e->way == UNSETTLED) return held(t->miss);
@@ -313,12 +308,7 @@ object *npc_call(object *self, object *const *args, i64 count, object *names) {
         return held(t->miss);
     }
     if (e->way != PLAIN && !hold(t->reach, t->words, 0)) return held(t->miss);
-    return run(e, args);
-}
-
-/* The same in two steps. count: of the arguments, which begin at `args`. */
-i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
-    return find(t, args, count, names);
+    return npc_run(e, args);
 }
 
 /* Whether what the function reads is what it was. Of Python's kind FASTCALL. */
@@ -326,5 +316,3 @@ object *npc_unchanged(object *self, object *const *args, i64 count, object *name
     const Table *t = PyCapsule_GetPointer(self, 0);
     return PyLong_FromLong(hold(t->reach, t->words, 0));
 }
-
-object *npc_run(Entry *e, object *const *args) { return run(e, args); }

@@ -10,9 +10,9 @@ import ctypes
 import math
 import types
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,11 +61,11 @@ class Words:
         return (ctypes.c_int64 * (len(self) + 1))(*self._words)
 
 
-class Guard(Protocol):
+class Guard:
     """Something that has to be so; its text says what."""
 
     def write(self, words: Words) -> None:
-        """Add its words."""
+        """Add its words for C, if C has a part in it."""
 
 
 def simple(a: Any) -> bool:
@@ -91,7 +91,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, types.ModuleType):
         return f"the module {value.__name__}"
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
-        return f"{getattr(value, '__module__', None) or 'numpy'}.{value.__name__}"
+        name = f"{getattr(value, '__module__', None) or 'numpy'}.{value.__name__}"
+        return name.removeprefix("builtins.")
     text = repr(value)
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}..."
 
@@ -104,7 +105,7 @@ def _shape(dtype: Any, shape: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Guard):
     """An array looks like this. needs: flags that it has to have."""
 
     position: int
@@ -134,7 +135,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Value:
+class Value(Guard):
     """An argument is this simple value."""
 
     position: int
@@ -152,7 +153,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Guard):
     """An argument is of this type."""
 
     position: int
@@ -167,7 +168,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Guard):
     """Two arguments are one, or two; apart: whether their memory must not overlap. sizes: bytes
     from the first to the last element."""
 
@@ -196,29 +197,25 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Elements:
+class Elements(Guard):
     """Elements of an array that Python has read are what they were. index: of one, or `...`."""
 
-    position: int
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    of: Layout  # the array
     index: Any
     content: bytes
 
     def __str__(self) -> str:
-        values = np.frombuffer(self.content, self.dtype)
+        values = np.frombuffer(self.content, self.of.dtype)
         if self.index is ...:
-            return f"{self.name} was {text_of(values.tolist())} when it was read"
+            return f"{self.of.name} was {text_of(values.tolist())} when it was read"
         where = ", ".join(map(str, self.index))
-        return f"{self.name}[{where}] was {values[0].item()!r} when it was read"
+        return f"{self.of.name}[{where}] was {values[0].item()!r} when it was read"
 
     def write(self, words: Words) -> None:
-        width = self.dtype.itemsize
+        width = self.of.dtype.itemsize
         runs: list[list[int]] = []  # offset in the array, and bytes
-        for place in [self.index] if self.index is not ... else np.ndindex(self.shape):
-            at = zip(place, self.shape, self.strides, strict=True)
+        for place in [self.index] if self.index is not ... else np.ndindex(self.of.shape):
+            at = zip(place, self.of.shape, self.of.strides, strict=True)
             offset = sum(i % extent * stride for i, extent, stride in at)
             if runs and sum(runs[-1]) == offset:
                 runs[-1][1] += width
@@ -229,11 +226,11 @@ class Elements:
             there = self.content[start : start + size]
             start += size
             address = words.of(there) + bytes.__basicsize__ - 1
-            words.add(Check.BYTES, self.position, offset, size, address)
+            words.add(Check.BYTES, self.of.position, offset, size, address)
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Guard):
     """So many values are handed over, the last ones by these names, in lists and dicts of this
     form (see `Opened`); on tensors: whether gradients are recorded."""
 
@@ -252,9 +249,6 @@ class Call:
             text += f"; gradients are {'' if self.grad else 'not '}recorded"
         return text
 
-    def write(self, words: Words) -> None:
-        """An entry knows it."""
-
 
 def _form(form: tuple | None) -> str:
     if form is None:
@@ -269,7 +263,7 @@ def _form(form: tuple | None) -> str:
 
 
 @dataclass(frozen=True)
-class Alike:
+class Alike(Guard):
     """Tensors look like those of the kept call to recording, and to torch's modes: type, dtype,
     layout, device, shape, strides, whether they require a gradient. No two of them are one."""
 
@@ -279,7 +273,7 @@ class Alike:
     alike: Callable[..., bool]
 
     @staticmethod
-    def of(positions: Sequence[int], leaves: Sequence[Any]) -> Alike:
+    def of(positions: Sequence[int], names: Sequence[str], leaves: Sequence[Any]) -> Alike:
         """Tensors at these positions look as they do now."""
         tensors = [leaves[k] for k in positions]
         guards = TensorGuards(
@@ -287,20 +281,11 @@ class Alike:
             dynamic_dims_sizes=[list(t.shape) for t in tensors],  # type: ignore[misc]
             dynamic_dims_strides=[list(t.stride()) for t in tensors],  # type: ignore[misc]
         )
-        return Alike(positions, len(leaves), [*map(_tensor, tensors)], guards.check)
-
-    def named(self, names: Sequence[str]) -> Alike:
-        """The same, with the names of the leaves."""
-        texts = [
-            f"argument {names[k]}: {t}" for k, t in zip(self.positions, self.texts, strict=True)
-        ]
-        return replace(self, texts=texts)
+        texts = [f"argument {names[k]}: {_tensor(leaves[k])}" for k in positions]
+        return Alike(positions, len(leaves), texts, guards.check)
 
     def __str__(self) -> str:
         return "; ".join(self.texts)
-
-    def write(self, words: Words) -> None:
-        """Torch's guards are asked in Python."""
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         if len(self.positions) < self.count:
@@ -322,7 +307,7 @@ def _tensor(t: torch.Tensor) -> str:
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Guard):
     """A name in a dict leads to this object. what: the name, for people."""
 
     what: str
@@ -342,7 +327,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Guard):
     """A variable of a function around it holds this object."""
 
     key: str
@@ -361,7 +346,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(Guard):
     """A function has this code, these defaults, and no attributes."""
 
     function: types.FunctionType

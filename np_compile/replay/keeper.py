@@ -54,7 +54,7 @@ class Keeper:
         self.why: str | None = None
         self.guesses = not tensors
         self.call: Callable | None = None
-        self._binding: Arrays | Tensors = Tensors() if tensors else Arrays()
+        self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
         self._table: Table | None = None
 
     # -- calls that are known ---------------------------------------------------------------
@@ -192,7 +192,7 @@ class Keeper:
         outputs = Outputs(place, stand_ins, binding.known(watch, exchange), binding.tensors)
         gives = outputs.of(result)
         plan = Plan(steps, constants, outputs.wanted, available())
-        return binding.kept(self.function, watch, given, names, plan, gives)
+        return binding.kept(watch, given, names, plan, gives)
 
     def guessed_wrong(self) -> None:
         """A guess did not hold: make no more of them."""

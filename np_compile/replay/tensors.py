@@ -30,10 +30,11 @@ _grad_enabled = torch.is_grad_enabled
 
 
 class _Arguments(NamedTuple):
-    """opened: the arguments as a call found them. first: of each tensor among their leaves its
-    first position. guard: others look as they did then."""
+    """opened: the arguments as a call found them. shown: their leaves, for people. first: of each
+    tensor among them its first position. guard: others look as they did then."""
 
     opened: Opened
+    shown: list[str]
     first: dict[int, int]
     guard: Alike
 
@@ -55,7 +56,7 @@ class KeptOnTensors(Kept):
         self.checks = checks
         self._written = sorted(plan.written)
         self._whole: OnTensors | None = None
-        if plan.sequence is not None:
+        if plan.steps and plan.sequence is not None:
             self._whole = OnTensors(plan.sequence, plan.wanted, len(plan.constants))
         self._give = giver(result, int, True)
 
@@ -77,6 +78,9 @@ class Tensors:
 
     tensors = True
 
+    def __init__(self, function: Any):
+        self._function = function
+
     def arguments(self, args: tuple, kwargs: dict) -> _Arguments:
         """The arguments of a call that may be kept; Refused for those with which none is."""
         if _len_torch_function_stack() or traced():
@@ -91,7 +95,9 @@ class Tensors:
         if len({t.device for t in leaves if isinstance(t, _Tensor)}) != 1:
             raise Refused("it has no tensors, or on several devices")
         first = {id(t): k for k, t in reversed(list(enumerate(leaves))) if isinstance(t, _Tensor)}
-        return _Arguments(opened, first, Alike.of(sorted(first.values()), leaves))
+        shown = opened.names(parameter_names(self._function, len(args) + len(kwargs), [*kwargs]))
+        guard = Alike.of(sorted(first.values()), shown, leaves)
+        return _Arguments(opened, shown, first, guard)
 
     def leaves(
         self, watch: Watch, given: tuple, exchange: Any
@@ -113,22 +119,19 @@ class Tensors:
         lists: set[int] = watch.arguments.opened.lists(exchange)
         return lists
 
-    def kept(
-        self, function: Any, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result
-    ) -> Kept:
+    def kept(self, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result) -> Kept:
         """A call that has ended, as it is kept."""
-        opened, first, guard = watch.arguments
+        opened, shown, first, guard = watch.arguments
         leaves = opened.leaves
         for t in (leaves[k] for k in plan.written):
             if overlaps_itself(t.shape, t.stride()) or t.is_inference():
                 raise Refused("it writes to a tensor that operators have to write to")
-        shown = opened.names(parameter_names(function, len(given), names))
         checks: list[Any] = [
             Value(k, shown[k], a) for k, a in enumerate(leaves) if id(a) not in first
         ]
         again = ((k, first[id(t)]) for k, t in enumerate(leaves) if id(t) in first)
         checks += [Pair((k, m), (shown[k], shown[m]), True, False) for k, m in again if m != k]
-        checks.append(guard.named(shown))
+        checks.append(guard)
         sizes = {k: high - low for k in guard.positions for low, high in [bounds_of(leaves[k])]}
         for k in sorted(plan.written):
             for m in guard.positions:
