@@ -20,8 +20,6 @@ from .backends import lookup
 from .capture.choice import signature
 from .capture.frames import as_user
 from .capture.recording import RecordingNames
-from .capture.replay import MISS, Replays
-from .capture.replay_tensors import TensorReplays
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
@@ -29,6 +27,8 @@ from .capture.substitute import Substitution
 from .capture.tensors import on_shim, traced
 from .errors import NotCompilable, SettingError
 from .made import Made
+from .replay.calls import MISS
+from .replay.keeper import Keeper
 
 
 class Compiled(Made):
@@ -46,15 +46,14 @@ class Compiled(Made):
         self._disable = disable
         self._tensors = tensors
         self._local = threading.local()
-        self._replays: Any = None
-        if not disable:
-            self._replays = TensorReplays(function.__wrapped__) if tensors else Replays(function)
+        plain = function.__wrapped__ if tensors else function
+        self._keeper = None if disable else Keeper(plain, tensors)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
-            (replays := self._replays) is not None
-            and (call := replays.call) is not None
-            and (config.plain == "auto" or not replays.plain)
+            (keeper := self._keeper) is not None
+            and (call := keeper.call) is not None
+            and (config.plain == "auto" or not keeper.plain)
             and not config.disable
             and current() is None
             and _context_depth() == 0
@@ -77,16 +76,16 @@ class Compiled(Made):
             return capture.substitution.function(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
-        replays = self._replays
-        if replays is not None and _context_depth() == 0:
-            result = replays.run(args, kwargs)
+        keeper = self._keeper
+        if keeper is not None and _context_depth() == 0:
+            result = keeper.run(args, kwargs)
             if result is not MISS:
                 return result
             choices = self._options.choices
             if choices and config.plain == "auto":
                 choice = choices.get(signature(args, kwargs))
                 if choice is not None and choice.way == "plain":
-                    return replays.run_plainly(choice, args, kwargs)
+                    return keeper.run_plainly(choice, args, kwargs)
         return self._run(args, kwargs, None)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
@@ -99,7 +98,7 @@ class Compiled(Made):
         try:
             return run_captured(
                 function, substitution, self._options, args, kwargs, device,
-                listener, self._replays if keeps else None,
+                listener, self._keeper if keeps else None,
             )  # fmt: skip
         except ByOperators as e:
             why = str(e)

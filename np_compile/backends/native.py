@@ -42,13 +42,9 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
     return graph.forward
 
 
-def sequence(
-    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool
-) -> Any:
-    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`, or, on tensors, an
-    `OnTensors`; None where not all of them are of kernels alone. steps: (program, *the rest of a
-    `kernels.sequence.Step`)."""
-    from np_compile.kernels.on_tensors import OnTensors
+def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`; None where not all
+    of them are of kernels alone. steps: (program, *the rest of a `kernels.sequence.Step`)."""
     from np_compile.kernels.sequence import Sequence, Step
 
     entries = {}
@@ -58,8 +54,7 @@ def sequence(
         if found is None:
             return None
         entries[program] = found
-    kind = OnTensors if tensors else Sequence
-    return kind([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
+    return Sequence([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
 
 
 @functools.cache

@@ -214,9 +214,9 @@ class Exchange:
         elif isinstance(x, dict):
             keys = [self.give(k) for k in x]
             if any(a is not b for a, b in zip(keys, x, strict=True)):
-                values = list(x.values())
+                items = dict(zip(keys, x.values(), strict=True))
                 x.clear()
-                x.update(zip(keys, values, strict=True))
+                x.update(items)
             for k, v in list(x.items()):
                 new = self.give(v)
                 if new is not v:

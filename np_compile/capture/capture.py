@@ -150,4 +150,4 @@ class Capture:
         self.leaving = False  # for plain mode, and from a device
         self.substitution: Any = None
         self.exchange: Any = None
-        self.watch: Any = None  # replay.Watch, where the call may be kept
+        self.watch: Any = None  # replay.watch.Watch, where the call may be kept

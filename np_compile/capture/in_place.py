@@ -42,7 +42,7 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
 def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     """`a.shape = value`, `a.dtype = value`: the stand-in becomes a view of what it was."""
     if c.watch is not None:
-        c.watch.spoiled = True
+        c.watch.spoil("a shape or dtype is set in place")
     old = Array(c)
     old.__dict__.update(a.__dict__)
     if a._s is c.seg:

@@ -256,8 +256,8 @@ def replacement(value: Any, name: str | None = None) -> Any:
         made = _Lacking(value, f"np.{name or getattr(value, '__name__', '?')}")
     else:
         return value
-    name = key or name or getattr(value, "__name__", "")
-    if made is not value and _attribute(name) is value:
+    place = str(key or name or getattr(value, "__name__", ""))
+    if made is not value and _attribute(place) is value:
         _standing[id(value)] = made
     return made
 

@@ -39,7 +39,7 @@ def stay_plain(c: Capture, why: str) -> None:
     c.plain = c.lasting = True
     c.limit = float("inf")
     if c.watch is not None:
-        c.watch.spoiled = True
+        c.watch.spoil(why)
     c.tell(Break("numpy", why))
 
 
@@ -52,7 +52,7 @@ def go_plain(c: Capture, why: str, limit: float) -> None:
         finally:
             c.leaving = False
     if c.watch is not None:
-        c.watch.spoiled = True
+        c.watch.spoil(why)
     c.plain = True
     if c.device is not None:
         c.left += 1

@@ -36,17 +36,17 @@ class ByOperators(Exception):
 
 def run(
     function: types.FunctionType, substitution: Any, options: Options, args: tuple, kwargs: dict,
-    device: torch.device | None, listener: Any = None, replays: Any = None,
+    device: torch.device | None, listener: Any = None, keeper: Any = None,
 ) -> Any:  # fmt: skip
     """Call `function`; the result, and every effect, are the plain function's.
 
     It is captured, unless calls with such arguments were found to be faster as they are.
-    replays: where a call is kept, if it can be (see `replay`).
+    keeper: where a call is kept, if it can be (see `replay.keeper`).
     """
     key = None if device is not None or options.tensors else signature(args, kwargs)
     call = function, substitution, options, args, kwargs, device, listener, key
     if key is None or not options.adapts or config.plain != "auto":
-        return _captured(replays, *call, None)[0]
+        return _captured(keeper, *call, None)[0]
     choice = options.choices.get(key)
     if choice is None:
         if listener is None and not options.budget.captures(args, kwargs):
@@ -55,7 +55,7 @@ def run(
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     start = time.perf_counter()
-    result, work = _captured(replays, *call, choice)
+    result, work = _captured(keeper, *call, choice)
     if listener is None:
         if work is not None:
             choice.ran_compiled(time.perf_counter() - start, *work)
@@ -65,17 +65,17 @@ def run(
     return result
 
 
-def _captured(replays: Any, *call: Any) -> tuple[Any, tuple[int, int, int] | None]:
+def _captured(keeper: Any, *call: Any) -> tuple[Any, tuple[int, int, int] | None]:
     """As `_once`; where a guess was wrong, again without guesses."""
     try:
-        return _once(replays, *call)
+        return _once(keeper, *call)
     except Wrong:
-        replays.guessed_wrong()
+        keeper.guessed_wrong()
     return _once(None, *call)
 
 
 def _once(
-    replays: Any, function: types.FunctionType, substitution: Any, options: Options, args: tuple,
+    keeper: Any, function: types.FunctionType, substitution: Any, options: Options, args: tuple,
     kwargs: dict, device: torch.device | None, listener: Any, key: tuple | None,
     choice: Choice | None,
 ) -> tuple[Any, tuple[int, int, int] | None]:  # fmt: skip
@@ -83,7 +83,7 @@ def _once(
     for these where the call is kept: calls like it will take less time than it took."""
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
-    watch = capture.watch = None if replays is None else replays.watch(args, kwargs)
+    watch = capture.watch = None if keeper is None else keeper.watch(args, kwargs)
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
     before = state.switch(capture, substitution)
@@ -124,7 +124,7 @@ def _once(
             capture.change_callers()
             if watch is not None:
                 capture.watch = None
-                kept = replays.keep(watch, args, kwargs, exchange, result, choice)
+                kept = keeper.keep(watch, args, kwargs, exchange, result, choice)
             result = exchange.give(result)
         except BaseException as e:
             _deliver(capture, e)

@@ -43,7 +43,7 @@ def cut(c: Capture, reason: Break) -> None:
     node = seg.node
     watch = c.watch
     if watch is not None:
-        watch.cut(reason.kind, seg.inputs)
+        watch.cut(reason, seg.inputs)
     if reason.kind not in ("end", "loop", "library"):
         c.tell(reason)
     if c.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
@@ -162,7 +162,7 @@ def _waits(c: Capture) -> bool:
 def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...]) -> None:
     """Make the calls of a segment as they stand."""
     if c.watch is not None:
-        c.watch.spoiled = True
+        c.watch.spoil("a segment runs in NumPy: its compile is not worth it")
     values: list[Any] = [None] * len(seg.values)
     for a in seg.inputs:
         values[a._i] = c.real(a, None)

@@ -47,7 +47,7 @@ def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
         if not watch.touches(a):
             if key is not None and id(a._np) in c.known and watch.reads(a._np, key):
                 return a._np  # but not as `_fast`, so that the next element is noted too
-            watch.spoiled = True
+            watch.spoil("Python reads or writes an element of an array")
     r = _real(c, a, None)
     if root is a:
         a._fast = r
@@ -57,7 +57,7 @@ def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
 def real(c: Capture, a: Array, why: Any) -> Any:
     """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
     if c.watch is not None:
-        c.watch.spoiled = True
+        c.watch.spoil(why or "an array is handed to NumPy, or to Python")
     return _real(c, a, why)
 
 
@@ -136,7 +136,7 @@ def tensor(c: Capture, a: Array, why: Any) -> torch.Tensor:
 def shim_array(c: Capture, a: Array, why: Any) -> shim.ndarray:
     """The shim array on the memory of a stand-in."""
     if c.watch is not None:
-        c.watch.spoiled = True
+        c.watch.spoil(why or "an array is handed to the shim, or to torch")
     if a._sel is not None:
         c.settle(a)
     root = owner(a)

@@ -1,4 +1,4 @@
-"""A `Sequence` on tensors: `runtime.calls` makes the calls on NumPy's arrays."""
+"""A `Sequence` on tensors: `replay.calls` makes the calls on NumPy's arrays."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 import torch
 
-from .sequence import DATA, Sequence, Step, Work, run_address
+from .sequence import DATA, Sequence, Work, run_address
 
 _num_threads = torch.get_num_threads
 
 
 class OnTensors:
-    """As `Sequence`, with a run of its own. Several threads may run it at once."""
+    """Runs a sequence. wanted: the numbers of what it gives; first: that of the first result, after
+    the constants. Several threads may run it at once."""
 
-    def __init__(self, steps: list[Step], constants: list[torch.Tensor], wanted: Several[int]):
-        self._sequence = Sequence(steps, constants, wanted)
-        self._steps = len(steps)
-        self._read = self._sequence.read
-        outputs = [o for step in steps for o in step.program.results]
-        self._results = [(number, outputs[number - len(constants)]) for number in wanted]
+    def __init__(self, sequence: Sequence, wanted: Several[int], first: int):
+        self._sequence = sequence
+        self._steps = len(sequence.steps)
+        self._read = sequence.read
+        outputs = [o for step in sequence.steps for o in step.program.results]
+        self._results = [(number, outputs[number - first]) for number in wanted]
         self._call = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_void_p, ctypes.c_int)(run_address())
         self._free: list[tuple[Work, Any, Any]] = []
 

@@ -64,7 +64,7 @@ def _block(size: int) -> np.ndarray:
 
 
 class Work(ctypes.Structure):
-    """What one run at a time needs; `Work` in `runtime/calls.c`."""
+    """What one run at a time needs; `Work` in `replay/calls.c`."""
 
     _fields_ = [
         ("next", ctypes.c_void_p),
@@ -103,7 +103,7 @@ class _Runs:
 
 
 class Sequence:
-    """Steps as one call, which `runtime.calls` makes. Several threads may run it at once.
+    """Steps as one call, which `replay.calls` makes. Several threads may run it at once.
 
     wanted: which of the constants and of all that the steps make, counted as in `Step`, a run
     gives; no constants are among them. read: which of the caller's arrays are read. results: shape,

@@ -96,9 +96,15 @@ class Program:
             return lambda tensors: self.run_tensors(tensors, floats, ints)
         if direct is None:
             run = getattr(self.compiled, "call", self.compiled)
-            if floats or ints:
-                return lambda tensors: run(*self._with_parameters(tensors, floats, ints))
-            return lambda tensors: run(*tensors)
+
+            def compiled(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+                if _autocasts():
+                    return self.run_tensors(tensors, floats, ints)  # type: ignore[no-any-return]
+                if floats or ints:
+                    tensors = self._with_parameters(tensors, floats, ints)
+                return run(*tensors)  # type: ignore[no-any-return]
+
+            return compiled
         return lambda tensors: direct(tensors, floats, ints)
 
     def run_by_operators(
@@ -146,19 +152,17 @@ def _check_leaves(tensors: list[torch.Tensor]) -> None:
         )
 
 
-def sequence(
-    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool = False
-) -> Any:
-    """Runs of programs as one call, without Python in between: `run(args)`. None where that cannot
-    be, as a program is not of kernels alone.
+def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    """Runs of programs as one call, without Python in between: a `kernels.sequence.Sequence`. None
+    where that cannot be, as a program is not of kernels alone.
 
     steps: (program, where its tensors come from, floats, integers), see `kernels.sequence.Step`.
-    wanted: the results that a run gives. tensors: whether it runs on tensors, or on arrays.
+    wanted: the results that a run gives.
     """
     if any(program.backend_name != "native" for program, *_ in steps):
         return None
     parts = [(p.compiled, *rest) for p, *rest in steps]
-    return native_sequence(parts, constants, wanted, tensors)
+    return native_sequence(parts, constants, wanted)
 
 
 def build(

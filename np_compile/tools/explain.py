@@ -34,13 +34,28 @@ class BreakReport:
 
 
 @dataclass
+class KeptReport:
+    """One kept call: calls like it run without Python. guards: what has to be so for a call to be
+    like it. programs: how many it runs. one_call: whether they run as one. scratch_bytes: memory
+    beside arguments and results that they take then."""
+
+    guards: list[str]
+    programs: int
+    one_call: bool
+    scratch_bytes: int = 0
+
+
+@dataclass
 class Explanation:
-    """What `explain` gives. result: what the function gave."""
+    """What `explain` gives. result: what the function gave. kept: its kept calls. not_kept: why
+    calls like this one are not kept, where a reason is known; they are from the third on."""
 
     name: str
     result: Any = None
     segments: list[SegmentReport] = field(default_factory=list)
     breaks: list[BreakReport] = field(default_factory=list)
+    kept: list[KeptReport] = field(default_factory=list)
+    not_kept: str | None = None
 
     def __str__(self) -> str:
         runs = sum(s.runs for s in self.segments)
@@ -55,6 +70,11 @@ class Explanation:
         for b in self.breaks:
             lines.append(f"  break ({b.kind}), {b.times} times: {b.reason}")
             lines.append(f"    at {b.line}")
+        for k in self.kept:
+            lines.append(f"  kept call: {k.programs} programs, without Python, for calls where")
+            lines += [f"    {guard}" for guard in k.guards]
+        if self.not_kept is not None:
+            lines.append(f"  not kept: {self.not_kept}")
         return "\n".join(lines)
 
 
@@ -62,7 +82,8 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
     """A function that calls `fn` (compiled or not) and tells how it was captured.
 
     The call is a real one, with all its effects. Printing the result shows segments, breaks with
-    reason and line of user code, and the number of NumPy calls of each segment.
+    reason and line of user code, the number of NumPy calls of each segment, the kept calls with
+    their guards, and why this one would not be kept.
 
     >>> import numpy as np, np_compile
     >>> def f(x):
@@ -98,6 +119,26 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
                 report.breaks.append(breaks[key])
 
         report.result = compiled._run(args, kwargs, listen)
+        report.kept = kept_calls(compiled)
+        if compiled._keeper is not None:
+            report.not_kept = compiled._keeper.refusal(args, kwargs)
         return report
 
     return call
+
+
+def kept_calls(fn: Callable) -> list[KeptReport]:
+    """The kept calls of a compiled function, the newest first."""
+    keeper = compiled_of(fn)._keeper
+    if keeper is None:
+        return []
+    reads = [] if keeper.reach is None else keeper.reach.guards
+    return [
+        KeptReport(
+            [str(guard) for guard in (*kept.guards, *reads)],
+            len(kept.plan.steps),
+            kept.plan.sequence is not None,
+            kept.plan.scratch_bytes,
+        )
+        for kept in keeper.kept
+    ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
+from np_compile.tools.explain import kept_calls
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def kept(f: Callable, *args: np.ndarray) -> Callable:
     fast = np_compile.compile(f)
     for _ in range(3):
         np.testing.assert_array_equal(fast(*args), f(*args))
-    assert len(fast._replays.kept) == 1
+    assert len(kept_calls(fast)) == 1
     return fast
 
 
@@ -52,10 +53,10 @@ def same(fast: Callable, f: Callable, *args: np.ndarray) -> None:
 def test_counting_is_one_kept_program():
     x = np.array([0, 7, 3, 3, 1])
     fast = kept(counts, x)
-    (replay,) = fast._replays.kept
-    assert len(replay.programs.steps) == 1
+    (one,) = kept_calls(fast)
+    assert one.programs == 1
     fast = kept(sums, x, np.arange(5.0))
-    assert len(fast._replays.kept[0].programs.steps) == 1
+    assert kept_calls(fast)[0].programs == 1
 
 
 @settings(deadline=None, max_examples=15)

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile import config
 from np_compile.capture.choice import SAMPLED, signature
-from np_compile.runtime import calls
-from np_compile.runtime.calls import MISS, Entry, Give, Table, Way
+from np_compile.replay.arrays import alike, exact
+from np_compile.replay.calls import MISS, Entry, Table, Way
+from np_compile.replay.results import Give, giver
+from np_compile.tools.explain import kept_calls
 
 
 def table(*entries):
@@ -32,8 +34,9 @@ def entry(args, kwargs=None, function=None, read=None, writes=False, way=Way.COM
     """An entry for such calls, which gives a tuple of what it was called with."""
     kwargs = kwargs or {}
     all_of_them = (*args, *kwargs.values())
-    checks = calls.exact_checks(all_of_them, read or {}, writes)
-    made = Entry(way, len(all_of_them), tuple(kwargs), checks)
+    names = [f"a{k}" for k in range(len(all_of_them))]
+    guards = exact(all_of_them, names, read or {}, writes)
+    made = Entry(way, len(all_of_them), tuple(kwargs), guards)
     made.calls(function or (lambda given: given))
     return made
 
@@ -156,12 +159,11 @@ ALIKE = [
 
 def test_plain_calls_are_alike_where_their_signatures_are():
     for a in ALIKE:
-        checks = calls.alike_checks((a, 0))
-        one = Entry(Way.UNSETTLED, 2, (), checks)
+        one = Entry(Way.UNSETTLED, 2, (), alike((a, 0), "ab"))
         for b in ALIKE:
-            alike = signature((a, 0), {}) == signature((b, 0), {}) and type(a) is type(b)
-            assert (table(one).find((b, 0), ()) is one) == alike, (a, b)
-    assert calls.alike_checks(([1],)) is None
+            same = signature((a, 0), {}) == signature((b, 0), {}) and type(a) is type(b)
+            assert (table(one).find((b, 0), ()) is one) == same, (a, b)
+    assert alike(([1],), "a") is None
 
 
 # What an entry does
@@ -196,7 +198,7 @@ def test_a_plain_entry_lets_one_call_of_some_pass():
         return x, k
 
     a = np.zeros(2)
-    one = Entry(Way.PLAIN, 2, ("k",), calls.alike_checks((a, 3)))
+    one = Entry(Way.PLAIN, 2, ("k",), alike((a, 3), "ak"))
     one.calls(f, SAMPLED)
     t = table(one)
     passed = [t.call(a, k=3) is MISS for _ in range(3 * SAMPLED)]
@@ -223,7 +225,7 @@ def test_results_of_all_kinds():
         for _ in range(4):
             x, y = np.arange(3.0), np.ones(2)
             got = compiled(x, y)
-    assert len(compiled._replays.kept) == 1
+    assert len(kept_calls(compiled)) == 1
     assert type(got) is list
     assert got[0] is x
     assert got[3] is y
@@ -250,7 +252,7 @@ def test_a_result_of_another_order():
         with config.patch(plain="never"):
             for _ in range(4):
                 got = compiled(x)
-        assert len(compiled._replays.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         want = f(x)
         assert got.strides == want.strides
         assert got.dtype == want.dtype
@@ -258,16 +260,25 @@ def test_a_result_of_another_order():
         np.testing.assert_allclose(got, want, rtol=1e-15)
 
 
-def test_give_in_python_gives_the_same():
+def test_what_is_described_is_given():
     parts = (
         Give.TUPLE,
-        [(Give.ARGUMENT, 1), (Give.LIST, [(Give.MADE, 0), (Give.CONSTANT, 5)]), (Give.SCALAR, 1),
-         (Give.CALL, lambda args, made: args[0] + 1)],
+        [(Give.ARGUMENT, 1), (Give.LIST, [(Give.MADE, 7), (Give.CONSTANT, 5)]), (Give.SCALAR, 9),
+         (Give.VIEW, ((Give.MADE, 7), [("ndarray.reshape", (2, 1), {}, None)])),
+         (Give.DICT, (("a",), [(Give.CONSTANT, None)]))],
     )  # fmt: skip
     made = [np.zeros(2), np.array(3.0)]
-    got = calls.give(parts, [10, 20], made)
-    assert got == (20, [made[0], 5], 3.0, 11)
+    got = giver(parts, [7, 9].index, False)([10, 20], made)
+    assert got[:3] == (20, [made[0], 5], 3.0)
     assert type(got[2]) is np.float64
+    assert got[3].base is made[0]
+    assert got[3].shape == (2, 1)
+    assert got[4] == {"a": None}
+    tensors = {7: torch.zeros(2), 9: torch.tensor(3.0)}
+    got = giver(parts, int, True)([10, 20], tensors)
+    assert got[2] is tensors[9]
+    assert got[3].shape == (2, 1)
+    assert got[3].data_ptr() == tensors[7].data_ptr()
 
 
 # The function around it
@@ -283,7 +294,7 @@ def test_a_call_by_keyword_is_kept():
         for k in range(6):
             x = np.full(4, float(k))
             np.testing.assert_array_equal(compiled(x, by=3.0), scaled(x, by=3.0))
-        assert len(compiled._replays.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         np.testing.assert_array_equal(compiled(x, by=4.0), scaled(x, by=4.0))
         np.testing.assert_array_equal(compiled(x=x), scaled(x))
         np.testing.assert_array_equal(compiled(x), scaled(x))
@@ -294,7 +305,7 @@ def test_fullgraph_calls_are_kept():
     for k in range(6):
         x = np.full(4, float(k))
         np.testing.assert_array_equal(compiled(x), scaled(x))
-    assert len(compiled._replays.kept) == 1
+    assert len(kept_calls(compiled)) == 1
 
 
 def small(x):
@@ -315,7 +326,7 @@ def chosen_plain():
 def test_plain_calls_are_known_and_timed_now_and_then():
     compiled, x = chosen_plain()
     (choice,) = compiled._options.choices.values()
-    assert len(compiled._replays.plain) == 1
+    assert len(compiled._keeper.plain) == 1
     before = choice._until = 1000
     for _ in range(2 * SAMPLED):
         assert np.shares_memory(compiled(x), x)
@@ -334,7 +345,7 @@ def test_a_plain_way_that_is_given_up_is_forgotten():
         if choice.way != "plain":
             break
     assert choice.way is None
-    assert not compiled._replays.plain
+    assert not compiled._keeper.plain
     assert np.shares_memory(compiled(x), x)
 
 
@@ -343,7 +354,7 @@ def test_a_disabled_setting_runs_the_original():
     with config.patch(plain="never"):
         for _ in range(4):
             compiled(np.ones(3))
-        assert len(compiled._replays.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         with config.patch(disable=True):
             result = compiled([4.0, 9.0])
     np.testing.assert_array_equal(result, [4.0, 6.0])
@@ -357,7 +368,7 @@ def test_nothing_of_a_call_is_held():
     with config.patch(plain="never"):
         for _ in range(4):
             compiled(np.ones(3))
-        assert len(compiled._replays.kept) == 1
+        assert len(kept_calls(compiled)) == 1
         x = np.ones(3).view()
         ref = weakref.ref(x)
         result = compiled(x)
@@ -377,7 +388,7 @@ def test_a_dropped_function_gives_everything_back():
     with config.patch(plain="never"):
         for _ in range(4):
             compiled(np.ones(3))
-    kept = weakref.ref(compiled._replays.kept[0].entry)
+    kept = weakref.ref(compiled._keeper.kept[0].entry)
     del compiled
     gc.collect()
     assert kept() is None
@@ -427,7 +438,7 @@ def test_calls_that_turn_out_faster_compiled_are_made_in_c():
     (choice,) = compiled._options.choices.values()
     choice.way = "compiled"  # whatever was measured
     compiled(x)
-    assert compiled._replays.call(x) is not MISS
+    assert compiled._keeper.call(x) is not MISS
 
 
 LEVEL = 2.0
@@ -460,19 +471,43 @@ def test_what_changes_during_a_call_is_seen(tensors, monkeypatch):
     f = np_compile.wrap_numpy(levelled) if tensors else levelled
     compiled = np_compile.compile(f)
     x = torch.ones(5, dtype=torch.float64) if tensors else np.ones(5)
-    replays = compiled._replays
-    keep = replays.keep
+    keeper = compiled._keeper
+    keep = keeper.keep
 
     def late(*args):  # as another thread would do, between the call and its end
         monkeypatch.setattr(me, "LEVEL", 3.0)
-        replays.reach = None
-        assert replays.watch((x, False), {}) is not None
+        keeper.reach = None
+        assert keeper.watch((x, False), {}) is not None
         return keep(*args)
 
     with config.patch(plain="never"):
         compiled(x, False)
-        replays.keep = late
+        keeper.keep = late
         compiled(x, False)
-        replays.keep = keep
+        keeper.keep = keep
         assert me.LEVEL == 3.0
+        np.testing.assert_array_equal(compiled(x, False), levelled(np.ones(5), False))
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_what_changes_before_a_call_ends_and_back_after_it(tensors, monkeypatch):
+    me = sys.modules[__name__]
+    f = np_compile.wrap_numpy(levelled) if tensors else levelled
+    compiled = np_compile.compile(f)
+    x = torch.ones(5, dtype=torch.float64) if tensors else np.ones(5)
+    keeper = compiled._keeper
+    watch = keeper.watch
+
+    def late(*args):  # what the function reads is known, and then it reads something else
+        found = watch(*args)
+        monkeypatch.setattr(me, "LEVEL", 3.0)
+        return found
+
+    with config.patch(plain="never"):
+        compiled(x, False)
+        keeper.watch = late
+        compiled(x, False)
+        keeper.watch = watch
+        assert not kept_calls(compiled)
+        monkeypatch.setattr(me, "LEVEL", 2.0)
         np.testing.assert_array_equal(compiled(x, False), levelled(np.ones(5), False))

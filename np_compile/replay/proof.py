@@ -11,17 +11,17 @@ from __future__ import annotations
 import dis
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from np_compile import shim
+from np_compile.capture.entrances import own_code
+from np_compile.capture.numpy_names import row_of_function
+from np_compile.capture.substitute import MISSING, contents
 
-from .entrances import own_code
-from .numpy_names import row_of_function
-from .substitute import MISSING, contents
+from .guards import Cell, Function, Name, Refused, text_of
 
 # Instructions that change nothing but the frame's own variables and stack.
 _HARMLESS = frozenset(
@@ -74,98 +74,97 @@ _VALUES = {int, float, complex, str, bool, type(None)} | {
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of types whose attributes can be set
 
 
-@dataclass
 class Reach:
-    """What a function reads beside its arguments: (globals, name, value), and (cell, value)."""
+    """What a function reads beside its arguments. guards: it is what it was."""
 
-    names: list[tuple[dict, str, Any]] = field(default_factory=list)
-    cells: list[tuple[types.CellType, Any]] = field(default_factory=list)
-    functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = field(
-        default_factory=list
-    )
+    def __init__(self) -> None:
+        self.guards: list[Name | Cell | Function] = []
 
     def unchanged(self) -> bool:
         """Whether all of it is what it was."""
-        for scope, name, value in self.names:
-            if scope.get(name, MISSING) is not value:
-                return False
-        for cell, value in self.cells:
-            if contents(cell) is not value:
-                return False
-        for f, code, defaults, named in self.functions:
-            if f.__code__ is not code and own_code(f) is not code:
-                return False
-            if f.__defaults__ is not defaults:
-                return False
-            if f.__kwdefaults__ is not named or f.__dict__:
-                return False
-        return True
+        return all(guard.holds() for guard in self.guards)
 
 
-class _Impure(Exception):
-    """Something that the proof does not cover."""
+class _Unknown(Exception):
+    """An instruction that is not known to be harmless."""
 
 
-def reach(function: Any) -> Reach | None:
-    """What a function reads beside its arguments; None if it may do anything else."""
+def reach(function: Any) -> Reach:
+    """What a function reads beside its arguments.
+
+    Errors: Refused, if it may do anything else; with the instruction or name.
+    """
     found = Reach()
     if not isinstance(function, types.FunctionType):
-        return None
+        raise Refused(f"{function!r} is no Python function")
     try:
         _function(function, found)
-    except (_Impure, RecursionError):
-        return None
+    except RecursionError:
+        raise Refused("its functions nest too deeply") from None
     return found
 
 
 def _function(f: types.FunctionType, found: Reach) -> None:
-    if any(f is known for known, *_ in found.functions):
+    if any(type(known) is Function and known.function is f for known in found.guards):
         return
-    named = f.__kwdefaults__ or {}
-    if f.__dict__ or not all(map(_is_value, (*(f.__defaults__ or ()), *named.values()))):
-        raise _Impure
+    name, named = f.__qualname__, f.__kwdefaults__ or {}
+    if f.__dict__:
+        raise Refused(f"the function {name} has attributes")
+    if not all(map(_is_value, (*(f.__defaults__ or ()), *named.values()))):
+        raise Refused(f"a default of {name} can change")
     if type(f.__globals__) is not dict:
-        raise _Impure
+        raise Refused(f"the globals of {name} are no plain dict")
     code = own_code(f)
-    found.functions.append((f, code, f.__defaults__, f.__kwdefaults__))
-    found.names += [(named, name, value) for name, value in named.items()]
+    found.guards.append(Function(f, code, f.__defaults__, f.__kwdefaults__))
+    for key, value in named.items():
+        found.guards.append(Name(f"default {key} of {name}", named, key, value))
     cells: dict[str, types.CellType | None] = dict(
         zip(code.co_freevars, f.__closure__ or (), strict=True)
     )
-    scopes = f.__globals__, f.__builtins__  # type: ignore[attr-defined]
+    scopes = {"global": f.__globals__, "builtin": f.__builtins__}  # type: ignore[attr-defined]
     _code(code, scopes, cells, found)
 
 
 def _code(
-    code: types.CodeType, scopes: tuple[dict, dict], cells: dict[str, types.CellType | None],
+    code: types.CodeType, scopes: dict[str, dict], cells: dict[str, types.CellType | None],
     found: Reach,
 ) -> None:  # fmt: skip
-    """One code object. scopes: globals and builtins. cells: its free variables; None for those of a
-    function around it."""
-    if code.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
-        raise _Impure
+    """One code object. cells: its free variables; None for those of a function around it."""
+    if code.co_flags & (0x20 | 0x80 | 0x200):
+        raise Refused(f"{code.co_qualname} is a generator or coroutine")
     steps = iter(_instructions(code))
     for step in steps:
-        name = step.opname
-        if name not in _HARMLESS:
-            raise _Impure
-        if name == "LOAD_GLOBAL":
-            _global(step.argval, scopes, steps, found)
-        elif name == "LOAD_DEREF" and step.argval in cells:
-            cell = cells[step.argval]
-            if cell is not None:
-                value = contents(cell)
-                found.cells.append((cell, value))
-                _reached(value, steps, found)
-        elif (name == "STORE_DEREF" and step.argval in cells) or (
-            name in ("LOAD_ATTR", "LOAD_METHOD")
-            and (step.argval in _REACHING or step.argval.startswith("__"))
-        ):
-            raise _Impure
+        try:
+            _step(step, scopes, cells, steps, found)
+        except _Unknown as e:
+            line = step.positions.lineno if step.positions else None
+            raise Refused(f"{e} (line {line}, in {code.co_qualname})") from None
     own: dict[str, types.CellType | None] = dict.fromkeys(code.co_cellvars)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             _code(constant, scopes, {**cells, **own}, found)
+
+
+def _step(
+    step: dis.Instruction, scopes: dict[str, dict], cells: dict[str, types.CellType | None],
+    steps: Iterator[dis.Instruction], found: Reach,
+) -> None:  # fmt: skip
+    """One instruction, with those after it that look up attributes of a module."""
+    name = step.opname
+    if name not in _HARMLESS:
+        raise _Unknown(f"the instruction {name}")
+    if name == "LOAD_GLOBAL":
+        _global(step.argval, scopes, steps, found)
+    elif name == "LOAD_DEREF" and (cell := cells.get(step.argval)) is not None:
+        value = contents(cell)
+        found.guards.append(Cell(step.argval, cell, value))
+        _reached(step.argval, value, steps, found)
+    elif name == "STORE_DEREF" and step.argval in cells:
+        raise _Unknown(f"it sets {step.argval}, of the function around it")
+    elif name in ("LOAD_ATTR", "LOAD_METHOD") and (
+        step.argval in _REACHING or step.argval.startswith("__")
+    ):
+        raise _Unknown(f"the attribute {step.argval}")
 
 
 @cache
@@ -174,47 +173,50 @@ def _instructions(code: types.CodeType) -> list[dis.Instruction]:
 
 
 def _global(
-    name: str, scopes: tuple[dict, dict], steps: Iterator[dis.Instruction], found: Reach
+    name: str, scopes: dict[str, dict], steps: Iterator[dis.Instruction], found: Reach
 ) -> None:
-    for scope in scopes:
+    for what, scope in scopes.items():
         value = scope.get(name, MISSING)
-        found.names.append((scope, name, value))
+        found.guards.append(Name(f"{what} {name}", scope, name, value))
         if value is not MISSING:
-            _reached(value, steps, found)
+            _reached(name, value, steps, found)
             return
-    raise _Impure
+    raise _Unknown(f"the name {name}, which leads nowhere")
 
 
-def _reached(value: Any, steps: Iterator[dis.Instruction], found: Reach) -> None:
+def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Reach) -> None:
     """A value that a name leads to, with the attributes that are looked up on a module."""
     while isinstance(value, types.ModuleType):
         library = value.__name__.partition(".")[0]
         if type(value) is not types.ModuleType or library not in ("numpy", "math"):
-            raise _Impure
+            raise _Unknown(f"the name {name}, {text_of(value)}")
         step = next((s for s in steps if s.opname not in ("CACHE", "EXTENDED_ARG")), None)
         if step is None or step.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
-            raise _Impure
-        found.names.append((vars(value), step.argval, vars(value).get(step.argval, MISSING)))
+            raise _Unknown(f"{text_of(value)} as a value")
+        scope, name = vars(value), f"{value.__name__}.{step.argval}"
+        found.guards.append(Name(name, scope, step.argval, scope.get(step.argval, MISSING)))
         value = getattr(value, step.argval, MISSING)
+    if _harmless(value):
+        return
+    library = (getattr(value, "__module__", None) or "").partition(".")[0]
+    if not isinstance(value, types.FunctionType) or library in ("numpy", "np_compile", "torch"):
+        shown = text_of(value) if callable(value) else f"a {type(value).__name__}"
+        raise _Unknown(f"the name {name}" + (f", {shown}" if shown != name else ""))
+    _function(value, found)
+
+
+def _harmless(value: Any) -> bool:
+    """Whether a value cannot change, or is a function or type that only computes."""
     if _is_value(value) or any(value is known for known in _BUILTINS):
-        return
+        return True
     if isinstance(value, type) and _is_plain_type(value):
-        return
+        return True
     if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
-        return
-    if any(value is f for f in _LOOKING):
-        raise _Impure
+        return True
     row = row_of_function(value)
-    if row is not None and row in shim.TABLE:
-        if shim.TABLE[row].kind is shim.Kind.IMPURE:
-            raise _Impure
-        return
-    if isinstance(value, types.FunctionType):
-        module = (value.__module__ or "").partition(".")[0]
-        if module not in ("numpy", "np_compile", "torch"):
-            _function(value, found)
-            return
-    raise _Impure
+    if row is None or row not in shim.TABLE or any(value is f for f in _LOOKING):
+        return False
+    return shim.TABLE[row].kind is not shim.Kind.IMPURE
 
 
 def _is_value(value: Any) -> bool:

@@ -1,32 +1,17 @@
-/* Calls of a compiled function that are known: found by their arguments, and made, without Python.
+/* Kept calls: found by their arguments, and made, without Python.
  *
  * A table has entries. Each entry has checks, which say whether a call is like the one it was made
  * of, and a way to make such a call: a sequence of kernels on the caller's arrays, or the function
- * itself. Checks and the shape of the result are lists of words; see `calls.py`, which writes them,
- * and puts the names of their kinds (ARRAY, VALUE, ...) before this text.
+ * itself. Checks and the shape of the result are lists of words, which guards and `_encode` write.
+ * The structures (Table, Entry, ...) and the kinds of words (ARRAY, VALUE, ...) are declared in
+ * `calls.py`, which puts them before this text.
  *
  * There are no headers of Python's or NumPy's: their functions come by address, and of their
  * objects only what `available` in `calls.py` has tried is looked at.
  */
-typedef long i64;
 typedef struct object object;
 
-/* An object's head, and the array of NumPy's. */
-typedef struct {
-    i64 references;
-    object *type;
-} Head;
-
-typedef struct {
-    Head head;
-    char *data;
-    int dimensions;
-    i64 *shape, *strides;
-    object *base, *dtype;
-    int flags;
-} Array;
-
-/* Functions of Python's. `npc_python` is the one list of them: name, where the address goes. */
+/* Functions of Python's. */
 #define PYTHON(X)                                                    \
     X(object *, PyTuple_New, (i64))                                  \
     X(int, PyTuple_SetItem, (object *, i64, object *))               \
@@ -59,64 +44,21 @@ typedef struct {
     X(void, Py_DecRef, (object *))
 
 #define POINTER(result, name, parameters) static result(*name) parameters;
-#define ROW(result, name, parameters) {#name, (void **)&name},
 PYTHON(POINTER)
-struct {
-    const char *name;
-    void **address;
-} npc_python[] = {PYTHON(ROW){0, 0}};
 
-/* What else has an address that is known only when the process runs. */
-struct {
-    object *array, *floating, *complex, *tuple; /* types */
-    object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
-                         const i64 *strides, void *data, int flags, object *like);
-    object *(*scalar)(object *array);  /* of an array without dimensions */
-    object *threads;                   /* torch.get_num_threads */
-    i64 (*sequence)(const void *sequence, int threads);
-} npc_found;
+/* Types, torch.get_num_threads, and functions of NumPy's and of the sequence. */
+static object *array, *floating, *complex, *tuple, *threads;
+static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
+                            const i64 *strides, void *data, int flags, object *like);
+static object *(*scalar)(object *array); /* of an array without dimensions */
+static i64 (*sequence)(const void *sequence, int threads);
 
-typedef struct Work {
-    struct Work *next;
-    object **objects;  /* arguments that are read, new arrays, the block */
-    const void *sequence;
-    i64 rows; /* of the sequence */
-    i64 has_block; /* whether the block is in `objects` already */
-} Work;
-
-typedef struct {
-    object *dtype;
-    i64 dimensions;
-    const i64 *shape, *strides; /* strides 0: as NumPy makes them */
-} Made;
-
-typedef struct {
-    i64 way;
-    object *owner;  /* all memory of this entry is its */
-    i64 count;      /* of arguments */
-    object *names;  /* of those at the end that are given by name, or 0 */
-    const i64 *checks;
-    i64 words;
-    object *function; /* PLAIN: what is called. Else, without a sequence: what runs the programs */
-    i64 skips, left;  /* after so many calls one goes the long way, -1: none; how many are left */
-    Work *free;
-    object *more;     /* makes a Work, gives its address */
-    i64 reads;
-    const i64 *read;  /* positions of the arguments that are read */
-    i64 makes;
-    const Made *made;
-    object *block;    /* makes a block, for one run; 0 where none is needed, or each Work has one */
-    object *stopped;  /* goes on where the sequence stopped: (arguments, made, steps done, Work) */
-    const i64 *result;
-} Entry;
-
-typedef struct {
-    Entry **entries;
-    i64 count;
-    const i64 *reach; /* checks of what the function reads beside its arguments */
-    i64 words;
-    object *miss;
-} Table;
+/* All that has an address that is known only when the process runs: name, where it goes. */
+#define ROW(result, name, parameters) {#name, (void **)&name},
+#define NAME_OF(name) {#name, (void **)&name}
+Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(floating), NAME_OF(complex),
+                   NAME_OF(tuple), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
+                   NAME_OF(sequence), {0, 0}};
 
 static object *held(object *o) {
     Py_IncRef(o);
@@ -139,13 +81,13 @@ static int same_bits(double a, double b) {
 /* Whether two simple values are one to any program: types and signs of zeros included. */
 static int same(object *a, object *b) {
     if (a == b) return 1;
-    object *type = ((Head *)a)->type;
-    if (type != ((Head *)b)->type) return 0;
-    if (type == npc_found.floating) return same_bits(PyFloat_AsDouble(a), PyFloat_AsDouble(b));
-    if (type == npc_found.complex)
+    object *type = ((const Array *)a)->type;
+    if (type != ((const Array *)b)->type) return 0;
+    if (type == floating) return same_bits(PyFloat_AsDouble(a), PyFloat_AsDouble(b));
+    if (type == complex)
         return same_bits(PyComplex_RealAsDouble(a), PyComplex_RealAsDouble(b)) &&
                same_bits(PyComplex_ImagAsDouble(a), PyComplex_ImagAsDouble(b));
-    if (type == npc_found.tuple) {
+    if (type == tuple) {
         i64 n = PyTuple_Size(a);
         if (n != PyTuple_Size(b)) return 0;
         for (i64 k = 0; k < n; k++)
@@ -162,7 +104,7 @@ static int hold(const i64 *w, i64 words, object *const *args) {
         case ARRAY: { /* position, dtype, flags that it needs, dimensions, shape, strides */
             const Array *a = (const Array *)args[w[1]];
             i64 n = w[4];
-            if (a->head.type != npc_found.array || a->dimensions != n) return 0;
+            if (a->type != array || a->dimensions != n) return 0;
             if ((a->flags & w[3]) != w[3]) return 0;
             for (i64 k = 0; k < n; k++)
                 if (a->shape[k] != w[5 + k] || a->strides[k] != w[5 + n + k]) return 0;
@@ -175,7 +117,7 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             w += 3;
             break;
         case TYPE: /* position, type */
-            if (((Head *)args[w[1]])->type != (object *)w[2]) return 0;
+            if (((const Array *)args[w[1]])->type != (object *)w[2]) return 0;
             w += 3;
             break;
         case PAIR: { /* two positions, whether they are one array, whether memory matters, bytes */
@@ -218,8 +160,9 @@ static int hold(const i64 *w, i64 words, object *const *args) {
     return 1;
 }
 
-/* The number of the first entry for such a call; -1 if there is none. */
-static i64 find(const Table *t, object *const *args, i64 count, object *names) {
+/* The number of the first entry for such a call; -1 if there is none. count: of the arguments,
+ * which begin at `args`. */
+i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
     for (i64 k = 0; k < t->count; k++) {
         const Entry *e = t->entries[k];
         if (e->count == count && equal(e->names, names) && hold(e->checks, e->words, args))
@@ -234,19 +177,13 @@ static object *tuple_of(object *const *items, i64 count) {
     return made;
 }
 
-static object *list_of(object *const *items, i64 count) {
-    object *made = PyList_New(count);
-    for (i64 k = 0; made && k < count; k++) PyList_SetItem(made, k, held(items[k]));
-    return made;
-}
-
 /* What the function gives, of arguments and new arrays; w moves behind its words. */
 static object *give(const i64 **w, const Entry *e, object *const *args, object *const *made) {
     i64 kind = *(*w)++, k = *(*w)++;
     switch (kind) {
         case ARGUMENT: return held(args[k]);
         case MADE: return held(made[k]);
-        case SCALAR: return npc_found.scalar(held(made[k]));
+        case SCALAR: return scalar(held(made[k]));
         case CONSTANT: return held((object *)k);
         case TUPLE:
         case LIST: {
@@ -262,7 +199,7 @@ static object *give(const i64 **w, const Entry *e, object *const *args, object *
             return whole;
         }
         default: { /* CALL: a function of both */
-            object *all = tuple_of(args, e->count), *new = list_of(made, e->makes), *r = 0;
+            object *all = tuple_of(args, e->count), *new = tuple_of(made, e->makes), *r = 0;
             if (all && new)
                 r = PyObject_CallFunctionObjArgs((object *)k, all, new, (object *)0);
             if (all) Py_DecRef(all);
@@ -274,7 +211,7 @@ static object *give(const i64 **w, const Entry *e, object *const *args, object *
 
 static object *stopped(const Entry *e, object *const *args, object *const *made, i64 done,
                        Work *w) {
-    object *all = tuple_of(args, e->count), *new = list_of(made, e->makes);
+    object *all = tuple_of(args, e->count), *new = tuple_of(made, e->makes);
     object *steps = PyLong_FromLong(done), *work = PyLong_FromLong((i64)w), *r = 0;
     if (all && new && steps && work)
         r = PyObject_CallFunctionObjArgs(e->stopped, all, new, steps, work, (object *)0);
@@ -298,13 +235,13 @@ static object *run_sequence(Entry *e, object *const *args) {
         e->free = w->next;
     else if (!(w = (Work *)number(PyObject_CallObject(e->more, 0))))
         return 0;
-    for (i64 k = 0; k < e->reads; k++) w->objects[k] = args[e->read[k]];
-    object **made = w->objects + e->reads, *block = 0, *result = 0;
+    object **objects = w->objects, **made = objects + e->reads, *block = 0, *result = 0;
+    for (i64 k = 0; k < e->reads; k++) objects[k] = args[e->read[k]];
     i64 count = 0;
     for (; count < e->makes; count++) {
         const Made *m = &e->made[count];
-        made[count] = npc_found.new_array(npc_found.array, held(m->dtype), (int)m->dimensions,
-                                          m->shape, m->strides, 0, 0, 0);
+        made[count] = new_array(array, held(m->dtype), (int)m->dimensions, m->shape, m->strides,
+                                0, 0, 0);
         if (!made[count]) break;
     }
     int ready = count == e->makes;
@@ -312,10 +249,10 @@ static object *run_sequence(Entry *e, object *const *args) {
         block = made[count] = PyObject_CallObject(e->block, 0);
         ready = block != 0;
     }
-    int threads = ready ? (int)number(PyObject_CallObject(npc_found.threads, 0)) : 0;
-    if (threads > 0) {
+    int count_of_threads = ready ? (int)number(PyObject_CallObject(threads, 0)) : 0;
+    if (count_of_threads > 0) {
         void *state = PyEval_SaveThread();
-        i64 done = npc_found.sequence(w->sequence, threads);
+        i64 done = sequence(w->sequence, count_of_threads);
         PyEval_RestoreThread(state);
         const i64 *words = e->result;
         result = done < w->rows ? stopped(e, args, made, done, w) : give(&words, e, args, made);
@@ -349,7 +286,7 @@ static object *run_programs(const Entry *e, object *const *args) {
     return r;
 }
 
-static object *run(Entry *e, object *const *args) {
+object *npc_run(Entry *e, object *const *args) {
     object *owner = held(e->owner);
     object *result = e->way == PLAIN ? run_function(e, args)
                      : e->more       ? run_sequence(e, args)
@@ -362,7 +299,7 @@ static object *run(Entry *e, object *const *args) {
 object *npc_call(object *self, object *const *args, i64 count, object *names) {
     const Table *t = PyCapsule_GetPointer(self, 0);
     if (names) count += PyTuple_Size(names);
-    i64 k = find(t, args, count, names);
+    i64 k = npc_find(t, args, count, names);
     if (k < 0) return held(t->miss);
     Entry *e = t->entries[k];
     if (e->way == UNSETTLED) return held(t->miss);
@@ -371,14 +308,11 @@ object *npc_call(object *self, object *const *args, i64 count, object *names) {
         return held(t->miss);
     }
     if (e->way != PLAIN && !hold(t->reach, t->words, 0)) return held(t->miss);
-    return run(e, args);
+    return npc_run(e, args);
 }
 
-/* The same in two steps. count: of the arguments, which begin at `args`. */
-i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
-    return find(t, args, count, names);
+/* Whether what the function reads is what it was. Of Python's kind FASTCALL. */
+object *npc_unchanged(object *self, object *const *args, i64 count, object *names) {
+    const Table *t = PyCapsule_GetPointer(self, 0);
+    return PyLong_FromLong(hold(t->reach, t->words, 0));
 }
-
-i64 npc_unchanged(const Table *t) { return hold(t->reach, t->words, 0); }
-
-object *npc_run(Entry *e, object *const *args) { return run(e, args); }

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import np_compile
 from np_compile import config
+from np_compile.tools.explain import kept_calls
 
 FACTOR = 2.0
 F64 = torch.float64
@@ -28,7 +29,7 @@ def wrapped(f, backend="native"):
 def recorded(f, backend="native"):
     """The same function, recorded in each call."""
     made = wrapped(f, backend)
-    made._replays = None
+    made._keeper = None
     return made
 
 
@@ -38,7 +39,7 @@ def tensor(*shape, seed=0, grad=False, dtype=F64):
 
 
 def kept(compiled):
-    return len(compiled._replays.kept)
+    return len(kept_calls(compiled))
 
 
 def known(f, *args, backend="native", **named):
@@ -366,6 +367,19 @@ def test_autocast_changes_nothing():
         torch.testing.assert_close(got, x @ y)
 
 
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_a_call_that_is_kept_under_autocast(backend, grad):
+    quick = wrapped(lambda x, y: x @ y, backend)
+    x, y = tensor(4, 4, dtype=torch.float32, grad=grad), tensor(4, 4, dtype=torch.float32)
+    with torch.autocast("cpu"):
+        for _ in range(4):
+            got = quick(x, y)
+    assert kept(quick) == 1
+    assert got.dtype is torch.float32
+    torch.testing.assert_close(got, x @ y)
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
 def test_transforms_of_torch_func():
     x, y = tensor(3, 4), tensor(3, 4, seed=1)
@@ -487,6 +501,20 @@ def test_one_tensor_twice():
         same(got, want)
         same(gradients(got, args[:1]), gradients(want, args[:1]))
     assert kept(quick) == 3
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_is_written_may_come_before_or_after_what_it_overlaps(first):
+    def f(x, y):
+        written, read = (x, y) if first else (y, x)
+        written[1:] += read[:-1]
+        return written * 2
+
+    quick = known(f, tensor(39), tensor(39, seed=1))
+    memory, plain = torch.arange(40.0, dtype=F64), np.arange(40.0)
+    for g, whole in ((quick, memory), (f, plain)):
+        g(whole[1:], whole[:39]) if first else g(whole[:39], whole[1:])
+    np.testing.assert_array_equal(memory.numpy(), plain)
 
 
 def test_arguments_that_overlap():
@@ -833,8 +861,8 @@ def test_a_loop_of_programs_is_one_call():
         same(got, slow(*others))
         assert got[2] is mine[0]
         assert mine[0]._version > version
-    (replay,) = quick._replays.kept
-    assert replay.sequence is not None
+    (one,) = kept_calls(quick)
+    assert one.one_call
     with torch.inference_mode():
         for _ in range(3):
             assert quick(*make(1))[0].is_inference()
@@ -850,7 +878,7 @@ def test_an_index_out_of_bounds_after_something_was_written():
     good, bad = torch.zeros(40, dtype=torch.int64), torch.zeros(40, dtype=torch.int64)
     bad[30] = 9
     quick = known(f, tensor(4), good, 35)
-    assert quick._replays.kept[0].sequence is not None
+    assert kept_calls(quick)[0].one_call
     for _ in range(2):
         x, y = torch.zeros(4, dtype=F64), np.zeros(4)
         version = x._version

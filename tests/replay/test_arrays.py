@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
-from np_compile.capture.purity import reach
+from np_compile.replay.guards import Refused
+from np_compile.replay.proof import reach
+from np_compile.tools.explain import kept_calls
 
 FACTOR = 2.0
 SEEN: list = []
@@ -46,7 +48,7 @@ def helper(x):
 
 
 def kept(compiled):
-    return len(compiled._replays.kept)
+    return len(kept_calls(compiled))
 
 
 # What is proved
@@ -120,14 +122,15 @@ def makes_a_list(x):
     ],
 )  # fmt: skip
 def test_functions_that_may_do_more_than_compute(f):
-    assert reach(f) is None
+    with pytest.raises(Refused):
+        reach(f)
 
 
 @pytest.mark.parametrize(
     "f", [scaled, helper, makes_a_list, lambda x: x.T @ x, lambda x: np.linalg.norm(x, axis=0)]
 )
 def test_functions_that_only_compute(f):
-    assert reach(f) is not None
+    assert reach(f).guards
 
 
 def writes_a_variable_of_another_function():
@@ -143,7 +146,8 @@ def writes_a_variable_of_another_function():
 
 def test_a_variable_of_another_function_is_written_in_every_call():
     f, last = writes_a_variable_of_another_function()
-    assert reach(f) is None
+    with pytest.raises(Refused):
+        reach(f)
     compiled, _ = repeated(f, np.ones(3), calls=5)
     for n in (4, 3):
         compiled(np.ones(n))
@@ -157,7 +161,8 @@ def test_names_that_a_dict_of_another_kind_leads_to():
 
     scope = Names(np=np, K=2.0)
     exec("def f(x): return np.sin(x) * K", scope)
-    assert reach(scope["f"]) is None
+    with pytest.raises(Refused):
+        reach(scope["f"])
 
 
 def test_side_effects_happen_in_every_call():
@@ -439,7 +444,7 @@ def test_what_a_function_reads_may_change(change, keeps):
         f = scope["f"]
         compiled = np_compile.compile(f, backend="eager")
         if not keeps:
-            compiled._replays = None
+            compiled._keeper = None
         before, first = seen(f), [seen(compiled) for _ in range(3)]
         exec(changes, scope)
         after, then = seen(f), [seen(compiled) for _ in range(3)]
@@ -996,7 +1001,7 @@ def test_an_array_of_constants_that_python_wrote_to_and_gives_or_uses():
 
 
 def blocks(compiled):
-    return compiled._replays.kept[0].programs.sequence.block_bytes
+    return kept_calls(compiled)[0].scratch_bytes
 
 
 def test_a_loop_of_new_arrays_needs_the_memory_of_two():
@@ -1088,9 +1093,9 @@ def test_without_a_sequence_the_programs_run_one_by_one(monkeypatch):
         x += 1
         return np.sin(x) * y, x.sum()
 
-    monkeypatch.setattr("np_compile.capture.replay.sequence", lambda *parts: None)
+    monkeypatch.setattr("np_compile.replay.plan.sequence", lambda *parts: None)
     compiled, _ = repeated(f, np.ones(5), np.ones(5))
-    assert compiled._replays.kept[0].programs.sequence is None
+    assert not kept_calls(compiled)[0].one_call
     x, y = rng().random((2, 5))
     plain = x.copy()
     np.testing.assert_allclose(compiled(x, y)[0], f(plain, y)[0], rtol=1e-15)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,6 +41,12 @@ class Opened:
             self.known = False
         return (kind, tuple(x), *[self._open(v, depth + 1) for v in x.values()])
 
+    def names(self, outer: Sequence[str]) -> list[str]:
+        """Names of the leaves, by those of the arguments: `x[0]['w']`."""
+        if self.form is None:
+            return [*outer]
+        return [name for f, o in zip(self.form, outer, strict=True) for name in _inside(f, o)]
+
     def lists(self, exchange: Any) -> set[int]:
         """The ids of the lists and dicts, and of the copies that a function got of them."""
         return {*self._lists, *exchange.originals}
@@ -57,6 +65,26 @@ class Opened:
         """Whether the arguments, taken apart again, are what they were."""
         now = Opened(args)
         return now.form == self.form and _are(now.leaves, self.leaves)
+
+
+def _inside(form: tuple | None, name: str) -> list[str]:
+    if form is None:
+        return [name]
+    kind, *inner = form
+    keys = inner.pop(0) if kind is dict else range(len(inner))
+    parts = zip(keys, inner, strict=True)
+    return [leaf for key, f in parts for leaf in _inside(f, f"{name}[{key!r}]")]
+
+
+def parameter_names(function: Any, count: int, named: Sequence[str]) -> list[str]:
+    """Names of so many arguments of a function, the last of which are given by name."""
+    first = count - len(named)
+    if not isinstance(function, types.FunctionType):
+        return [*map(str, range(first)), *named]
+    code = function.__code__
+    own = code.co_varnames[: min(first, code.co_argcount)]
+    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if first > len(own) else ""
+    return [*own, *[f"{rest}[{k}]" for k in range(first - len(own))], *named]
 
 
 def _are(xs: list, ys: list) -> bool:

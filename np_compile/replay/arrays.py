@@ -1,0 +1,161 @@
+"""Kept calls on arrays: found by their arguments, and made, in C; see `calls.Table`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from np_compile.capture.stand_ins import tensor_like
+
+from .arguments import parameter_names
+from .calls import MISS, Entry, Names, Table, Way
+from .guards import Call, Elements, Guard, Kind, Layout, Pair, Refused, Value, simple, text_of
+from .plan import Kept, Plan
+from .results import Result, giver
+from .watch import Watch
+
+_USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
+
+
+class KeptOnArrays(Kept):
+    """entry: what C knows it by."""
+
+    __slots__ = ("_give", "entry")
+
+    def __init__(self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names):
+        super().__init__(guards, plan)
+        self._give = giver(result, plan.wanted.index, False)
+        self.entry = Entry(Way.UNSETTLED, count, names, guards)
+        if plan.sequence is None:
+            self.entry.calls(self._one_by_one)
+        else:
+            self.entry.runs(plan.sequence, result, plan.wanted.index, self._goes_on)
+
+    def settle(self, settled: bool = True, sampled: int = 0) -> None:
+        self.entry.settle(settled, sampled)
+
+    def run(self, leaves: tuple) -> Any:
+        return self.entry.run(leaves)
+
+    def _goes_on(self, args: tuple, made: list[np.ndarray], row: int, work: int) -> Any:
+        """As `run`, of a sequence that an index out of bounds has stopped."""
+        assert self.plan.sequence is not None
+        step, arrays = self.plan.sequence.before(row, made, work)
+        return self._one_by_one(args, step, {k: torch.from_numpy(a) for k, a in arrays.items()})
+
+    def _one_by_one(
+        self, args: tuple, start: int = 0, before: Mapping[int, torch.Tensor] | None = None
+    ) -> Any:
+        """As `run`, one program after the other."""
+        tensors = {k: torch.from_numpy(args[k]) for k in self.plan.reads}
+        made = self.plan.run(tensors, start, before)
+        if made is None:
+            return MISS
+        return self._give(args, [made[k].numpy() for k in self.plan.wanted])
+
+
+class Arrays:
+    """How kept calls on arrays are bound to their arguments: each is one value."""
+
+    tensors = False
+
+    def __init__(self, function: Any):
+        self._function = function
+
+    def arguments(self, args: tuple, kwargs: dict) -> None:
+        """Refused for arguments with which no call is kept."""
+        for a in (*args, *kwargs.values()):
+            if not simple(a) and not (tensor_like(a) and min(a.strides, default=0) >= 0):
+                raise Refused(f"an argument is {_kind(a)}")
+
+    def leaves(
+        self, watch: Watch, given: tuple, exchange: Any
+    ) -> Iterator[tuple[int, Any, torch.Tensor | None]]:
+        """Of each array its position, its stand-in, and the tensor that was read, if it was."""
+        known = exchange.capture.known
+        for k, a in enumerate(given):
+            if type(a) is not np.ndarray:
+                continue
+            stand_in = known[id(a)][1] if id(a) in known else None
+            if stand_in is None or stand_in._base is not None or stand_in._readonly:
+                raise Refused("an argument is read-only, or shares memory with another one")
+            t = stand_in._t
+            if t is not None:
+                strides = tuple(s * a.itemsize for s in t.stride())
+                if stand_in._flip or t.data_ptr() != a.ctypes.data or strides != a.strides:
+                    raise Refused("an argument lies elsewhere than where it was")
+            yield k, stand_in, t
+        if any(a not in map(id, given) for a, _ in watch.read):
+            raise Refused("Python reads an element of an array that is no argument")
+
+    def known(self, watch: Watch, exchange: Any) -> set[int]:
+        """Ids of lists and dicts that are not new: arguments have none."""
+        return set()
+
+    def kept(self, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result) -> Kept:
+        """A call that has ended, as it is kept."""
+        places = {id(a): k for k, a in enumerate(given)}
+        read = {(places[a], index): content for (a, index), content in watch.read.items()}
+        shown = parameter_names(self._function, len(given), names)
+        guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
+        return KeptOnArrays(guards, plan, result, len(given), names)
+
+    def find(
+        self, kept: Sequence[Any], table: Table | None, given: tuple, names: Names
+    ) -> tuple[Kept, tuple] | None:
+        """The kept call that such a call is like, and the arguments as it takes them."""
+        assert table is not None
+        entry = table.find(given, names)
+        return next(((k, given) for k in kept if k.entry is entry), None)
+
+
+def _kind(a: Any) -> str:
+    if type(a) is np.ndarray:
+        return f"an array of {a.dtype} with strides {a.strides}, which no program takes"
+    return f"a {text_of(type(a))}"
+
+
+def exact(
+    args: tuple, names: Sequence[str], read: dict[tuple[int, Any], bytes], writes: bool
+) -> list[Guard]:
+    """Guards that hold for calls in which arrays look as these do, and other values are the same.
+
+    read: (position, index) of elements, or of all where it is `...`, that have to be the same.
+    writes: whether arrays must not overlap.
+    """
+    arrays = [k for k, a in enumerate(args) if type(a) is np.ndarray]
+    guards: list[Guard] = [
+        Layout.of(k, names[k], a, _USABLE) if k in arrays else Value(k, names[k], a)
+        for k, a in enumerate(args)
+    ]
+    for m, k in ((m, k) for m in arrays for k in arrays if k < m):
+        a, b = args[k], args[m]
+        sizes = _span(a), _span(b)
+        guards.append(Pair((k, m), (names[k], names[m]), a is b, writes, sizes))
+    looks = {guard.position: guard for guard in guards if isinstance(guard, Layout)}
+    return [*guards, *(Elements(looks[k], index, content) for (k, index), content in read.items())]
+
+
+def alike(args: tuple, names: Sequence[str]) -> list[Guard] | None:
+    """Guards that hold for calls of the same `choice.signature`; None where they cannot say it."""
+    guards: list[Guard] = []
+    for k, (a, name) in enumerate(zip(args, names, strict=True)):
+        kind = type(a)
+        if kind is np.ndarray:
+            guards.append(Layout.of(k, name, a, 0))
+        elif kind in (int, bool, str, type(None)):
+            guards.append(Value(k, name, a))
+        elif kind in (tuple, list, dict):
+            return None
+        else:
+            guards.append(Kind(k, name, kind))
+    return guards
+
+
+def _span(a: np.ndarray) -> int:
+    """The bytes from an array's first element to the end of its last; strides are not negative."""
+    reach = sum((n - 1) * s for n, s in zip(a.shape, a.strides, strict=True))
+    return reach + a.itemsize if a.size else 0

@@ -1,0 +1,345 @@
+"""A table of kept calls: `calls.c` finds and makes them without Python.
+
+A `Table` belongs to a function. Its entries say by guards what calls are like the ones they were
+made of, and how to make such a call. The structures that C reads are declared here alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import types
+from collections.abc import Callable, Iterable, Sequence
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from np_compile.kernels import build
+from np_compile.kernels.sequence import Work, run_address
+from np_compile.kernels.sequence import source as sequence_source
+
+from .guards import Check, Guard, Words
+from .results import Give, Result, giver
+
+Names = tuple[str, ...]
+
+MISS: Any = object()  # what a call gives that is not known
+
+_FASTCALL = 0x80 | 0x2  # METH_FASTCALL | METH_KEYWORDS
+_NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
+
+
+class Way(IntEnum):
+    """How an entry's calls are made: not by C yet, by its programs, by the function as it is."""
+
+    UNSETTLED, COMPILED, PLAIN = range(3)
+
+
+class Array(ctypes.Structure):
+    """An array object of NumPy's."""
+
+    _fields_ = (
+        ("references", c_int64),
+        ("type", c_void_p),
+        ("data", c_void_p),
+        ("dimensions", c_int),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("base", c_void_p),
+        ("dtype", c_void_p),
+        ("flags", c_int),
+    )
+
+
+class Made(ctypes.Structure):
+    """What a new array looks like."""
+
+    _fields_ = (
+        ("dtype", c_void_p),
+        ("dimensions", c_int64),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+    )
+
+
+class Entry(ctypes.Structure):
+    """Calls that look alike, and the way they are made."""
+
+    _fields_ = (
+        ("way", c_int64),
+        ("owner", c_void_p),  # all memory of this entry is its
+        ("count", c_int64),  # of arguments
+        ("names", c_void_p),  # of those at the end that are given by name, or 0
+        ("checks", POINTER(c_int64)),
+        ("words", c_int64),
+        # PLAIN: what is called. Else, without a sequence: what runs the programs.
+        ("function", c_void_p),
+        # After so many calls one goes the long way, -1: none; how many are left.
+        ("skips", c_int64),
+        ("left", c_int64),
+        ("free", POINTER(Work)),
+        ("more", c_void_p),  # makes a Work, gives its address
+        ("reads", c_int64),
+        ("read", POINTER(c_int64)),  # positions of the arguments that are read
+        ("makes", c_int64),
+        ("made", POINTER(Made)),
+        ("block", c_void_p),  # makes a block, for one run; 0: none is needed, or each Work has one
+        # Goes on where the sequence stopped: (arguments, made, steps done, address of the Work).
+        ("stopped", c_void_p),
+        ("result", POINTER(c_int64)),
+    )
+
+    def __init__(self, way: Way, count: int, names: Names, guards: Iterable[Guard]):
+        words = Words(guards)
+        self._held: list[Any] = [names, words.held]
+        super().__init__(way, id(self), count, id(names) if names else 0, words.array(), len(words))
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self)
+
+    def settle(self, settled: bool = True, sampled: int = 0) -> None:
+        """From now on C makes the calls; or not. sampled: as of `calls`."""
+        self.way = Way.COMPILED if settled else Way.UNSETTLED
+        self.skips = self.left = sampled - 1
+
+    def calls(self, function: Callable, sampled: int = 0) -> None:
+        """The calls are calls of `function`: plain ones with the arguments, others with a tuple of
+        them, and what it gives is given. sampled: one of so many calls is not known, 0: none."""
+        self.function = self._keep(function)
+        self.skips = self.left = sampled - 1
+
+    def runs(self, sequence: Any, result: Result, place: Callable, stopped: Callable) -> None:
+        """The calls run a `kernels.sequence.Sequence`. place: see `giver`. stopped: called with a
+        tuple of the arguments, the new arrays, the number of sections done, and the address of the
+        work."""
+        self.more = self._keep(sequence.work)
+        self.reads, self.read = len(sequence.read), _integers(sequence.read)
+        self.makes = len(sequence.results)
+        self.made = (Made * (self.makes + 1))(
+            *[
+                Made(self._keep(dtype), len(shape), _integers(shape), _integers(strides))
+                for shape, strides, dtype in sequence.results
+            ]
+        )
+        self.block = self._keep(sequence.block) if sequence.block is not None else 0
+        self.stopped = self._keep(stopped)
+        words = Words()
+        _encode(result, place, words)
+        self.result = words.array()
+        self._held.append(words.held)
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Make such a call."""
+        return _library().run(self.address, _addresses(args))
+
+    def _keep(self, x: Any) -> int:
+        """The address of an object."""
+        self._held.append(x)
+        return id(x)
+
+
+def _integers(values: Sequence[int]) -> Any:
+    return (c_int64 * (len(values) + 1))(*values)
+
+
+def _encode(result: Result, place: Callable[[int], int], words: Words) -> None:
+    kind, what = result
+    if kind in (Give.TUPLE, Give.LIST):
+        words.add(kind, len(what))
+        for part in what:
+            _encode(part, place, words)
+    elif kind is Give.ARGUMENT:
+        words.add(kind, what)
+    elif kind in (Give.MADE, Give.SCALAR):
+        words.add(kind, place(what))
+    elif kind is Give.CONSTANT:
+        words.add(kind, words.of(what))
+    else:
+        words.add(Give.CALL, words.of(giver(result, place, False)))
+
+
+def _addresses(args: Sequence[Any]) -> Any:
+    return (c_void_p * (len(args) + 1))(*map(id, args))
+
+
+class _Table(ctypes.Structure):
+    _fields_ = (
+        ("entries", POINTER(POINTER(Entry))),
+        ("count", c_int64),
+        ("reach", POINTER(c_int64)),  # checks of what the function reads beside its arguments
+        ("words", c_int64),
+        ("miss", c_void_p),
+    )
+
+
+class Table:
+    """The entries of a function.
+
+    call: called as the function is, gives what it gives, or MISS: where no entry is for such a
+    call, where its entry is not settled, where something that the function reads has changed, and
+    for one plain call of some. unchanged: 1 while what the function reads is what it was, else 0.
+    """
+
+    def __init__(self) -> None:
+        self._memory = _Table(miss=id(MISS))
+        self._held: tuple = ()
+        self._read: Any = None
+        bind = _library().bind
+        self.call: Callable = bind("npc_call", ctypes.addressof(self._memory))
+        self.unchanged: Callable = bind("npc_unchanged", ctypes.addressof(self._memory))
+
+    def publish(self, entries: Sequence[Entry]) -> None:
+        """From now on these are the entries."""
+        addresses = (POINTER(Entry) * (len(entries) + 1))(*map(ctypes.pointer, entries))
+        before = self._held, self._memory.entries
+        self._held = tuple(entries)
+        self._memory.count = 0
+        self._memory.entries = addresses
+        self._memory.count = len(entries)
+        del before
+
+    def watch(self, reach: Sequence[Guard]) -> None:
+        """Compiled entries hold while these guards do."""
+        words = Words(reach)
+        before = self._read
+        self._read = words, words.array()
+        self._memory.words = 0
+        self._memory.reach, self._memory.words = self._read[1], len(words)
+        del before
+
+    def find(self, args: Sequence[Any], names: Names) -> Entry | None:
+        """The entry for such a call, which is found whatever the function reads."""
+        k = _library().find(
+            ctypes.addressof(self._memory), _addresses(args), len(args), id(names) if names else 0
+        )
+        return None if k < 0 else self._held[k]
+
+
+_C_NAMES = {c_int64: "i64", c_int: "int", c_void_p: "void *", c_char_p: "const char *"}
+
+
+def _type(kind: Any) -> str:
+    """A type of a field, as C writes it."""
+    inner = getattr(kind, "_type_", None)
+    if inner is None or isinstance(inner, str):
+        return _C_NAMES.get(kind, kind.__name__)
+    return f"{_type(inner)} *"
+
+
+def declarations() -> str:
+    """What C shares with Python: the structures, and the numbers of all kinds."""
+    made = ["typedef long i64;"]
+    for structure in (Array, Made, Work, Entry, _Table, _Row):
+        name = structure.__name__.removeprefix("_")
+        fields = " ".join(f"{_type(kind)} {field};" for field, kind, *_ in structure._fields_)
+        made.append(f"typedef struct {name} {name};\nstruct {name} {{ {fields} }};")
+    kinds = [f"{kind.name} = {int(kind)}" for table in (Check, Give, Way) for kind in table]
+    return "\n".join([*made, f"enum {{ {', '.join(kinds)} }};\n"])
+
+
+class _Method(ctypes.Structure):
+    _fields_ = (("name", c_char_p), ("function", c_void_p), ("flags", c_int), ("text", c_char_p))
+
+
+class _Row(ctypes.Structure):
+    """A name, and where its address goes."""
+
+    _fields_ = (("name", c_char_p), ("address", POINTER(c_void_p)))
+
+
+class _Library:
+    """The functions of `calls.c`, which hold the interpreter's lock."""
+
+    def __init__(self) -> None:
+        text = Path(__file__).with_name("calls.c").read_text(encoding="utf-8")
+        both = [(declarations() + text, "calls"), (sequence_source(), "sequence")]
+        self._library = library = build.load_all(both)[0]
+        table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
+        self._threads = torch.get_num_threads
+        found = {
+            "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
+            "tuple": id(tuple), "threads": id(self._threads), "new_array": table[_NEW_ARRAY],
+            "scalar": table[_SCALAR], "sequence": run_address(),
+        }  # fmt: skip
+        rows = ctypes.cast(library.npc_names, POINTER(_Row))
+        k = 0
+        while (name := rows[k].name) is not None:
+            known = found.get(name.decode())
+            if known is None:
+                known = _address(getattr(ctypes.pythonapi, name.decode()))
+            rows[k].address[0] = known
+            k += 1
+        size, pointer, thing = c_int64, c_void_p, ctypes.py_object
+        self.find = ctypes.PYFUNCTYPE(size, pointer, pointer, size, pointer)(
+            _address(library.npc_find)
+        )
+        self.run = ctypes.PYFUNCTYPE(thing, pointer, pointer)(_address(library.npc_run))
+        self._methods = {
+            name: _Method(b"call", _address(getattr(library, name)), _FASTCALL, None)
+            for name in ("npc_call", "npc_unchanged")
+        }
+        self._capsule = _python("PyCapsule_New", thing, pointer, pointer, pointer)
+        self._function = _python("PyCFunction_NewEx", thing, pointer, thing, pointer)
+
+    def bind(self, name: str, table: int) -> Callable:
+        """A function of C for this table, as one of Python's."""
+        method = ctypes.addressof(self._methods[name])
+        made: Callable = self._function(method, self._capsule(table, None, None), None)
+        return made
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _python(name: str, result: Any, *parameters: Any) -> Callable:
+    """A function of Python's. (Those of `ctypes.pythonapi` itself are everybody's.)"""
+    made: Callable = ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
+    return made
+
+
+def _numpy_table() -> int:
+    """The address of NumPy's table of C functions."""
+    get = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    return int(get(np._core._multiarray_umath._ARRAY_API, None))  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _library() -> _Library:
+    return _Library()
+
+
+def _looks_as_expected(a: np.ndarray) -> bool:
+    seen = Array.from_address(id(a))
+    return (
+        seen.type == id(type(a))
+        and seen.data == a.__array_interface__["data"][0]
+        and seen.dimensions == a.ndim
+        and tuple(seen.shape[: a.ndim]) == a.shape
+        and tuple(seen.strides[: a.ndim]) == a.strides
+        and seen.dtype == id(a.dtype)
+        and seen.flags == a.flags.num
+    )
+
+
+@functools.cache
+def available() -> bool:
+    """Whether calls can be known: objects and arrays lie in memory as `calls.c` takes them to, and
+    the C compiler does its work."""
+    if object.__basicsize__ != Array.data.offset or types.FunctionType.__dictoffset__ <= 0:
+        return False
+    arrays = (np.zeros(3), np.zeros((4, 5))[1:, ::2], np.array(1.0), np.zeros(0, np.int8))
+    if not all(map(_looks_as_expected, arrays)):
+        return False
+    try:
+        _library()
+    except (build.CompileFailed, build.NoCompiler, AttributeError):  # or a name has gone
+        return False
+    return True

@@ -1,0 +1,250 @@
+"""Which calls of a compiled function are kept: the next one like them runs without Python.
+
+A call can be kept if the function is pure (`proof`), no value of an array reached Python while
+it ran but a few elements of arguments, and all that its programs read came from its arguments. Then
+its programs and their parameters follow from the kinds of the arrays, those elements, and the
+values of the other arguments: guards compare all these (`guards`), and a plan has the programs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from np_compile import config
+from np_compile.capture.choice import SAMPLED, SELDOM, Choice
+
+from .arguments import parameter_names
+from .arrays import Arrays, KeptOnArrays, alike
+from .calls import MISS, Entry, Table, Way, available
+from .guards import Refused
+from .plan import Kept, Plan, steps_of
+from .proof import Reach, reach
+from .results import Outputs
+from .tensors import Tensors
+from .watch import Watch
+
+# Calls of a function that are kept, and calls kept in vain after which no more are.
+KEPT = 8
+_VAIN = 64
+# Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
+PATIENT = 2
+
+
+class Keeper:
+    """The kept calls of one compiled function, on arrays or on tensors. Threads share it: tuples
+    replace each other.
+
+    kept: the kept calls. plain: entries of calls that run as they stand. reach: what the function
+    reads, which kept calls hold for. calls, vain: those that were recorded, and those watched since
+    a kept one was last run. hopeless: whether none can be kept. why: it is so, or the last call
+    that was watched was not kept. guesses: as of a `Watch`. call: as the function is called; gives
+    what it gives, or MISS. None while no call is known.
+    """
+
+    def __init__(self, function: Any, tensors: bool):
+        self.function = function
+        self.kept: tuple[Kept, ...] = ()
+        self.plain: dict[Choice, Entry] = {}
+        self.reach: Reach | None = None
+        self.calls = 0
+        self.vain = 0
+        self.hopeless = False
+        self.why: str | None = None
+        self.guesses = not tensors
+        self.call: Callable | None = None
+        self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
+        self._table: Table | None = None
+
+    # -- calls that are known ---------------------------------------------------------------
+
+    def run(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call like one that was kept, or MISS."""
+        if not self.kept:
+            return MISS
+        names: tuple[str, ...] = ()
+        given = args
+        if kwargs:
+            given, names = (*args, *kwargs.values()), tuple(kwargs)
+        table = self._table
+        found = self._binding.find(self.kept, table, given, names)
+        if found is None:
+            return MISS
+        kept, leaves = found
+        # Where C sees a change, it may be an entrance that a function has for now.
+        if (table is None or not table.unchanged()) and (
+            self.reach is None or not self.reach.unchanged()
+        ):
+            self._forget()
+            return MISS
+        self.vain = 0
+        choice = kept.choice
+        if choice is None or config.plain != "auto":
+            return kept.run(leaves)
+        if choice.way != "compiled":
+            return self._choose(kept, choice, args, kwargs)
+        start = time.perf_counter()
+        result = kept.run(leaves)
+        choice.ran_kept(time.perf_counter() - start)
+        kept.settle(choice.way == "compiled", SELDOM)
+        return result
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """As `run`, called as the function is."""
+        return self.run(args, kwargs)
+
+    def _choose(self, kept: Kept, choice: Choice, args: tuple, kwargs: dict) -> Any:
+        """As `run`, while it is not known whether the function is faster as it stands."""
+        if choice.way == "plain":  # found by its signature from now on
+            self.kept = tuple(k for k in self.kept if k is not kept)
+            self._publish()
+        if choice.wants_plain():
+            return choice.call(self.function, args, kwargs)
+        assert self.call is not None
+        kept.settle()
+        start = time.perf_counter()
+        result = self.call(*args, **kwargs)
+        seconds = time.perf_counter() - start
+        nodes = [program.node for program, *_ in kept.plan.steps]
+        calls, touched = sum(n.count for n in nodes), sum(n.bytes for n in nodes)
+        choice.ran_compiled(seconds, 0, calls, touched)
+        if choice.way != "compiled":
+            kept.settle(False)
+        return result
+
+    def run_plainly(self, choice: Choice, args: tuple, kwargs: dict) -> Any:
+        """The result of a call for which NumPy was found to be faster. Calls like it are known from
+        now on, and few of them come here."""
+        known, given, names = self.plain.get(choice), (*args, *kwargs.values()), tuple(kwargs)
+        sampled = (
+            known is not None
+            and self._table is not None
+            and self._table.find(given, names) is known
+        )
+        result = choice.call(self.function, args, kwargs, SAMPLED if sampled else 1)
+        if choice.way != "plain":
+            if self.plain.pop(choice, None) is not None:
+                self._publish()
+        elif known is None and available():
+            guards = alike(given, parameter_names(self.function, len(given), names))
+            if guards is not None:
+                entry = Entry(Way.PLAIN, len(given), names, guards)
+                entry.calls(self.function, SAMPLED)
+                while len(self.plain) >= KEPT:
+                    self.plain.pop(next(iter(self.plain)))
+                self.plain[choice] = entry
+                self._publish()
+        return result
+
+    # -- keeping ----------------------------------------------------------------------------
+
+    def watch(self, args: tuple, kwargs: dict) -> Watch | None:
+        """A watch for a call that was not kept; None where keeping it has no chance."""
+        self.calls += 1
+        if self.hopeless or self.calls < 2:
+            return None
+        try:
+            arguments, found = self._binding.arguments(args, kwargs), self._reads()
+        except Refused:
+            return None
+        return Watch(arguments, found, self.vain < PATIENT, self.guesses)
+
+    def keep(
+        self, watch: Watch, args: tuple, kwargs: dict, exchange: Any, result: Any,
+        choice: Choice | None,
+    ) -> bool:  # fmt: skip
+        """Keep a call that has ended, if it can be. exchange: what was handed to the function.
+        choice: of calls with such arguments."""
+        kept = None
+        try:
+            kept = self._of(watch, (*args, *kwargs.values()), tuple(kwargs), exchange, result)
+        except Refused as e:
+            self.why = str(e)
+        self.vain += 1
+        if kept is not None:
+            self.why = None
+            kept.choice = choice
+            if choice is None or choice.way == "compiled":
+                kept.settle(sampled=0 if choice is None else SELDOM)
+            self.kept = (kept, *self.kept[: KEPT - 1])
+            self._publish()
+        if self.vain >= _VAIN:
+            self.hopeless = True
+            self._forget()
+        return kept is not None
+
+    def _of(
+        self, watch: Watch, given: tuple, names: tuple[str, ...], exchange: Any, result: Any
+    ) -> Kept:
+        if watch.why is not None:
+            raise Refused(watch.why)
+        if watch.reach is not self.reach or not watch.reach.unchanged():
+            raise Refused("what the function reads has changed in the meantime")
+        binding = self._binding
+        stand_ins: dict[int, int] = {}
+        positions: dict[int, int] = {}  # of arguments that a program may have read
+        for k, stand_in, t in binding.leaves(watch, given, exchange):
+            stand_ins.setdefault(id(stand_in), k)
+            if t is not None:
+                positions.setdefault(id(t), k)
+        steps, constants, place = steps_of(watch, positions)
+        outputs = Outputs(place, stand_ins, binding.known(watch, exchange), binding.tensors)
+        gives = outputs.of(result)
+        plan = Plan(steps, constants, outputs.wanted, available())
+        return binding.kept(watch, given, names, plan, gives)
+
+    def guessed_wrong(self) -> None:
+        """A guess did not hold: make no more of them."""
+        self.guesses = False
+        self._forget()
+
+    def refusal(self, args: tuple, kwargs: dict) -> str | None:
+        """Why such calls are not kept, as far as is known; None where they are, or may be."""
+        if not self.hopeless:
+            try:
+                self._binding.arguments(args, kwargs)
+                self._reads()
+            except Refused as e:
+                return str(e)
+        return self.why
+
+    def _reads(self) -> Reach:
+        """What the function reads, as it is now. Errors: Refused, where no call can be kept."""
+        if self.reach is not None and not self.reach.unchanged():
+            self._forget()
+        found = self.reach
+        if found is None:
+            try:
+                found = reach(self.function)
+                if not available() and not self._binding.tensors:
+                    raise Refused("there is no C compiler, or objects lie in memory as in no NumPy")
+            except Refused as e:
+                self.hopeless = True
+                self.why = str(e)
+                raise
+            if available():
+                self._known().watch(found.guards)
+            self.reach = found
+        return found
+
+    def _known(self) -> Table:
+        if self._table is None:
+            self._table = Table()
+        return self._table
+
+    def _publish(self) -> None:
+        """Let calls go by what is known."""
+        if self._binding.tensors:
+            self.call = self._call if self.kept else None
+        else:
+            table = self._known()
+            kept = [k.entry for k in self.kept if isinstance(k, KeptOnArrays)]
+            table.publish([*kept, *self.plain.values()])
+            self.call = table.call
+
+    def _forget(self) -> None:
+        """Keep no call, and look anew at what the function reads."""
+        self.kept = ()
+        self.reach = None
+        self._publish()

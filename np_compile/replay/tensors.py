@@ -1,0 +1,165 @@
+"""Kept calls on tensors, also with lists, tuples and dicts of them.
+
+A kept call runs its programs on the caller's tensors, as a recorded call does: its results have
+the gradient history that they would have, and views are made by the shim. What is compared of a
+tensor is all that recording looks at, and all that has torch treat it in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch._C import _len_torch_function_stack
+from torch.autograd.graph import increment_version
+
+from np_compile.capture.tensors import ordinary, traced
+from np_compile.capture.window import bounds_of, overlaps_itself
+from np_compile.kernels.on_tensors import OnTensors
+
+from .arguments import Opened, parameter_names
+from .calls import MISS, Names, Table
+from .guards import Alike, Call, Pair, Refused, Value, simple, text_of
+from .plan import Kept, Plan
+from .results import Result, giver
+from .watch import Watch
+
+_Tensor = torch.Tensor
+_grad_enabled = torch.is_grad_enabled
+
+
+class _Arguments(NamedTuple):
+    """opened: the arguments as a call found them. shown: their leaves, for people. first: of each
+    tensor among them its first position. guard: others look as they did then."""
+
+    opened: Opened
+    shown: list[str]
+    first: dict[int, int]
+    guard: Alike
+
+
+class KeptOnTensors(Kept):
+    """names: of the arguments that are named, the last ones. form: of the arguments, see `Opened`.
+    grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves."""
+
+    __slots__ = ("_give", "_whole", "_written", "checks", "count", "form", "grad", "names")
+
+    def __init__(
+        self, call: Call, checks: list[Any], plan: Plan, result: Result, opened: Opened
+    ):  # fmt: skip
+        super().__init__([call, *checks], plan)
+        self.names = call.names
+        self.form = opened.form
+        self.grad = call.grad
+        self.count = len(opened.leaves)
+        self.checks = checks
+        self._written = sorted(plan.written)
+        self._whole: OnTensors | None = None
+        if plan.steps and plan.sequence is not None:
+            self._whole = OnTensors(plan.sequence, plan.wanted, len(plan.constants))
+        self._give = giver(result, int, True)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        plan = self.plan
+        start, before = 0, None
+        if self._whole is not None:
+            start, before = self._whole.run(leaves)
+            if self._written:
+                increment_version([leaves[k] for k in self._written])
+            if start == len(plan.steps):
+                return self._give(leaves, before)
+        made = plan.run(leaves, start, before)
+        return MISS if made is None else self._give(leaves, made)
+
+
+class Tensors:
+    """How kept calls on tensors are bound to their arguments: by what is found in them."""
+
+    tensors = True
+
+    def __init__(self, function: Any):
+        self._function = function
+
+    def arguments(self, args: tuple, kwargs: dict) -> _Arguments:
+        """The arguments of a call that may be kept; Refused for those with which none is."""
+        if _len_torch_function_stack() or traced():
+            raise Refused("torch looks at each operator")
+        opened = Opened((*args, *kwargs.values()))
+        if not opened.known:
+            raise Refused("a list or dict is there twice, or a key of a dict is no string")
+        leaves = opened.leaves
+        for a in leaves:
+            if not (ordinary(a) if isinstance(a, _Tensor) else simple(a)):
+                raise Refused(f"an argument is a {text_of(type(a))} that is not compared")
+        if len({t.device for t in leaves if isinstance(t, _Tensor)}) != 1:
+            raise Refused("it has no tensors, or on several devices")
+        first = {id(t): k for k, t in reversed(list(enumerate(leaves))) if isinstance(t, _Tensor)}
+        shown = opened.names(parameter_names(self._function, len(args) + len(kwargs), [*kwargs]))
+        guard = Alike.of(sorted(first.values()), shown, leaves)
+        return _Arguments(opened, shown, first, guard)
+
+    def leaves(
+        self, watch: Watch, given: tuple, exchange: Any
+    ) -> Iterator[tuple[int, Any, torch.Tensor | None]]:
+        """Of each tensor its position, its stand-in, and itself."""
+        opened = watch.arguments.opened
+        if not (opened.unchanged(given) and opened.handed_on(exchange)):
+            raise Refused("it changes a list or dict among its arguments")
+        known = exchange.capture.known
+        for k, t in enumerate(opened.leaves):
+            if isinstance(t, _Tensor):
+                stand_in = known[id(t)][1]
+                if stand_in._t is not t:
+                    raise Refused("an argument lies elsewhere than where it was")
+                yield k, stand_in, t
+
+    def known(self, watch: Watch, exchange: Any) -> set[int]:
+        """Ids of lists and dicts that are not new."""
+        lists: set[int] = watch.arguments.opened.lists(exchange)
+        return lists
+
+    def kept(self, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result) -> Kept:
+        """A call that has ended, as it is kept."""
+        opened, shown, first, guard = watch.arguments
+        leaves = opened.leaves
+        for t in (leaves[k] for k in plan.written):
+            if overlaps_itself(t.shape, t.stride()) or t.is_inference():
+                raise Refused("it writes to a tensor that operators have to write to")
+        checks: list[Any] = [
+            Value(k, shown[k], a) for k, a in enumerate(leaves) if id(a) not in first
+        ]
+        again = ((k, first[id(t)]) for k, t in enumerate(leaves) if id(t) in first)
+        checks += [Pair((k, m), (shown[k], shown[m]), True, False) for k, m in again if m != k]
+        checks.append(guard)
+        sizes = {k: high - low for k in guard.positions for low, high in [bounds_of(leaves[k])]}
+        for k in sorted(plan.written):
+            for m in guard.positions:
+                if m > k or (m < k and m not in plan.written):
+                    pair = shown[k], shown[m]
+                    checks.append(Pair((k, m), pair, False, True, (sizes[k], sizes[m])))
+        call = Call(shown, names, opened.form, _grad_enabled())
+        return KeptOnTensors(call, checks, plan, result, opened)
+
+    def find(
+        self, kept: Sequence[Any], table: Table | None, given: tuple, names: Names
+    ) -> tuple[Kept, Sequence[Any]] | None:
+        """The kept call that such a call is like, and the leaves of the arguments."""
+        grad = _grad_enabled()
+        opened: Opened | None = None
+        for one in kept:
+            if one.grad is not grad or one.names != names:
+                continue
+            leaves: Sequence[Any] = given
+            if one.form is not None:
+                opened = Opened(given) if opened is None else opened
+                if not opened.known or opened.form != one.form:
+                    continue
+                leaves = opened.leaves
+            if len(leaves) == one.count:
+                for guard in one.checks:
+                    if not guard.holds(leaves):
+                        break
+                else:
+                    return one, leaves
+        return None

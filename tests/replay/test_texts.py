@@ -1,0 +1,256 @@
+"""What a kept call compares, and why a call is not kept, in words: `explain` shows them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile import config
+from np_compile.replay.guards import Refused
+from np_compile.replay.proof import reach
+
+dt = 0.1
+
+
+@pytest.fixture(autouse=True)
+def _never_plain():
+    with config.patch(plain="never"):
+        yield
+
+
+def explained(f, *args, calls=3, **named):
+    """What `explain` says after some calls."""
+    compiled = np_compile.compile(f)
+    for _ in range(calls):
+        compiled(*args, **named)
+    return np_compile.explain(compiled)(*args, **named)
+
+
+def guards(f, *args, **named):
+    (one,) = explained(f, *args, **named).kept
+    return one.guards
+
+
+def step(x, k):
+    return x + dt * k
+
+
+def test_arrays_values_and_names():
+    assert guards(step, np.zeros(100), 2.5) == [
+        "called with x, k",
+        "argument x: float64[100], C order",
+        "argument k is 2.5",
+        "function step has the code and defaults it had",
+        "global dt is 0.1",
+    ]
+
+
+def test_layouts():
+    def f(a, b, c):
+        return a + b + c
+
+    a = np.zeros((3, 4), np.float32)
+    found = guards(f, a, np.asfortranarray(a), np.zeros((3, 8), np.float32)[:, ::2])
+    assert found[1:4] == [
+        "argument a: float32[3, 4], C order",
+        "argument b: float32[3, 4], Fortran order",
+        "argument c: float32[3, 4], strides (32, 8)",
+    ]
+
+
+def test_arguments_by_name_and_many_of_them():
+    def f(x, *rest, k=1.0):
+        return x + rest[0] * k
+
+    assert guards(f, np.zeros(3), 2.0, k=3.0)[:4] == [
+        "called with x, rest[0], k; by name: k",
+        "argument x: float64[3], C order",
+        "argument rest[0] is 2.0",
+        "argument k is 3.0",
+    ]
+
+
+def test_arguments_that_are_one_or_lie_apart():
+    def f(x, y):
+        x += y
+        return x
+
+    x = np.zeros(3)
+    assert "arguments x and y are two, apart in memory" in guards(f, x, np.ones(3))
+    assert "arguments x and y are one" in guards(lambda x, y: x + y, x, x)
+    assert "arguments x and y are two" in guards(lambda x, y: x + y, x, np.ones(3))
+
+
+def test_elements_that_were_read():
+    def f(x, taps):
+        return x * taps[1] + taps[-1]
+
+    assert "taps was [1.0, 2.0, 3.0] when it was read" in guards(f, np.zeros(4), np.arange(1.0, 4))
+    found = guards(f, np.zeros(4), np.arange(100.0))
+    assert "taps[1] was 1.0 when it was read" in found
+    assert "taps[-1] was 99.0 when it was read" in found
+
+
+def test_what_a_function_reads():
+    factor = 2
+
+    def inner(x, *, shift=1.0):
+        return np.sin(x) * factor + math.pi + shift + len(x)
+
+    def f(x):
+        return inner(x)
+
+    found = guards(f, np.zeros(3))
+    assert "variable factor is 2" in found
+    assert "default shift of test_what_a_function_reads.<locals>.inner is 1.0" in found
+    assert "global np is the module numpy" in found
+    assert "numpy.sin is what it was" in found
+    assert "math.pi is 3.141592653589793" in found
+    assert "global len is not there" in found
+    assert "builtin len is len" in found
+
+
+def test_tensors():
+    def f(pair, w, k):
+        pair[0] *= w["a"]
+        return pair[0] + pair[1] * k
+
+    x = torch.zeros(3)
+    g = np_compile.wrap_numpy(f)
+    pair = [x, torch.ones(2, 3, dtype=torch.float64).T[:, 0]]
+    assert guards(g, pair, {"a": torch.ones(3)}, k=2.0)[:7] == [
+        "called with pair[0], pair[1], w['a'], k; by name: k; structure: [., .], {'a': .}, .; "
+        "gradients are recorded",
+        "argument k is 2.0",
+        "argument pair[0]: tensor float32[3], C order, on cpu; "
+        "argument pair[1]: tensor float64[3], C order, on cpu; "
+        "argument w['a']: tensor float32[3], C order, on cpu",
+        "arguments pair[0] and pair[1] are two, apart in memory",
+        "arguments pair[0] and w['a'] are two, apart in memory",
+        "function test_tensors.<locals>.f has the code and defaults it had",
+    ]
+    y = torch.ones(3, requires_grad=True)
+    found = guards(np_compile.wrap_numpy(lambda x, y: x * y), y, y)
+    assert "arguments y and x are one" in found
+    assert "argument x: tensor float32[3], C order, on cpu, requires a gradient" in found
+
+
+def test_a_report_prints_guards():
+    text = str(explained(step, np.zeros(2), 1))
+    assert "  kept call: 1 programs, without Python, for calls where\n    called with x" in text
+    assert "\n    global dt is 0.1" in text
+    assert "not kept" not in text
+
+
+# Why a call is not kept
+
+
+def prints(x):
+    print("called")
+    return x + 1
+
+
+def in_a_block(x):
+    with open("nowhere") as f:
+        return x + len(f.read())
+
+
+counts = []
+
+
+def appends(x):
+    counts.append(1)
+    return x + 1
+
+
+def generates(x):
+    return sum(v for v in [x, x])
+
+
+def looks(x):
+    return x.flags
+
+
+REFUSED = [
+    (prints, r"the name print \(line \d+, in prints\)"),
+    (appends, r"the name counts, a list \(line \d+, in appends\)"),
+    (in_a_block, r"the name open, _?io.open \(line \d+, in in_a_block\)"),
+    (generates, "generates.<locals>.<genexpr> is a generator or coroutine"),
+    (looks, r"the attribute flags \(line \d+, in looks\)"),
+    (lambda x, cache=[]: x, "a default of <lambda> can change"),
+    (lambda x: np.random.rand(), r"the name numpy.random.rand"),
+    (lambda x: unknown + x, "the name unknown, which leads nowhere"),  # noqa: F821
+    (lambda x: [].sort() or __import__("os"), r"the name __import__ \("),
+    (np.linalg.norm, "is no Python function"),
+]
+
+
+@pytest.mark.parametrize(("f", "why"), REFUSED, ids=lambda p: getattr(p, "__name__", None))
+def test_functions_that_are_not_pure(f, why):
+    with pytest.raises(Refused, match=why):
+        reach(f)
+
+
+def test_a_function_that_is_not_pure_is_explained(capsys):
+    for calls in (0, 3):
+        report = explained(prints, np.ones(3), calls=calls)
+        assert not report.kept
+        assert report.not_kept.startswith("the name print (line ")
+        assert f"\n  not kept: {report.not_kept}" in str(report)
+    capsys.readouterr()
+
+
+def test_a_value_that_python_reads():
+    def f(x):
+        return x * 2 if x.sum() > 0 else x
+
+    assert explained(f, np.ones(3)).not_kept == "branches on an array's value"
+
+
+def test_an_element_that_is_read_after_a_write():
+    def f(x, y, n):
+        for k in range(n):
+            x += 1.0
+            x *= y[k]
+        return x
+
+    why = "Python reads an element of an argument after something was written"
+    assert explained(f, np.ones(3), np.ones(30), 30).not_kept == why
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (([1.0, 2.0],), "an argument is a list"),
+        ((np.ones(4)[::-1],), "an argument is an array of float64 with strides (-8,), which no"),
+        ((np.float64(1),), "an argument is a numpy.float64"),
+    ],
+)
+def test_arguments_that_are_not_compared(args, why):
+    assert explained(lambda x: np.add(x, 1), *args).not_kept.startswith(why)
+
+
+def test_results_that_are_not_known():
+    def f(x, k):
+        y = (x + 1)[1:]
+        return [y, y] if k else slice(len(x))
+
+    assert explained(f, np.ones(3), 1).not_kept == "it gives an object in two places"
+    assert explained(f, np.ones(3), 0).not_kept == "it gives a slice"
+
+
+def test_a_call_that_may_be_kept_has_no_reason():
+    report = explained(step, np.zeros(2), 1, calls=0)
+    assert report.kept == []
+    assert report.not_kept is None
+
+
+def test_a_disabled_function_has_nothing_to_say():
+    f = np_compile.compile(step, disable=True)
+    report = np_compile.explain(f)(np.zeros(2), 1)
+    assert report.kept == []
+    assert report.not_kept is None
