@@ -17,14 +17,14 @@ from np_compile.tape.node import Break
 
 from . import config
 from .backends import lookup
-from .capture.choice import signature
+from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
-from .capture.recording import RecordingNames
+from .capture.names.recording import RecordingNames
+from .capture.names.substitute import Substitution
+from .capture.policy.choice import signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
-from .capture.substitute import Substitution
-from .capture.tensors import on_shim, traced
 from .errors import NotCompilable, SettingError
 from .made import Made
 from .replay.calls import MISS

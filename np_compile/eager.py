@@ -12,10 +12,10 @@ import torch
 
 from . import shim
 from .capture import state
-from .capture.arguments import Exchange
-from .capture.numpy_names import row_of_function
-from .capture.substitute import Substitution, evaluators, importer
-from .capture.tensors import check_tensor
+from .capture.arrays.tensors import check_tensor
+from .capture.exchange.arguments import Exchange
+from .capture.names.numpy_names import row_of_function
+from .capture.names.substitute import Substitution, evaluators, importer
 from .shim._ndarray import within
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}

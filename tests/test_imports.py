@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,12 @@ def test_no_modules_need_each_other() -> None:
     for package in [m for m, path in MODULES.items() if path.name == "__init__.py"]:
         needs[package] = set()  # it gives names of its modules, which come first
     list(graphlib.TopologicalSorter(needs).static_order())
+
+
+def test_every_package_is_built() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    built = tomllib.loads(text)["tool"]["setuptools"]["packages"]
+    assert set(built) == {m for m, path in MODULES.items() if path.name == "__init__.py"}
 
 
 def test_the_table_has_no_cycle() -> None:

@@ -16,9 +16,10 @@ import torch
 from np_compile import config
 from np_compile.tape.node import Node, Segment
 
-from . import in_place, outside, plain, record, segments, stand_ins, values
-from .array import Array
-from .loans import Loan
+from . import outside, plain, record, segments
+from .arrays import in_place, stand_ins, values
+from .arrays.array import Array
+from .arrays.loans import Loan
 from .state import Options
 
 _clock = time.perf_counter

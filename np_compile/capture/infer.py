@@ -14,9 +14,9 @@ from np_compile.tape.call import Call, Parameter, Reference, references
 from np_compile.tape.node import Break, Check, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import with_items
 
+from .arrays.window import overlaps_itself
 from .frames import user_line
-from .guess import GUESSED
-from .window import overlaps_itself
+from .policy.guess import GUESSED
 
 # Rows, beside indexing, that may raise on data that a program looks at.
 _MAY_RAISE = ("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize")

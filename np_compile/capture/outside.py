@@ -14,11 +14,12 @@ from np_compile import shim
 from np_compile.tape.node import Break
 from np_compile.tape.tree import of_type
 
-from . import masked, state
-from .array import Array, owner
+from . import state
+from .arrays.array import Array, owner
+from .arrays.loans import Loan
 from .frames import as_user
-from .loans import Loan
-from .numpy_names import numpy_function, row_of_function
+from .masks import masked
+from .names.numpy_names import numpy_function, row_of_function
 
 if TYPE_CHECKING:
     from .capture import Capture

@@ -17,10 +17,10 @@ from np_compile import config, shim
 from np_compile.tape.node import Break
 
 from . import state
-from .array import NEVER_WARN, OPERANDS, Array, viewing
+from .arrays.array import NEVER_WARN, OPERANDS, Array, viewing
+from .arrays.loans import Loan
 from .frames import as_user
-from .loans import Loan
-from .numpy_names import numpy_function
+from .names.numpy_names import numpy_function
 
 if TYPE_CHECKING:
     from .capture import Capture

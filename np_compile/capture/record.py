@@ -27,10 +27,12 @@ from np_compile.tape.key import (
 from np_compile.tape.node import Break, Node, Same, Segment, Slot
 from np_compile.tape.tree import mapped
 
-from . import guess, loops, masked, plain, positions, state
-from .array import Array, recorded, viewing
+from . import plain, positions, state
+from .arrays.array import Array, recorded, viewing
 from .frames import inside_try
 from .infer import infer, input_node
+from .masks import masked
+from .policy import guess, loops
 
 if TYPE_CHECKING:
     from .capture import Capture

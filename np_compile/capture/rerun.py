@@ -13,7 +13,7 @@ import numpy as np
 from np_compile.tape.call import Parameter
 from np_compile.tape.node import Segment, picked
 
-from .numpy_names import numpy_function
+from .names.numpy_names import numpy_function
 
 
 def rerun(

@@ -14,17 +14,17 @@ from np_compile import config
 from np_compile.tape.node import Break
 
 from . import state
-from .arguments import Exchange
-from .array import Array
+from .arrays.array import Array
+from .arrays.tensors import Unusual
 from .capture import Capture
-from .choice import Choice, new_choice, signature
-from .escape import replace_escaped
+from .exchange.arguments import Exchange
+from .exchange.escape import replace_escaped
 from .frames import as_user
-from .guess import Wrong
-from .masked import returned
-from .recording import TensorDoors
+from .masks.masked import returned
+from .names.recording import TensorDoors
+from .policy.choice import Choice, new_choice, signature
+from .policy.guess import Wrong
 from .state import Options
-from .tensors import Unusual
 
 _END = Break("end", "the function ends")
 _DOORS = ("numpy", "asarray", "from_numpy", "as_tensor")  # between arrays and tensors

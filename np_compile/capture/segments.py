@@ -17,14 +17,15 @@ from np_compile.errors import GraphBreak
 from np_compile.runtime.program import Program, build, by_operators
 from np_compile.tape.node import Break, Node, Segment
 
-from . import devices, guess, loops, plain, state
-from .frames import user_line
-from .rerun import rerun
-from .variants import Variants, live_roots
-from .weigh import largest, weigh
-from .window import (
+from . import plain, state
+from .arrays.window import (
     needs_operators,
 )
+from .frames import user_line
+from .policy import devices, guess, loops
+from .policy.weigh import largest, weigh
+from .rerun import rerun
+from .variants import Variants, live_roots
 
 if TYPE_CHECKING:
     from .capture import Capture

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .budget import Budget
+from .policy.budget import Budget
 
 if TYPE_CHECKING:
     from np_compile.tape.node import Node
 
     from .capture import Capture
-    from .choice import Choice
+    from .policy.choice import Choice
 
 lock = threading.RLock()  # held while a tree grows or a program is compiled
 local = threading.local()

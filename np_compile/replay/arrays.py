@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from np_compile.capture.stand_ins import tensor_like
+from np_compile.capture.arrays.stand_ins import tensor_like
 
 from .arguments import parameter_names
 from .calls import MISS, Entry, Names, Table, Way

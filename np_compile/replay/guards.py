@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch._C._dynamo.guards import TensorGuards
 
-from np_compile.capture.entrances import own_code
-from np_compile.capture.substitute import MISSING, contents
+from np_compile.capture.names.entrances import own_code
+from np_compile.capture.names.substitute import MISSING, contents
 
 _TEXT = 60  # characters of a value that are shown
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from np_compile import config
-from np_compile.capture.choice import SAMPLED, SELDOM, Choice
+from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice
 
 from .arguments import parameter_names
 from .arrays import Arrays, KeptOnArrays, alike

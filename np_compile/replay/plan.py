@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from np_compile.capture.choice import Choice
+from np_compile.capture.policy.choice import Choice
 from np_compile.runtime.program import sequence
 
 from .guards import Guard, Refused

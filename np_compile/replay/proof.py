@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from np_compile import shim
-from np_compile.capture.entrances import own_code
-from np_compile.capture.numpy_names import row_of_function
-from np_compile.capture.substitute import MISSING, contents
+from np_compile.capture.names.entrances import own_code
+from np_compile.capture.names.numpy_names import row_of_function
+from np_compile.capture.names.substitute import MISSING, contents
 
 from .guards import Cell, Function, Name, Refused, text_of
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.capture.array import Array
-from np_compile.capture.numpy_names import numpy_function
-from np_compile.capture.window import WINDOW
+from np_compile.capture.arrays.array import Array
+from np_compile.capture.arrays.window import WINDOW
+from np_compile.capture.names.numpy_names import numpy_function
 from np_compile.tape.node import picked
 
 from .guards import Refused, simple

@@ -14,8 +14,8 @@ import torch
 from torch._C import _len_torch_function_stack
 from torch.autograd.graph import increment_version
 
-from np_compile.capture.tensors import ordinary, traced
-from np_compile.capture.window import bounds_of, overlaps_itself
+from np_compile.capture.arrays.tensors import ordinary, traced
+from np_compile.capture.arrays.window import bounds_of, overlaps_itself
 from np_compile.kernels.on_tensors import OnTensors
 
 from .arguments import Opened, parameter_names

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from np_compile.capture.array import Array
+from np_compile.capture.arrays.array import Array
 from np_compile.tape.node import Break
 
 from .proof import Reach

@@ -7,8 +7,8 @@ import pytest
 
 import np_compile
 from np_compile import config
-from np_compile.capture import budget
-from np_compile.capture.budget import Budget
+from np_compile.capture.policy import budget
+from np_compile.capture.policy.budget import Budget
 
 from ..support import check, compiled, data
 from .test_plain import STRADDLING, forward

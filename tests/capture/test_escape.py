@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import np_compile
-from np_compile.capture import escape
-from np_compile.capture.array import Array
+from np_compile.capture.arrays.array import Array
+from np_compile.capture.exchange import escape
 
 from ..support import check, compiled, data
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import np_compile
-from np_compile.capture.entrances import own_code
+from np_compile.capture.names.entrances import own_code
 
 from ..support import check, compiled, data
 

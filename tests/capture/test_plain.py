@@ -9,9 +9,9 @@ import pytest
 
 import np_compile
 from np_compile import config
-from np_compile.capture import escape
-from np_compile.capture.budget import Budget
-from np_compile.capture.choice import Choice, signature
+from np_compile.capture.exchange import escape
+from np_compile.capture.policy.budget import Budget
+from np_compile.capture.policy.choice import Choice, signature
 
 from ..support import check, compiled, data
 

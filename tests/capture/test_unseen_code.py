@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse
 
 import np_compile
-from np_compile.capture.array import Array
+from np_compile.capture.arrays.array import Array
 
 from ..support import check, compiled, data
 

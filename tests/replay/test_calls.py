@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
-from np_compile.capture.choice import SAMPLED, signature
+from np_compile.capture.policy.choice import SAMPLED, signature
 from np_compile.replay.arrays import alike, exact
 from np_compile.replay.calls import MISS, Entry, Table, Way
 from np_compile.replay.results import Give, giver

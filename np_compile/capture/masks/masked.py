@@ -21,7 +21,7 @@ from np_compile import shim
 from np_compile.tape.key import Unrecordable
 from np_compile.tape.node import Break, Segment
 
-from .array import Array, owner
+from ..arrays.array import Array, owner
 from .formula import Formulas
 
 _GET, _SET = "ndarray.__getitem__", "ndarray.__setitem__"

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import state
+from .. import state
 
 _lock = threading.Lock()
 _PARTS = ("fget", "fset", "fdel", "func", "__func__")  # of properties, class methods, and the like

@@ -38,9 +38,9 @@ from np_compile.shim._operators import OPERATORS, simple_power
 from np_compile.tape.key import FLOAT, INT
 from np_compile.tape.node import Break
 
+from ..frames import as_user
+from ..names.substitute import origin_of
 from .flags import Flags
-from .frames import as_user
-from .substitute import origin_of
 
 _new = object.__new__
 # Types of operands beside arrays that NumPy takes as they are.
@@ -351,7 +351,7 @@ class Array:
         cls, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         """A function of torch met a stand-in: it says what it says of a NumPy array."""
-        from .state import current
+        from ..state import current
 
         capture = current()
         if capture is None or capture.tensors:
@@ -436,7 +436,7 @@ def _is_foreign(other: Any) -> bool:
     if kind is list or kind is tuple:
         return any(map(_is_foreign, other))
     if isinstance(other, torch.Tensor):  # among tensors it is one more array
-        from .state import current
+        from ..state import current
 
         capture = current()
         return capture is None or not capture.tensors

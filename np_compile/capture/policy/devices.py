@@ -14,7 +14,7 @@ from np_compile import config
 from np_compile.tape.node import Node
 
 if TYPE_CHECKING:
-    from .capture import Capture
+    from ..capture import Capture
 
 # NumPy takes about 1 us for a call, 0.1 ns for a byte; a device 2.5 us to record a call, and 40 us.
 _BYTES, _BYTES_OF_A_CALL = 200_000, 10_000

@@ -14,7 +14,7 @@ from np_compile.tape.node import Break
 from .array import Array
 
 if TYPE_CHECKING:
-    from .capture import Capture
+    from ..capture import Capture
 
 
 def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:

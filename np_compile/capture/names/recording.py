@@ -14,9 +14,10 @@ import torch
 
 from np_compile.tape.node import Break
 
-from .arguments import holds_arrays
-from .array import Array
-from .loops import MarkedRange
+from ..arrays.array import Array
+from ..exchange.arguments import holds_arrays
+from ..policy.loops import MarkedRange
+from ..state import current
 from .namespace import (
     RANDOM_SOURCES,
     RandomSource,
@@ -27,7 +28,6 @@ from .namespace import (
     real_of,
     replacement,
 )
-from .state import current
 from .substitute import Substitution, evaluators, importer
 
 

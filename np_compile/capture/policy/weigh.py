@@ -15,7 +15,7 @@ import numpy as np
 from np_compile import shim
 from np_compile.tape.node import Node, Segment
 
-from .rerun import rerun
+from ..rerun import rerun
 
 _RUNS = 4  # timed runs before the comparison
 _REPEATS = 3

@@ -18,9 +18,9 @@ import torch
 from np_compile import shim
 from np_compile.tape.tree import with_items
 
-from .namespace import RANDOM_SOURCES, RandomSource
+from ..names.namespace import RANDOM_SOURCES, RandomSource
+from ..names.substitute import origin_of
 from .objects import slot_values, slots
-from .substitute import origin_of
 
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, types.ModuleType,

@@ -13,14 +13,14 @@ from np_compile.errors import GradientLost
 from np_compile.tape.node import Break, picked
 from np_compile.tape.tree import mapped
 
-from . import masked
+from ..frames import user_line
+from ..masks import masked
+from ..names.numpy_names import numpy_function
 from .array import Array, owner
-from .frames import user_line
 from .loans import Loan
-from .numpy_names import numpy_function
 
 if TYPE_CHECKING:
-    from .capture import Capture
+    from ..capture import Capture
 
 
 def is_element(key: Any, ndim: int) -> bool:

@@ -15,7 +15,7 @@ from np_compile.tape.node import Break
 if TYPE_CHECKING:
     from np_compile.runtime.program import Program
 
-    from .capture import Capture
+    from ..capture import Capture
 
 # The rows of the shim that take arrays without data to have such a length.
 GUESSED = ("bincount",)

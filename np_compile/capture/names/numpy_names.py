@@ -20,7 +20,7 @@ def numpy_function(name: str) -> Callable:
     if name == "ndarray.__setitem__":
         return operator.setitem
     if name == "ndarray._window":
-        from .window import _window_numpy
+        from ..arrays.window import _window_numpy
 
         return _window_numpy
     if name.startswith("ndarray."):

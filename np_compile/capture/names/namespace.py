@@ -17,10 +17,10 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from .array import Array, binary, recorded
-from .frames import as_user
+from ..arrays.array import Array, binary, recorded
+from ..frames import as_user
+from ..state import current
 from .numpy_names import numpy_function, row_of_function
-from .state import current
 
 _SUBMODULES = ("linalg", "fft", "random")
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from np_compile import config
 from np_compile.tape.node import Break, Node
 
-from . import devices, frames
-from .state import current
+from .. import frames
+from ..state import current
+from . import devices
 from .weigh import largest
 
 if TYPE_CHECKING:
-    from .capture import Capture
+    from ..capture import Capture
 
 _LOOP = Break("loop", "a loop iteration ends")
 IN_NUMPY = Break("plain", "the beginning of a loop runs in NumPy: each iteration is a segment")

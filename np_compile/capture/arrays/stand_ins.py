@@ -26,7 +26,7 @@ from .window import (
 )
 
 if TYPE_CHECKING:
-    from .capture import Capture
+    from ..capture import Capture
 
 
 def adopt(c: Capture, a: Any) -> Any:

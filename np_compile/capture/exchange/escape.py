@@ -24,9 +24,9 @@ import numpy as np
 
 from np_compile.tape.tree import with_items
 
-from .array import Array
+from ..arrays.array import Array
+from ..names.substitute import contents, origin_of
 from .objects import slot_values, slots
-from .substitute import contents, origin_of
 
 # References to a capture of the caller, of `replace_escaped`, and of getrefcount.
 _OWN = 3

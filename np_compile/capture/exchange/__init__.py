@@ -1,0 +1,1 @@
+"""Arguments in, results out, and what outlives a call."""

@@ -1,0 +1,1 @@
+"""Selections by boolean masks, whose lengths only data tell."""

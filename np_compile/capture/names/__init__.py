@@ -1,0 +1,1 @@
+"""What names mean in captured code: NumPy's, helpers', methods, builtins."""

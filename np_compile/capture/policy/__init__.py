@@ -1,0 +1,1 @@
+"""Compiled or in NumPy: what is known of the times of calls, loops and compiles."""
