@@ -77,13 +77,15 @@ def _inside(form: tuple | None, name: str) -> list[str]:
 
 
 def parameter_names(function: Any, count: int, named: Sequence[str]) -> list[str]:
-    """Names of so many arguments of a function, the last of which are given by name."""
+    """Names of so many arguments of a function, the last of which are given by name. They may be
+    too many for it."""
     first = count - len(named)
     if not isinstance(function, types.FunctionType):
         return [*map(str, range(first)), *named]
     code = function.__code__
     own = code.co_varnames[: min(first, code.co_argcount)]
-    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if first > len(own) else ""
+    at = code.co_argcount + code.co_kwonlyargcount
+    rest = "".join(code.co_varnames[at : at + 1])
     return [*own, *[f"{rest}[{k}]" for k in range(first - len(own))], *named]
 
 

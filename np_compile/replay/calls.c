@@ -160,9 +160,8 @@ static int hold(const i64 *w, i64 words, object *const *args) {
     return 1;
 }
 
-/* The number of the first entry for such a call; -1 if there is none. count: of the arguments,
- * which begin at `args`. */
-i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
+/* The number of the first entry for such a call; -1 if there is none. */
+static i64 find(const Table *t, object *const *args, i64 count, object *names) {
     for (i64 k = 0; k < t->count; k++) {
         const Entry *e = t->entries[k];
         if (e->count == count && equal(e->names, names) && hold(e->checks, e->words, args))
@@ -286,7 +285,7 @@ static object *run_programs(const Entry *e, object *const *args) {
     return r;
 }
 
-object *npc_run(Entry *e, object *const *args) {
+static object *run(Entry *e, object *const *args) {
     object *owner = held(e->owner);
     object *result = e->way == PLAIN ? run_function(e, args)
                      : e->more       ? run_sequence(e, args)
@@ -299,7 +298,7 @@ object *npc_run(Entry *e, object *const *args) {
 object *npc_call(object *self, object *const *args, i64 count, object *names) {
     const Table *t = PyCapsule_GetPointer(self, 0);
     if (names) count += PyTuple_Size(names);
-    i64 k = npc_find(t, args, count, names);
+    i64 k = find(t, args, count, names);
     if (k < 0) return held(t->miss);
     Entry *e = t->entries[k];
     if (e->way == UNSETTLED) return held(t->miss);
@@ -308,7 +307,7 @@ object *npc_call(object *self, object *const *args, i64 count, object *names) {
         return held(t->miss);
     }
     if (e->way != PLAIN && !hold(t->reach, t->words, 0)) return held(t->miss);
-    return npc_run(e, args);
+    return run(e, args);
 }
 
 /* Whether what the function reads is what it was. Of Python's kind FASTCALL. */
@@ -316,3 +315,10 @@ object *npc_unchanged(object *self, object *const *args, i64 count, object *name
     const Table *t = PyCapsule_GetPointer(self, 0);
     return PyLong_FromLong(hold(t->reach, t->words, 0));
 }
+
+/* The same in two steps. count: of the arguments, which begin at `args`. */
+i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
+    return find(t, args, count, names);
+}
+
+object *npc_run(Entry *e, object *const *args) { return run(e, args); }

@@ -2,7 +2,7 @@
 
 It does if all that it can reach is its arguments, constants, and functions that only compute:
 NumPy's that are recorded, a few of Python's, and Python functions for which the same holds. Then a
-second call records what the first recorded, and Python need not run again; see `replay`. The proof
+second call records what the first recorded, and Python need not run again; see `keeper`. The proof
 looks at the bytecode: an instruction or a name that is not known to be harmless ends it.
 """
 

@@ -249,6 +249,18 @@ def test_a_call_that_may_be_kept_has_no_reason():
     assert report.not_kept is None
 
 
+@pytest.mark.parametrize("tensors", [False, True])
+def test_a_call_with_too_many_arguments(tensors):
+    f = np_compile.compile(np_compile.wrap_numpy(lambda x: x + 1) if tensors else lambda x: x + 1)
+    x = torch.zeros(2) if tensors else np.zeros(2)
+    for _ in range(3):
+        f(x)
+        with pytest.raises(TypeError, match="takes 1 positional argument but 3 were given"):
+            f(x, x, x)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+            f(x, z=x)
+
+
 def test_a_disabled_function_has_nothing_to_say():
     f = np_compile.compile(step, disable=True)
     report = np_compile.explain(f)(np.zeros(2), 1)
