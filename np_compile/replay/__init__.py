@@ -1,0 +1,1 @@
+"""Calls that are kept, and run without Python: proof, guards, plan, results."""

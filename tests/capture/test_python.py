@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 import operator
+import pickle
 import threading
 
 import numpy as np
@@ -1042,3 +1043,11 @@ def test_functions_of_numpy_that_are_given_back_are_numpys():
     assert next(iter(group)) is np.log
     assert norm is np.linalg.norm
     assert held[0] is np.tan
+
+
+def test_functions_of_numpy_are_copied_and_pickled_as_numpys():
+    def f(x):
+        copies = copy.deepcopy({np.sin: np.cos}), pickle.loads(pickle.dumps([np.mean]))
+        return copies, np.mean.__module__, np.sin.__name__
+
+    assert compiled(f)[0](data(3)) == f(data(3))

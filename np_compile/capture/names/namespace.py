@@ -6,6 +6,7 @@ break. Classes, dtypes and constants are NumPy's own.
 
 from __future__ import annotations
 
+import pickle
 import types
 from collections.abc import Callable
 from functools import partial
@@ -43,6 +44,7 @@ class _Standing:
     def __init__(self, real: Any):
         self.__np_compile_real__ = real
         self.__name__ = self.__qualname__ = getattr(real, "__name__", "?")
+        self.__module__ = getattr(real, "__module__", None) or "numpy"
         self.__doc__ = real.__doc__
 
     @property  # type: ignore[misc]  # `object` has a setter
@@ -54,6 +56,12 @@ class _Standing:
 
     def __hash__(self) -> int:
         return hash(self.__np_compile_real__)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # as the function itself
+        return pickle.loads, (pickle.dumps(self.__np_compile_real__, protocol),)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__np_compile_real__"], name)
