@@ -35,9 +35,9 @@ def on_device(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -
 
 
 def _kernels(graph: torch.fx.GraphModule) -> Callable:
-    from np_compile.kernels.build import NoCompiler
+    from np_compile.kernels.build.toolchain import NoCompiler
     from np_compile.kernels.compile import compile_graph
-    from np_compile.kernels.nodes import Unsupported
+    from np_compile.kernels.frontend.nodes import Unsupported
 
     try:
         return compile_graph(graph)
@@ -54,11 +54,11 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
 def sequence(
     steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool
 ) -> Any:
-    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`, or, on tensors, an
+    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`, or, on tensors, an
     `OnTensors`; None where not all of them are of kernels alone. steps: (program, *the rest of a
-    `kernels.sequence.Step`)."""
-    from np_compile.kernels.on_tensors import OnTensors
-    from np_compile.kernels.sequence import Sequence, Step
+    `kernels.run.sequence.Step`)."""
+    from np_compile.kernels.run.on_tensors import OnTensors
+    from np_compile.kernels.run.sequence import Sequence, Step
 
     entries = {}
     for program in {program for program, *_ in steps}:
@@ -152,7 +152,7 @@ class _Differentiable:
 
     def _gradient(self, part: torch.fx.GraphModule) -> Callable:
         """The program of the backward half. One that no compiler takes runs by operators."""
-        from np_compile.kernels.build import CompileFailed
+        from np_compile.kernels.build.toolchain import CompileFailed
 
         try:
             self.second = _kernels(_with_lines(part))

@@ -244,7 +244,7 @@ class Entry:
         self._memory.skips = self._memory.left = sampled - 1
 
     def runs(self, sequence: Any, result: Result, stopped: Callable) -> None:
-        """The calls run a `kernels.sequence.Sequence`. stopped: called with a tuple of the
+        """The calls run a `kernels.run.sequence.Sequence`. stopped: called with a tuple of the
         arguments, the new arrays, the number of sections done, and the address of the work."""
         e = self._memory
         e.more = self._keep(sequence.work)
@@ -374,7 +374,7 @@ class _Library:
     """The functions of `calls.c`, which hold the interpreter's lock."""
 
     def __init__(self) -> None:
-        from np_compile.kernels import sequence
+        from np_compile.kernels.run import sequence
 
         text = Path(__file__).with_name("calls.c").read_text(encoding="utf-8")
         both = [(_names() + text, "calls"), (sequence.source(), "sequence")]

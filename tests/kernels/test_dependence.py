@@ -8,12 +8,12 @@ import re
 
 import pytest
 
-from np_compile.kernels import expr as E
-from np_compile.kernels.collapse import flatten
-from np_compile.kernels.dependence import disjoint, same_iteration
-from np_compile.kernels.expr import Expr
-from np_compile.kernels.schedule import schedule
-from np_compile.kernels.tile import tile
+from np_compile.kernels.analysis.dependence import disjoint, same_iteration
+from np_compile.kernels.ir import expr as E
+from np_compile.kernels.ir.expr import Expr
+from np_compile.kernels.passes.collapse import flatten
+from np_compile.kernels.passes.schedule import schedule
+from np_compile.kernels.passes.tile import tile
 
 from .graphs import after
 

@@ -16,17 +16,17 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import np_compile
 from np_compile.kernels import compile as pipeline
-from np_compile.kernels.collapse import collapse, flatten
-from np_compile.kernels.contract import contract
-from np_compile.kernels.fuse import fuse
-from np_compile.kernels.in_place import in_place
-from np_compile.kernels.inline import inline
-from np_compile.kernels.ir import Call, Loop
-from np_compile.kernels.order import order
-from np_compile.kernels.schedule import schedule
-from np_compile.kernels.share import share
-from np_compile.kernels.split import split
-from np_compile.kernels.winners import winners
+from np_compile.kernels.ir.program import Call, Loop
+from np_compile.kernels.passes.collapse import collapse, flatten
+from np_compile.kernels.passes.contract import contract
+from np_compile.kernels.passes.fuse import fuse
+from np_compile.kernels.passes.in_place import in_place
+from np_compile.kernels.passes.inline import inline
+from np_compile.kernels.passes.order import order
+from np_compile.kernels.passes.schedule import schedule
+from np_compile.kernels.passes.share import share
+from np_compile.kernels.passes.split import split
+from np_compile.kernels.passes.winners import winners
 
 from .graphs import after, captured, compiled, copied, eager_passes, preserved
 

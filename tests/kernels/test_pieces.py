@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from np_compile.kernels import boxes
-from np_compile.kernels import expr as E
-from np_compile.kernels.boxes import Box
-from np_compile.kernels.pieces import pieces
+from np_compile.kernels.analysis import boxes
+from np_compile.kernels.analysis.boxes import Box
+from np_compile.kernels.ir import expr as E
+from np_compile.kernels.passes.pieces import pieces
 
 from .graphs import after, compiled, copied, eager_passes, preserved, traced
 from .test_random_programs import slices

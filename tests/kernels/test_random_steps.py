@@ -8,10 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from np_compile.kernels.compile import PASSES
-from np_compile.kernels.interpret import run
-from np_compile.kernels.ir import Program, check
-from np_compile.kernels.parse import parse
+from np_compile.kernels.ir.check import check
+from np_compile.kernels.ir.interpret import run
+from np_compile.kernels.ir.parse import parse
+from np_compile.kernels.ir.program import Program
+from np_compile.kernels.passes.pipeline import PASSES
 
 from .graphs import eager_passes
 

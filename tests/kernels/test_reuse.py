@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile import config
 from np_compile.kernels.compile import listening
-from np_compile.kernels.reuse import reuse
+from np_compile.kernels.passes.reuse import reuse
 
 from .graphs import after
 

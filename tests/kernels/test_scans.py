@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import np_compile
-from np_compile.kernels import scans
-from np_compile.kernels.collapse import flatten
 from np_compile.kernels.compile import listening
-from np_compile.kernels.contract import contract
-from np_compile.kernels.fuse import fuse
-from np_compile.kernels.interpret import run
-from np_compile.kernels.ir import check as check_program
-from np_compile.kernels.ir import text
-from np_compile.kernels.parse import parse
-from np_compile.kernels.schedule import schedule
+from np_compile.kernels.ir.check import check as check_program
+from np_compile.kernels.ir.interpret import run
+from np_compile.kernels.ir.parse import parse
+from np_compile.kernels.ir.program import text
+from np_compile.kernels.passes import scans
+from np_compile.kernels.passes.collapse import flatten
+from np_compile.kernels.passes.contract import contract
+from np_compile.kernels.passes.fuse import fuse
+from np_compile.kernels.passes.schedule import schedule
 
 from ..support import check
 from .graphs import eager_passes

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile.kernels import compile as pipeline
-from np_compile.kernels.overwrite import overwrite
+from np_compile.kernels.passes.overwrite import overwrite
 
 from ..support import check
 from .graphs import after
