@@ -54,9 +54,9 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
 def sequence(
     steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], tensors: bool
 ) -> Any:
-    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`, or, on tensors, an
-    `OnTensors`; None where not all of them are of kernels alone. steps: (program, *the rest of a
-    `kernels.run.sequence.Step`)."""
+    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`, or, on tensors,
+    an `OnTensors`; None where not all of them are of kernels alone. steps: (program, *the rest of
+    a `kernels.run.sequence.Step`)."""
     from np_compile.kernels.run.on_tensors import OnTensors
     from np_compile.kernels.run.sequence import Sequence, Step
 

@@ -153,7 +153,8 @@ def sequence(
     """Runs of programs as one call, without Python in between: `run(args)`. None where that cannot
     be, as a program is not of kernels alone.
 
-    steps: (program, where its tensors come from, floats, integers), see `kernels.run.sequence.Step`.
+    steps: (program, where its tensors come from, floats, integers), see
+    `kernels.run.sequence.Step`.
     wanted: the results that a run gives. tensors: whether it runs on tensors, or on arrays.
     """
     if any(program.backend_name != "native" for program, *_ in steps):
