@@ -18,13 +18,13 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "np_compile/kernels/passes/guard.py",
+        "np_compile/kernels/passes/check_hoisting.py",
         "known = all(made.get(y.value, -1) < first for y",
         "known = all(made.get(y.value, -1) <= first for y",
         "kernels/test_safety.py::test_an_index_array_that_is_written_to",
     ),
     Mutation(
-        "np_compile/kernels/passes/guard.py",
+        "np_compile/kernels/passes/check_hoisting.py",
         'negative = E.scalar("lt", at, E.integer(0))',
         'negative = E.scalar("le", at, E.integer(0))',
         (
@@ -33,7 +33,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "np_compile/kernels/passes/guard.py",
+        "np_compile/kernels/passes/check_hoisting.py",
         "        fenced.add(first)\n    looked",
         "        pass\n    looked",
         (
@@ -42,7 +42,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "np_compile/kernels/passes/guard.py",
+        "np_compile/kernels/passes/check_hoisting.py",
         'parts = {y for x in found for y in E.walk(*x.args) if y.op == "wrap"}',
         "parts = set(found[1:])",
         (
@@ -79,7 +79,7 @@ MUTATIONS = (
         "kernels/test_passes.py kernels/test_native_reductions.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/stage.py",
+        "np_compile/kernels/passes/index_staging.py",
         "if extent % size else []",
         "if extent % size > size else []",
         "kernels/test_vectors.py::test_the_rest_of_a_loop_in_blocks",
@@ -130,31 +130,31 @@ MUTATIONS = (
         "kernels/test_scans.py kernels/test_passes.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/contract.py",
+        "np_compile/kernels/passes/array_contraction.py",
         "if s.target is b and not s.scan for a in s.over}",
         "if s.target is b and s.scan for a in s.over}",
         "kernels/test_passes.py kernels/test_native_reductions.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/contract.py",
+        "np_compile/kernels/passes/array_contraction.py",
         "<= around - reduced:",
         "<= around:",
         "kernels/test_passes.py kernels/test_native_reductions.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/in_place.py",
+        "np_compile/kernels/passes/copy_elision.py",
         "        if x in touched and first is not None and k < last:",
         "        if False:",
         "kernels/test_passes.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/in_place.py",
+        "np_compile/kernels/passes/copy_elision.py",
         "(first is None or k > last or not",
         "(first is None or not",
         "kernels/test_passes.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/in_place.py",
+        "np_compile/kernels/passes/copy_elision.py",
         "if full and len(set(free)) == len(free) else",
         "if full else",
         "kernels/test_passes.py kernels/test_native_views.py",
@@ -178,7 +178,7 @@ MUTATIONS = (
         "kernels/test_passes.py kernels/test_random_programs.py::test_random_programs",
     ),
     Mutation(
-        "np_compile/kernels/passes/prune.py",
+        "np_compile/kernels/passes/dead_code.py",
         "            or only_checks(step)\n",
         "",
         (
@@ -187,43 +187,43 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "np_compile/kernels/passes/reuse.py",
+        "np_compile/kernels/passes/buffer_reuse.py",
         "and target not in read and writes[target] == 1",
         "and target not in read",
         "kernels/test_reuse.py kernels/test_random_programs.py::test_random_programs",
     ),
     Mutation(
-        "np_compile/kernels/passes/reuse.py",
+        "np_compile/kernels/passes/buffer_reuse.py",
         "        t in upto and x.args == s.index",
         "        x.args == s.index",
         "kernels/test_reuse.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/reuse.py",
+        "np_compile/kernels/passes/buffer_reuse.py",
         "        t in upto and x.args == s.index",
         "        t in upto",
         "kernels/test_reuse.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/reuse.py",
+        "np_compile/kernels/passes/buffer_reuse.py",
         "if b in ended and not writes[b] and",
         "if b in ended and",
         "kernels/test_reuse.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/overwrite.py",
+        "np_compile/kernels/passes/dead_store_elimination.py",
         "        if any(x.value is s.target and x.args != s.index for x in step.reads()):",
         "        if False:",
         "kernels/test_vectors.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/overwrite.py",
+        "np_compile/kernels/passes/dead_store_elimination.py",
         "            held.pop(s.target, None)\n",
         "",
         "kernels/test_vectors.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/overwrite.py",
+        "np_compile/kernels/passes/dead_store_elimination.py",
         "            if any(s.target in part for part in accesses(step)):",
         "            if False:",
         "kernels/test_vectors.py",
@@ -244,31 +244,31 @@ MUTATIONS = (
         "kernels/test_random_programs.py::test_temporaries_that_live_at_once_lie_apart",
     ),
     Mutation(
-        "np_compile/kernels/passes/winners.py",
+        "np_compile/kernels/passes/last_writer.py",
         "if len(writers[s.target]) != 2 or",
         "if",
         "kernels/test_passes.py kernels/test_native_indexing.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/winners.py",
+        "np_compile/kernels/passes/last_writer.py",
         "same = where is x.args[0] and",
         "same =",
         "kernels/test_passes.py kernels/test_native_indexing.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/share.py",
+        "np_compile/kernels/passes/cse.py",
         " or writers[b] != 1:",
         ":",
         "kernels/test_passes.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/share.py",
+        "np_compile/kernels/passes/cse.py",
         'if any(writers.get(x.value, 0) > (x.value.kind == "temporary") for x in step.reads()):',
         "if False:",
         "kernels/test_passes.py kernels/test_random_programs.py::test_random_programs",
     ),
     Mutation(
-        "np_compile/kernels/passes/split.py",
+        "np_compile/kernels/passes/index_set_splitting.py",
         "found.update((at, at + 1))",
         "found.update((at,))",
         (
@@ -277,67 +277,67 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "np_compile/kernels/passes/split.py",
+        "np_compile/kernels/passes/index_set_splitting.py",
         "hi // x.value + 1))",
         "hi // x.value))",
         "kernels/test_passes.py kernels/test_schedules.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/skew.py",
+        "np_compile/kernels/passes/rolling_buffer.py",
         "            if offset < self.at:",
         "            if offset <= self.at:",
         "kernels/test_schedules.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/skew.py",
+        "np_compile/kernels/passes/rolling_buffer.py",
         "            if offset >= length + self.at:",
         "            if offset > length + self.at:",
         "kernels/test_schedules.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/skew.py",
+        "np_compile/kernels/passes/rolling_buffer.py",
         "if elsewhere and not all(disjoint(x.args, w) for w in writes):",
         "if False:",
         "kernels/test_schedules.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/skew.py",
+        "np_compile/kernels/passes/rolling_buffer.py",
         'if any(t.kind != "temporary" or t in others for t in targets) or',
         'if any(t.kind != "temporary" for t in targets) or',
         "kernels/test_passes.py kernels/test_schedules.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/skew.py",
+        "np_compile/kernels/passes/rolling_buffer.py",
         "        lag = max(self.at - self.low, 0)\n",
         "        lag = min(max(self.at - self.low, 0), 2)\n",
         "kernels/test_passes.py::test_old_values_are_read_before_new_ones_are_stored",
     ),
     Mutation(
-        "np_compile/kernels/passes/skew.py",
+        "np_compile/kernels/passes/rolling_buffer.py",
         "        last = length - after\n",
         "        last = length - after + 1\n",
         "kernels/test_schedules.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/pieces.py",
+        "np_compile/kernels/passes/region_splitting.py",
         "    if s.op is not None and not s.over:\n        read",
         "    if False:\n        read",
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/pieces.py",
+        "np_compile/kernels/passes/region_splitting.py",
         "(k - hi + 1, k - lo + 1)",
         "(k - hi, k - lo)",
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/pieces.py",
+        "np_compile/kernels/passes/region_splitting.py",
         "or len(left) > 2 * len(box) or reads_elsewhere(s)",
         "or len(left) > 2 * len(box)",
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/pieces.py",
+        "np_compile/kernels/passes/region_splitting.py",
         '    if left == [box] or any(x.op == "wrap" for x in E.walk(s.value)):',
         "    if left == [box]:",
         (
@@ -346,7 +346,7 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "np_compile/kernels/passes/partition.py",
+        "np_compile/kernels/passes/reduction_splitting.py",
         "E.integer(_PARTS * size), rest)",
         "E.integer(_PARTS * size - 1), rest)",
         "kernels/test_schedules.py kernels/test_native_reductions.py",
@@ -364,19 +364,19 @@ MUTATIONS = (
         "kernels/test_native_reductions.py kernels/test_passes.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/scatter.py",
+        "np_compile/kernels/passes/scatter_privatization.py",
         "E.plus(step, count * size), E.integer",
         "E.plus(step, count * size - 1), E.integer",
         "kernels/test_scatter.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/scatter.py",
+        "np_compile/kernels/passes/scatter_privatization.py",
         "    if any(x.value is s.target for x in s.reads()):\n        return None",
         "",
         "kernels/test_scatter.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/order.py",
+        "np_compile/kernels/passes/loop_order.py",
         "        if s.scan:\n            ranked",
         "        if False:\n            ranked",
         "kernels/test_scans.py kernels/test_passes.py kernels/test_random_steps.py",

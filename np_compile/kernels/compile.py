@@ -1,4 +1,4 @@
-"""A tensor graph as an executable: the passes in their order, the C, and its run."""
+"""The compiler's driver: translation, passes, C, and an executable."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ from np_compile.kernels.ir.interpret import execute
 from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Call, Program
 from np_compile.kernels.passes import (
-    partition,
-    pieces,
-    scans,
-    scatter,
+    index_staging,
+    reduction_splitting,
+    region_splitting,
+    rolling_buffer,
+    scan_blocking,
+    scatter_privatization,
     schedule,
-    skew,
-    stage,
     tile,
     unroll,
 )
@@ -45,14 +45,15 @@ Graph = tuple[torch.fx.GraphModule, list[torch.Tensor]]
 
 # Sizes from which on passes do something, so small that small arrays have them.
 _SMALL = (
-    (partition, "_STEPS", 2), (partition, "_PARTS", 3), (cost, "_THRESHOLD", 0),
-    (cost, "_CHUNK", 50), (skew, "_ROWS", 1), (skew, "_PEELED", 6), (tile, "_SIDE", 2),
-    (tile, "_LARGE", 0), (unroll, "_RESULTS", 1), (scatter, "_VALUES", 2), (scatter, "_DENSE", 1),
-    (scatter, "_PARTS", 3), (stage, "_BLOCK", 2), (stage, "_WIDEST", 4),
-    (stage, "_GROUP", 2), (loops, "_LONG", 2),
-    (pieces, "_FEWEST", 0), (pieces, "_MANY", 0),
-    (scans, "_SLOW", 4), (scans, "_QUICK", 5), (scans, "_FEW", 2),
-    (scans, "_MANY", 3), (scans, "_LONG", 9), (scans, "_LINE", 8),
+    (reduction_splitting, "_STEPS", 2), (reduction_splitting, "_PARTS", 3),
+    (cost, "_THRESHOLD", 0), (cost, "_CHUNK", 50), (rolling_buffer, "_ROWS", 1),
+    (rolling_buffer, "_PEELED", 6), (tile, "_SIDE", 2), (tile, "_LARGE", 0),
+    (unroll, "_RESULTS", 1), (scatter_privatization, "_VALUES", 2),
+    (scatter_privatization, "_DENSE", 1), (scatter_privatization, "_PARTS", 3),
+    (index_staging, "_BLOCK", 2), (index_staging, "_WIDEST", 4), (index_staging, "_GROUP", 2),
+    (loops, "_LONG", 2), (region_splitting, "_FEWEST", 0), (region_splitting, "_MANY", 0),
+    (scan_blocking, "_SLOW", 4), (scan_blocking, "_QUICK", 5), (scan_blocking, "_FEW", 2),
+    (scan_blocking, "_MANY", 3), (scan_blocking, "_LONG", 9), (scan_blocking, "_LINE", 8),
     (schedule, "_ROWS", 3), (schedule, "_HEAVY", 2),
 )  # fmt: skip
 

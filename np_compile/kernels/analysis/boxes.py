@@ -1,4 +1,4 @@
-"""Boxes: the elements of an array between a first and a last place along each axis."""
+"""Boxes (hyperrectangles): regions of an array between a first and a last index along each axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a nest costs, and how it is cut into chunks for threads."""
+"""Cost model: cycles of an expression, nanoseconds of a nest, iterations of a thread's chunk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two accesses can mean the same element, and in which iterations."""
+"""Dependence tests: can two accesses meet in one element, and in which iterations."""
 
 from __future__ import annotations
 

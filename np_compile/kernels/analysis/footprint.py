@@ -1,4 +1,4 @@
-"""What a nest of loops touches: whether, and how, it can run band by band with its neighbours.
+"""Memory footprint of a nest: the bytes that an iteration touches, for cross-kernel tiling.
 
 A nest whose iterations are independent can be run in any parts. What decides whether several nests
 can take turns, each for a part of its iterations, is which bytes an iteration touches: see `bands`.

@@ -1,4 +1,4 @@
-"""Pass: where each buffer of a program lies.
+"""Storage assignment: slots of arguments and results, offsets of temporaries in one block.
 
 Arguments, constants and results have a slot each in the array of pointers that the C gets.
 Temporaries lie in one block; two of them share a place if one is last read before the other is

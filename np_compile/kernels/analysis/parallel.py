@@ -1,4 +1,4 @@
-"""Which iterations of a loop may run in another order, or at the same time."""
+"""Loop-carried dependences: which iterations may be reordered, or run at the same time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def serial(s: Statement, axis: E.Expr) -> bool:
 
 
 def ring(inside: list[Statement], axis: E.Expr) -> bool:
-    """Whether a local array hands values from one iteration to another (see `skew`)."""
+    """Whether a local array hands values from one iteration to another (see `rolling_buffer`)."""
     places: dict[Buffer, set[tuple[E.Expr, ...]]] = {}
     for s in inside:
         for b, index in ((s.target, s.index), *((x.value, x.args) for x in s.reads())):

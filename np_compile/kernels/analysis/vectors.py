@@ -1,4 +1,4 @@
-"""How many elements of a loop run together: lanes and strips."""
+"""Vector lengths: elements of a strip, and partial results (lanes) of a reduction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of compiled kernels: which one is used, and its files.
+"""Disk cache of compiled libraries: which folder is used, and its files.
 
 A file appears in the folder under its final name only when it is whole (it is written under a
 temporary name and renamed), so several processes may share the folder and any of them may be

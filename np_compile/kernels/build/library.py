@@ -1,4 +1,4 @@
-"""C source to a loaded shared object, by way of the cache of `cache.py`.
+"""Compiling and loading: C source to a shared object, by way of the disk cache.
 
 A library is known by the hash of everything that it depends on: the source, the compiler (its file,
 not its words, which would take a process to ask for), the flags and the processor. On the way to a

@@ -1,4 +1,4 @@
-"""The C compiler, its flags for this processor, and the libraries that it links."""
+"""Finding the C compiler, its flags for this processor, and the libraries that it links."""
 
 from __future__ import annotations
 

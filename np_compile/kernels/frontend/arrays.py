@@ -1,4 +1,4 @@
-"""What a tensor of the graph is to the translation: a domain of axes and an expression over them.
+"""Arrays of the translation: a domain of axes and an expression over them.
 
 An array in memory is a load at an index; a view of it is the same load at another index; a constant
 or a range is an expression without loads. So every view operator is a substitution of axes, and

@@ -1,4 +1,4 @@
-"""Rules for operators that work element by element, make constants, or copy.
+"""Translation rules of elementwise operators, constants and copies.
 
 A rule takes the translation and a node, and gives an `Array`, a tuple of them, or None where it
 does not apply.

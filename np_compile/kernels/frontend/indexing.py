@@ -1,4 +1,4 @@
-"""Gathers, scatters, and joins: loads and stores at computed indices."""
+"""Translation rules of gathers, scatters and joins: loads and stores at computed indices."""
 
 from __future__ import annotations
 

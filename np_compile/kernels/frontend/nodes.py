@@ -1,4 +1,4 @@
-"""What the nodes of a tensor graph say: operator, arguments, and whose memory they write."""
+"""Accessors of the nodes of a tensor graph: operator, arguments, and whose memory they write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices: sums of products, or steps of their own.
+"""Translation rules of products: reductions of products, or calls of the kernels' own gemm.
 
 A product of a matrix and a vector is bound by memory: as a loop it is no slower, and what comes
 before and after it is one pass with it. A product of matrices is a loop only if it is small, or

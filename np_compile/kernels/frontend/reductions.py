@@ -1,4 +1,4 @@
-"""Reductions and running reductions: a statement over the reduced axes, and its dtype."""
+"""Translation rules of reductions and scans, and the dtypes that they accumulate in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a tensor graph to the loop IR: each operator becomes statements of its own.
+"""Lowering of a tensor graph to the loop IR: each operator becomes statements of its own.
 
 Nothing is decided here about fusion or memory; the passes do that. An operator that no rule knows
 becomes a call of torch between kernels.

@@ -1,4 +1,4 @@
-"""View operators as maps of indices."""
+"""Translation rules of views: maps of indices."""
 
 from __future__ import annotations
 

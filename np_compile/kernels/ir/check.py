@@ -1,4 +1,4 @@
-"""The rules of the loop IR."""
+"""Verifier of the loop IR."""
 
 from __future__ import annotations
 

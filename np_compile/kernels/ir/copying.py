@@ -1,4 +1,4 @@
-"""Copies of loops, with axes and scratch memory of their own."""
+"""Cloning of loops, with axes and scratch memory of their own."""
 
 from __future__ import annotations
 

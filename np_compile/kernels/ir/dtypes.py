@@ -1,4 +1,4 @@
-"""The dtypes of the loop IR: how each lies in memory, in registers, and in NumPy."""
+"""Dtypes of the loop IR: how each lies in memory, in registers, and in NumPy."""
 
 from __future__ import annotations
 

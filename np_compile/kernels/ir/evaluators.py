@@ -1,4 +1,4 @@
-"""What the scalar operations mean, in NumPy, where no function of NumPy says it as torch does."""
+"""NumPy evaluators of scalar operations for which NumPy has no function of torch's meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of the loop IR: integers that say where, and scalars that say what.
+"""Expressions of the loop IR: hash-consed nodes; indices in an affine normal form.
 
 An expression is an immutable, interned node; equal expressions are the same object. Index
 expressions (dtype "i64") are kept in one normal form, an affine sum of atoms,
@@ -490,7 +490,7 @@ INFIX = {
 
 
 def show(x: Expr, names: dict[Expr, str] | None = None) -> str:
-    """Text of an expression, as the grammar of ir.py has it. names: of expressions inside it that
+    """Text of an expression, in the grammar of program.py. names: of expressions inside it that
     are not written out."""
     return _text(x, {} if names is None else names)
 

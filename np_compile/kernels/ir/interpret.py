@@ -1,4 +1,4 @@
-"""The meaning of a program, step by step in NumPy: what the passes and the C are held to.
+"""Interpreter of the loop IR in NumPy: the oracle of passes and of generated C.
 
 A program can be run at any stage, from the translation's statements with axes of their own to the
 scheduled loops. Memory of a buffer is a flat array: the element at an index lies at the sum of

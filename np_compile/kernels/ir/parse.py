@@ -1,4 +1,4 @@
-"""Text in the grammar of ir.py as a program: for tests, and for programs that someone prints."""
+"""Parser of the loop IR's text, for tests and for programs that someone prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scalar operations of the loop IR: for each its C text, its meaning in NumPy, and its cost.
+"""Scalar operations of the loop IR: for each its C text, its meaning in NumPy, and its cost.
 
 `OPS` has a row for each. All operands of an operation have one dtype (amounts of shifts too); only
 "where" has a bool before two operands of one dtype. Meaning is that of torch's operator on the CPU:

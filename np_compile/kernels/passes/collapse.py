@@ -1,39 +1,10 @@
-"""Passes: indices become places in memory, and loops that walk memory as one become one."""
+"""Loop collapsing: perfectly nested loops that walk memory as one become one."""
 
 from __future__ import annotations
 
 from ..ir import expr as E
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Loop, Program, statements
-
-
-def flatten(program: Program) -> Program:
-    """The program with one index for each access: the sum of index times stride."""
-    flat: dict[Buffer, tuple[int, ...]] = {}
-    for b in program.buffers:
-        flat[b] = b.strides
-        span = 1 + sum((n - 1) * s for n, s in zip(b.shape, b.strides, strict=True))
-        b.shape, b.strides = (span if b.shape and 0 not in b.shape else b.size,), (1,)
-
-    def place(b: Buffer, index: tuple[Expr, ...]) -> Expr:
-        total: Expr = E.integer(0)
-        for i, s in zip(index, flat[b], strict=True):
-            total = E.plus(total, E.times(i, s))
-        return total
-
-    for step in program.steps:
-        for s in statements(step):
-            memo: dict[Expr, Expr] = {}
-
-            def change(x: Expr, memo: dict[Expr, Expr] = memo) -> Expr | None:
-                if x.op != "load":
-                    return None
-                inner = tuple(E.transform(i, change, memo) for i in x.args)
-                return E.make("load", (place(x.value, inner),), x.dtype, x.value)
-
-            s.value = E.transform(s.value, change, memo)
-            s.index = (place(s.target, tuple(E.transform(i, change, memo) for i in s.index)),)
-    return program
+from ..ir.program import Loop, Program, statements
 
 
 def collapse(program: Program) -> Program:

@@ -1,4 +1,4 @@
-"""Pass: statements become loops, and loops over the same elements become one.
+"""Loop fusion: statements become loops, and loops over the same elements become one.
 
 Statements are placed in order. A statement enters a loop that is there already if the two share
 data along that axis, and if no element that one of them writes and the other touches belongs to
@@ -15,7 +15,7 @@ from ..analysis.dependence import conflicts, reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Fence, Loop, Program, Statement, Step, accesses, statements
-from .scans import cheap, waits
+from .scan_blocking import cheap, waits
 
 # Loops of one nest: more would spill registers and slow the C compiler.
 _MOST_STATEMENTS = 40

@@ -1,4 +1,4 @@
-"""Pass: values that are cheap to compute where they are used are not stored.
+"""Forward substitution: values that are cheap to recompute are not stored.
 
 A load of a temporary becomes the expression that was stored there, if nothing that the expression
 reads has been written in between, and if computing it again costs less than memory would.
@@ -14,7 +14,7 @@ from ..analysis.dependence import disjoint
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Program, Statement, Step, accesses
-from .prune import prune
+from .dead_code import eliminate_dead_code
 
 # A value that is used at several indices is computed again for each, if that costs no more cycles
 # an element than this.
@@ -28,7 +28,7 @@ _WRITERS = 32
 def inline(program: Program) -> Program:
     """The program with such loads replaced, and stores that nobody reads left out."""
     _Inliner(program).run()
-    return prune(program)
+    return eliminate_dead_code(program)
 
 
 class _Inliner:

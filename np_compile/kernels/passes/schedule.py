@@ -1,4 +1,4 @@
-"""Pass: how each loop runs: in parallel chunks, as vectors, or one by one.
+"""Scheduling: which loops run in parallel chunks, as vectors, in strips, or jammed.
 
 parallel    the outermost loop of a nest, in chunks that the threads of the pool take
 simd        a loop without loops inside: vectors along its axis; reductions over it keep one

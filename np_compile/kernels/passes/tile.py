@@ -1,4 +1,4 @@
-"""Pass: loops over an array and a transposed one go through both in square tiles.
+"""Loop tiling: nests over an array and a transposed one go through both in square tiles.
 
 Along each of the two axes one of the arrays is walked in large steps, and each of its elements
 brings a whole cache line. A tile's lines stay in the first-level cache until all of their elements

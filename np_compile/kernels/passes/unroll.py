@@ -1,4 +1,4 @@
-"""Pass: a reduction of a few elements is an expression.
+"""Reduction unrolling: a reduction of a few elements is an expression.
 
 A loop of three steps inside one of a million has no vectors; written out, the outer loop has.
 """

@@ -1,4 +1,4 @@
-"""Nests of several runs that go over memory together: in bands, one nest after the other in each.
+"""Cross-kernel tiling: consecutive nests run block by block, so that data stay in the cache.
 
 Nests one after the other read and write their arrays from end to end, and what one makes for the
 next has left the cache when it is read. If part i of each of them touches, of all memory that any

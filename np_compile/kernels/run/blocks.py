@@ -1,4 +1,4 @@
-"""Blocks of memory that parts of nests touch, and whether different parts meet in one.
+"""Strided byte ranges that parts of nests touch, and whether different parts conflict.
 
 A nest's parts touch blocks at equal distances: part i lies i steps behind part 0. Nests can take
 turns part by part if no part of one meets another part of another, where one of them writes.

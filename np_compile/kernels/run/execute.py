@@ -1,4 +1,4 @@
-"""A program's run: pointers into the arguments and results, the C, and torch's calls in between."""
+"""Executables: pointers to arguments and results, the C, and torch's calls in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices by `gemm.c`: the step of a program, its C, and the compiled library.
+"""The library of matrix products, `gemm.c`.
 
 Where the processor has vectors of 512 bits it is 1.3 to 2.5 times as fast as NumPy's OpenBLAS,
 which does not use them on every one, and about as fast elsewhere. It runs in the threads of the

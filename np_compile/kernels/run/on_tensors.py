@@ -1,4 +1,4 @@
-"""A `Sequence` on tensors: `runtime.calls` makes the calls on NumPy's arrays."""
+"""Sequences on tensors: `runtime.calls` makes the calls on NumPy's arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs of programs as one call: their pointers and parameters are laid out beforehand.
+"""Sequences: several runs of programs as one call, with pointers and parameters laid out ahead.
 
 Between a run and the next there is no Python then. Arrays that one program makes for another lie in
 one block, where those that are not needed any more give place to later ones. Steps that go over

@@ -1,4 +1,4 @@
-"""The loops of a nest as a C function.
+"""C of loop nests: one function for each.
 
 A loop runs element by element, as vectors, or in strips: each statement of a strip runs for a few
 vectors of elements, and what one of its loops hands to the next has a variable for each of them.

@@ -1,4 +1,4 @@
-"""Where buffers lie, as C."""
+"""C of addresses: where buffers lie."""
 
 from __future__ import annotations
 

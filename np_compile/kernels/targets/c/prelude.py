@@ -1,4 +1,4 @@
-"""The C functions that scalar expressions call, and which of them a program needs.
+"""C functions that scalar expressions call, and which of them a program needs.
 
 Every function is `name_dtype`, static and inlined, so an operand that occurs twice in its body is
 computed once. None has undefined behaviour: signed numbers wrap, a divisor of zero gives zero, and

@@ -1,4 +1,4 @@
-"""A program of the loop IR as C.
+"""C of a program: its functions, sections, and the table of its nests.
 
 One function for each nest, `kernel_0(memory, begin, end)` and so on; one for each section of the
 program between two calls of torch, `section_0(memory, threads, run)`, which runs its nests in

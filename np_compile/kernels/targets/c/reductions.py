@@ -1,4 +1,4 @@
-"""The variables of a reduction in C, and how their values become one.
+"""C of reductions: accumulators, lanes, and how partial results become one.
 
 A reduction along a vectorized axis keeps an array of partial results, one a lane, that the C
 compiler holds in vector registers; they are combined as a tree. The chunks of a parallel loop leave

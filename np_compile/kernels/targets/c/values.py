@@ -1,4 +1,4 @@
-"""Expressions as C, within the scopes of one function.
+"""C of expressions, with common subexpressions and loop-invariant code in variables.
 
 An expression that is used twice gets a name, and one that is known outside of a loop is computed
 there.

@@ -1,4 +1,4 @@
-"""Pass: an array that is stored in pieces is stored once, and read piece by piece.
+"""Region splitting: an array that is stored in pieces is stored once, and read piece by piece.
 
     for i < n: t[i] = x[i]                       for i < 1:   y[0] = f(x[0])
     for i < n-1: t[1+i] = x[i] + x[1+i]    ->    for i < n-1: y[1+i] = f(x[i] + x[1+i])
@@ -35,8 +35,8 @@ from ..ir.program import (
     contiguous_strides,
     is_in_order,
 )
+from .dead_code import eliminate_dead_code
 from .inline import RECOMPUTE, inline, store_of
-from .prune import prune
 
 # Most statements that one becomes, most boxes of a buffer that are told apart, and fewest elements
 # of an array for which that pays.
@@ -50,12 +50,12 @@ _MANY = 1 << 18
 Ranges = dict[Expr, tuple[int, int]]
 
 
-def pieces(program: Program) -> Program:
+def region_splitting(program: Program) -> Program:
     """The program with such stores and statements in pieces."""
     _trim(program)
     if _split(program):
         _trim(inline(program))
-    return prune(program)
+    return eliminate_dead_code(program)
 
 
 # Stores

@@ -10,7 +10,7 @@ def only_checks(step: Step) -> bool:
     return isinstance(step, Statement) and step.value.op == "wrap" and not step.target.shape
 
 
-def prune(program: Program) -> Program:
+def eliminate_dead_code(program: Program) -> Program:
     """The program without stores to temporaries that nobody reads."""
     kept: list = []
     wanted: set[Buffer] = set()

@@ -1,4 +1,4 @@
-"""Pass: of several stores to one element in an iteration, only the last goes to memory.
+"""Dead store elimination: of several stores to one element, the last alone goes to memory.
 
     for i < n:                              for i < n:
       y[i] = 0                                r = 0
@@ -17,7 +17,7 @@ from ..ir.program import Buffer, Loop, Program, Statement, accesses
 Steps = list[Loop | Statement]
 
 
-def overwrite(program: Program) -> Program:
+def dead_store_elimination(program: Program) -> Program:
     """The program with registers in place of elements that are stored again."""
     for step in program.steps:
         if isinstance(step, Loop):

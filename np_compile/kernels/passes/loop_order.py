@@ -1,4 +1,4 @@
-"""Pass: the order of each statement's loops, from the strides of what it touches.
+"""Loop interchange: the order of each statement's loops, from the strides of what it touches.
 
 The axis along which memory is walked in the smallest steps comes last. Axes of a reduction come
 after those that are kept, so that its result stays in a register; the last of the kept ones may
@@ -48,7 +48,7 @@ def _distance(s: Statement, axis: Expr) -> tuple[float, float]:
     return near, far
 
 
-def order(program: Program) -> Program:
+def loop_order(program: Program) -> Program:
     """The program with the axes of each statement, and of each reduction, in loop order."""
     for s in program.steps:
         if not isinstance(s, Statement) or not s.axes:

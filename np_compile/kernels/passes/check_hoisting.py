@@ -1,4 +1,4 @@
-"""Pass: a program that writes to its arguments looks at all its indices before it does.
+"""Bounds check hoisting: all indices are checked before an argument is written to.
 
 An index array with a value out of bounds has to leave the arguments as they are. Where a program
 only makes new arrays, the kernels note such a value on the way, and what they made is dropped.
@@ -13,7 +13,7 @@ from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Fence, Program, Statement, accesses
 
 
-def guard(program: Program) -> Program:
+def check_hoisting(program: Program) -> Program:
     """The program with those loops, where it needs them."""
     steps = program.steps
     first = next((k for k, s in enumerate(steps) if _writes_argument(s)), None)

@@ -1,4 +1,4 @@
-"""Pass: indices from data are computed, and checked, some hundreds at a time before they are used.
+"""Index staging: indices from data are computed and checked in blocks ahead of their use.
 
     for i < n:  y[i] = g(x[wrap(f(i))])
 
@@ -25,7 +25,7 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, accesses
-from .split import piece
+from .index_set_splitting import piece
 
 _BLOCK = 256
 _WIDEST = 512
@@ -36,7 +36,7 @@ _GROUP, _NEAR = 8, 1 << 14
 Steps = list[Loop | Statement]
 
 
-def stage(program: Program) -> Program:
+def index_staging(program: Program) -> Program:
     """The program with such loops in blocks."""
     program.steps = [
         new

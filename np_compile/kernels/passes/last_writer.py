@@ -1,4 +1,4 @@
-"""Pass: a store at computed indices runs in order, so the last of several values for a place stays.
+"""Last-writer elimination: scatters run in order, so no search for the last of several values.
 
 torch leaves it open which one stays, so the shim finds the last writer of each place first: the
 greatest position that is scattered to it. The loops here need no such search: in
@@ -14,10 +14,10 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement
-from .prune import only_checks, prune
+from .dead_code import eliminate_dead_code, only_checks
 
 
-def winners(program: Program) -> Program:
+def last_writer(program: Program) -> Program:
     """The program without such searches."""
     searches: dict[Buffer, Statement] = {}
     writers: dict[Buffer, list[Statement]] = {}
@@ -35,7 +35,7 @@ def winners(program: Program) -> Program:
             searches[s.target] = s
         elif only_checks(s) or (s.op is None and any(i.op == "wrap" for i in s.index)):
             _reduce(s, searches)
-    return prune(program)
+    return eliminate_dead_code(program)
 
 
 def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:

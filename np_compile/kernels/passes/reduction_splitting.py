@@ -1,4 +1,4 @@
-"""Pass: a reduction of many rows to a few columns is made in parts, so that threads can share it.
+"""Split reductions: many rows to a few columns in parts, for threads to share.
 
 The columns are too few to be divided. The rows are cut into parts with results of their own, and
 these are reduced in turn. How many parts there are depends on the sizes alone, so the result does
@@ -19,7 +19,7 @@ _STEPS = 256
 _COLUMNS = 512
 
 
-def partition(program: Program) -> Program:
+def reduction_splitting(program: Program) -> Program:
     """The program with such reductions in two statements."""
     steps: list = []
     parted = False

@@ -1,4 +1,4 @@
-"""Pass: a temporary that lives within one iteration of its loops shrinks to what that needs.
+"""Array contraction: a temporary that lives within an iteration becomes a register or small.
 
 An axis of the temporary at which all accesses stand at the same index, that of loops around all of
 them, is dropped. Without axes it is a register; with few elements, scratch memory that stays in the
@@ -25,7 +25,7 @@ from ..ir.program import (
 _LOCAL = 1 << 16
 
 
-def contract(program: Program) -> Program:
+def array_contraction(program: Program) -> Program:
     """The program with such temporaries as registers or local arrays."""
     home: dict[Buffer, set[int]] = {}
     for k, step in enumerate(program.steps):

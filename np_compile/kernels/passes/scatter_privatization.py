@@ -1,4 +1,4 @@
-"""Pass: many values that are added to a small array at computed places are added in parts.
+"""Scatter privatization: parts of a scatter-add have accumulators of their own, for threads.
 
     for i < n:  x[wrap(index[i])] += v[i]
 
@@ -23,7 +23,7 @@ _VALUES = 1 << 15
 _DENSE = 4
 
 
-def scatter(program: Program) -> Program:
+def scatter_privatization(program: Program) -> Program:
     """The program with such statements in parts."""
     steps: list = []
     for s in program.steps:

@@ -1,4 +1,4 @@
-"""Pass: an update in place from neighbours needs a few rows of scratch memory, not a whole array.
+"""Rolling buffers: an in-place stencil keeps a few rows of scratch memory, not an array.
 
 `u[1:-1] += f(u[:-2], u[2:])` computes all of the right side before it changes u: two loops, with a
 temporary of the size of u between them,
@@ -39,7 +39,7 @@ _CHUNKS = 12
 _PEELED = 4
 
 
-def skew(program: Program) -> Program:
+def rolling_buffer(program: Program) -> Program:
     """The program with such pairs of loops in one."""
     k = 0
     while k + 1 < len(program.steps):

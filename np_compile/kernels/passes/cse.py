@@ -1,4 +1,4 @@
-"""Pass: what two statements compute alike is computed once."""
+"""Common subexpression elimination over whole arrays: equal statements are computed once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement, accesses
 
 
-def share(program: Program) -> Program:
+def cse(program: Program) -> Program:
     """The program with loads of a temporary's double replaced by loads of the first."""
     writers: dict[Buffer, int] = {}
     for step in program.steps:

@@ -1,4 +1,4 @@
-"""Pass: a temporary lies where the statement that reads it last stores its result.
+"""Buffer reuse: a temporary shares the memory of the result of its last reader.
 
     t[i, j] running sum= x[i, j] over i          y[i, j] running sum= x[i, j] over i
     y[i, j] = f(t[i, j])                becomes  y[i, j] = f(y[i, j])
@@ -18,7 +18,7 @@ from ..ir.program import Buffer, Call, Loop, Program, Statement, accesses, state
 Body = list[Loop | Statement]
 
 
-def reuse(program: Program) -> Program:
+def buffer_reuse(program: Program) -> Program:
     """The program with fewer temporaries."""
     touched: dict[Buffer, set[int]] = {}
     called: set[Buffer] = set()

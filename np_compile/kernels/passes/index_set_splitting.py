@@ -1,4 +1,4 @@
-"""Pass: a loop whose indices wrap around, or whose values change at a fixed place, becomes several.
+"""Index set splitting: a loop is cut where its indices wrap around or a condition changes.
 
 `x[(i + 1) % n]` (np.roll) walks memory in one direction but for one step. Over the pieces in
 between, the remainder is affine and the loop has vectors. Likewise a choice that depends on the
@@ -17,7 +17,7 @@ from ..ir.program import Loop, Program, Statement, statements
 _PIECES = 6
 
 
-def split(program: Program) -> Program:
+def index_set_splitting(program: Program) -> Program:
     """The program with such innermost loops in pieces."""
     program.steps = [
         new for step in program.steps for new in (_split(program, step) if isinstance(step, Loop)

@@ -1,4 +1,4 @@
-"""Pass: an array that is copied, changed and copied back is changed where it lies."""
+"""Copy elision: an array that is copied, changed and copied back is changed in place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement, accesses
 
 
-def in_place(program: Program) -> Program:
+def copy_elision(program: Program) -> Program:
     """The program without such copies: t = x; t[...] = ...; x = t."""
     k = len(program.steps) - 1
     while k > 0:

@@ -1,4 +1,4 @@
-"""Pass: a long running reduction is made in parts, as each of its steps waits for the one before.
+"""Blocked scans: a long running reduction is made in parts that take turns.
 
     t[i] running sum= x[i]
 
@@ -94,7 +94,7 @@ class _Pieces:
     stores: list[Statement]
 
 
-def scans(program: Program) -> Program:
+def scan_blocking(program: Program) -> Program:
     """The program with such running reductions in parts."""
     known: dict[Buffer, _Pieces] = {}
     steps: list[Step] = []
