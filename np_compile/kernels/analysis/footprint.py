@@ -101,7 +101,7 @@ def footprint(loop: Loop, layout: Layout, read: Collection[Buffer]) -> Footprint
         extent < 2 or any(loop.axis in s.over for s in inside) or not independent(_fixed(loop))
     ):
         return None
-    checks = [x for x in E.walk(*(v for s in inside for v in _values(s))) if x.op == "wrap"]
+    checks = [x for x in E.walk(*(v for s in inside for v in s.parts)) if x.op == "wrap"]
     if not all(map(_follows, checks)):
         return None
     touched = () if idle else _touched(inside, loop.axis, layout)
@@ -133,11 +133,6 @@ def light(program: Program, layout: Layout) -> bool:
     return touches is not None and all(0 <= t.begin < t.end <= (t.step or _SCALAR) for t in touches)
 
 
-def _values(s: Statement) -> list[Expr]:
-    """All that a statement computes."""
-    return [s.value, *s.index, *([] if s.rank is None else [s.rank])]
-
-
 def _follows(x: Expr) -> bool:
     """Whether x follows from given integers alone."""
     return not E.axes_of(x) and all(map(_given, E.loads(x)))
@@ -152,7 +147,7 @@ def _fixed(loop: Loop) -> Loop:
     """A nest as it is for any one set of given integers: each is the axis of a loop around it."""
     inside = list(statements(loop))
     written = {s.target for s in inside}
-    loads = {x for s in inside for x in E.loads(*_values(s)) if _given(x)}
+    loads = {x for s in inside for x in s.reads() if _given(x)}
     axes = {x: E.axis(_ANY, "given") for x in loads if x.value not in written}
     return _under(loop, axes) if axes else loop
 
@@ -163,9 +158,9 @@ def _under(loop: Loop, axes: dict[Expr, Expr]) -> Loop:
         if isinstance(step, Loop):
             body.append(_under(step, axes))
         else:
-            index = tuple([E.transform(i, axes.get, {}) for i in step.index])
-            value = E.transform(step.value, axes.get, {})
-            body.append(replace(step, axes=(*axes.values(), *step.axes), index=index, value=value))
+            made = replace(step, axes=(*axes.values(), *step.axes))
+            made.map(E.replaced(axes))
+            body.append(made)
     return Loop(loop.axis, body, loop.marks, loop.grain)
 
 
@@ -175,7 +170,7 @@ def _touched(
     """What a nest touches, but for the shifts."""
     found: dict[tuple[Touch, _Shifts], None] = {}
     for s in inside:
-        elements = [(x.value, x.args, False) for x in E.loads(*_values(s))]
+        elements = [(x.value, x.args, False) for x in s.reads()]
         for b, index, written in [*elements, (s.target, s.index, True)]:
             if b.kind not in ("register", "local"):
                 lo, hi, step, shifts = _range(b, index, axis)

@@ -53,8 +53,7 @@ class Array:
     def at(self, index: Index) -> tuple[Expr, ...]:
         """The parts of the element at an index."""
         mapping = dict(zip(self.axes, index, strict=True))
-        memo: dict[Expr, Expr] = {}
-        return tuple(E.substitute(p, mapping, memo) for p in self.parts)
+        return tuple(map(E.axes_replaced(mapping), self.parts))
 
     def view(self, shape: Sequence[int], index: Callable[..., Index]) -> Array:
         """The array of that shape whose element at axes a is this one's element at index(*a)."""

@@ -85,26 +85,17 @@ class Translation:
         if any(a.extent == 0 for a in axes if a not in more.get("over", ())):
             return
         ones = {a: E.integer(0) for a in axes if a.extent == 1}
-        memo: dict[Expr, Expr] = {}
         given = more.pop("over", ())
         over = tuple(a for a in given if a not in ones)
         if given and not over:  # a reduction of single elements
             value = E.integer(0) if more.pop("rank", None) is not None else value
             more.update(op=None, scan=False)
-        if more.get("rank") is not None:
-            more["rank"] = E.substitute(more["rank"], ones, memo)
-        self.program.steps.append(
-            Statement(
-                tuple(a for a in axes if a not in ones),
-                target,
-                tuple(E.substitute(i, ones, memo) for i in index),
-                E.substitute(value, ones, memo),
-                over=over,
-                line=self.line,
-                calls=self._calls,
-                **more,
-            )
+        kept = tuple(a for a in axes if a not in ones)
+        s = Statement(
+            kept, target, tuple(index), value, over=over, line=self.line, calls=self._calls, **more
         )
+        s.map(E.axes_replaced(ones))
+        self.program.steps.append(s)
 
     def materialize(self, array: Array, like: torch.Tensor | None = None) -> Array:
         """The array in memory of its own. like: a tensor with its shape, for the strides."""

@@ -79,8 +79,7 @@ class _Checker:
 
     def ranges(self, s: Statement) -> None:
         """The axes of a statement's parts."""
-        parts = (s.value, *s.index) if s.rank is None else (s.value, *s.index, s.rank)
-        free = frozenset().union(*map(axes_of, parts)) - set(s.axes)
+        free = frozenset().union(*map(axes_of, s.parts)) - set(s.axes)
         if free:
             self.fail(s, f"the axis {show(next(iter(free)))} is not looped over")
         if set(s.over) - set(s.axes):

@@ -52,15 +52,13 @@ def _copy(
         inner = {**places, step.axis: axis}
         body = [_copy(s, inner, own, change) for s in step.body]
         return Loop(axis, body, set(step.marks), step.grain)
-    memo: dict[Expr, Expr] = {}
 
-    def renew(x: Expr) -> Expr | None:
+    def renew(x: Expr, again: E.Rewrite) -> Expr | None:
         if x.op == "axis":
             return places.get(x)
         if x.op != "load":
             return None
-        args = tuple(E.transform(i, renew, memo) for i in x.args)
-        new = E.make("load", args, x.dtype, own.get(x.value, x.value))
+        new = E.make("load", tuple(map(again, x.args)), x.dtype, own.get(x.value, x.value))
         return change(new) or new
 
     def axes(old: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -68,13 +66,12 @@ def _copy(
         return tuple(b for a in new for b in sorted(E.axes_of(a), key=lambda b: b.number))
 
     vector = None if step.vector is None else places.get(step.vector, step.vector)
-    return replace(
+    made = replace(
         step,
         axes=tuple(dict.fromkeys(axes(step.axes))),
         over=axes(step.over),
         target=own.get(step.target, step.target),
-        index=tuple(E.transform(i, renew, memo) for i in step.index),
-        value=E.transform(step.value, renew, memo),
-        rank=None if step.rank is None else E.transform(step.rank, renew, memo),
         vector=vector if vector is not None and vector.op == "axis" else None,
     )
+    made.map(E.rewriter(renew))
+    return made

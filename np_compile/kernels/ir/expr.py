@@ -454,31 +454,61 @@ def rebuild(x: Expr, args: tuple[Expr, ...]) -> Expr:
     return scalar(op, *args)
 
 
-def transform(x: Expr, change: Callable[[Expr], Expr | None], memo: dict[Expr, Expr]) -> Expr:
-    """x with nodes replaced: `change` gives a node's replacement, or None to look below it."""
-    found = memo.get(x)
-    if found is not None:
+Rewrite = Callable[[Expr], Expr]
+
+
+def rewriter(
+    change: Callable[[Expr, Rewrite], Expr | None], memo: dict[Expr, Expr] | None = None
+) -> Rewrite:
+    """A function that gives an expression with nodes replaced: change(x, again) is the replacement
+    of a node, None to look below it; `again` is that function, for operands. memo: known results.
+    """
+    known = {} if memo is None else memo
+
+    def again(x: Expr) -> Expr:
+        found = known.get(x)
+        if found is None:
+            found = change(x, again)
+            if found is None:
+                args = tuple([again(a) for a in x.args])
+                same = all(a is b for a, b in zip(args, x.args, strict=True))
+                found = x if same else rebuild(x, args)
+            known[x] = found
         return found
-    new = change(x)
-    if new is None:
-        if x.args:
-            args = tuple(transform(a, change, memo) for a in x.args)
-            new = x if all(a is b for a, b in zip(args, x.args, strict=True)) else rebuild(x, args)
-        else:
-            new = x
-    memo[x] = new
-    return new
+
+    return again
 
 
-def substitute(x: Expr, mapping: Mapping[Expr, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
+def replaced(mapping: Mapping[Expr, Expr]) -> Rewrite:
+    """A rewriter of some nodes."""
+    return rewriter(lambda *_: None, dict(mapping))
+
+
+def loads_replaced(change: Callable[[Expr], Expr | None]) -> Rewrite:
+    """A rewriter of loads: `change` is given one whose indices are rewritten, None to keep it."""
+
+    def below(x: Expr, again: Rewrite) -> Expr | None:
+        if x.op != "load":
+            return None
+        new = make("load", tuple(map(again, x.args)), x.dtype, x.value)
+        return change(new) or new
+
+    return rewriter(below)
+
+
+def axes_replaced(mapping: Mapping[Expr, Expr]) -> Rewrite:
+    """A rewriter of axes."""
+
+    def below(x: Expr, again: Rewrite) -> Expr | None:
+        return mapping.get(x) if x.op == "axis" else (None if axes_of(x) else x)
+
+    again = rewriter(below)
+    return lambda x: again(x) if mapping and axes_of(x) & mapping.keys() else x
+
+
+def substitute(x: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     """x with axes replaced."""
-    if not mapping or not (axes_of(x) & mapping.keys()):
-        return x
-    return transform(
-        x,
-        lambda y: mapping.get(y) if y.op == "axis" else (y if not axes_of(y) else None),
-        {} if memo is None else memo,
-    )
+    return axes_replaced(mapping)(x)
 
 
 # Text

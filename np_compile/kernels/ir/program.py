@@ -50,7 +50,7 @@ from typing import Any
 import torch
 
 from .dtypes import DTYPES
-from .expr import Expr, repeated, show, walk
+from .expr import Expr, Rewrite, loads, repeated, show
 
 # Reduction -> the operation that combines two values; of argmin and argmax, ranks.
 COMBINE = {
@@ -115,9 +115,21 @@ class Statement:
     line: str = ""
     calls: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """All that it computes: the value, the index, and the rank, if there is one."""
+        rank = () if self.rank is None else (self.rank,)
+        return (self.value, *self.index, *rank)
+
     def reads(self) -> list[Expr]:
-        """Every load of the value and of the index."""
-        return [x for x in walk(self.value, *self.index) if x.op == "load"]
+        """Every load of its parts."""
+        return loads(*self.parts)
+
+    def map(self, change: Rewrite) -> None:
+        """Change each of its parts."""
+        self.value = change(self.value)
+        self.index = tuple(map(change, self.index))
+        self.rank = None if self.rank is None else change(self.rank)
 
     def __str__(self) -> str:
         names: dict[Expr, str] = {}

@@ -58,18 +58,14 @@ def _shrink(b: Buffer, nest: Loop) -> None:
     shape = tuple(b.shape[d] for d in kept)
     if elements(shape) * DTYPES[b.dtype].size > _LOCAL:
         return
+
+    def kept_only(x: Expr) -> Expr | None:
+        return E.load(b, [x.args[d] for d in kept]) if x.value is b else None
+
+    shrunk = E.loads_replaced(kept_only)
     for s in {s for _, s, _ in uses}:
-        memo: dict[Expr, Expr] = {}
-
-        def change(x: Expr, memo: dict[Expr, Expr] = memo) -> Expr | None:
-            if x.op == "load" and x.value is b:
-                args = (E.transform(x.args[d], change, memo) for d in kept)
-                return E.make("load", tuple(args), x.dtype, b)
-            return None
-
-        s.value = E.transform(s.value, change, memo)
-        index = s.index if s.target is not b else tuple(s.index[d] for d in kept)
-        s.index = tuple(E.transform(i, change, memo) for i in index)
+        s.index = s.index if s.target is not b else tuple(s.index[d] for d in kept)
+        s.map(shrunk)
     b.shape, b.strides = shape, contiguous_strides(shape)
     b.kind = "local" if shape else "register"
 

@@ -85,16 +85,8 @@ def _until(b: Buffer, s: Statement, body: Body, nest: Loop) -> bool:
 
 def _replace(program: Program, where: set[int], b: Buffer, target: Buffer) -> None:
     """Take another buffer in the place of b, in the steps that touch it."""
+    replaced = E.loads_replaced(lambda x: E.load(target, x.args) if x.value is b else None)
     for s in (s for k in where for s in statements(program.steps[k])):
-        memo: dict[Expr, Expr] = {}
-
-        def change(x: Expr, memo: dict[Expr, Expr] = memo) -> Expr | None:
-            if x.op != "load" or x.value is not b:
-                return None
-            args = tuple(E.transform(i, change, memo) for i in x.args)
-            return E.make("load", args, x.dtype, target)
-
-        s.value = E.transform(s.value, change, memo)
-        s.index = tuple(E.transform(i, change, memo) for i in s.index)
+        s.map(replaced)
         s.target = target if s.target is b else s.target
     program.buffers.remove(b)

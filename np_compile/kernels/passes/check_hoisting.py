@@ -77,17 +77,15 @@ def _look(program: Program, s: Statement, x: Expr) -> Statement:
 
 def _trust(s: Statement) -> None:
     """Take a statement's indices as looked at."""
-    memo: dict[Expr, Expr] = {}
 
-    def change(x: Expr) -> Expr | None:
+    def change(x: Expr, again: E.Rewrite) -> Expr | None:
         if x.op != "wrap":
             return None
-        at, extent = E.transform(x.args[0], change, memo), x.value[0]
+        at, extent = again(x.args[0]), x.value[0]
         negative = E.scalar("lt", at, E.integer(0))
         return E.known(E.choose(negative, E.plus(at, extent), at), extent)
 
-    s.value = E.transform(s.value, change, memo)
-    s.index = tuple(E.transform(i, change, memo) for i in s.index)
+    s.map(E.rewriter(change))
 
 
 def _writes_argument(step: object) -> bool:

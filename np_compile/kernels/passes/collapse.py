@@ -31,19 +31,15 @@ def _merge(outer: Loop, inner: Loop) -> bool:
         if (a in s.over) != (b in s.over) or (s.scan and (a in s.over)):
             return False
     one = E.axis(a.extent * b.extent, "k")
-    made: list[tuple] = []
+    joined = _joined(a, b, one)
+    try:
+        for s in inside:
+            for part in s.parts:
+                joined(part)
+    except _Apart:
+        return False
     for s in inside:
-        memo: dict[Expr, Expr] = {}
-        try:
-            made.append((
-                s, _joined(s.value, a, b, one, memo),
-                tuple(_joined(i, a, b, one, memo) for i in s.index),
-                None if s.rank is None else _joined(s.rank, a, b, one, memo),
-            ))  # fmt: skip
-        except _Apart:
-            return False
-    for s, value, index, rank in made:
-        s.value, s.index, s.rank = value, index, rank
+        s.map(joined)
         s.axes = tuple(one if x is a else x for x in s.axes if x is not b)
         s.over = tuple(one if x is a else x for x in s.over if x is not b)
         s.vector = one if s.vector in (a, b) else s.vector
@@ -55,26 +51,23 @@ class _Apart(Exception):
     """Two axes that an expression does not use as one."""
 
 
-def _joined(x: Expr, a: Expr, b: Expr, one: Expr, memo: dict[Expr, Expr]) -> Expr:
-    """x with a*extent(b) + b written as one axis."""
-    found = memo.get(x)
-    if found is not None:
-        return found
-    both = {a, b}
-    if not (E.axes_of(x) & both):
-        made = x
-    elif x.op == "axis":
-        raise _Apart
-    elif x.op == "affine":
+def _joined(a: Expr, b: Expr, one: Expr) -> E.Rewrite:
+    """A rewriter of a*extent(b) + b as one axis. Errors: _Apart."""
+
+    def change(x: Expr, again: E.Rewrite) -> Expr | None:
+        if a not in E.axes_of(x) and b not in E.axes_of(x):
+            return x
+        if x.op == "axis":
+            raise _Apart
+        if x.op != "affine":
+            return None
         k, atoms = E.terms(x)
         outer, inner = atoms.pop(a, 0), atoms.pop(b, 0)
         if outer != inner * b.extent:
             raise _Apart
-        atoms = {_joined(y, a, b, one, memo): c for y, c in atoms.items()}
+        atoms = {again(y): c for y, c in atoms.items()}
         if inner:
             atoms[one] = inner
-        made = E.affine(k, atoms)
-    else:
-        made = E.rebuild(x, tuple(_joined(y, a, b, one, memo) for y in x.args))
-    memo[x] = made
-    return made
+        return E.affine(k, atoms)
+
+    return E.rewriter(change)

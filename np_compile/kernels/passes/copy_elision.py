@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..ir import expr as E
-from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement, accesses
 
 
@@ -58,19 +57,11 @@ def _start(program: Program, t: Buffer, x: Buffer, last: int) -> int | None:
 
 
 def _redirect(program: Program, t: Buffer, x: Buffer, first: int, last: int) -> None:
+    moved = E.loads_replaced(lambda e: E.load(x, e.args) if e.value is t else None)
     for step in program.steps[first + 1 : last]:
         if not isinstance(step, Statement):
             continue
-        memo: dict[Expr, Expr] = {}
-
-        def change(e: Expr, memo: dict[Expr, Expr] = memo) -> Expr | None:
-            if e.op == "load" and e.value is t:
-                args = tuple(E.transform(i, change, memo) for i in e.args)
-                return E.make("load", args, e.dtype, x)
-            return None
-
-        step.value = E.transform(step.value, change, memo)
-        step.index = tuple(E.transform(i, change, memo) for i in step.index)
+        step.map(moved)
         if step.target is t:
             step.target = x
     del program.steps[last], program.steps[first]

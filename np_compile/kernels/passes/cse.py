@@ -17,19 +17,11 @@ def cse(program: Program) -> Program:
     found: dict[tuple, Buffer] = {}
     same: dict[Buffer, Buffer] = {}
 
-    def change(x: Expr) -> Expr | None:
-        if x.op == "load" and x.value in same:
-            args = tuple(E.transform(i, change, memo) for i in x.args)
-            return E.make("load", args, x.dtype, same[x.value])
-        return None
-
+    merged = E.loads_replaced(lambda x: E.load(same[x.value], x.args) if x.value in same else None)
     for step in program.steps:
         if not isinstance(step, Statement):
             continue
-        memo: dict[Expr, Expr] = {}
-        if same:
-            step.value = E.transform(step.value, change, memo)
-            step.index = tuple(E.transform(i, change, memo) for i in step.index)
+        step.map(merged)
         b = step.target
         if b.kind not in ("temporary", "output") or writers[b] != 1:
             continue
@@ -41,12 +33,9 @@ def cse(program: Program) -> Program:
             if name not in canonical:
                 canonical[name] = E.axis(a.extent)
             renamed[a] = canonical[name]
-        inner: dict[Expr, Expr] = {}
         key = (
             tuple(renamed.values()), b.dtype, b.shape, b.strides, step.op, step.scan,
-            tuple(renamed[a] for a in step.over), E.substitute(step.value, renamed, inner),
-            None if step.rank is None else E.substitute(step.rank, renamed, inner),
-            tuple(E.substitute(i, renamed, inner) for i in step.index),
+            tuple(renamed[a] for a in step.over), tuple(map(E.axes_replaced(renamed), step.parts)),
         )  # fmt: skip
         first = found.setdefault(key, b)
         if first is not b and b.kind == "temporary":

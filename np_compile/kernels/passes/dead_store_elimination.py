@@ -11,7 +11,6 @@ The C compiler has to keep the first stores, as it does not know that a and y li
 from __future__ import annotations
 
 from ..ir import expr as E
-from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, accesses
 
 Steps = list[Loop | Statement]
@@ -66,15 +65,8 @@ def _stored_again(s: Statement, rest: Steps) -> bool:
 
 def _read(s: Statement, held: dict[Buffer, Buffer]) -> None:
     """Take what a statement reads from registers where it is there."""
-    if not any(x.value in held for x in s.reads()):
-        return
-
-    def change(x: Expr) -> Expr | None:
-        return E.load(held[x.value], ()) if x.op == "load" and x.value in held else None
-
-    memo: dict[Expr, Expr] = {}
-    s.value = E.transform(s.value, change, memo)
-    s.index = tuple(E.transform(i, change, memo) for i in s.index)
+    if held:
+        s.map(E.loads_replaced(lambda x: E.load(held[x.value], ()) if x.value in held else None))
 
 
 def _register(program: Program, b: Buffer) -> Buffer:

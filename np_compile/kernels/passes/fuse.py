@@ -62,7 +62,7 @@ def _join(placed: list, s: Statement, notes: list[str]) -> bool:
 
 def _trusting(s: Statement) -> bool:
     """Whether a statement has indices that are right only behind a fence."""
-    return any(x.op == "known" for x in E.walk(s.value, *s.index))
+    return any(x.op == "known" for x in E.walk(*s.parts))
 
 
 def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
@@ -127,13 +127,9 @@ def _mixed(loop: Loop, s: Statement) -> bool:
 
 
 def _rename(s: Statement, known: dict[Expr, Expr]) -> None:
-    memo: dict[Expr, Expr] = {}
     s.axes = (*known.values(), *(a for a in s.axes if a not in known))
     s.over = tuple(known.get(a, a) for a in s.over)
-    s.index = tuple(E.substitute(i, known, memo) for i in s.index)
-    s.value = E.substitute(s.value, known, memo)
-    if s.rank is not None:
-        s.rank = E.substitute(s.rank, known, memo)
+    s.map(E.axes_replaced(known))
     if s.vector is not None:
         s.vector = known.get(s.vector, s.vector)
 

@@ -146,21 +146,22 @@ def _blocks(program: Program, loop: Loop, found: list[Expr], first: list[Stateme
         place = E.plus(E.times(block, size), lane)
         memo = {x: E.known(E.load(b, (lane,)), _extent(x)) for x, b in known.items()}
 
-        def change(x: Expr) -> Expr | None:
+        def change(x: Expr, _: E.Rewrite) -> Expr | None:
             if x is loop.axis:
                 return place
             if x.op == "load" and x.value in arrays:
                 return E.load(arrays[x.value], (lane,))
             return None
 
+        again = E.rewriter(change, memo)
+
         def moved(s: Statement) -> Statement:
             axes = tuple(b for a in s.axes for b in ((block, lane) if a is loop.axis else (a,)))
-            index = tuple(E.transform(i, change, memo) for i in s.index)
-            value = E.transform(s.value, change, memo)
+            made = replace(s, axes=axes, target=arrays.get(s.target, s.target), vector=lane)
+            made.map(again)
             if s.target in arrays or s.target in checked:
-                index = (lane,)
-            target = arrays.get(s.target, s.target)
-            return replace(s, axes=axes, target=target, index=index, value=value, vector=lane)
+                made.index = (lane,)
+            return made
 
         return Loop(lane, [moved(s) for s in steps])
 
@@ -190,13 +191,15 @@ def _groups(program: Program, loop: Loop, places: set[Buffer]) -> Loop:
         memo = {x: E.load(b, (lane,)) for x, b in known.items()}
         memo[loop.axis] = E.plus(E.times(group, _GROUP), lane)
 
+        again = E.replaced(memo)
+
         def moved(s: Statement) -> Statement:
             axes = tuple(b for a in s.axes for b in ((group, lane) if a is loop.axis else (a,)))
-            index = tuple(E.transform(i, lambda _: None, memo) for i in s.index)
-            value = E.transform(s.value, lambda _: None, memo)
+            made = replace(s, axes=axes, vector=lane)
+            made.map(again)
             if s.target in together:
-                index = (lane,)
-            return replace(s, axes=axes, index=index, value=value, vector=lane)
+                made.index = (lane,)
+            return made
 
         return Loop(lane, [moved(s) for s in steps])
 

@@ -53,22 +53,18 @@ class _Inliner:
         for q, step in enumerate(self.steps):
             if not isinstance(step, Statement):
                 continue
-            memo: dict[Expr, Expr] = {}
             budget = [len(E.walk(step.value))]
             origins: dict[int, Statement] = {}
 
             def change(
-                x: Expr, q: int = q, step: Statement = step, budget: list = budget,
+                x: Expr, _: E.Rewrite, q: int = q, step: Statement = step, budget: list = budget,
                 origins: dict = origins,
             ) -> Expr | None:  # fmt: skip
                 return self.replacement(x, q, step, budget, origins)
 
-            value = E.transform(step.value, change, memo)
-            index = tuple(E.transform(i, change, memo) for i in step.index)
-            if origins:
-                step.value, step.index = value, index
-                more = (c for s in origins.values() for c in s.calls)
-                step.calls = tuple(dict.fromkeys((*more, *step.calls)))
+            step.map(E.rewriter(change))
+            more = (c for s in origins.values() for c in s.calls)
+            step.calls = tuple(dict.fromkeys((*more, *step.calls)))
 
     def definition(self, x: Expr, q: int) -> int | None:
         """The step that stores, with nothing else, what step q loads; None where that is not one

@@ -32,10 +32,24 @@ def last_writer(program: Program) -> Program:
             start = writers[s.target][0]
             if len(writers[s.target]) != 2 or start.op is not None or start.value.op != "const":
                 continue
+            if not _grows(s):
+                continue
             searches[s.target] = s
         elif only_checks(s) or (s.op is None and any(i.op == "wrap" for i in s.index)):
             _reduce(s, searches)
     return eliminate_dead_code(program)
+
+
+def _grows(s: Statement) -> bool:
+    """Whether the value of a statement grows from each iteration to the next."""
+    _, atoms = E.terms(s.value)
+    reach = 0
+    for a in reversed(s.axes):
+        step = atoms.pop(a, 0)
+        if step <= reach:
+            return False
+        reach += step * (a.extent - 1)
+    return not atoms
 
 
 def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:
@@ -44,9 +58,8 @@ def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:
     mine = [i for i in s.index if i.op == "wrap"]
     if len(mine) != 1 and not only_checks(s):
         return
-    memo: dict[Expr, Expr] = {}
 
-    def change(x: Expr) -> Expr | None:
+    def change(x: Expr, _: E.Rewrite) -> Expr | None:
         if x.op == "wrap" and x.args[0].op == "load":
             x = x.args[0]
         if x.op != "load" or x.value not in searches:
@@ -59,4 +72,4 @@ def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:
         same = where is x.args[0] and (not mine or set(E.loads(mine[0])) == set(E.loads(where)))
         return E.substitute(search.value, renamed) if same else None
 
-    s.value = E.transform(s.value, change, memo)
+    s.value = E.rewriter(change)(s.value)

@@ -21,16 +21,9 @@ def linearize(program: Program) -> Program:
             total = E.plus(total, E.times(i, s))
         return total
 
+    placed = E.loads_replaced(lambda x: E.load(x.value, (place(x.value, x.args),)))
     for step in program.steps:
         for s in statements(step):
-            memo: dict[Expr, Expr] = {}
-
-            def change(x: Expr, memo: dict[Expr, Expr] = memo) -> Expr | None:
-                if x.op != "load":
-                    return None
-                inner = tuple(E.transform(i, change, memo) for i in x.args)
-                return E.make("load", (place(x.value, inner),), x.dtype, x.value)
-
-            s.value = E.transform(s.value, change, memo)
-            s.index = (place(s.target, tuple(E.transform(i, change, memo) for i in s.index)),)
+            s.map(placed)
+            s.index = (place(s.target, s.index),)
     return program

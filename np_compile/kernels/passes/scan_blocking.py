@@ -221,7 +221,7 @@ def _cut(
     for k, region in enumerate(cut.regions):
         places = {E.load(b, s.axes): p.values[k] for b, p in known.items() if p.cut is cut}
         places[s.axes[0]] = region.place
-        value = E.transform(s.value, places.get, {})
+        value = E.replaced(places)(s.value)
         like = replace(s, axes=region.axes, vector=region.axes[-1], lead=region.lead)
         made += _held(program, like, value, s, {s.axes[0]: region.place}, pieces)
     return made, pieces

@@ -10,6 +10,7 @@ bounds is found before x is written to.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 from ..ir import expr as E
@@ -74,11 +75,10 @@ def _parts(program: Program, s: Statement, rows: Expr) -> list[Statement]:
     which, step = E.axis(count, "w"), E.axis(size, "i")
 
     def added(axes: tuple[Expr, ...], at: Expr, number: Expr) -> Statement:
-        memo: dict[Expr, Expr] = {}
-        index, value = (
-            [E.substitute(x, {rows: at}, memo) for x in xs] for xs in (s.index, (s.value,))
-        )
-        return Statement(axes, part, (number, *index), value[0], s.op, line=s.line, calls=s.calls)
+        made = replace(s, axes=axes, target=part)
+        made.map(E.axes_replaced({rows: at}))
+        made.index = (number, *made.index)
+        return made
 
     place = new_axes(shape)
     zero = number(-0.0 if DTYPES[target.dtype].kind == "f" else 0, target.dtype)  # -0.0 stays so
