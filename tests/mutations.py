@@ -325,9 +325,9 @@ MUTATIONS = (
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/region_splitting.py",
-        "(k - hi + 1, k - lo + 1)",
-        "(k - hi, k - lo)",
+        "np_compile/kernels/analysis/access.py",
+        "(k - end) // -c + 1",
+        "(k - end) // -c",
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(

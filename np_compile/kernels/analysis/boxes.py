@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import elements
+from .access import Index, interval, line
 
 # For each axis of the array the first place, and the one after the last.
 Box = tuple[tuple[int, int], ...]
-Index = Sequence[Expr]
 
 
 def whole(shape: Sequence[int]) -> Box:
@@ -27,34 +26,27 @@ def stored(index: Index, axes: Sequence[Expr]) -> Box | None:
     seen: set[Expr] = set()
     box = []
     for i in index:
-        k, atoms = E.terms(i)
-        if atoms:
-            ((a, c), *more) = atoms.items()
-            if more or a.op != "axis" or a in seen or c not in (1, -1) or a.extent == 0:
-                return None
-            seen.add(a)
-            k = k if c == 1 else k - a.extent + 1
-            box.append((k, k + a.extent))
-        else:
-            box.append((k, k + 1))
+        if i.op == "const":
+            box.append((i.value, i.value + 1))
+            continue
+        f = line(i)
+        if f is None or f.atom.op != "axis" or f.atom in seen or f.step not in (1, -1):
+            return None
+        if f.atom.extent == 0:
+            return None
+        seen.add(f.atom)
+        lo, hi = interval(i, {})
+        box.append((lo, hi + 1))
     return tuple(box) if seen == set(axes) else None
 
 
 def hull(index: Index, shape: Sequence[int], ranges: Mapping[Expr, tuple[int, int]]) -> Box:
     """A box that holds all elements at an index. ranges: of axes, where they are not whole."""
-    return tuple(_range(i, n, ranges) for i, n in zip(index, shape, strict=True))
-
-
-def _range(i: Expr, extent: int, ranges: Mapping[Expr, tuple[int, int]]) -> tuple[int, int]:
-    k, atoms = E.terms(i)
-    lo = hi = k
-    for atom, c in atoms.items():
-        if atom in ranges:
-            low, high = ranges[atom][0], ranges[atom][1] - 1
-        else:
-            low, high = E.bounds(atom)
-        lo, hi = lo + min(c * low, c * high), hi + max(c * low, c * high)
-    return max(lo, 0), min(hi + 1, extent)
+    found = []
+    for i, n in zip(index, shape, strict=True):
+        lo, hi = interval(i, ranges)
+        found.append((max(lo, 0), min(hi + 1, n)))
+    return tuple(found)
 
 
 def inside(a: Box, b: Box) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import gcd
 
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Statement
-
-Index = Sequence[Expr]
+from .access import Index
 
 
 def disjoint(a: Index, b: Index) -> bool:

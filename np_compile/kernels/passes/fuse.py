@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..analysis.access import coefficients
 from ..analysis.dependence import conflicts, reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.expr import Expr
@@ -160,10 +161,10 @@ def _partner(
                 if other is not buffer:
                     continue
                 for i, j in zip(index, place, strict=True):
-                    c = E.terms(i)[1].get(axis)
+                    c = coefficients(i).get(axis)
                     if c is None:
                         continue
-                    for a, m in E.terms(j)[1].items():
+                    for a, m in coefficients(j).items():
                         if m == c and a in left and a.extent == axis.extent:
                             votes[a] = votes.get(a, 0) + 1
     return max(votes, key=lambda a: votes[a]) if votes else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from ..analysis.access import line, offset
 from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.expr import Expr
@@ -48,15 +49,13 @@ def _breaks(s: Statement, axis: Expr) -> set[int]:
     found: set[int] = set()
     for x in E.walk(s.value, *s.index):
         if x.op in ("imod", "idiv"):
-            k, atoms = E.terms(x.args[0])
-            if atoms == {axis: 1}:
+            if (k := offset(x.args[0], axis)) is not None:
                 lo, hi = k, k + axis.extent - 1
                 found.update(m * x.value - k for m in range(lo // x.value + 1, hi // x.value + 1))
         elif x.op in ("lt", "le", "gt", "ge", "eq", "ne") and x.args[0].dtype == "i64":
-            difference = E.plus(x.args[0], E.times(x.args[1], -1))
-            k, atoms = E.terms(difference)
-            if len(atoms) == 1 and atoms.get(axis) in (1, -1):
-                at = -k * atoms[axis]
+            f = line(E.plus(x.args[0], E.times(x.args[1], -1)))
+            if f is not None and f.atom is axis and f.step in (1, -1):
+                at = -f.start * f.step
                 found.update((at, at + 1))
     return {m for m in found if 0 < m < axis.extent}
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..analysis.boxes import Box, Index, hull, inside, stored
+from ..analysis.access import inverse
+from ..analysis.boxes import Box, hull, inside, stored
 from ..analysis.cost import cost
 from ..analysis.dependence import disjoint
 from ..ir import expr as E
@@ -100,7 +101,7 @@ class _Inliner:
         length = len(E.walk(s.value))
         if budget[0] + length > _LONGEST:
             return None
-        value = E.substitute(s.value, _solved(s.index, x.args))
+        value = E.substitute(s.value, inverse(s.index, x.args))
         if not self.safe(p, q, user, value):
             return None
         budget[0] += length
@@ -128,16 +129,6 @@ def store_of(step: Step) -> Box | None:
     if not isinstance(step, Statement) or step.op is not None:
         return None
     return stored(step.index, step.axes)
-
-
-def _solved(index: Index, at: Index) -> dict[Expr, Expr]:
-    """The values of a store's axes for which its index is `at`."""
-    mapping = {}
-    for i, x in zip(index, at, strict=True):
-        k, atoms = E.terms(i)
-        for a, c in atoms.items():
-            mapping[a] = E.times(E.plus(x, -k), c)
-    return mapping
 
 
 def _points(s: Step) -> int:

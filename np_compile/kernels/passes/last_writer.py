@@ -11,6 +11,7 @@ the same one. So `t[wrap(index[i])]` in such a store may as well be i.
 
 from __future__ import annotations
 
+from ..analysis.access import grows
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement
@@ -32,24 +33,12 @@ def last_writer(program: Program) -> Program:
             start = writers[s.target][0]
             if len(writers[s.target]) != 2 or start.op is not None or start.value.op != "const":
                 continue
-            if not _grows(s):
+            if not grows(s.value, s.axes):
                 continue
             searches[s.target] = s
         elif only_checks(s) or (s.op is None and any(i.op == "wrap" for i in s.index)):
             _reduce(s, searches)
     return eliminate_dead_code(program)
-
-
-def _grows(s: Statement) -> bool:
-    """Whether the value of a statement grows from each iteration to the next."""
-    _, atoms = E.terms(s.value)
-    reach = 0
-    for a in reversed(s.axes):
-        step = atoms.pop(a, 0)
-        if step <= reach:
-            return False
-        reach += step * (a.extent - 1)
-    return not atoms
 
 
 def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:

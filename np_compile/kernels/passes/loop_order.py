@@ -7,28 +7,13 @@ still be the axis of the vector, see `schedule`.
 
 from __future__ import annotations
 
+from ..analysis.access import stride
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement
 
 _LINE = 64
-
-
-def stride(buffer: Buffer, index: tuple[Expr, ...], axis: Expr) -> int | None:
-    """Elements between neighbours along an axis; None where the index is not affine in it."""
-    total = 0
-    for i, s in zip(index, buffer.strides, strict=True):
-        _, atoms = E.terms(i)
-        for atom, c in atoms.items():
-            if atom is axis:
-                total += c * s
-            elif axis in E.axes_of(atom):
-                if atom.op == "imod" and (inner := E.terms(atom.args[0])[1].get(axis)) is not None:
-                    total += c * s * inner
-                else:
-                    return None
-    return total
 
 
 def access_list(s: Statement) -> list[tuple[Buffer, tuple[Expr, ...], int]]:

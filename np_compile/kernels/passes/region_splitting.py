@@ -19,6 +19,7 @@ from functools import reduce
 from itertools import islice
 
 from ..analysis import boxes
+from ..analysis.access import line
 from ..analysis.boxes import Box
 from ..analysis.cost import cost
 from ..analysis.dependence import reads_elsewhere
@@ -116,9 +117,9 @@ def _ranges_of(s: Statement, part: Box) -> Ranges:
     """The values of a store's axes for which it stores a part of its box."""
     ranges = {}
     for i, (lo, hi) in zip(s.index, part, strict=True):
-        k, atoms = E.terms(i)
-        for a, c in atoms.items():
-            ranges[a] = (lo - k, hi - k) if c == 1 else (k - hi + 1, k - lo + 1)
+        f = line(i)
+        if f is not None:
+            ranges[f.atom] = f.within(lo, hi)
     return ranges
 
 
@@ -220,14 +221,11 @@ class _Reader:
         for x, pieces_ in self.pieces.items():
             largest = max(pieces_, key=boxes.size)
             for i, (lo, hi) in zip(x.args, largest, strict=True):
-                k, atoms = E.terms(i)
-                if len(atoms) != 1:
+                f = line(i)
+                if f is None or not self._may_cut(f.atom, core):
                     continue
-                ((a, c),) = atoms.items()
-                if a not in core or (a in self.s.over and not _in_parts(self.s)):
-                    continue
-                first, last = sorted((_first(k, c, lo), _first(k, c, hi)))
-                core[a] = max(core[a][0], first), min(core[a][1], last)
+                first, last = f.within(lo, hi)
+                core[f.atom] = max(core[f.atom][0], first), min(core[f.atom][1], last)
         around = boxes.without(whole, tuple(core.values()))
         parts = [*around, tuple(core.values())]
         return [dict(zip(kept_first, box, strict=True)) for box in parts]
@@ -241,17 +239,18 @@ class _Reader:
             if any(boxes.inside(place, b) for b in near):
                 continue
             for d, i in enumerate(x.args):
-                k, atoms = E.terms(i)
-                if len(atoms) != 1:
-                    continue
-                ((a, c),) = atoms.items()
-                if a not in ranges or (a in self.s.over and not _in_parts(self.s)):
+                f = line(i)
+                if f is None or not self._may_cut(f.atom, ranges):
                     continue
                 ends = {end for b in near for end in b[d] if place[d][0] < end < place[d][1]}
                 for end in ends:
-                    mark = _first(k, c, end)
+                    mark, a = f.crossing(end), f.atom
                     if ranges[a][0] < mark < ranges[a][1]:
                         yield a in self.s.over, d, self.s.axes.index(a), mark
+
+    def _may_cut(self, a: Expr, ranges: Ranges) -> bool:
+        """Whether an atom is an axis of the statement that may be cut."""
+        return a in ranges and (a not in self.s.over or _in_parts(self.s))
 
     def _straddles(self, x: Expr, pieces_: Iterable[Box], ranges: Ranges) -> bool:
         place = boxes.hull(x.args, x.value.shape, ranges)
@@ -266,11 +265,6 @@ class _Reader:
                 if box == place or (cheap and boxes.inside(place, box)):
                     return boxes.size(tuple(ranges.values()))
         return 0
-
-
-def _first(k: int, c: int, end: int) -> int:
-    """The first a on the far side of where k + c*a crosses from below `end` to `end`, or back."""
-    return -((k - end) // c) if c > 0 else (k - end) // -c + 1
 
 
 def _divisible(s: Statement) -> bool:

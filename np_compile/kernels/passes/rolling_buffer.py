@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..analysis.access import offset
 from ..analysis.dependence import disjoint
 from ..ir import expr as E
 from ..ir.copying import copy
@@ -246,13 +247,13 @@ def _distances(
     """The pair, if both walk one axis of the array row by row, and rows are not too far apart."""
     writes = [s.index for s in second if s.target is array]
     places = {
-        (d, E.plus(i, E.times(writer.axis, -1)))
+        (d, offset(i, writer.axis))
         for index in writes for d, i in enumerate(index) if writer.axis in E.axes_of(i)
     }  # fmt: skip
     if len(places) != 1:
         return None
     rows, at = places.pop()
-    if at.op != "const" or any(
+    if at is None or any(
         writer.axis in E.axes_of(i) for index in writes for d, i in enumerate(index) if d != rows
     ):
         return None
@@ -261,12 +262,12 @@ def _distances(
         for x in s.reads():
             if x.value is not array:
                 continue
-            offset = E.plus(x.args[rows], E.times(reader.axis, -1))
-            if offset.op != "const" or any(
+            row = offset(x.args[rows], reader.axis)
+            if row is None or any(
                 reader.axis in E.axes_of(i) for d, i in enumerate(x.args) if d != rows
             ):
                 return None
-            offsets.append(offset.value)
+            offsets.append(row)
     for s in second:
         for x in s.reads():
             elsewhere = x.value is array and all(x.args != w for w in writes)
@@ -275,10 +276,10 @@ def _distances(
     if not offsets:
         return None
     low, high = min(offsets), max(offsets)
-    lag, after = max(at.value - low, 0), max(high - at.value, 0)
+    lag, after = max(at - low, 0), max(high - at, 0)
     if lag + after > _PEELED:
         return None
-    row = sum(elements(t.shape[1:]) * DTYPES[t.dtype].size for t in temporaries)
-    if (lag + 1) * row > _RING:
+    bytes_ = sum(elements(t.shape[1:]) * DTYPES[t.dtype].size for t in temporaries)
+    if (lag + 1) * bytes_ > _RING:
         return None
-    return _Pair(reader, writer, array, temporaries, rows, low, high, at.value)
+    return _Pair(reader, writer, array, temporaries, rows, low, high, at)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.access import coefficients
 from ..analysis.cost import chunk, cost, estimate, gathers
 from ..analysis.dependence import reads_elsewhere
 from ..analysis.parallel import independent, ordered_by, ring, serial
@@ -120,7 +121,7 @@ def _leaves(loop: Loop) -> Iterator[Loop]:
 def _walks(s: Statement, axis: E.Expr) -> bool:
     """Whether a statement's target is walked in equal steps, from a place that the loops around it
     give, maybe by an index from data."""
-    _, atoms = E.terms(s.index[0])
+    atoms = coefficients(s.index[0])
     return (
         atoms.pop(axis, 0) != 0
         and not s.over

@@ -7,6 +7,7 @@ are used.
 
 from __future__ import annotations
 
+from ..analysis.access import coefficients
 from ..analysis.parallel import serial
 from ..ir import expr as E
 from ..ir.copying import copy
@@ -50,7 +51,7 @@ def _pair(loop: Loop) -> tuple[Loop, Loop] | None:
     steps: set[tuple[bool, bool]] = set()
     for s in inside:
         for index in (s.index, *(x.args for x in s.reads())):
-            atoms = E.terms(index[0])[1]
+            atoms = coefficients(index[0])
             if any(a not in (loop.axis, inner.axis) for a in atoms):
                 return None
             outer, near = atoms.get(loop.axis, 0), atoms.get(inner.axis, 0)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ...analysis.access import offset
 from ...analysis.memory import Layout
 from ...analysis.vectors import lanes, strip_width
 from ...ir import expr as E
@@ -374,8 +375,8 @@ def _changed(loop: Loop) -> tuple[Buffer | None, int]:
     read = {x.value for s in statements(loop) for x in s.reads()}
     for s in statements(loop):
         if s.target in read and s.target.kind not in ("register", "local"):
-            start, atoms = E.terms(s.index[0])
-            if atoms == {loop.axis: 1}:
+            start = offset(s.index[0], loop.axis)
+            if start is not None:
                 return s.target, start
     return None, 0
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ...analysis.access import coefficient
 from ...ir import expr as E
 from ...ir.dtypes import DTYPES
 from ...ir.expr import Expr
@@ -163,10 +164,13 @@ class Code:
         inner = self._scopes[-1]
         if x.op != "load" or not inner.simd or x.value.kind in ("register", "local"):
             return False
-        _, atoms = E.terms(x.args[0])
         axes = inner.axes - self._scopes[-2].axes
         lo, hi = E.bounds(x.args[0])
-        return lo >= 0 and hi < x.value.size and any(atoms.get(a, 0) not in (0, 1) for a in axes)
+        return (
+            lo >= 0
+            and hi < x.value.size
+            and any(coefficient(x.args[0], a) not in (0, 1) for a in axes)
+        )
 
     def named(self, text: str, dtype: str, scope: Scope | None = None) -> str:
         """A new variable that holds the value of a C expression."""
