@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from np_compile.kernels.nodes import mutated_roots
+from np_compile.kernels.frontend.nodes import mutated_roots
 
 from .saved import placeholders, results_of, save_inputs
 from .twice import refuse

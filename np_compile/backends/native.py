@@ -26,9 +26,9 @@ def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> C
 
 
 def _kernels(graph: torch.fx.GraphModule) -> Callable:
-    from np_compile.kernels.build import NoCompiler
+    from np_compile.kernels.build.toolchain import NoCompiler
     from np_compile.kernels.compile import compile_graph
-    from np_compile.kernels.nodes import Unsupported
+    from np_compile.kernels.frontend.nodes import Unsupported
 
     try:
         return compile_graph(graph)
@@ -43,9 +43,9 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
 
 
 def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
-    """Runs of programs that `native` has made as a `kernels.sequence.Sequence`; None where not all
-    of them are of kernels alone. steps: (program, *the rest of a `kernels.sequence.Step`)."""
-    from np_compile.kernels.sequence import Sequence, Step
+    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`; None where not
+    all of them are of kernels alone. steps: (program, *the rest of a `sequence.Step`)."""
+    from np_compile.kernels.run.sequence import Sequence, Step
 
     entries = {}
     for program in {program for program, *_ in steps}:
@@ -138,7 +138,7 @@ class _Differentiable:
 
     def _gradient(self, part: torch.fx.GraphModule) -> Callable:
         """The program of the backward half. One that no compiler takes runs by operators."""
-        from np_compile.kernels.build import CompileFailed
+        from np_compile.kernels.build.toolchain import CompileFailed
 
         try:
             self.second = _kernels(_with_lines(part))

@@ -1,4 +1,4 @@
-"""A tensor graph as an executable: the passes in their order, the C, and its run."""
+"""The compiler's driver: translation, passes, C, and an executable."""
 
 from __future__ import annotations
 
@@ -10,59 +10,14 @@ from torch import fx
 
 from np_compile import config
 
-from . import build, emit, libm, memory
-from .collapse import collapse, flatten
-from .contract import contract
-from .execute import Executable, Source
-from .fuse import fuse
-from .guard import guard
-from .in_place import in_place
-from .inline import inline
-from .ir import Program, check
-from .order import order
-from .overwrite import overwrite
-from .partition import partition
-from .pieces import pieces
-from .prelude import prelude
-from .reuse import reuse
-from .scans import scans
-from .scatter import scatter
-from .schedule import schedule
-from .share import share
-from .skew import skew
-from .split import split
-from .stage import stage
-from .tile import tile
-from .translate import Translation
-from .unroll import unroll
-from .winners import winners
-
-# Program -> Program, in this order.
-PASSES: tuple[Callable[[Program], Program], ...] = (
-    share,
-    inline,
-    unroll,
-    inline,
-    winners,
-    in_place,
-    pieces,
-    scatter,
-    guard,
-    order,
-    partition,
-    scans,
-    fuse,
-    contract,
-    reuse,
-    skew,
-    overwrite,
-    flatten,
-    collapse,
-    tile,
-    split,
-    stage,
-    schedule,
-)
+from .analysis import memory
+from .build.toolchain import compiler, vector_math_available
+from .frontend.translate import Translation
+from .ir.check import check
+from .passes.pipeline import PASSES
+from .run.execute import Executable, Source
+from .targets.c import program as emit
+from .targets.c.prelude import prelude
 
 
 def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Source:
@@ -75,8 +30,10 @@ def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Sour
             check(program)
     layout = memory.plan(program)
     body, sections = emit.source(program, layout)
-    vector_math = libm.vector_math_available(build.compiler().kind)
-    return Source(program, translation, layout, prelude(body, vector_math) + body, sections)
+    vector_math = vector_math_available(compiler().kind)
+    return Source(
+        program, translation.interface, layout, prelude(body, vector_math) + body, sections
+    )
 
 
 Listener = Callable[["Executable"], None]

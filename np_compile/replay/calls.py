@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from np_compile.kernels import build
-from np_compile.kernels.sequence import Work, run_address
-from np_compile.kernels.sequence import source as sequence_source
+from np_compile.kernels.run.sequence import Work, run_address
+from np_compile.kernels.run.sequence import source as sequence_source
 
 from .guards import Check, Guard, Words
 from .results import Give, Result, giver

@@ -16,7 +16,7 @@ from torch.autograd.graph import increment_version
 
 from np_compile.capture.arrays.tensors import ordinary, traced
 from np_compile.capture.arrays.window import bounds_of, overlaps_itself
-from np_compile.kernels.on_tensors import OnTensors
+from np_compile.kernels.run.on_tensors import OnTensors
 
 from .arguments import Opened, parameter_names
 from .calls import MISS, Names, Table

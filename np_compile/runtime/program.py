@@ -153,10 +153,10 @@ def _check_leaves(tensors: list[torch.Tensor]) -> None:
 
 
 def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
-    """Runs of programs as one call, without Python in between: a `kernels.sequence.Sequence`. None
-    where that cannot be, as a program is not of kernels alone.
+    """Runs of programs as one call, without Python in between: a `kernels.run.sequence.Sequence`.
+    None where that cannot be, as a program is not of kernels alone.
 
-    steps: (program, where its tensors come from, floats, integers), see `kernels.sequence.Step`.
+    steps: (program, where its tensors come from, floats, integers), see `sequence.Step`.
     wanted: the results that a run gives.
     """
     if any(program.backend_name != "native" for program, *_ in steps):

@@ -110,7 +110,7 @@ def _native_text(
     from torch._functorch import config as aot_config
 
     from np_compile.errors import BackendError
-    from np_compile.kernels.execute import Executable
+    from np_compile.kernels.run.execute import Executable
 
     try:
         # Else the backward program would be made by the first call of `backward`.

@@ -10,9 +10,9 @@ import pytest
 
 import np_compile
 from np_compile import config
-from np_compile.kernels import footprint
+from np_compile.kernels.analysis import footprint
 from np_compile.kernels.compile import listening
-from np_compile.kernels.execute import Executable
+from np_compile.kernels.run.execute import Executable
 
 from ..support import same
 

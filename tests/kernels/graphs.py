@@ -14,23 +14,26 @@ import pytest
 import torch
 
 import np_compile
-from np_compile.kernels import (
-    emit_loops,
-    partition,
-    pieces,
-    scans,
-    scatter,
+from np_compile.kernels.analysis import cost
+from np_compile.kernels.compile import compile_graph
+from np_compile.kernels.frontend.translate import Translation
+from np_compile.kernels.ir.check import check
+from np_compile.kernels.ir.interpret import execute
+from np_compile.kernels.ir.parse import parse
+from np_compile.kernels.ir.program import Call, Program
+from np_compile.kernels.passes import (
+    index_staging,
+    reduction_splitting,
+    region_splitting,
+    rolling_buffer,
+    scan_blocking,
+    scatter_privatization,
     schedule,
-    skew,
-    stage,
     tile,
     unroll,
 )
-from np_compile.kernels.compile import PASSES, compile_graph
-from np_compile.kernels.interpret import execute
-from np_compile.kernels.ir import Call, Program, check
-from np_compile.kernels.parse import parse
-from np_compile.kernels.translate import Translation
+from np_compile.kernels.passes.pipeline import PASSES
+from np_compile.kernels.targets.c import loops
 
 RTOL = {
     torch.float16: 4e-3, torch.float32: 1e-5, torch.complex64: 1e-5, torch.float64: 1e-12,
@@ -42,14 +45,15 @@ Graph = tuple[torch.fx.GraphModule, list[torch.Tensor]]
 
 # Sizes from which on passes do something, so small that small arrays have them.
 _SMALL = (
-    (partition, "_STEPS", 2), (partition, "_PARTS", 3), (schedule, "_THRESHOLD", 0),
-    (schedule, "_CHUNK", 50), (skew, "_ROWS", 1), (skew, "_PEELED", 6), (tile, "_SIDE", 2),
-    (tile, "_LARGE", 0), (unroll, "_RESULTS", 1), (scatter, "_VALUES", 2), (scatter, "_DENSE", 1),
-    (scatter, "_PARTS", 3), (stage, "_BLOCK", 2), (stage, "_WIDEST", 4),
-    (stage, "_GROUP", 2), (emit_loops, "_LONG", 2),
-    (pieces, "_FEWEST", 0), (pieces, "_MANY", 0),
-    (scans, "_SLOW", 4), (scans, "_QUICK", 5), (scans, "_FEW", 2),
-    (scans, "_MANY", 3), (scans, "_LONG", 9), (scans, "_LINE", 8),
+    (reduction_splitting, "_STEPS", 2), (reduction_splitting, "_PARTS", 3),
+    (cost, "_THRESHOLD", 0), (cost, "_CHUNK", 50), (rolling_buffer, "_ROWS", 1),
+    (rolling_buffer, "_PEELED", 6), (tile, "_SIDE", 2), (tile, "_LARGE", 0),
+    (unroll, "_RESULTS", 1), (scatter_privatization, "_VALUES", 2),
+    (scatter_privatization, "_DENSE", 1), (scatter_privatization, "_PARTS", 3),
+    (index_staging, "_BLOCK", 2), (index_staging, "_WIDEST", 4), (index_staging, "_GROUP", 2),
+    (loops, "_LONG", 2), (region_splitting, "_FEWEST", 0), (region_splitting, "_MANY", 0),
+    (scan_blocking, "_SLOW", 4), (scan_blocking, "_QUICK", 5), (scan_blocking, "_FEW", 2),
+    (scan_blocking, "_MANY", 3), (scan_blocking, "_LONG", 9), (scan_blocking, "_LINE", 8),
     (schedule, "_ROWS", 3), (schedule, "_HEAVY", 2),
 )  # fmt: skip
 
@@ -115,7 +119,7 @@ def preserved(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Progr
             assert str(parse(str(program))) == str(program)
         for backwards in (False, True) if k == last else (False,):
             mine = copy.deepcopy(inputs)
-            got = execute(program, translation, mine, backwards)
+            got = execute(program, translation.interface, mine, backwards)
             what = f"{'backwards ' * backwards}after {name}:\n{program}\n\nbefore:\n{before}"
             equal(got, wanted, what)
             equal(mine, wanted_inputs, what)

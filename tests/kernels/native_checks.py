@@ -10,7 +10,7 @@ import torch
 
 import np_compile
 from np_compile.kernels.compile import compile_graph
-from np_compile.kernels.ir import Call, Product
+from np_compile.kernels.ir.program import Call, Product
 
 from ..support import check, observe, same
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from np_compile.kernels import libm, scalars
-from np_compile.kernels.dtypes import DTYPES
-from np_compile.kernels.prelude import prelude
+from np_compile.kernels.ir import scalars
+from np_compile.kernels.ir.dtypes import DTYPES
+from np_compile.kernels.targets.c import libm
+from np_compile.kernels.targets.c.prelude import prelude
 
 CC = shutil.which("gcc")
 

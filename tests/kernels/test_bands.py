@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
-from np_compile.kernels import bands, schedule, sequence
-from np_compile.kernels.bands import Alone, Group
-from np_compile.kernels.blocks import Block, Memory, most_bytes
+from np_compile.kernels.analysis import cost
+from np_compile.kernels.run import bands, sequence
+from np_compile.kernels.run.bands import Alone, Group
+from np_compile.kernels.run.blocks import Block, Memory, most_bytes
 
 from ..support import same
 
@@ -102,7 +103,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[Group | Alone]]
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands and chunks of few elements."""
     for module, name, value in (
-        (schedule, "_THRESHOLD", 0), (schedule, "_CHUNK", 20), (bands, "_BYTES", 1200),
+        (cost, "_THRESHOLD", 0), (cost, "_CHUNK", 20), (bands, "_BYTES", 1200),
         (bands, "_CACHE", 0), (bands, "_CALL", 0), (bands, "_PARTS", 2),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)

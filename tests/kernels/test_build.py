@@ -20,7 +20,8 @@ import pytest
 
 from np_compile import config
 from np_compile.errors import BackendError
-from np_compile.kernels import build, cache
+from np_compile.kernels import build
+from np_compile.kernels.build import cache, library, toolchain
 
 COMPILER = next((p for p in map(shutil.which, ("cc", "gcc", "clang")) if p), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on the path")
@@ -40,8 +41,8 @@ print(library.answer(), 1e3 * (time.perf_counter() - begin))
 
 def forget() -> None:
     """Make this process forget what it has loaded and decided, as if it were new."""
-    build._loaded.clear()
-    build._compiler.cache_clear()
+    library._loaded.clear()
+    toolchain._compiler.cache_clear()
     cache._refused.clear()
     cache._swept = False
 
@@ -145,7 +146,7 @@ def test_the_key_knows_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
         build.key(SOURCE, build.Compiler(compiler.argv, compiler.identity + "1")),
         build.key(SOURCE, build.Compiler((*compiler.argv, "-g"), compiler.identity)),
     }
-    monkeypatch.setattr(build, "processor", lambda: "x86_64\nanother")
+    monkeypatch.setattr(toolchain, "processor", lambda: "x86_64\nanother")
     keys.add(build.key(SOURCE, compiler))
     assert len(keys) == 5
 
@@ -536,17 +537,17 @@ def test_the_kind_is_learned_once(
 
 def test_flags_follow_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = build.compiler()
-    monkeypatch.setattr(build, "processor", lambda: "x86_64\nflags : sse2 avx512f")
+    monkeypatch.setattr(toolchain, "processor", lambda: "x86_64\nflags : sse2 avx512f")
     assert {"-march=native", "-mprefer-vector-width=512"} <= set(build.flags(compiler))
-    monkeypatch.setattr(build, "processor", lambda: "x86_64\nflags : sse2 avx2")
+    monkeypatch.setattr(toolchain, "processor", lambda: "x86_64\nflags : sse2 avx2")
     assert "-mprefer-vector-width=512" not in build.flags(compiler)
-    monkeypatch.setattr(build, "processor", lambda: "aarch64\nFeatures : asimd")
+    monkeypatch.setattr(toolchain, "processor", lambda: "aarch64\nFeatures : asimd")
     assert "-mcpu=native" in build.flags(compiler)
     assert "-march=native" not in build.flags(compiler)
 
 
 def test_the_processor_is_described() -> None:
-    text = build.processor()
+    text = toolchain.processor()
     assert text.splitlines()[0] == os.uname().machine
     if os.path.exists("/proc/cpuinfo"):
         assert len(text.splitlines()) > 1

@@ -8,12 +8,12 @@ import re
 
 import pytest
 
-from np_compile.kernels import expr as E
-from np_compile.kernels.collapse import flatten
-from np_compile.kernels.dependence import disjoint, same_iteration
-from np_compile.kernels.expr import Expr
-from np_compile.kernels.schedule import schedule
-from np_compile.kernels.tile import tile
+from np_compile.kernels.analysis.dependence import disjoint, same_iteration
+from np_compile.kernels.ir import expr as E
+from np_compile.kernels.ir.expr import Expr
+from np_compile.kernels.passes.linearize import linearize
+from np_compile.kernels.passes.schedule import schedule
+from np_compile.kernels.passes.tile import tile
 
 from .graphs import after
 
@@ -70,7 +70,7 @@ def test_equal_elements_and_equal_iterations() -> None:
 
 def _marks(text: str) -> list[str]:
     """The marks of the loops of a large nest, from the outermost on."""
-    lines = after(text, flatten, schedule).splitlines()
+    lines = after(text, linearize, schedule).splitlines()
     return [re.sub(r"^ *for \w+ < \d+|:$| \d+", "", line) for line in lines if "for " in line]
 
 
@@ -104,5 +104,5 @@ def test_tiles_write_to_no_element_twice() -> None:
         "x: f64[40000] strides[1] input 0\ny: f64[200,200] strides[200,1] input 1\n"
         "for i < 200:\n  for j < 200:\n    x[(i + {}*j)] = y[i, j]"
     )
-    assert "for w" in after(text.format(200), flatten, tile)
-    assert "for w" not in after(text.format(190), flatten, tile)
+    assert "for w" in after(text.format(200), linearize, tile)
+    assert "for w" not in after(text.format(190), linearize, tile)

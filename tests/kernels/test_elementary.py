@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from np_compile.kernels import libm, scalars
-from np_compile.kernels.dtypes import DTYPES
+from np_compile.kernels.build.toolchain import libraries, vector_math_available
+from np_compile.kernels.ir import scalars
+from np_compile.kernels.ir.dtypes import DTYPES
+from np_compile.kernels.targets.c import libm
 
 from .scalar_loops import (
     CASES,
@@ -30,7 +32,7 @@ def library_of(folder: Path, vector_math: str | None) -> ctypes.CDLL:
     """The elementary functions of f32 and f64."""
     loops = [operation_loop(n, d) for n, d in CASES if n in ELEMENTARY and d in ("f32", "f64")]
     source = source_of(loops, vector_math)
-    return ctypes.CDLL(str(build(folder, "functions", source, FLAGS, libm.libraries(vector_math))))
+    return ctypes.CDLL(str(build(folder, "functions", source, FLAGS, libraries(vector_math))))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def plain(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def vector(tmp_path_factory):
-    found = libm.vector_math_available()
+    found = vector_math_available()
     if found is None:
         pytest.skip("needs libmvec")
     return library_of(tmp_path_factory.mktemp("vector"), found)

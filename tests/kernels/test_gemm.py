@@ -20,9 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import np_compile
-from np_compile.kernels import build, gemm, pool
+from np_compile.kernels import build
+from np_compile.kernels.build import toolchain
 from np_compile.kernels.compile import listening
-from np_compile.kernels.execute import Executable
+from np_compile.kernels.run import gemm, pool
+from np_compile.kernels.run.execute import Executable
 
 from ..support import check, data
 from .native_checks import check_table
@@ -179,7 +181,7 @@ NARROW = {"256 bits": ["-mno-avx512f"], "128 bits": ["-mno-avx512f", "-mno-avx"]
 @pytest.mark.parametrize("width", NARROW)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_other_processors(width: str, dtype: str, tmp_path: Path) -> None:
-    if shutil.which("gcc") is None or "x86_64" not in build.processor():
+    if shutil.which("gcc") is None or "x86_64" not in toolchain.processor():
         pytest.skip("needs gcc and an x86 processor")
     check_compiled(tmp_path, dtype, gemm.source(dtype), NARROW[width])
 
@@ -287,7 +289,7 @@ def test_complex_and_integer_products_are_torchs() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the names of loaded libraries")
 def test_no_library_is_loaded_for_a_program_without_products() -> None:
     code = (
-        "import numpy as np, np_compile; from np_compile.kernels import gemm\n"
+        "import numpy as np, np_compile; from np_compile.kernels.run import gemm\n"
         "np_compile.compile(lambda x: x * 2 + 1, backend='native')(np.ones(10))\n"
         "assert gemm.address.cache_info().currsize == 0\n"
         "np_compile.compile(lambda x: x @ x, backend='native')(np.ones((90, 90)))\n"

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch.fx import symbolic_trace
 
-from np_compile.kernels.interpret import execute, run
-from np_compile.kernels.ir import Call, Malformed
-from np_compile.kernels.parse import parse
-from np_compile.kernels.translate import Tensor, Translation
+from np_compile.kernels.frontend.translate import Translation
+from np_compile.kernels.ir.interpret import execute, run
+from np_compile.kernels.ir.parse import parse
+from np_compile.kernels.ir.program import Call, Malformed, Tensor
 
 
 def ran(text: str, backwards: bool = False, **memory: Any) -> dict[str, np.ndarray]:
@@ -236,7 +236,7 @@ def test_a_graph_that_writes_to_its_inputs(dtype: torch.dtype) -> None:
     module = _traced(f, x)
     translation = Translation(module.graph, lambda name: getattr(module, name))
     mine = torch.arange(12).to(dtype).reshape(3, 4)[:, 1:3]
-    (got,) = execute(translation.program, translation, [mine])
+    (got,) = execute(translation.program, translation.interface, [mine])
     assert torch.equal(mine, x + 1)
     assert torch.equal(got, (x + 1) * 2)
 

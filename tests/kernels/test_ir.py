@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from np_compile.kernels import expr as E
-from np_compile.kernels.expr import Expr
-from np_compile.kernels.ir import Buffer, Call, Loop, Malformed, Program, Statement, check, text
-from np_compile.kernels.parse import parse
+from np_compile.kernels.ir import expr as E
+from np_compile.kernels.ir.check import check
+from np_compile.kernels.ir.expr import Expr
+from np_compile.kernels.ir.parse import parse
+from np_compile.kernels.ir.program import Buffer, Call, Loop, Malformed, Program, Statement, text
 
 PROGRAM = """\
 x: f32[4,6] strides[6,1] input 0

@@ -11,7 +11,7 @@ import torch
 
 import np_compile
 from np_compile.kernels.compile import listening
-from np_compile.kernels.execute import Executable
+from np_compile.kernels.run.execute import Executable
 
 from ..support import check, data
 

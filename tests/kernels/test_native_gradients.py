@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import np_compile.shim as shim
 import numpy as np
 import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import np_compile
+import np_compile.shim as shim
 from np_compile.backends.native import native
 from np_compile.kernels.compile import listening
-from np_compile.kernels.ir import Call
+from np_compile.kernels.ir.program import Call
 
 M = np.random.default_rng(0).normal(size=(3, 3))
 V = np.array([1.0, 2.0, 0.5])

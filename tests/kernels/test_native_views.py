@@ -8,8 +8,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from np_compile.kernels.compile import compile_graph
-from np_compile.kernels.ir import Call
-from np_compile.kernels.nodes import Unsupported
+from np_compile.kernels.frontend.nodes import Unsupported
+from np_compile.kernels.ir.program import Call
 
 from ..support import data
 from .native_checks import Case, check_table

@@ -16,17 +16,18 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import np_compile
 from np_compile.kernels import compile as pipeline
-from np_compile.kernels.collapse import collapse, flatten
-from np_compile.kernels.contract import contract
-from np_compile.kernels.fuse import fuse
-from np_compile.kernels.in_place import in_place
-from np_compile.kernels.inline import inline
-from np_compile.kernels.ir import Call, Loop
-from np_compile.kernels.order import order
-from np_compile.kernels.schedule import schedule
-from np_compile.kernels.share import share
-from np_compile.kernels.split import split
-from np_compile.kernels.winners import winners
+from np_compile.kernels.ir.program import Call, Loop
+from np_compile.kernels.passes.array_contraction import array_contraction
+from np_compile.kernels.passes.collapse import collapse
+from np_compile.kernels.passes.copy_elision import copy_elision
+from np_compile.kernels.passes.cse import cse
+from np_compile.kernels.passes.fuse import fuse
+from np_compile.kernels.passes.index_set_splitting import index_set_splitting
+from np_compile.kernels.passes.inline import inline
+from np_compile.kernels.passes.last_writer import last_writer
+from np_compile.kernels.passes.linearize import linearize
+from np_compile.kernels.passes.loop_order import loop_order
+from np_compile.kernels.passes.schedule import schedule
 
 from .graphs import after, captured, compiled, copied, eager_passes, preserved
 
@@ -381,7 +382,7 @@ def test_share_computes_once() -> None:
 all i < 4, j < 6: t[i, j] = exp(x[i, j])
 all k < 4, l < 6: u[k, l] = exp(x[k, l])
 all m < 4, n < 6: r[m, n] = (t[m, n] * u[m, n])"""
-    assert after(HEAD + text, share) == text.replace("u[m, n])", "t[m, n])")
+    assert after(HEAD + text, cse) == text.replace("u[m, n])", "t[m, n])")
 
 
 def test_inline_leaves_no_store_that_nobody_reads() -> None:
@@ -412,11 +413,11 @@ all i < 4, j < 6: r[i, j] = t[i, j]"""
 
 def test_order_walks_memory_in_the_smallest_steps() -> None:
     text = "all i < 6, j < 4: y[i, j] = (y[i, j] * 2.0:f64)"
-    assert after(HEAD + text, order) == "all i < 4, j < 6: y[j, i] = (y[j, i] * 2.0:f64)"
+    assert after(HEAD + text, loop_order) == "all i < 4, j < 6: y[j, i] = (y[j, i] * 2.0:f64)"
     text = "all i < 4, j < 6: q[i] sum= y[j, i] over j"
-    assert after(HEAD + text, order) == "all i < 4, j < 6: q[i] sum= y[j, i] over j"
+    assert after(HEAD + text, loop_order) == "all i < 4, j < 6: q[i] sum= y[j, i] over j"
     text = "all i < 6, j < 4: q[j] sum= x[j, i] over i"
-    assert after(HEAD + text, order) == "all i < 4, j < 6: q[i] sum= x[i, j] over j"
+    assert after(HEAD + text, loop_order) == "all i < 4, j < 6: q[i] sum= x[i, j] over j"
 
 
 ROWS = """\
@@ -426,7 +427,7 @@ all k < 4, l < 6: r[k, l] = (x[k, l] / s[k])"""
 
 def test_fuse_puts_a_reduction_and_its_use_in_one_loop_over_rows() -> None:
     assert (
-        after(HEAD + ROWS, order, fuse)
+        after(HEAD + ROWS, loop_order, fuse)
         == """\
 for i < 4:
   for j < 6:
@@ -438,7 +439,7 @@ for i < 4:
 
 def test_contract_keeps_a_row_sum_in_a_register() -> None:
     assert (
-        after(HEAD + ROWS, order, fuse, contract)
+        after(HEAD + ROWS, loop_order, fuse, array_contraction)
         == """\
 for i < 4:
   for j < 6:
@@ -453,7 +454,7 @@ def test_fuse_keeps_a_stencil_and_its_copy_apart() -> None:
 all i < 4, j < 4: t[i, j] = (x[i, j] + x[i, (2 + j)])
 all k < 4, l < 4: x[k, (1 + l)] = t[k, l]"""
     assert (
-        after(HEAD + text, order, fuse)
+        after(HEAD + text, loop_order, fuse)
         == """\
 for i < 4:
   for j < 4:
@@ -465,7 +466,7 @@ for i < 4:
 
 def test_collapse_makes_one_loop_of_contiguous_ones() -> None:
     text = "all i < 4, j < 6: r[i, j] = (x[i, j] + 1.0:f64)"
-    passes = (order, fuse, contract, flatten, collapse)
+    passes = (loop_order, fuse, array_contraction, linearize, collapse)
     assert after(HEAD + text, *passes) == "for i < 24:\n  r[i] = (x[i] + 1.0:f64)"
     text = "all i < 4, j < 5: r[i, j] = (x[i, (1 + j)] + 1.0:f64)"
     assert (
@@ -479,7 +480,7 @@ for i < 4:
 
 def test_schedule_marks_what_may_run_at_once() -> None:
     def marked(text: str) -> str:
-        return after(text, order, fuse, contract, flatten, collapse, schedule)
+        return after(text, loop_order, fuse, array_contraction, linearize, collapse, schedule)
 
     long = "x: f64[90000] strides[1] input 0\ny: f64[90000] strides[1] input 1\n"
     text = marked(long + "all i < 90000: y[i] = exp(x[i])")
@@ -495,7 +496,7 @@ def test_schedule_marks_what_may_run_at_once() -> None:
 def test_split_makes_a_loop_of_each_side_of_a_wrap() -> None:
     text = "for i < 4:\n  for j < 6:\n    r[i, j] = x[i, ((5 + j) % 6)]"
     assert (
-        after(HEAD + text, split)
+        after(HEAD + text, index_set_splitting)
         == """\
 for i < 4:
   for j < 1:
@@ -515,7 +516,7 @@ for i < 4:
 )
 def test_split_leaves_wraps_of_other_loops_and_sums_as_they_are(body: str) -> None:
     text = f"for i < 4:\n  for j < 6:\n    {body}"
-    assert after(HEAD + text, split) == text
+    assert after(HEAD + text, index_set_splitting) == text
 
 
 def test_in_place_changes_an_array_where_it_lies() -> None:
@@ -525,7 +526,7 @@ all i < 4, j < 5: t[i, j] = (t[i, (1 + j)] * 2.0:f64)
 all j < 6: t[0, j] = 0.0:f64
 all i < 4, j < 6: x[i, j] = t[i, j]"""
     assert (
-        after(HEAD + text, in_place)
+        after(HEAD + text, copy_elision)
         == """\
 all i < 4, j < 5: x[i, j] = (x[i, (1 + j)] * 2.0:f64)
 all j < 6: x[0, j] = 0.0:f64"""
@@ -546,7 +547,7 @@ all j < 6: x[0, j] = 0.0:f64"""
 )
 def test_in_place_keeps_a_copy_that_something_else_needs(change: str, back: str) -> None:
     text = f"all i < 4, j < 6: t[i, j] = x[i, j]\n{change}\n{back}"
-    assert after(HEAD + text, in_place) == text
+    assert after(HEAD + text, copy_elision) == text
 
 
 def test_in_place_keeps_the_copy_of_a_diagonal() -> None:
@@ -559,7 +560,7 @@ r: f64[4,4] strides[4,1] output
 all i < 4: t[i, i] = x[i, i]
 all i < 4: t[0, i] = 0.0:f64
 all i < 4: x[i, i] = t[i, i]"""
-    assert after(head + text, in_place) == text
+    assert after(head + text, copy_elision) == text
 
 
 SEARCH = """\
@@ -577,7 +578,7 @@ all j < 5: t[wrap(p[j], 6, 0)] max= j
 @pytest.mark.parametrize("found", ["{}", "wrap({}, 5, 0)"])
 def test_winners_stores_in_order_what_it_need_not_search(found: str) -> None:
     store = f"all i < 5: x[wrap(p[i], 6, 0)] = v[{found.format('t[wrap(p[i], 6, 0)]')}]"
-    got = after(SEARCH + STEPS + store, winners)
+    got = after(SEARCH + STEPS + store, last_writer)
     assert got == "all i < 5: x[wrap(p[i], 6, 0)] = v[i]"
 
 
@@ -590,4 +591,4 @@ def test_winners_stores_in_order_what_it_need_not_search(found: str) -> None:
     ],
 )
 def test_winners_keeps_a_search_for_other_places(store: str) -> None:
-    assert after(SEARCH + STEPS + store, winners) == STEPS + store
+    assert after(SEARCH + STEPS + store, last_writer) == STEPS + store

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from np_compile.kernels import build, pool
+from np_compile.kernels import build
+from np_compile.kernels.run import pool
 
 COMPILER = next((p for p in map(shutil.which, ("cc", "gcc", "clang")) if p), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on the path")
@@ -324,7 +325,7 @@ def helper_ids(call: Callable[[], object]) -> set[int]:
 PRELUDE = f"""
 import ctypes, os, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
-from np_compile.kernels import pool
+from np_compile.kernels.run import pool
 from tests.kernels import test_pool as t
 bodies = t.build.load(t.BODIES)
 run = ctypes.c_void_p(pool.run_address())

@@ -10,11 +10,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from np_compile.kernels.compile import PASSES
-from np_compile.kernels.dtypes import DTYPES
-from np_compile.kernels.ir import accesses
-from np_compile.kernels.memory import plan
-from np_compile.kernels.translate import Translation
+from np_compile.kernels.analysis.memory import plan
+from np_compile.kernels.frontend.translate import Translation
+from np_compile.kernels.ir.dtypes import DTYPES
+from np_compile.kernels.ir.program import accesses
+from np_compile.kernels.passes.pipeline import PASSES
 
 from ..changing import build
 from ..changing import program as changing_program

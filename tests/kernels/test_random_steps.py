@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from np_compile.kernels.compile import PASSES
-from np_compile.kernels.interpret import run
-from np_compile.kernels.ir import Program, check
-from np_compile.kernels.parse import parse
+from np_compile.kernels.ir.check import check
+from np_compile.kernels.ir.interpret import run
+from np_compile.kernels.ir.parse import parse
+from np_compile.kernels.ir.program import Program
+from np_compile.kernels.passes.pipeline import PASSES
 
 from .graphs import eager_passes
 
@@ -190,7 +192,11 @@ def result(program: Program, backwards: bool = False) -> list[np.ndarray]:
 @settings(max_examples=200)
 @given(st.data())
 def test_passes_keep_the_meaning_of_random_steps(data: st.DataObject) -> None:
-    text = Writer(data.draw).program()
+    keeps_its_meaning(Writer(data.draw).program())
+
+
+def keeps_its_meaning(text: str) -> None:
+    """After each pass a program does what it did before."""
     program = parse(text)
     check(program)
     wanted = result(program)
@@ -204,3 +210,27 @@ def test_passes_keep_the_meaning_of_random_steps(data: st.DataObject) -> None:
                 what = f"after {step.__name__}:\n{program}\n\nbefore:\n{before}"
                 for a, b in zip(got, wanted, strict=True):
                     np.testing.assert_array_equal(a, b, err_msg=what)
+
+
+RANK_IN_MEMORY = """
+x: f64[2,6] strides[6,1] input 0
+t: i64[2,6] strides[6,1] temporary
+r: i64[2] strides[1] output
+all i < 2, j < 6: t[i, j] = (5 + 6*i + -1*j)
+all i < 2, j < 6: r[i] argmin= x[i, j] over j rank t[i, j]
+"""
+SEARCH_THAT_RUNS_BACK = """
+x: f64[6] strides[1] input 0
+p6: i64[6] strides[1] input 4
+t: i64[6] strides[1] temporary
+r: f64[6] strides[1] output
+all i < 6: r[i] = 0.0:f64
+all i < 6: t[i] = -1
+all k < 3: t[wrap(p6[k], 6, 0)] max= (2 + -1*k)
+all k < 3: r[wrap(p6[k], 6, 0)] = (x[wrap(t[wrap(p6[k], 6, 0)], 6, 0)] + 1.0:f64)
+"""
+
+
+@pytest.mark.parametrize("text", [RANK_IN_MEMORY, SEARCH_THAT_RUNS_BACK])
+def test_passes_keep_the_meaning_of_steps(text: str) -> None:
+    keeps_its_meaning(text)

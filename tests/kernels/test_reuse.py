@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile import config
 from np_compile.kernels.compile import listening
-from np_compile.kernels.reuse import reuse
+from np_compile.kernels.passes.buffer_reuse import buffer_reuse
 
 from .graphs import after
 
@@ -35,7 +35,7 @@ for i < 4:
 
 
 def left(text: str) -> str:
-    return after(HEAD + FIRST + text, reuse)
+    return after(HEAD + FIRST + text, buffer_reuse)
 
 
 def test_a_temporary_lies_where_its_last_reader_stores() -> None:

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import np_compile
-from np_compile.kernels import pool
+from np_compile.kernels.run import pool
 
 from ..support import check
 
@@ -464,7 +464,7 @@ import atexit, os, sys, threading
 import numpy as np
 import torch
 import np_compile
-from np_compile.kernels import pool
+from np_compile.kernels.run import pool
 
 @np_compile.compile(backend="native")
 def wave(x):

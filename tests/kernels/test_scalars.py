@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 import torch
 
-from np_compile.kernels import libm, scalars
-from np_compile.kernels.dtypes import DTYPES
+from np_compile.kernels.build.toolchain import libraries, vector_math_available
+from np_compile.kernels.ir import scalars
+from np_compile.kernels.ir.dtypes import DTYPES
+from np_compile.kernels.targets.c import libm
 
 from .scalar_loops import (
     CASES,
@@ -53,7 +55,7 @@ def plain(tmp_path_factory):
     loops = [operation_loop(*case) for case in CASES] + [cast_loop(*case) for case in CASTS]
     folder = tmp_path_factory.mktemp("scalars")
     source = source_of(loops, None)
-    return ctypes.CDLL(str(build(folder, "plain", source, FLAGS, libm.libraries(None))))
+    return ctypes.CDLL(str(build(folder, "plain", source, FLAGS, libraries(None))))
 
 
 # Which operator of torch, or function of NumPy for the dtypes that torch lacks
@@ -304,7 +306,7 @@ def becomes_vectors(name: str, dtype: str) -> bool:
 
 
 def test_loops_become_vectors(tmp_path):
-    found = libm.vector_math_available()
+    found = vector_math_available()
     if found is None or "avx2" not in Path("/proc/cpuinfo").read_text():
         pytest.skip("needs libmvec and AVX2")
     cases = [case for case in CASES if case[1] in ("f64", "f32", "i32") and becomes_vectors(*case)]

@@ -8,7 +8,7 @@ import pytest
 import np_compile
 from np_compile import config
 from np_compile.kernels.compile import listening
-from np_compile.kernels.ir import text
+from np_compile.kernels.ir.program import text
 
 from ..support import check
 

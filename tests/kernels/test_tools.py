@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import np_compile
 from np_compile.kernels.compile import listening
-from np_compile.kernels.execute import Executable
+from np_compile.kernels.run.execute import Executable
 
 from ..support import data
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile.kernels import compile as pipeline
-from np_compile.kernels.overwrite import overwrite
+from np_compile.kernels.passes.dead_store_elimination import dead_store_elimination
 
 from ..support import check
 from .graphs import after
@@ -55,7 +55,7 @@ for i < 8:
   r_3[] = (r_3[] + x[i])
   y[i] = (2.0:f64 * r_3[])
   r[i] = (r_3[] + x[(1 + i)])"""
-    assert after(HEAD + text, overwrite) == wanted
+    assert after(HEAD + text, dead_store_elimination) == wanted
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ for i < 8:
 )
 def test_other_stores_stay(body: str) -> None:
     text = f"for i < 8:\n  {body}"
-    assert after(HEAD + text, overwrite) == text
+    assert after(HEAD + text, dead_store_elimination) == text
 
 
 def filtered(x: Any) -> Any:

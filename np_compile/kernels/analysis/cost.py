@@ -1,0 +1,74 @@
+"""Cost model: cycles of an expression, nanoseconds of a nest, iterations of a thread's chunk."""
+
+from __future__ import annotations
+
+from ..ir import expr as E
+from ..ir.dtypes import DTYPES
+from ..ir.expr import Expr
+from ..ir.program import Loop
+from ..ir.scalars import OPS
+
+# Estimated nanoseconds below which a nest is not worth waking a thread for, and of one chunk.
+_THRESHOLD = 20_000
+_CHUNK = 12_000
+# Most chunks of a nest: each costs an atomic operation, and a reduction a partial result.
+_CHUNKS = 64
+# Cycles of a vectorized operation are spread over that many bytes; cycles of a nanosecond.
+_VECTOR = 32
+_CLOCK = 3.0
+
+
+def cost(x: Expr) -> int:
+    """Cycles an element, roughly, of an expression in a vectorized loop."""
+    return sum(_cost(n) for n in E.walk(x))
+
+
+def _cost(x: Expr) -> int:
+    if x.op == "load":
+        return 1
+    row = OPS.get(x.op)
+    return row.cost if row is not None else 0
+
+
+def chunk(total: float, extent: int, width: int) -> int:
+    """Iterations of a chunk of a loop that takes so many nanoseconds: a multiple of width, or all
+    where threads are not worth it."""
+    if total < _THRESHOLD:
+        return extent
+    units = -(-extent // width)
+    chunks = int(min(max(total / _CHUNK, 2), _CHUNKS, units))
+    return -(-units // chunks) * width
+
+
+def estimate(loop: Loop) -> float:
+    """Estimated nanoseconds of a nest."""
+    return _time(loop, 1.0, False)
+
+
+def _time(loop: Loop, times: float, jammed: bool) -> float:
+    """As `estimate`, of a loop that runs so many times; jammed: in iterations that take turns."""
+    n = loop.axis.extent * times
+    jammed = jammed or "jam" in loop.marks
+    total = 0.0
+    for step in loop.body:
+        if isinstance(step, Loop):
+            total += _time(step, n, jammed)
+        else:
+            size = DTYPES[step.target.dtype].size
+            for x in E.walk(step.value):
+                size = max(size, DTYPES[x.dtype].size) if x.op == "load" else size
+            cycles = max(cost(step.value), 1) * size / _VECTOR
+            if any(gathers(x) for x in E.walk(step.value)) or (step.op and not step.over):
+                cycles += 4
+            if step.scan:
+                cycles = max(cycles, 1 if jammed else 4)
+            total += n * cycles / _CLOCK
+    return total
+
+
+_COMPUTED = ("wrap", "known", "load", "idiv", "imod")
+
+
+def gathers(x: E.Expr) -> bool:
+    """Whether x is an element at a place that does not follow from the axes by a sum."""
+    return x.op == "load" and any(y.op in _COMPUTED and E.axes_of(y) for y in E.walk(*x.args))

@@ -1,0 +1,1 @@
+"""From a tensor graph to the loop IR."""

@@ -1,0 +1,113 @@
+"""Translation rules of products: reductions of products, or calls of the kernels' own gemm.
+
+A product of a matrix and a vector is bound by memory: as a loop it is no slower, and what comes
+before and after it is one pass with it. A product of matrices is a loop only if it is small, or
+narrow; one of larger matrices of f32 or f64 is a step for `gemm.c`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..ir import expr as E
+from ..ir.expr import Expr
+from ..ir.program import MULTIPLIED, Product, elements
+from .arrays import Array, of_torch
+from .nodes import args_of
+from .reductions import accumulator
+
+# A product of two matrices is a loop up to so many multiplications, with two extents so narrow, or
+# with sums so short: to write the result is then most of the work.
+_SMALL = 16 * 32 * 32
+_NARROW = 4
+_SHORT = 8
+
+
+def _multiply(a: Expr, b: Expr) -> Expr:
+    return E.scalar("mul", a, b)
+
+
+def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr, ...]:
+    """The parts of a product of two numbers, real or complex."""
+    if len(a) == 1:
+        return (_multiply(a[0], b[0]),)
+    (ar, ai), (br, bi) = a, b
+    rr, ii, ri, ir = _multiply(ar, br), _multiply(ai, bi), _multiply(ar, bi), _multiply(ai, br)
+    if conjugate:
+        return E.scalar("add", rr, ii), E.scalar("sub", ri, ir)
+    return E.scalar("sub", rr, ii), E.scalar("add", ri, ir)
+
+
+def _loops(rows: int, sums: int, columns: int) -> bool:
+    """Whether a product of matrices of these extents is a loop."""
+    least, middle, _ = sorted((rows, sums, columns))
+    small = elements((rows, sums, columns)) <= _SMALL
+    return small or middle <= _NARROW or least <= 1 or sums <= _SHORT
+
+
+def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Array | None]:
+    """A rule: the axes of the operands by letters, k the one that is summed over."""
+
+    def rule(t: Any, node: fx.Node) -> Array | None:
+        value = node.meta["val"]
+        dtype, _ = of_torch(value.dtype)
+        if dtype == "bool":
+            return None
+        a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
+        extents = dict(zip(left + right, a.shape + b.shape, strict=True))
+        if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj")):
+            return _in_blocks(t, node, a, b) if dtype in MULTIPLIED and not a.complex else None
+        axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}
+        kept = tuple(axes[x] for x in axes if x != "k")
+        wide = accumulator("sum", dtype)
+        pairs = (array.at([axes[x] for x in letters]) for array, letters in ((a, left), (b, right)))
+        first, second = (tuple(E.cast(p, wide) for p in parts) for parts in pairs)
+        made = []
+        for part in _parts(first, second, conjugate):
+            held = t.fresh(wide, [x.extent for x in kept])
+            if not extents["k"]:
+                t.add(kept, held, kept, E.cast(E.integer(0), wide))
+            else:
+                t.add((*kept, axes["k"]), held, kept, part, op="sum", over=(axes["k"],))
+            made.append(E.cast(E.load(held, kept), dtype))
+        return Array(kept, tuple(made))
+
+    return rule
+
+
+def _in_blocks(t: Any, node: fx.Node, a: Array, b: Array) -> Array:
+    """A step of its own, which reads and writes memory."""
+    value = node.meta["val"]
+    first, second = (
+        t.tensor(x, like.meta["val"]) for x, like in zip((a, b), args_of(node)[:2], strict=True)
+    )
+    whole: Array = t.empty(value)
+    step = product(t.tensor(whole, value), first, second, str(node.target), t.line)
+    t.program.steps.append(step)
+    return whole
+
+
+RULES: dict[str, Callable[[Any, fx.Node], Any]] = {
+    "dot": _product("k", "k"),
+    "vdot": _product("k", "k", conjugate=True),
+    "mv": _product("ik", "k"),
+    "mm": _product("ik", "kj"),
+    "bmm": _product("bik", "bkj"),
+}
+
+
+def product(c: Any, a: Any, b: Any, name: str, line: str) -> Product:
+    """The step that stores a product, or several, of a `Tensor` and another in a third."""
+    return Product(
+        name, _multiplied, (c, a, b), {}, [a.buffer, b.buffer], [c.buffer], [],
+        "it is computed in blocks that fit into the caches", line,
+    )  # fmt: skip
+
+
+def _multiplied(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> None:
+    """What the step means."""
+    c.copy_(torch.matmul(a, b))

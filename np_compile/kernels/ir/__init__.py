@@ -1,0 +1,1 @@
+"""The loop IR: programs, expressions, their text, their rules and their meaning."""

@@ -1,0 +1,107 @@
+"""Verifier of the loop IR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .expr import Expr, axes_of, bounds, show
+from .program import COMBINE, MARKS, PAIRED, Buffer, Call, Loop, Malformed, Program, Statement, Step
+
+
+def check(program: Program) -> None:
+    """Malformed, if a rule of the IR is broken: the place and the rule."""
+    _Checker(program).run()
+
+
+class _Checker:
+    """The rules, and what has been written so far."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.known = set(program.buffers)
+        self.written = {b for b in program.buffers if b.kind in ("input", "constant")}
+
+    def run(self) -> None:
+        names = [b.name for b in self.program.buffers]
+        for b in self.program.buffers:
+            if names.count(b.name) > 1:
+                self.fail(b.name, "two buffers have that name")
+            if len(b.shape) != len(b.strides):
+                self.fail(b.name, f"it has {len(b.shape)} axes and {len(b.strides)} strides")
+        for step in self.program.steps:
+            self.step(step, ())
+
+    def fail(self, s: Any, rule: str) -> None:
+        line = getattr(s, "line", "")
+        raise Malformed(f"{s}\n  {rule}" + (f"\n  made by {line}" if line else ""))
+
+    def step(self, step: Step, around: tuple[Expr, ...]) -> None:
+        if isinstance(step, Statement):
+            self.statement(step, around)
+        elif isinstance(step, Loop):
+            self.loop(step, around)
+        elif isinstance(step, Call):
+            for b in step.reads:
+                if b not in self.written:
+                    self.fail(step, f"{b.name} is read and was never written")
+            self.written.update(step.writes)
+
+    def loop(self, loop: Loop, around: tuple[Expr, ...]) -> None:
+        head = f"for {show(loop.axis)} < {loop.axis.extent}"
+        if loop.axis in around:
+            self.fail(head, f"the axis {show(loop.axis)} is looped over twice")
+        if loop.marks - set(MARKS):
+            self.fail(head, f"no mark is called {min(loop.marks - set(MARKS))}")
+        if "parallel" in loop.marks and loop.grain < 1:
+            self.fail(head, "a parallel loop has chunks of at least one iteration")
+        for inner in loop.body:
+            self.step(inner, (*around, loop.axis))
+
+    def statement(self, s: Statement, around: tuple[Expr, ...]) -> None:
+        if around and s.axes != tuple(a for a in around if a in s.axes):
+            self.fail(s, "the axes of the statement are not those of loops around it, in order")
+        self.element(s, s.target, s.index)
+        for x in s.reads():
+            self.element(s, x.value, x.args)
+            if x.value not in self.written:
+                self.fail(s, f"{x.value.name} is read and was never written")
+        if s.op is None or s.op in COMBINE:
+            if s.value.dtype != s.target.dtype:
+                self.fail(s, f"stores {s.value.dtype} in {s.target.dtype}")
+        elif s.op not in PAIRED:
+            self.fail(s, f"no reduction is called {s.op}")
+        elif s.target.dtype != "i64":
+            self.fail(s, f"stores a rank in {s.target.dtype}")
+        if (s.rank is not None) != (s.op in PAIRED):
+            self.fail(s, "argmin and argmax have a rank, and nothing else has")
+        self.ranges(s)
+        self.written.add(s.target)
+
+    def ranges(self, s: Statement) -> None:
+        """The axes of a statement's parts."""
+        free = frozenset().union(*map(axes_of, s.parts)) - set(s.axes)
+        if free:
+            self.fail(s, f"the axis {show(next(iter(free)))} is not looped over")
+        if set(s.over) - set(s.axes):
+            self.fail(s, "it reduces over an axis that is not its own")
+        if s.op is None and s.over:
+            self.fail(s, "a store has no axes to reduce over")
+        if not s.over and (s.scan or s.op in PAIRED):
+            self.fail(s, "it reduces over no axis")
+        if s.over and not s.scan:
+            for i in s.index:
+                if axes_of(i) & set(s.over):
+                    self.fail(s, "the index of a reduction depends on an axis that it runs over")
+
+    def element(self, s: Statement, b: Buffer, index: tuple[Expr, ...]) -> None:
+        if b not in self.known:
+            self.fail(s, f"{b.name} is no buffer of the program")
+        if len(index) != len(b.shape):
+            self.fail(s, f"{b.name} has {len(b.shape)} axes, the index {len(index)}")
+        runs = all(a.extent for a in s.axes)
+        for i, extent in zip(index, b.shape, strict=True):
+            if i.dtype != "i64":
+                self.fail(s, f"an index of dtype {i.dtype}")
+            lo, hi = bounds(i)
+            if runs and lo > -(1 << 61) and hi < (1 << 61) and (lo < 0 or hi >= extent):
+                self.fail(s, f"{show(i)} runs over {lo}..{hi}, beyond extent {extent} of {b.name}")

@@ -1,0 +1,333 @@
+"""The loop IR: a program is a list of buffers and a list of steps.
+
+    program   = buffer* step*
+    buffer    = NAME ":" DTYPE "[" INTs "]" "strides" "[" INTs "]" KIND INT?
+    step      = loop | ["all" extents ":"] [names] statement | call | "fence"
+    loop      = "for" extent mark* ":" step+                  (indented by two more)
+    names     = "let" NAME "=" expr ("," NAME "=" expr)* ":"  for expressions that are repeated
+    extent    = AXIS "<" INT
+    mark      = "parallel" INT | "simd" | "strip" | "jam" | "rows" | "unroll"
+                INT: iterations of a chunk
+    statement = element "=" expr                              store
+              | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
+                ... ["along" AXIS]                            of each: the axis of its vectors
+    element   = NAME "[" exprs "]"
+    call      = NAMES "=" "call" OPERATOR "(" NAMES ")"       a torch operator
+    expr      = INT | NUMBER ":" DTYPE | AXIS | element | OP "(" exprs ")"
+              | DTYPE "(" expr ")" | "bits_" DTYPE "(" expr ")"            casts
+              | "(" expr INFIX expr ")"                       INFIX: + - * / < <= > >= == != & | ^
+              | "wrap" "(" expr "," INT "," INT ")"           extent, number of the axis
+              | "known" "(" expr "," INT ")"                  extent
+              | "(" expr "//" INT ")" | "(" expr "%" INT ")" | INT "*" expr
+              | "(" expr ("+" expr)+ ")"                      sums of indices
+    DTYPE     = bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+    KIND      = input | output | constant | temporary | local | register
+    REDUCTION = sum prod min max any all argmin argmax
+
+An INT is an index or data of dtype i64. Of i64, `+` and `INT *` are sums of indices; data are added
+by add(a, b) and multiplied by mul(a, b), which wrap around. "along" is printed where it is not the
+last axis. What `text` prints, `parse` reads, but for calls; the user's lines, the notes and what
+only `fuse` asks for (`lead`) are not printed.
+
+Meaning. Steps run in order; a loop runs its body for each value of its axis. A statement outside of
+loops, as the translation makes it, brings its own axes: it runs for all their values, and reads
+all that it reads before it writes. Once placed in loops (`fuse`), its axes are those of the loops.
+A reduction sets its element to the identity before the outermost of its `over` loops is entered and
+holds the result when that loop has ended. A running reduction (`scan`) stores the value so far in
+each step. argmin and argmax give the least rank of the extreme values; NaN is more extreme than any
+number. A reduction without `over` combines the element with the value.
+
+Memory is that of NumPy: an element of a buffer lies at the sum of index times stride, and two names
+never mean the same memory: views are indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .dtypes import DTYPES
+from .expr import Expr, Rewrite, loads, repeated, show
+
+# Reduction -> the operation that combines two values; of argmin and argmax, ranks.
+COMBINE = {
+    "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
+}  # fmt: skip
+PAIRED = ("argmin", "argmax")
+MARKS = ("parallel", "simd", "strip", "jam", "rows", "unroll")
+# dtypes of the matrices that a `Product` multiplies
+MULTIPLIED = ("f32", "f64")
+KINDS = ("input", "output", "constant", "temporary", "local", "register")
+
+
+class Malformed(Exception):
+    """A program that breaks a rule of the IR: the statement, and the rule."""
+
+
+@dataclass(eq=False)
+class Buffer:
+    """An array in memory, or what was one.
+
+    strides: in elements. kind: "input", "output", "constant", "temporary" (in memory of the
+    program), "local" (scratch memory of one run of a loop's body), "register".
+    position: of an input or an output among the program's. dtype: of an element.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    kind: str
+    position: int = -1
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for extent in self.shape:
+            n *= extent
+        return n
+
+
+@dataclass(eq=False)
+class Statement:
+    """target[index] = value, for all values of its axes.
+
+    op: None for a store, or a reduction; without `over`, the element is combined with the value
+    (a scatter). over: the axes that a reduction runs over. scan: a running reduction. rank: of
+    argmin and argmax, the position that they give. vector: the axis along which memory is walked
+    in the smallest steps. lead: the axis that stays the outermost loop, for threads to share.
+    line, calls: the user's, for people.
+    """
+
+    axes: tuple[Expr, ...]
+    target: Buffer
+    index: tuple[Expr, ...]
+    value: Expr
+    op: str | None = None
+    over: tuple[Expr, ...] = ()
+    scan: bool = False
+    rank: Expr | None = None
+    vector: Expr | None = None
+    lead: Expr | None = None
+    line: str = ""
+    calls: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """All that it computes: the value, the index, and the rank, if there is one."""
+        rank = () if self.rank is None else (self.rank,)
+        return (self.value, *self.index, *rank)
+
+    def reads(self) -> list[Expr]:
+        """Every load of its parts."""
+        return loads(*self.parts)
+
+    def map(self, change: Rewrite) -> None:
+        """Change each of its parts."""
+        self.value = change(self.value)
+        self.index = tuple(map(change, self.index))
+        self.rank = None if self.rank is None else change(self.rank)
+
+    def __str__(self) -> str:
+        names: dict[Expr, str] = {}
+        given = ""
+        for x in repeated(self.value, *self.index):
+            text = show(x, names)
+            names[x] = f"let{len(names)}"
+            given += f"{', ' if given else 'let '}{names[x]} = {text}"
+        element = f"{self.target.name}[{', '.join(show(i, names) for i in self.index)}]"
+        op = f"{'running ' if self.scan else ''}{self.op}" if self.op else ""
+        tail = f" over {' '.join(show(a) for a in self.over)}" if self.over else ""
+        tail += f" rank {show(self.rank, names)}" if self.rank is not None else ""
+        if self.vector is not None and self.vector not in self.axes[-1:]:
+            tail += f" along {show(self.vector)}"
+        given += ": " if given else ""
+        return f"{given}{element} {op}= {show(self.value, names)}{tail}"
+
+
+@dataclass(eq=False)
+class Loop:
+    """`for axis < extent`, with a body in order. marks: "parallel" (in chunks of `grain`
+    iterations), "simd", "strip", "jam", "rows", "unroll"."""
+
+    axis: Expr
+    body: list[Loop | Statement] = field(default_factory=list)
+    marks: set[str] = field(default_factory=set)
+    grain: int = 0
+
+
+@dataclass(eq=False)
+class Call:
+    """A torch operator between kernels. reads, writes: the buffers it needs, and those it makes or
+    changes. args, kwargs: its arguments, with `Tensor` in the place of tensors. strides: of each
+    tensor that it makes. why: the reason that no loop does it.
+    """
+
+    name: str
+    target: Any
+    args: tuple
+    kwargs: dict[str, Any]
+    reads: list[Buffer]
+    writes: list[Buffer]
+    strides: list[tuple[int, ...]]
+    why: str
+    line: str = ""
+
+    def __str__(self) -> str:
+        outs = ", ".join(b.name for b in self.writes)
+        ins = ", ".join(b.name for b in self.reads)
+        return f"{outs} = call {self.name}({ins})"
+
+
+@dataclass
+class Interface:
+    """How a program is called.
+
+    inputs: the buffers, None for what holds no data. constants: tensors that the program holds.
+    outputs: for each result a `Tensor`, or what is no tensor.
+    """
+
+    inputs: list[Buffer | None] = field(default_factory=list)
+    constants: list[torch.Tensor] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+
+
+class Store(Call):
+    """A call of a function of NumPy's arrays, which stores what it makes of the second in the
+    first."""
+
+
+class Product(Call):
+    """A call of the kernels' own product of matrices (`gemm.c`), without leaving the C.
+
+    args: the result, which is in memory of the program, and both factors.
+    """
+
+
+@dataclass(eq=False)
+class Fence:
+    """A point that is passed only if no index so far was out of bounds."""
+
+    def __str__(self) -> str:
+        return "fence"
+
+
+Step = Loop | Statement | Call | Fence
+
+
+@dataclass(eq=False)
+class Program:
+    """Buffers, steps, and the reasons of decisions that a user may ask for."""
+
+    buffers: list[Buffer]
+    steps: list[Step]
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return text(self)
+
+
+def is_in_order(s: Statement) -> bool:
+    """Whether a reduction takes in one value after the other: of a product of floats in parts, one
+    may overflow and another vanish where NumPy's does neither."""
+    return s.op == "prod" and bool(s.over) and DTYPES[s.target.dtype].kind == "f"
+
+
+def identity(op: str, dtype: str, running: bool) -> float:
+    """The value that a reduction starts from; a running sum may begin with -0.0, and stay so."""
+    row = DTYPES[dtype]
+    if op in ("sum", "any"):
+        return -0.0 if running and row.kind == "f" else 0
+    if op in ("prod", "all"):
+        return 1
+    low = op in ("max", "argmax")
+    if row.kind == "f":
+        return float("-inf") if low else float("inf")
+    if row.kind == "b":
+        return not low
+    signed = row.kind == "i"
+    if low:
+        return -(1 << (row.bits - 1)) if signed else 0
+    return (1 << (row.bits - signed)) - 1
+
+
+def statements(step: Step) -> Iterator[Statement]:
+    """The statements of a step, in order."""
+    if isinstance(step, Statement):
+        yield step
+    elif isinstance(step, Loop):
+        for inner in step.body:
+            yield from statements(inner)
+
+
+def accesses(step: Step) -> tuple[set[Buffer], set[Buffer]]:
+    """The buffers that a step reads, and those that it writes."""
+    if isinstance(step, Call):
+        return set(step.reads), set(step.writes)
+    reads: set[Buffer] = set()
+    writes: set[Buffer] = set()
+    for s in statements(step):
+        reads.update(x.value for x in s.reads())
+        writes.add(s.target)
+    return reads, writes
+
+
+def text(program: Program) -> str:
+    """The program in the grammar above, one statement a line."""
+    lines = []
+    for b in program.buffers:
+        place = f" {b.position}" if b.position >= 0 else ""
+        shape = ",".join(map(str, b.shape))
+        strides = ",".join(map(str, b.strides))
+        lines.append(f"{b.name}: {b.dtype}[{shape}] strides[{strides}] {b.kind}{place}")
+    for step in program.steps:
+        lines += _lines(step, 0)
+    return "\n".join(lines)
+
+
+def _lines(step: Step, depth: int) -> list[str]:
+    pad = "  " * depth
+    if isinstance(step, Loop):
+        marks = "".join(
+            f" {m} {step.grain}" if m == "parallel" else f" {m}" for m in sorted(step.marks)
+        )
+        lines = [f"{pad}for {show(step.axis)} < {step.axis.extent}{marks}:"]
+        for inner in step.body:
+            lines += _lines(inner, depth + 1)
+        return lines
+    if isinstance(step, Statement) and depth == 0 and step.axes:
+        axes = ", ".join(f"{show(a)} < {a.extent}" for a in step.axes)
+        return [f"all {axes}: {step}"]
+    return [pad + str(step)]
+
+
+class Tensor:
+    """An array in memory as an argument of a torch operator: a strided view of a buffer."""
+
+    __slots__ = ("buffer", "dtype", "offset", "shape", "strides")
+
+    def __init__(
+        self, buffer: Buffer, offset: int, shape: tuple, strides: tuple, dtype: torch.dtype
+    ):
+        self.buffer, self.offset = buffer, offset
+        self.shape, self.strides, self.dtype = shape, strides, dtype
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of C order, in elements."""
+    strides: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def elements(x: Any) -> int:
+    n = 1
+    for extent in x:
+        n *= extent
+    return n

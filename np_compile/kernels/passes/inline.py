@@ -1,0 +1,139 @@
+"""Forward substitution: values that are cheap to recompute are not stored.
+
+A load of a temporary becomes the expression that was stored there, if nothing that the expression
+reads has been written in between, and if computing it again costs less than memory would.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..analysis.access import inverse
+from ..analysis.boxes import Box, hull, inside, stored
+from ..analysis.cost import cost
+from ..analysis.dependence import disjoint
+from ..ir import expr as E
+from ..ir.expr import Expr
+from ..ir.program import Buffer, Call, Program, Statement, Step, accesses
+from .dead_code import eliminate_dead_code
+
+# A value that is used at several indices is computed again for each, if that costs no more cycles
+# an element than this.
+RECOMPUTE = 12
+# Longest expression of a statement, in nodes: bounds the compile time and the live registers.
+_LONGEST = 240
+# Steps that write a buffer, before a load, among which its definition is looked for.
+_WRITERS = 32
+
+
+def inline(program: Program) -> Program:
+    """The program with such loads replaced, and stores that nobody reads left out."""
+    _Inliner(program).run()
+    return eliminate_dead_code(program)
+
+
+class _Inliner:
+    """writers: the steps that write a buffer, in order, with the box that each stores. uses: how
+    many elements of what a step stores are loaded."""
+
+    def __init__(self, program: Program):
+        self.steps = program.steps
+        self.writers: dict[Buffer, list[tuple[int, Box | None]]] = {}
+        for p, step in enumerate(self.steps):
+            for b in accesses(step)[1]:
+                self.writers.setdefault(b, []).append((p, store_of(step)))
+        called = {b for s in self.steps if isinstance(s, Call) for b in (*s.reads, *s.writes)}
+        self.candidates = {b for b in self.writers if b.kind == "temporary" and b not in called}
+        self.uses: Counter[int] = Counter()
+        for q, step in enumerate(self.steps):
+            for x in set(step.reads()) if isinstance(step, Statement) else ():
+                if (made := self.definition(x, q)) is not None:
+                    self.uses[made] += min(_points(step), _points(self.steps[made]))
+
+    def run(self) -> None:
+        for q, step in enumerate(self.steps):
+            if not isinstance(step, Statement):
+                continue
+            budget = [len(E.walk(step.value))]
+            origins: dict[int, Statement] = {}
+
+            def change(
+                x: Expr, _: E.Rewrite, q: int = q, step: Statement = step, budget: list = budget,
+                origins: dict = origins,
+            ) -> Expr | None:  # fmt: skip
+                return self.replacement(x, q, step, budget, origins)
+
+            step.map(E.rewriter(change))
+            more = (c for s in origins.values() for c in s.calls)
+            step.calls = tuple(dict.fromkeys((*more, *step.calls)))
+
+    def definition(self, x: Expr, q: int) -> int | None:
+        """The step that stores, with nothing else, what step q loads; None where that is not one
+        store."""
+        if x.value not in self.candidates:
+            return None
+        before = [w for w in self.writers[x.value] if w[0] < q]
+        place = hull(x.args, x.value.shape, {})
+        for p, box in before[: -_WRITERS - 1 : -1]:
+            if box is not None and inside(place, box):
+                return p
+            writer = self.steps[p]
+            if not isinstance(writer, Statement) or not disjoint(writer.index, x.args):
+                return None
+        return None
+
+    def replacement(
+        self, x: Expr, q: int, user: Statement, budget: list[int], origins: dict[int, Statement]
+    ) -> Expr | None:
+        """What step q can compute in place of a load; None where it cannot, or should not."""
+        if x.op != "load":
+            return None
+        p = self.definition(x, q)
+        if p is None:
+            return None
+        s = self.steps[p]
+        assert isinstance(s, Statement)
+        weight = cost(s.value)
+        if weight * (self.uses[p] - _points(s)) > RECOMPUTE * _points(s):
+            return None
+        if weight > 1 and s.axes and _points(user) > 2 * _points(s):
+            return None  # computed once for each of its own elements instead
+        length = len(E.walk(s.value))
+        if budget[0] + length > _LONGEST:
+            return None
+        value = E.substitute(s.value, inverse(s.index, x.args))
+        if not self.safe(p, q, user, value):
+            return None
+        budget[0] += length
+        origins[p] = s
+        return value
+
+    def safe(self, p: int, q: int, user: Statement, value: Expr) -> bool:
+        """Whether step q can compute what step p did: nothing that it reads has been changed."""
+        for load in E.loads(value):
+            for w, _ in self.writers.get(load.value, ()):
+                writer = self.steps[w]
+                if p <= w < q and not (
+                    isinstance(writer, Statement) and disjoint(writer.index, load.args)
+                ):
+                    return False
+            if load.value is user.target:
+                same = load.args == user.index and user.op is None
+                if not same and not disjoint(load.args, user.index):
+                    return False
+        return True
+
+
+def store_of(step: Step) -> Box | None:
+    """The box that a step stores, each element once; None of other steps."""
+    if not isinstance(step, Statement) or step.op is not None:
+        return None
+    return stored(step.index, step.axes)
+
+
+def _points(s: Step) -> int:
+    assert isinstance(s, Statement)
+    n = 1
+    for a in s.axes:
+        n *= max(a.extent, 1)
+    return n

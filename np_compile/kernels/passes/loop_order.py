@@ -1,0 +1,62 @@
+"""Loop interchange: the order of each statement's loops, from the strides of what it touches.
+
+The axis along which memory is walked in the smallest steps comes last. Axes of a reduction come
+after those that are kept, so that its result stays in a register; the last of the kept ones may
+still be the axis of the vector, see `schedule`.
+"""
+
+from __future__ import annotations
+
+from ..analysis.access import stride
+from ..ir import expr as E
+from ..ir.dtypes import DTYPES
+from ..ir.expr import Expr
+from ..ir.program import Buffer, Program, Statement
+
+_LINE = 64
+
+
+def access_list(s: Statement) -> list[tuple[Buffer, tuple[Expr, ...], int]]:
+    """The accesses of a statement, each with a weight."""
+    return [(s.target, s.index, 2), *((x.value, x.args, 1) for x in s.reads())]
+
+
+def _distance(s: Statement, axis: Expr) -> tuple[float, float]:
+    """How far apart, in bytes, neighbours along an axis lie: capped by a cache line, and in all."""
+    near = far = 0.0
+    for buffer, index, weight in access_list(s):
+        step = stride(buffer, index, axis)
+        size = DTYPES[buffer.dtype].size
+        bytes_ = _LINE if step is None else abs(step) * size
+        near += weight * min(bytes_, _LINE)
+        far += weight * bytes_
+    return near, far
+
+
+def loop_order(program: Program) -> Program:
+    """The program with the axes of each statement, and of each reduction, in loop order."""
+    for s in program.steps:
+        if not isinstance(s, Statement) or not s.axes:
+            continue
+        if len(s.axes) < 2 or not _free(s):
+            s.vector = s.axes[-1]
+            continue
+        place = {a: k for k, a in enumerate(s.axes)}
+        distance = {a: _distance(s, a) for a in s.axes}
+        # Outer loops by decreasing distance; the innermost by what a cache line holds.
+        ranked = sorted(s.axes, key=lambda a: (-distance[a][1], place[a]))
+        last = min(reversed(ranked), key=lambda a: distance[a][0])
+        ranked.remove(last)
+        ranked.append(last)
+        if s.scan:
+            ranked = [a for a in ranked if a not in s.over] + list(s.over)
+        elif s.over:
+            ranked = [a for a in ranked if a not in s.over] + [a for a in ranked if a in s.over]
+        s.axes = tuple(ranked)
+        s.vector = last
+    return program
+
+
+def _free(s: Statement) -> bool:
+    """Whether the order of the iterations does not matter: no stores at indices from data."""
+    return not any(E.from_data(x) for i in s.index for x in E.walk(i))

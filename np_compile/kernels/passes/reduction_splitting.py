@@ -1,0 +1,79 @@
+"""Split reductions: many rows to a few columns in parts, for threads to share.
+
+The columns are too few to be divided. The rows are cut into parts with results of their own, and
+these are reduced in turn. How many parts there are depends on the sizes alone, so the result does
+not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import expr as E
+from ..ir.expr import Expr
+from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements, is_in_order
+
+_PARTS = 16
+# Fewest steps of a part, and most elements of the result.
+_STEPS = 256
+_COLUMNS = 512
+
+
+def reduction_splitting(program: Program) -> Program:
+    """The program with such reductions in two statements."""
+    steps: list = []
+    parted = False
+    for s in program.steps:
+        if isinstance(s, Statement) and _tall(s):
+            if s.over:
+                steps += _parts(program, s)
+                parted = True
+                continue
+            # The rows are walked in the order of the parts, and not for each column.
+            s.lead = s.axes[0] if parted else None
+        steps.append(s)
+    program.steps = steps
+    return program
+
+
+def _tall(s: Statement) -> bool:
+    """Whether a statement runs over many rows, and keeps or makes few columns."""
+    if s.scan or s.rank is not None or (s.op is None) != (not s.over) or is_in_order(s):
+        return False
+    rows = s.over[0] if s.over else s.axes[0] if s.axes else None
+    kept = [a for a in s.axes if a not in s.over and a is not rows]
+    if rows is None or s.vector not in kept or elements(a.extent for a in kept) > _COLUMNS:
+        return False
+    return rows.extent >= _PARTS * _STEPS
+
+
+def _parts(program: Program, s: Statement) -> list[Statement]:
+    """The reduction of each part, of the rows that are left over, and of what these give."""
+    rows = s.over[0]
+    size = rows.extent // _PARTS
+    rest = rows.extent - size * _PARTS
+    count = _PARTS + (rest > 0)
+    kept = tuple(a for a in s.axes if a not in s.over)
+    others = tuple(a for a in s.over if a is not rows)
+    shape = (count, *(a.extent for a in kept))
+    parts = Buffer(
+        f"part{len(program.buffers)}", s.target.dtype, shape, contiguous_strides(shape), "temporary"
+    )
+    program.buffers.append(parts)
+
+    def reduced(part: Expr, begin: Expr, length: int) -> Statement:
+        step = E.axis(length, "i")
+        lead = (part,) if part.op == "axis" else ()
+        axes = (*lead, *kept, step, *others)
+        value = E.substitute(s.value, {rows: E.plus(begin, step)})
+        return replace(
+            s, axes=axes, target=parts, index=(part, *kept), value=value, over=(step, *others),
+            lead=axes[0] if lead else None,
+        )  # fmt: skip
+
+    which, total = E.axis(_PARTS, "w"), E.axis(count, "w")
+    made = [reduced(which, E.times(which, size), size)]
+    if rest:
+        made.append(reduced(E.integer(_PARTS), E.integer(_PARTS * size), rest))
+    every = E.load(parts, (total, *kept))
+    return [*made, replace(s, axes=(*kept, total), value=every, over=(total,))]

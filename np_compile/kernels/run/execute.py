@@ -1,0 +1,459 @@
+"""Executables: pointers to arguments and results, the C, and torch's calls in between."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import build
+from ..analysis.footprint import Footprint, light
+from ..analysis.memory import Layout
+from ..ir.dtypes import DTYPES
+from ..ir.program import Buffer, Call, Fence, Interface, Product, Program, Store, Tensor, accesses
+from . import gemm, pool
+
+
+@dataclass
+class Source:
+    """A program's C text and what its run needs to know."""
+
+    program: Program
+    interface: Interface
+    layout: Layout
+    text: str
+    sections: list[list[Footprint] | None]  # of each its nests, if they may run in parts
+
+
+# In a third of the time of `torch.empty_strided`.
+_new: Any = torch._C._dynamo.guards._empty_strided_cpu  # type: ignore[attr-defined]
+_num_threads = torch.get_num_threads
+_LARGE = 1 << 22  # bytes of an array from which the system's large pages matter
+KEPT_BYTES = 1 << 26  # a larger scratch block is given back after each run
+
+
+class _Workspace:
+    """What one run at a time needs: the array of pointers, the parameters, the scratch block, and
+    the arguments of calls that lie in it."""
+
+    __slots__ = ("arrays", "block", "flag", "floats", "ints", "pointers", "views")
+
+    def __init__(self, pointers: Any, flag: ctypes.c_int64, block: torch.Tensor | None):
+        self.pointers = pointers
+        self.flag = flag  # kept here, as `pointers` leads to it
+        self.block = block
+        self.views: dict[Tensor, torch.Tensor] = {}
+        self.arrays: dict[Tensor, np.ndarray] = {}  # the same, of stores
+        self.floats: Any = None
+        self.ints: Any = None
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output buffer: its slot, and the layout of the tensor that is made for it."""
+
+    slot: int
+    buffer: Buffer
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+    bytes: int
+
+    def new(self) -> torch.Tensor:
+        """A new tensor."""
+        if self.bytes >= _LARGE:
+            return self.large()
+        made: torch.Tensor = _new(self.shape, self.strides, self.dtype)
+        return made
+
+    def large(self) -> torch.Tensor:
+        """A new tensor, in memory of NumPy's."""
+        return _block(self.bytes).view(self.dtype).as_strided(self.shape, self.strides)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to run a program without an `Executable`: the addresses of its sections, which take an
+    array of so many pointers; of each section the nests that it consists of, if they may run in
+    parts, with the addresses of their functions; the slots of its inputs among the pointers, with
+    their positions among tensors and parameters; the pointers that are always the same; the results
+    in their order."""
+
+    sections: list[int]
+    nests: list[list[tuple[int, Footprint]] | None]
+    pointers: int
+    inputs: list[tuple[int, int]]
+    fixed: list[tuple[int, int]]
+    results: list[_Output]
+    block: int
+    flag: int
+    scratch_bytes: int
+
+
+_Old = tuple[torch.Tensor, torch.Tensor]  # a tensor, and what was in it
+
+
+def _written_early(program: Program) -> list[int]:
+    """Positions of the inputs that a program writes to before it has looked at all its indices:
+    `i += 1; x[i] = 0`."""
+    fences = [k for k, step in enumerate(program.steps) if isinstance(step, Fence)]
+    before = program.steps[: fences[-1]] if fences else []
+    written = {b for s in before if not isinstance(s, Fence) for b in accesses(s)[1]}
+    return sorted(b.position for b in written if b.kind == "input")
+
+
+def _size(b: Buffer) -> int:
+    return b.size * DTYPES[b.dtype].size
+
+
+def _block(size: int) -> torch.Tensor:
+    """Memory of that many bytes. NumPy asks the system for large pages, torch does not: the first
+    touch of 64 MB takes a fifth of the time."""
+    if size < _LARGE:
+        return torch.empty(size, dtype=torch.uint8)
+    return torch.from_numpy(np.empty(size, np.uint8))
+
+
+class Executable:
+    """A compiled program: called with the graph's inputs, gives its outputs.
+
+    Several threads may run it at once: each takes a workspace from the list of free ones.
+
+    Errors: IndexError, for an index array with a value out of bounds; nothing is written then.
+    """
+
+    def __init__(self, source: Source, eager: Callable[..., Any]):
+        self.source = source
+        self._eager = eager
+        layout = source.layout
+        products = [(gemm.source(dtype), f"gemm_{dtype}") for dtype in layout.libraries]
+        sources = [(source.text, "program"), (pool.source(), "pool"), *products]
+        self.library = build.load_all(sources)[0]
+        self._run = ctypes.c_void_p(pool.run_address())
+        self._sections = [
+            getattr(self.library, f"section_{k}") for k in range(len(source.sections))
+        ]
+        for f in self._sections:
+            f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+            f.restype = ctypes.c_int
+        self._pointers = ctypes.c_void_p * layout.pointers
+        self._bytes = layout.size + layout.partials
+        t = source.interface
+        used = layout.slots
+        self._inputs = [(used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used]
+        self._slots = {k: slot for slot, k in self._inputs}
+        self._fixed = [
+            (slot, t.constants[b.position].data_ptr())
+            for b, slot in used.items()
+            if b.kind == "constant"
+        ] + [(slot, gemm.address(dtype)) for dtype, slot in layout.libraries.items()]
+        steps = source.program.steps
+        self._between = [
+            s for s in steps if isinstance(s, (Call, Fence)) and not isinstance(s, Product)
+        ]
+        self._calls = [s for s in self._between if isinstance(s, Call)]
+        self._passed = [x for s in self._calls for x in _tensors((s.args, *s.kwargs.values()))]
+        seen = (*self._passed, *(x for x in t.outputs if isinstance(x, Tensor)))
+        self._last = max((x.buffer.position for x in seen if x.buffer.kind == "input"), default=-1)
+        made = {b for s in self._calls if s.strides for b in s.writes}
+        whole = {x.buffer: x for x in t.outputs if isinstance(x, Tensor) and _is_whole(x)}
+        named = [x.buffer for x in t.outputs if isinstance(x, Tensor)]
+        self._fresh = [
+            _Output(slot, b, x.shape, x.strides, x.dtype, _size(b))
+            if (x := whole.get(b)) is not None and named.count(b) == 1
+            else _Output(slot, b, (b.size,), (1,), getattr(torch, DTYPES[b.dtype].torch), _size(b))
+            for b, slot in used.items()
+            if b.kind == "output" and b not in made
+        ]
+        fresh = [o.buffer for o in self._fresh if o.buffer in whole and named.count(o.buffer) == 1]
+        self._whole = frozenset(fresh)
+        # Where each result is one fresh tensor: which of them. Else `_tensor` makes the results.
+        self._results = (
+            [fresh.index(b) for b in named]
+            if len(self._fresh) == len(fresh) == len(t.outputs) and not self._calls
+            else None
+        )
+        self._free: list[_Workspace] = []
+        self._early = _written_early(source.program)
+
+    def __call__(self, *tensors: torch.Tensor) -> list[Any]:
+        return self.run(tensors, (), ())
+
+    def run(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Any]:
+        """As a call with `tensors`, then a vector of the floats and one of the integers.
+
+        A vector without elements is not among the graph's inputs.
+        """
+        try:
+            work = self._free.pop()
+        except IndexError:
+            work = self._workspace()
+        pointers = work.pointers
+        old = [(tensors[k], tensors[k].clone()) for k in self._early] if self._early else ()
+        given = len(tensors)
+        for slot, k in self._inputs:
+            if k < given:
+                pointers[slot] = tensors[k].data_ptr()
+        if floats or ints:
+            self._parameters(work, given, floats, ints)
+        made = []
+        for o in self._fresh:
+            new = o.large() if o.bytes >= _LARGE else _new(o.shape, o.strides, o.dtype)
+            pointers[o.slot] = new.data_ptr()
+            made.append(new)
+        results = self._results
+        if results is None:
+            return self._in_sections(work, tensors, floats, ints, made, old)
+        threads = _num_threads()
+        for section in self._sections:
+            if section(pointers, threads, self._run):
+                raise self._out_of_bounds(_with_vectors(tensors, floats, ints), old)
+        self._put_back(work)
+        return made if len(made) == 1 else [made[k] for k in results]
+
+    def _workspace(self) -> _Workspace:
+        layout = self.source.layout
+        pointers = self._pointers()
+        flag = ctypes.c_int64(0)
+        pointers[layout.flag] = ctypes.addressof(flag)
+        for slot, address in self._fixed:
+            pointers[slot] = address
+        block = None
+        if self._bytes:
+            block = _block(self._bytes)
+            pointers[layout.block] = block.data_ptr()
+        work = _Workspace(pointers, flag, block)
+        for x in self._passed:
+            if x.buffer in layout.offsets:
+                assert block is not None
+                work.views[x] = _view(self._in_block(x.buffer, block), x)
+        for s in self._calls:
+            if isinstance(s, Store):
+                work.arrays.update((x, work.views[x].numpy()) for x in s.args if x in work.views)
+        return work
+
+    def _in_block(self, b: Buffer, block: torch.Tensor) -> torch.Tensor:
+        """A temporary's memory."""
+        offset = self.source.layout.offsets[b]
+        return block[offset : offset + _size(b)].view(getattr(torch, DTYPES[b.dtype].torch))
+
+    def _put_back(self, work: _Workspace) -> None:
+        if self._bytes <= KEPT_BYTES:
+            self._free.append(work)
+
+    def _parameters(
+        self, work: _Workspace, given: int, floats: Sequence[float], ints: Sequence[int]
+    ) -> None:
+        """Write the vectors of parameters, and where they lie."""
+        slots = self._slots
+        if floats:
+            vector = work.floats
+            if vector is None:
+                vector = work.floats = (ctypes.c_double * len(floats))()
+            vector[:] = floats
+            if given in slots:
+                work.pointers[slots[given]] = ctypes.addressof(vector)
+            given += 1
+        if ints:
+            vector = work.ints
+            if vector is None:
+                vector = work.ints = (ctypes.c_int64 * len(ints))()
+            vector[:] = ints
+            if given in slots:
+                work.pointers[slots[given]] = ctypes.addressof(vector)
+
+    def _in_sections(
+        self, work: _Workspace, given: Sequence[torch.Tensor], floats: Sequence[float],
+        ints: Sequence[int], made: list[torch.Tensor], old: Sequence[_Old],
+    ) -> list[Any]:  # fmt: skip
+        """The rest of a run that calls torch between kernels, or gives views."""
+        tensors = given if self._last < len(given) else _with_vectors(given, floats, ints)
+        held = {o.buffer: x for o, x in zip(self._fresh, made, strict=True)}
+        views = work.views
+
+        def tensor(x: Tensor) -> torch.Tensor:
+            view = views.get(x)
+            return self._tensor(x, tensors, held) if view is None else view
+
+        def array(x: Tensor) -> np.ndarray:
+            found = work.arrays.get(x)
+            return tensor(x).detach().numpy() if found is None else found
+
+        threads = _num_threads()
+        for k, section in enumerate(self._sections):
+            if section(work.pointers, threads, self._run):
+                raise self._out_of_bounds(_with_vectors(given, floats, ints), old)
+            step = self._between[k] if k < len(self._between) else None
+            if isinstance(step, Store):
+                into, given_array = map(array, step.args)
+                step.target(into, given_array)
+            elif isinstance(step, Call):
+                self._call(step, tensor, held, work)
+        t = self.source.interface
+        results = [
+            self._tensor(x, tensors, held) if isinstance(x, Tensor) else x for x in t.outputs
+        ]
+        self._put_back(work)
+        return results
+
+    def _out_of_bounds(self, tensors: Sequence[torch.Tensor], old: Sequence[_Old]) -> IndexError:
+        """The error of an index out of bounds, in NumPy's words; what was written is undone."""
+        for t, values in old:
+            t.copy_(values)
+        try:
+            self._eager(*(t.clone() for t in tensors))
+        except (IndexError, RuntimeError) as e:
+            return IndexError(str(e).splitlines()[0].replace(" dimension ", " axis "))
+        return IndexError("an index is out of bounds")
+
+    def entry(self) -> Entry | None:
+        """The addresses to run it by; None where it calls torch in between, gives views, or may
+        have to undo what it has written."""
+        if self._results is None or self._early:
+            return None
+        layout = self.source.layout
+        sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
+        results = [self._fresh[k] for k in self._results]
+        return Entry(
+            sections, self._nests(), layout.pointers, self._inputs, self._fixed, results,
+            layout.block, layout.flag, self._bytes,
+        )  # fmt: skip
+
+    def _nests(self) -> list[list[tuple[int, Footprint]] | None]:
+        """Of each section the functions of its nests, where they may run in parts."""
+        sections = self.source.sections
+        count = sum(len(nests or ()) for nests in sections)
+        table = iter((ctypes.c_void_p * count).in_dll(self.library, "nests") if count else ())
+        return [
+            None if nests is None else [(next(table) or 0, found) for found in nests]
+            for nests in sections
+        ]
+
+    @cached_property
+    def light(self) -> bool:
+        """Whether it does little to each of many elements, and nothing else."""
+        return light(self.source.program, self.source.layout)
+
+    @property
+    def notes(self) -> list[str]:
+        """Decisions that a user may want to know: what was not fused, what torch runs, and why."""
+        program = self.source.program
+        calls = [
+            f"torch runs {s.name}: {s.why}" + (f"\n  at {s.line}" if s.line else "")
+            for s in self._between
+            if isinstance(s, Call)
+        ]
+        return [*dict.fromkeys(program.notes), *calls]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory beside arguments and results that a run of the kernels takes."""
+        return self._bytes
+
+    def __str__(self) -> str:
+        """The loops, the decisions, the memory, and the C."""
+        notes = "".join(f"/* {note} */\n" for note in self.notes)
+        return (
+            f"/* loops\n{self.source.program}\n*/\n{notes}"
+            f"/* scratch memory: {self.scratch_bytes} bytes */\n{self.source.text}\n"
+        )
+
+    def _tensor(self, x: Tensor, inputs: Sequence[torch.Tensor], held: dict) -> torch.Tensor:
+        """An array that does not lie in the block."""
+        b = x.buffer
+        if b.kind == "input":
+            base = inputs[b.position]
+            if x.shape == tuple(base.shape) and x.strides == base.stride() and x.offset == 0:
+                return base
+        elif b.kind == "constant":
+            base = self.source.interface.constants[b.position]
+        else:
+            base = held[b]
+            if (x.shape, x.strides, x.offset, x.dtype) == (
+                base.shape,
+                base.stride(),
+                0,
+                base.dtype,
+            ):
+                return base
+        return _view(base, x)
+
+    def _call(self, call: Call, tensor: Callable, held: dict, work: _Workspace) -> None:
+        def fill(x: Any) -> Any:
+            if isinstance(x, Tensor):
+                return tensor(x)
+            if isinstance(x, (tuple, list)):
+                return type(x)(fill(v) for v in x)
+            return x
+
+        result = call.target(*map(fill, call.args), **{k: fill(v) for k, v in call.kwargs.items()})
+        if not call.strides:  # it has written to memory that it was given
+            return
+        flat = [r for r in (result if isinstance(result, (tuple, list)) else [result])
+                if isinstance(r, torch.Tensor)]  # fmt: skip
+        for b, r, strides in zip(call.writes, flat, call.strides, strict=True):
+            if r.stride() != strides or _within(r, work.block):
+                r = torch.empty_strided(r.shape, strides, dtype=r.dtype).copy_(r)
+            held[b] = r
+            if b in self.source.layout.slots:
+                work.pointers[self.source.layout.slots[b]] = r.data_ptr()
+
+
+def _tensors(x: Any) -> list[Tensor]:
+    """The tensors among the arguments of a call."""
+    if isinstance(x, (tuple, list)):
+        return [t for y in x for t in _tensors(y)]
+    return [x] if isinstance(x, Tensor) else []
+
+
+def _view(base: torch.Tensor, x: Tensor) -> torch.Tensor:
+    """The array in the memory of its buffer."""
+    base = _under(base, x.dtype)
+    return base.as_strided(x.shape, x.strides, base.storage_offset() + x.offset)
+
+
+def _within(r: torch.Tensor, block: torch.Tensor | None) -> bool:
+    """Whether a call's result is one of its arguments, in memory that the next run writes to."""
+    return block is not None and 0 <= r.data_ptr() - block.data_ptr() < block.numel()
+
+
+def _is_whole(x: Tensor) -> bool:
+    """Whether an output is all of its buffer, each byte once: it can be allocated as it is."""
+    b = x.buffer
+    dense = 1
+    for extent, stride in sorted(zip(x.shape, x.strides, strict=True), key=lambda p: p[1]):
+        if extent != 1:
+            if stride != dense:
+                return False
+            dense *= extent
+    return x.offset == 0 and dense * x.dtype.itemsize == b.size * DTYPES[b.dtype].size
+
+
+def _with_vectors(
+    tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+) -> list[torch.Tensor]:
+    """The graph's inputs: tensors, and the parameters as vectors."""
+    inputs = list(tensors)
+    if floats:
+        inputs.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
+    if ints:
+        inputs.append(torch.tensor(ints, dtype=torch.int64, device="cpu"))
+    return inputs
+
+
+def _under(base: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A buffer's memory under the dtype of a view of it."""
+    if base.dtype == dtype:
+        return base
+    if dtype.is_complex:
+        return torch.view_as_complex(base.reshape(-1, 2))
+    if base.dtype.is_complex:
+        base = torch.view_as_real(base)
+    return base if base.dtype == dtype else base.view(dtype)

@@ -1,0 +1,1 @@
+"""A program of the loop IR as C."""

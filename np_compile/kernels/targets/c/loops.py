@@ -1,0 +1,428 @@
+"""C of loop nests: one function for each.
+
+A loop runs element by element, as vectors, or in strips: each statement of a strip runs for a few
+vectors of elements, and what one of its loops hands to the next has a variable for each of them.
+The elements of a jammed loop are strips too, of a few elements that take turns. In strips of rows
+the statements run so, but the loops inside for one element after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ...analysis.access import offset
+from ...analysis.memory import Layout
+from ...analysis.vectors import lanes, strip_width
+from ...ir import expr as E
+from ...ir.dtypes import DTYPES
+from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
+from . import libm
+from .memory import pointer
+from .reductions import (
+    Accumulator,
+    Partials,
+    accumulate,
+    begun,
+    crowded,
+    lane_count,
+    leave,
+    scatter,
+    share,
+)
+from .values import Code
+
+# Steps of a lane after which its sum is put aside: keeps the error of a long sum small.
+_CHAIN = 64
+# Iterations from which vectors are aligned, to lines of the cache of so many bytes.
+_LONG, _LINE = 2048, 64
+# The marks of loops that run in strips.
+_STRIPS = {"strip", "jam", "rows"}
+
+
+class Nest:
+    """The C of one nest of loops. `partials`: what chunks leave, for the caller to combine."""
+
+    def __init__(self, layout: Layout):
+        self.partials: list[Partials] = []
+        self._layout = layout
+        self._code = Code()
+        self._accumulators: dict[Statement, Accumulator] = {}
+        self._declared: set[Buffer] = set()
+        self._said: tuple[str, tuple[str, ...]] = ("", ())
+
+    def function(self, name: str, loop: Loop) -> str:
+        """The function that runs iterations begin..end of a nest."""
+        code = self._code
+        write = self._strips if loop.marks & _STRIPS else self._loop
+        write(loop, "begin", "end", "parallel" in loop.marks)
+        written = _written(loop)
+        pointers = [b for b in code.buffers if b.kind not in ("register", "local")]
+        lines = ["    " + pointer(self._layout, b, b in written) for b in pointers]
+        if code.checks:
+            lines.append("    i64 bad = 0;")
+        lines += code.lines
+        if code.checks:
+            lines.append(f"    if (bad) *(i64 *)memory[{self._layout.flag}] = 1;")
+        head = f"static void {name}(void **memory, i64 begin, i64 end) {{"
+        return "\n".join([head, *lines, "}"])
+
+    # Loops and statements
+
+    def _loop(self, loop: Loop, lo: str, hi: str, chunk: bool = False) -> None:
+        """A loop from lo to hi; chunk: one of several parts, which may run at the same time."""
+        started = sorted(begun(loop), key=lambda s: s.op not in PAIRED)  # others may share theirs
+        for k, s in enumerate(started):
+            leaf = _leaf(loop, s)
+            assert leaf is not None
+            before = (self._accumulators[t] for t in started[:k] if _leaf(loop, t) is leaf)
+            shared = next((a for t in before if (a := share(t, s)) is not None), None)
+            made = shared or accumulate(self._code, s, _lanes_of(leaf), True)
+            self._accumulators[s] = made
+        if "simd" in loop.marks:
+            self._vector(loop, lo, hi)
+        else:
+            v = self._code.axis(loop.axis)
+            head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
+            if "unroll" in loop.marks:
+                head = self._code.unrolled(head, loop.axis.extent)
+            with self._code.block(head, (loop.axis,), _written(loop)):
+                self._inside(loop)
+        self._finish(loop, started, chunk)
+
+    def _inside(self, loop: Loop) -> None:
+        """A loop's body, with the registers and local arrays that belong to it."""
+        mine = [b for b in _owned(loop) if b not in self._declared]
+        for b in mine:
+            self._variable(b)
+        self._declared.update(mine)
+        for step in loop.body:
+            if isinstance(step, Statement):
+                self._statement(step)
+            elif step.marks & _STRIPS:
+                self._strips(step, "0", str(step.axis.extent))
+            else:
+                self._loop(step, "0", f"{step.axis.extent}L")
+        self._declared.difference_update(mine)
+
+    def _variable(self, b: Buffer, width: int = 0) -> None:
+        """The declaration of a register or local array, or of an array of `width` of them."""
+        row = DTYPES[b.dtype]
+        kind = row.register if b.kind == "register" else row.storage
+        n = (b.size if b.kind == "local" else 1) * max(width, 1)
+        array = f"[{max(n, 1)}]" if width or b.kind == "local" else ""
+        self._code.line(f"{kind} {b.name}{array};")
+
+    def _statement(self, s: Statement) -> None:
+        code = self._code
+        if s.calls and s.line and self._said != (s.line, s.calls):
+            self._said = (s.line, s.calls)
+            code.line(f"/* {s.line.replace('*/', '* /')} */")
+        code.use(s)
+        if s in self._accumulators:
+            self._accumulators[s].step(code)
+            return
+        if s.op is not None:
+            scatter(code, s)
+            return
+        text = code.value(s.value)
+        if s.value.op not in ("const", "axis") and not text.isidentifier():
+            text = code.named(text, s.value.dtype)
+        code.store(s.target, s.index[0], text)
+        if s.value.op != "const":
+            code.remember(s.target, s.index[0], text)
+
+    def _finish(self, loop: Loop, mine: list[Statement], chunk: bool) -> None:
+        """The results of reductions, after their loop."""
+        for s in mine:
+            a = self._accumulators.pop(s)
+            if s.scan:
+                continue
+            result = a.fold(self._code)
+            if chunk:
+                self.partials.append(leave(self._code, self._layout, a, loop))
+            else:
+                self._code.store(s.target, s.index[0], result)
+
+    # A loop without loops inside, as vectors
+
+    def _vector(self, loop: Loop, lo: str, hi: str) -> None:
+        code = self._code
+        body = [s for s in loop.body if isinstance(s, Statement)]
+        reducing = [self._accumulators[s] for s in body if s in self._accumulators]
+        width = _lanes_of(loop) if reducing else 1
+        if width == 1 and reducing:
+            v = code.axis(loop.axis)
+            head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
+            with code.block(head, (loop.axis,), _written(loop)):
+                self._inside(loop)
+            return
+        if width == 1:
+            with self._aligned(loop, lo, hi) as (first, end):
+                v = code.axis(loop.axis)
+                head = code.simd(f"for (i64 {v} = {first}; {v} < {end}; {v}++)")
+                with code.block(head, (loop.axis,), _written(loop)):
+                    self._inside(loop)
+            return
+        sums = [a for a in reducing if a.is_float_sum]
+        at = code.fresh("j")
+        if sums and loop.axis.extent > 2 * _CHAIN * width:
+            self._chains(loop, at, lo, hi, width, sums)
+        else:
+            code.line(f"i64 {at} = {lo};")
+            self._whole(loop, at, hi, width)
+        if not (lo == "0" and loop.axis.extent % width == 0):
+            self._rest(loop, at, hi)
+
+    @contextmanager
+    def _aligned(self, loop: Loop, lo: str, hi: str) -> Iterator[tuple[str, str]]:
+        """The bounds of the vectors of a loop. Where it changes memory in place, it is run twice,
+        first for the few elements up to a cache line: a vector across two lines, written just
+        before its neighbour is read, costs half as much again."""
+        b, first = _changed(loop) if lo == "begin" and loop.axis.extent >= _LONG else (None, 0)
+        if b is None:
+            yield lo, hi
+            return
+        code = self._code
+        size = DTYPES[b.dtype].size
+        at, stop = code.fresh("from"), code.fresh("to")
+        code.buffers[b] = None
+        place = f"({b.name} + {lo} + {first}L)"
+        code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {_LINE // size}UL);")
+        code.line(f"{stop} = {stop} < {hi} ? {stop} : {hi};")
+        head = f"for (i64 {at} = {lo}; {at} < {hi}; {at} = {stop}, {stop} = {hi})"
+        with code.block(head, (), _written(loop)):
+            yield at, stop
+
+    def _chains(
+        self, loop: Loop, at: str, lo: str, hi: str, width: int, sums: list[Accumulator]
+    ) -> None:
+        """The whole vectors of a loop; the lanes of sums are put aside after some steps."""
+        code = self._code
+        names = [a.name for a in sums]
+        each = f"for (int l = 0; l < {width}; l++)"
+        block = _CHAIN * width
+        stop = code.fresh("stop")
+        for a in sums:
+            code.line(f"{DTYPES[a.dtype].register} {a.name}_all[{width}];")
+            code.line(f"{each} {a.name}_all[l] = {a.name}[l];")
+        code.line(f"i64 {at} = {lo};")
+        with code.block(f"while ({at} + {width} <= {hi})", (), _written(loop)):
+            for name in names:
+                code.line(f"{each} {name}[l] = 0;")
+            code.line(f"const i64 {stop} = {hi} - {at} < {block} ? {hi} : {at} + {block};")
+            self._whole(loop, at, stop, width)
+            for name in names:
+                code.line(f"{each} {name}_all[l] += {name}[l];")
+        for name in names:
+            code.line(f"{each} {name}[l] = {name}_all[l];")
+
+    def _whole(self, loop: Loop, at: str, hi: str, width: int) -> None:
+        """The whole vectors from `at` to hi."""
+        lane = self._code.fresh("l")
+        head = f"for (; {at} + {width} <= {hi}; {at} += {width})"
+        with self._code.block(head, (), _written(loop)):
+            self._vector_body(loop, at, lane, str(width))
+
+    def _rest(self, loop: Loop, at: str, hi: str) -> None:
+        """The elements from `at` to hi, fewer than a whole vector."""
+        lane, rest = self._code.fresh("l"), self._code.fresh("rest")
+        self._code.line(f"const int {rest} = {hi} - {at};")
+        self._vector_body(loop, at, lane, rest)
+
+    def _vector_body(self, loop: Loop, at: str, lane: str, count: str) -> None:
+        code = self._code
+        head = code.simd(f"for (int {lane} = 0; {lane} < {count}; {lane}++)")
+        with code.block(head, (loop.axis,), _written(loop), lane):
+            code.line(f"const i64 {code.axis(loop.axis)} = {at} + {lane};")
+            self._inside(loop)
+        for s in loop.body:
+            if isinstance(s, Statement) and (a := self._accumulators.get(s)) and a.in_order:
+                a.take(code, count)
+
+    # Strips
+
+    def _strips(self, loop: Loop, lo: str, hi: str, chunk: bool = False) -> None:
+        """A loop from lo to hi in strips: each statement inside runs for a whole strip."""
+        code = self._code
+        extent = loop.axis.extent
+        width = strip_width(loop, chunk)
+        rest = extent % width
+        started = begun(loop)
+        for s in started:
+            self._accumulators[s] = accumulate(code, s, width)
+        base = code.fresh(code.axis(loop.axis))
+        whole = _Strip(loop, base, width, width)
+        # Of its own scope, so that what is computed outside of the strips is written before them.
+        with code.section(whole.written):
+            code.line(f"for (i64 {base} = {lo}; {base} < {hi}; {base} += {width}) {{")
+            if rest:
+                code.line(f"    if ({extent}L - {base} >= {width}) {{")
+                self._strip(whole, 2)
+                code.line("    } else {")
+                self._strip(_Strip(loop, base, rest, width), 2)
+                code.line("    }")
+            else:
+                self._strip(whole, 1)
+            code.line("}")
+        self._finish(loop, started, chunk)
+
+    def _strip(self, strip: _Strip, deeper: int) -> None:
+        """One strip: its variables are arrays of one element for each lane."""
+        code = self._code
+        made = {s.target for s in statements(strip.loop)}
+        if "rows" in strip.loop.marks:  # what a loop inside has for itself is not handed on
+            made &= set(_owned(strip.loop))
+        mine = {b for b in made - self._declared if b.kind in ("register", "local")}
+        with code.section(strip.written, deeper):
+            held = dict(code.arrays)
+            for b in sorted(mine, key=lambda b: b.name):
+                code.arrays[b] = strip.width
+                self._variable(b, strip.width)
+            self._declared |= mine
+            self._strip_body(strip.loop.body, strip)
+            self._declared -= mine
+            code.arrays = held
+
+    def _strip_body(self, steps: list[Loop | Statement], strip: _Strip) -> None:
+        """The steps of a loop; statements that follow one another are one loop over the lanes."""
+        for group in _grouped(steps):
+            if isinstance(group, Loop):
+                inner = self._row_loop if "rows" in strip.loop.marks else self._strip_loop
+                inner(group, strip)
+                continue
+            with self._lanes(strip):
+                for s in group:
+                    self._statement(s)
+
+    def _strip_loop(self, loop: Loop, strip: _Strip) -> None:
+        """A loop within a strip; the results of its reductions follow it, lane by lane."""
+        code = self._code
+        started = begun(loop)
+        for s in started:
+            self._accumulators[s] = accumulate(code, s, strip.width)
+        v = code.axis(loop.axis)
+        head = f"for (i64 {v} = 0; {v} < {loop.axis.extent}L; {v}++)"
+        with code.block(head, (loop.axis,), _written(loop)):
+            self._strip_body(loop.body, strip)
+        ended = [self._accumulators.pop(s) for s in started]
+        results = [a for a in ended if not a.statement.scan]
+        if not results:
+            return
+        with self._lanes(strip):
+            for a in results:
+                code.use(a.statement)
+                code.store(a.statement.target, a.statement.index[0], f"{a.result}[{code.lane}]")
+
+    def _row_loop(self, loop: Loop, strip: _Strip) -> None:
+        """A loop within a strip of rows, which runs for each of them in turn."""
+        code = self._code
+        row = code.fresh("r")
+        head = f"for (int {row} = 0; {row} < {strip.count}; {row}++)"
+        with code.block(head, (strip.loop.axis,), strip.written, element=row):
+            code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {row};")
+            self._loop(loop, "0", f"{loop.axis.extent}L")
+
+    @contextmanager
+    def _lanes(self, strip: _Strip) -> Iterator[None]:
+        """What is written meanwhile runs for each lane of a strip."""
+        code = self._code
+        lane = code.fresh("l")
+        head = f"for (int {lane} = 0; {lane} < {strip.count}; {lane}++)"
+        jam = "jam" in strip.loop.marks
+        head = code.unrolled(head, strip.count) if jam else code.simd(head)
+        with code.block(head, (strip.loop.axis,), strip.written, lane, lane):
+            code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {lane};")
+            yield
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """A strip of a loop: the C of its first element, and its length; `width`: of a whole one."""
+
+    loop: Loop
+    base: str
+    count: int
+    width: int
+
+    @property
+    def written(self) -> frozenset[Buffer]:
+        return _written(self.loop)
+
+
+def _grouped(steps: list[Loop | Statement]) -> Iterator[Loop | list[Statement]]:
+    """The loops, and lists of the statements that follow one another, in order."""
+    group: list[Statement] = []
+    for step in steps:
+        if isinstance(step, Statement):
+            group.append(step)
+            continue
+        if group:
+            yield group
+        group = []
+        yield step
+    if group:
+        yield group
+
+
+def _changed(loop: Loop) -> tuple[Buffer | None, int]:
+    """What a loop changes where it lies, element after element, and where it begins. Not of a loop
+    with elementary functions: what they give of an element would follow from where it lies, as
+    those of vectors round in another way."""
+    if any(x.op in libm.ULP for s in statements(loop) for x in E.walk(s.value)):
+        return None, 0
+    read = {x.value for s in statements(loop) for x in s.reads()}
+    for s in statements(loop):
+        if s.target in read and s.target.kind not in ("register", "local"):
+            start = offset(s.index[0], loop.axis)
+            if start is not None:
+                return s.target, start
+    return None, 0
+
+
+def _written(loop: Loop) -> frozenset[Buffer]:
+    return frozenset(s.target for s in statements(loop))
+
+
+def _lanes_of(leaf: Loop) -> int:
+    """Partial results of a reduction along a vectorized loop; 1: no vectors."""
+    if "simd" not in leaf.marks:
+        return 1
+    most = lanes(leaf)
+    count = lane_count(leaf.axis.extent, most)
+    return count // 2 if count > most // 4 and crowded(leaf) else count
+
+
+def _leaf(loop: Loop, s: Statement) -> Loop | None:
+    """The innermost loop around a statement."""
+    if any(b is s for b in loop.body):
+        return loop
+    for b in loop.body:
+        if isinstance(b, Loop) and (found := _leaf(b, s)) is not None:
+            return found
+    return None
+
+
+def _owned(loop: Loop) -> list[Buffer]:
+    """Registers and local arrays whose statements are all in this loop's body, and not all in one
+    loop further in."""
+    found: dict[Buffer, set[int]] = {}
+    for k, step in enumerate(loop.body):
+        for s in statements(step):
+            for b in (s.target, *(x.value for x in s.reads())):
+                if b.kind in ("register", "local"):
+                    found.setdefault(b, set()).add(k)
+    mine = []
+    for b, where in found.items():
+        k = next(iter(where))
+        step = loop.body[k]
+        inside = len(where) == 1 and isinstance(step, Loop) and not _crosses(b, step)
+        if not inside:
+            mine.append(b)
+    return mine
+
+
+def _crosses(b: Buffer, loop: Loop) -> bool:
+    """Whether a value of b is made by a reduction along this loop."""
+    return any(s.target is b and loop.axis in s.over and not s.scan for s in statements(loop))

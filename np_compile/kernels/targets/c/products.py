@@ -1,0 +1,31 @@
+"""Products of matrices as calls of `gemm.c`."""
+
+from __future__ import annotations
+
+from ...analysis.memory import Layout
+from ...ir.dtypes import DTYPES
+from ...ir.program import Product
+from .memory import address
+
+DECLARATIONS = (
+    "typedef void (*gemm_t)(run_t, int, const i64 *, void *, const void *, const void *);\n"
+)
+
+
+def call(step: Product, layout: Layout) -> list[str]:
+    """The C of a step."""
+    c, a, b = step.args
+    *batch, m, k = a.shape
+    sizes = [*(batch or [1]), m, b.shape[-1], k]
+    for x in (c, a, b):
+        sizes += [*([] if batch else [0]), *x.strides]
+    kind = c.buffer.dtype
+    at = ", ".join(
+        f"(char *){address(layout, x.buffer)} + {x.offset * DTYPES[kind].size}L" for x in (c, a, b)
+    )
+    return [
+        "{",
+        f"    static const i64 shape[] = {{{', '.join(map(str, sizes))}}};",
+        f"    ((gemm_t)memory[{layout.libraries[kind]}])(run, threads, shape, {at});",
+        "}",
+    ]
