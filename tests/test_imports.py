@@ -62,11 +62,8 @@ MODULES = dict(sources())
 
 def part(module: str) -> str:
     """The part of the architecture that a module belongs to."""
-
-
-_ROOMS = ("ir", "frontend", "analysis", "passes", "targets", "build", "run")  # of kernels/
-
-# part -> the parts that it may import.
+    _, top, room = (*module.split("."), "", "")[:3]
+    return f"{top}.{room}" if top == "kernels" and room in _ROOMS else top or "package"
 
 
 def imports(module: str, path: Path) -> Iterator[tuple[int, str]]:
