@@ -96,7 +96,7 @@ def reach(function: Any) -> Reach:
     """
     found = Reach()
     if not isinstance(function, types.FunctionType):
-        raise Refused(f"{function!r} is no Python function")
+        raise Refused(f"a {type(function).__name__} is no Python function")
     try:
         _function(function, found)
     except RecursionError:
@@ -198,11 +198,12 @@ def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Rea
         value = getattr(value, step.argval, MISSING)
     if _harmless(value):
         return
-    library = (getattr(value, "__module__", None) or "").partition(".")[0]
-    if not isinstance(value, types.FunctionType) or library in ("numpy", "np_compile", "torch"):
-        shown = text_of(value) if callable(value) else f"a {type(value).__name__}"
-        raise _Unknown(f"the name {name}" + (f", {shown}" if shown != name else ""))
-    _function(value, found)
+    if isinstance(value, types.FunctionType):
+        library = (value.__module__ or "").partition(".")[0]
+        if library not in ("numpy", "np_compile", "torch"):
+            _function(value, found)
+            return
+    raise _Unknown(f"the name {name}, a {type(value).__name__}")
 
 
 def _harmless(value: Any) -> bool:
