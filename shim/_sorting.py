@@ -175,8 +175,10 @@ def searchsorted(a: Array, v: Array, side: Static = "left", sorter: Array | None
             raise TypeError("sorter must only contain integers")
         if sorter.numel() != a.numel():
             raise ValueError("sorter.size must equal a.size")
-        index = sorter.to(torch.int64)
-        a = select_rows(a, 0, torch.where(index < 0, index + len(a), index))
+        index, n = sorter.to(torch.int64), len(a)
+        if readable(index) and bool(((index < 0) | (index >= n)).any()):
+            raise ValueError("Sorter index out of range.")
+        a = select_rows(a, 0, torch.where(index < 0, n, index))  # no index counts from the end
     dtype = result_type(a.dtype, v.dtype)
     return _order.search(*together(cast(a, dtype), cast(v, dtype)), right)
 

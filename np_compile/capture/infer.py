@@ -208,7 +208,10 @@ def _may_raise(call: Call, values: list[Value]) -> bool:
         value = call.args[2] if len(call.args) > 2 else None
         many = type(value) is Reference and values[value.number].meta.size != 1
         return not kinds.isdisjoint("iu") or ("b" in kinds and many)
-    return call.name.rpartition(".")[2] in _MAY_RAISE
+    name = call.name.rpartition(".")[2]
+    if name == "searchsorted":  # a `sorter`
+        return "sorter" in call.kwargs or len(call.args) > 3
+    return name in _MAY_RAISE
 
 
 def _without_data(kind: str) -> Any:

@@ -179,3 +179,13 @@ def test_numpy_scalars_are_cast_by_arrays_and_have_to_fit_else(key, value, dtype
 
     check(given, np.zeros(3, dtype), np.float64(value))
     check(made, np.zeros(3, dtype), np.array([value]))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("sorter", [[-2, 2, -3], [1, 2, 0], [0, -1, 5], [7, 8, 9]])
+def test_a_sorter_has_no_places_from_the_end(sorter, backend):
+    def f(a, v, s):
+        return np.searchsorted(a * 1.0, v, sorter=s)
+
+    a, v = np.array([3.0, 1, 2]), np.array([0, 1, 2.5, 5])
+    check(f, a, v, np.array(sorter), backend=backend, new=False)

@@ -119,6 +119,7 @@ def test_searchsorted(dtype: str, side: str) -> None:
 
 SEARCHES = [
     ((np.array([3, 1, 2]), [0, 1, 5]), {"sorter": np.array([1, 2, 0])}),
+    ((np.array([3, 1, 2]), [0, 1, 2.5, 5]), {"sorter": np.array([-2, 2, -3])}),
     ((np.array([1, 2, 3]), 2.5), {}),
     ((np.array([1, 2, 3], "f"), 0.1), {}),
     (([1, 2], 3), {"side": "x"}),
