@@ -487,8 +487,7 @@ def rewriter(
             found = change(x, again)
             if found is None:
                 args = tuple([again(a) for a in x.args])
-                same = all(a is b for a, b in zip(args, x.args, strict=True))
-                found = x if same else rebuild(x, args)
+                found = x if args == x.args else rebuild(x, args)
             known[x] = found
         return found
 
@@ -506,7 +505,8 @@ def loads_replaced(change: Callable[[Expr], Expr | None]) -> Rewrite:
     def below(x: Expr, again: Rewrite) -> Expr | None:
         if x.op != "load":
             return None
-        new = make("load", tuple(map(again, x.args)), x.dtype, x.value)
+        args = tuple(map(again, x.args))
+        new = x if args == x.args else make("load", args, x.dtype, x.value)
         return change(new) or new
 
     return rewriter(below)
