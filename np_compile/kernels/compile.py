@@ -14,7 +14,7 @@ from .analysis import memory
 from .build.toolchain import compiler, vector_math_available
 from .frontend.translate import Translation
 from .ir.check import check
-from .passes.pipeline import PASSES
+from .passes.pipeline import stages
 from .run.execute import Executable, Source
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -24,10 +24,10 @@ def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Sour
     """The C of a tensor graph. Unsupported, if the graph has no translation."""
     translation = Translation(graph, attributes)
     program = translation.program
-    for step in PASSES:
+    for step, stage in stages():
         program = step(program)
         if config.debug:
-            check(program)
+            check(program, stage)
     layout = memory.plan(program)
     body, sections = emit.source(program, layout)
     vector_math = vector_math_available(compiler().kind)

@@ -32,7 +32,7 @@ from np_compile.kernels.passes import (
     tile,
     unroll,
 )
-from np_compile.kernels.passes.pipeline import PASSES
+from np_compile.kernels.passes.pipeline import PASSES, stages
 from np_compile.kernels.targets.c import loops
 
 RTOL = {
@@ -110,11 +110,11 @@ def preserved(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Progr
     translation = Translation(module.graph, partial(getattr, module))
     program = translation.program
     last = len(PASSES) - 1
-    for k, step in enumerate((lambda p: p, *PASSES), -1):
+    for k, (step, stage) in enumerate(((lambda p: p, "statements"), *stages()), -1):
         name = step.__name__ if k >= 0 else "the translation"
         before = str(program)
         program = step(program)
-        check(program)
+        check(program, stage)
         if not any(isinstance(s, Call) for s in program.steps):
             assert str(parse(str(program))) == str(program)
         for backwards in (False, True) if k == last else (False,):

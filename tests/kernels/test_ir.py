@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,3 +324,38 @@ def test_the_text_of_an_expression_that_repeats_its_parts() -> None:
     head = "".join(f"{b.name}: {b.dtype}[50] strides[1] input 0\n" for b in MEMORY.values())
     whole = f"{head}all a < 3: {line}"
     assert text(parse(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    ("stage", "step", "rule"),
+    [
+        ("statements", "for i < 4:\n  y[i] = 0.0:f64", "no loops before fusion"),
+        ("loops", "for i < 4 simd:\n  y[i] = 0.0:f64", "before it is scheduled"),
+        ("loops", "all i < 4: y[i] = 0.0:f64", "has axes and no loops"),
+        ("scheduled", "for i < 4:\n  z[0, i] = 0.0:f64", "no single place in memory"),
+    ],
+)
+def test_rules_of_a_stage(stage: str, step: str, rule: str) -> None:
+    head = "y: f64[4] strides[1] output\nz: f64[2,4] strides[4,1] output\n"
+    program = parse(head + step)
+    check(program)
+    with pytest.raises(Malformed, match=rule):
+        check(program, stage)
+
+
+def test_equal_expressions_of_several_threads_are_one() -> None:
+    axes = [E.axis(5) for _ in range(4000)]
+    start = threading.Barrier(4)
+
+    def make() -> list[Expr]:
+        start.wait()
+        return [E.plus(E.times(a, 3), 1) for a in axes]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            made = [f.result() for f in [pool.submit(make) for _ in range(4)]]
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(len({id(x) for x in same}) == 1 for same in zip(*made, strict=True))

@@ -13,7 +13,7 @@ from np_compile.kernels.ir.check import check
 from np_compile.kernels.ir.interpret import run
 from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Program
-from np_compile.kernels.passes.pipeline import PASSES
+from np_compile.kernels.passes.pipeline import PASSES, stages
 
 from .graphs import eager_passes
 
@@ -201,10 +201,10 @@ def keeps_its_meaning(text: str) -> None:
     check(program)
     wanted = result(program)
     with eager_passes():
-        for step in PASSES:
+        for step, stage in stages():
             before = str(program)
             program = step(program)
-            check(program)
+            check(program, stage)
             for backwards in (False, True) if step is PASSES[-1] else (False,):
                 got = result(program, backwards)
                 what = f"after {step.__name__}:\n{program}\n\nbefore:\n{before}"

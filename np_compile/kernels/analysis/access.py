@@ -7,7 +7,7 @@ coefficient.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..ir import expr as E
 from ..ir.expr import Expr
@@ -16,8 +16,7 @@ from ..ir.program import Buffer
 Index = Sequence[Expr]
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """An index start + step * atom."""
 
     start: int
@@ -66,8 +65,9 @@ def offset(i: Expr, axis: Expr) -> int | None:
 def interval(i: Expr, ranges: Mapping[Expr, tuple[int, int]]) -> tuple[int, int]:
     """The least and the greatest value of an index. ranges: of atoms, where they are not whole: the
     first value, and the one after the last."""
-    lo = hi = E.terms(i)[0]
-    for atom, c in coefficients(i).items():
+    start, atoms = E.terms(i)
+    lo = hi = start
+    for atom, c in atoms.items():
         if atom in ranges:
             low, high = ranges[atom][0], ranges[atom][1] - 1
         else:

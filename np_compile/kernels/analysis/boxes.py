@@ -35,8 +35,8 @@ def stored(index: Index, axes: Sequence[Expr]) -> Box | None:
         if f.atom.extent == 0:
             return None
         seen.add(f.atom)
-        lo, hi = interval(i, {})
-        box.append((lo, hi + 1))
+        lo = f.start if f.step == 1 else f.start - f.atom.extent + 1
+        box.append((lo, lo + f.atom.extent))
     return tuple(box) if seen == set(axes) else None
 
 

@@ -7,17 +7,24 @@ from typing import Any
 from .expr import Expr, axes_of, bounds, show
 from .program import COMBINE, MARKS, PAIRED, Buffer, Call, Loop, Malformed, Program, Statement, Step
 
+# What a program consists of, in the order of the passes: statements with axes of their own; loops;
+# loops over places in memory, one index for each access; loops that say how they run.
+STAGES = ("statements", "loops", "linear", "scheduled")
 
-def check(program: Program) -> None:
-    """Malformed, if a rule of the IR is broken: the place and the rule."""
-    _Checker(program).run()
+
+def check(program: Program, stage: str | None = None) -> None:
+    """Malformed, if a rule of the IR is broken: the place and the rule. stage: of `STAGES`, which
+    has rules of its own; None for any."""
+    _Checker(program, stage).run()
 
 
 class _Checker:
     """The rules, and what has been written so far."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, stage: str | None):
         self.program = program
+        self.stage = stage
+        self.linear = stage in ("linear", "scheduled")
         self.known = set(program.buffers)
         self.written = {b for b in program.buffers if b.kind in ("input", "constant")}
 
@@ -48,6 +55,10 @@ class _Checker:
 
     def loop(self, loop: Loop, around: tuple[Expr, ...]) -> None:
         head = f"for {show(loop.axis)} < {loop.axis.extent}"
+        if self.stage == "statements":
+            self.fail(head, "there are no loops before fusion")
+        if loop.marks and self.stage not in (None, "scheduled"):
+            self.fail(head, "a loop says how it runs before it is scheduled")
         if loop.axis in around:
             self.fail(head, f"the axis {show(loop.axis)} is looped over twice")
         if loop.marks - set(MARKS):
@@ -60,6 +71,8 @@ class _Checker:
     def statement(self, s: Statement, around: tuple[Expr, ...]) -> None:
         if around and s.axes != tuple(a for a in around if a in s.axes):
             self.fail(s, "the axes of the statement are not those of loops around it, in order")
+        if not around and s.axes and self.stage not in (None, "statements"):
+            self.fail(s, "a statement has axes and no loops")
         self.element(s, s.target, s.index)
         for x in s.reads():
             self.element(s, x.value, x.args)
@@ -98,6 +111,8 @@ class _Checker:
             self.fail(s, f"{b.name} is no buffer of the program")
         if len(index) != len(b.shape):
             self.fail(s, f"{b.name} has {len(b.shape)} axes, the index {len(index)}")
+        if self.linear and len(index) != 1:
+            self.fail(s, f"an access of {b.name} is no single place in memory")
         runs = all(a.extent for a in s.axes)
         for i, extent in zip(index, b.shape, strict=True):
             if i.dtype != "i64":

@@ -13,6 +13,8 @@ that a reshape of an array costs nothing where it is no more than another way to
 from __future__ import annotations
 
 import itertools
+import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -24,6 +26,16 @@ from . import scalars
 _FAR = 1 << 62
 _interned: WeakValueDictionary[tuple, Expr] = WeakValueDictionary()
 _numbers = itertools.count()
+_lock = threading.RLock()  # of new nodes
+
+
+def _renew_lock() -> None:
+    """In a forked child: the thread that may hold the lock is not there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 class NoOperation(Exception):
@@ -71,12 +83,16 @@ def make(op: str, args: tuple[Expr, ...], dtype: str, value: Any = None) -> Expr
     """The node of that operation, as it stands; the functions below simplify first."""
     key = (op, args, dtype, repr(value) if op == "const" else value)
     found = _interned.get(key)
-    if found is None:
-        found = Expr()
-        found.op, found.args, found.dtype, found.value = op, args, dtype, value
-        found._range = found._atoms = None
-        found.number = next(_numbers)
-        _interned[key] = found
+    if found is not None:
+        return found
+    with _lock:
+        found = _interned.get(key)
+        if found is None:  # no other thread has made it meanwhile
+            found = Expr()
+            found.op, found.args, found.dtype, found.value = op, args, dtype, value
+            found._range = found._atoms = None
+            found.number = next(_numbers)
+            _interned[key] = found
     return found
 
 
@@ -471,8 +487,7 @@ def rewriter(
             found = change(x, again)
             if found is None:
                 args = tuple([again(a) for a in x.args])
-                same = all(a is b for a, b in zip(args, x.args, strict=True))
-                found = x if same else rebuild(x, args)
+                found = x if args == x.args else rebuild(x, args)
             known[x] = found
         return found
 
@@ -490,7 +505,8 @@ def loads_replaced(change: Callable[[Expr], Expr | None]) -> Rewrite:
     def below(x: Expr, again: Rewrite) -> Expr | None:
         if x.op != "load":
             return None
-        new = make("load", tuple(map(again, x.args)), x.dtype, x.value)
+        args = tuple(map(again, x.args))
+        new = x if args == x.args else make("load", args, x.dtype, x.value)
         return change(new) or new
 
     return rewriter(below)

@@ -21,7 +21,8 @@ def cse(program: Program) -> Program:
     for step in program.steps:
         if not isinstance(step, Statement):
             continue
-        step.map(merged)
+        if same:
+            step.map(merged)
         b = step.target
         if b.kind not in ("temporary", "output") or writers[b] != 1:
             continue

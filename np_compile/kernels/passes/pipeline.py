@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..ir.program import Program
 from .array_contraction import array_contraction
@@ -54,3 +54,18 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
     index_staging,
     schedule,
 )
+
+# The stage (`ir.check`) that a pass leaves a program in; the others keep it.
+_BEGINS: dict[Callable[[Program], Program], str] = {
+    fuse: "loops",
+    linearize: "linear",
+    schedule: "scheduled",
+}
+
+
+def stages() -> Iterator[tuple[Callable[[Program], Program], str]]:
+    """The passes, each with the stage that a program is in after it."""
+    stage = "statements"
+    for step in PASSES:
+        stage = _BEGINS.get(step, stage)
+        yield step, stage

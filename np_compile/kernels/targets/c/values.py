@@ -29,7 +29,8 @@ class Scope:
 
     Its code runs for values of `axes`, and may write to the buffers in `written`. It is for one
     lane of a vector, and for one element of a strip, if these C variables are not empty. `simd`:
-    whether it lies in a loop that runs as vectors, and so has no branches.
+    whether it lies in a loop that runs as vectors, and so has no branches. `checks`: whether an
+    index is checked within.
     """
 
     axes: frozenset[Expr]
@@ -39,6 +40,7 @@ class Scope:
     lane: str
     element: str
     simd: bool
+    checks: bool = False
     names: dict[Expr, str] = field(default_factory=dict)
 
 
@@ -46,14 +48,12 @@ class Code:
     """The body of a C function while it is written: lines, names, and values.
 
     `buffers`: those that the text mentions, in this order. `arrays`: the registers and local arrays
-    that have an element for each one of a strip, with the strip's length. `checks`: whether the
-    variable `bad` is in use, which is not zero after an index out of bounds.
+    that have an element for each one of a strip, with the strip's length.
     """
 
     def __init__(self) -> None:
         self.buffers: dict[Buffer, None] = {}
         self.arrays: dict[Buffer, int] = {}
-        self.checks = False
         self._counter = 0
         self._axes: dict[Expr, str] = {}
         self._uses: dict[Expr, int] = {}
@@ -65,6 +65,11 @@ class Code:
     def lane(self) -> str:
         """The C variable of the lane that is being written, or an empty text."""
         return self._scopes[-1].lane
+
+    @property
+    def checks(self) -> bool:
+        """Whether the variable `bad` is in use, which is not zero after an index out of bounds."""
+        return self._scopes[0].checks
 
     @property
     def lines(self) -> list[str]:
@@ -99,7 +104,7 @@ class Code:
         """What is written meanwhile is the body of a loop with that head."""
         with self._scope(1, axes, written, lane, element, head.startswith(_SIMD)) as scope:
             yield
-        if head.startswith(_SIMD) and any("bad |=" in text for text in scope.lines):
+        if head.startswith(_SIMD) and scope.checks:
             head = head.replace(_SIMD, _SIMD + " reduction(|:bad)", 1)
         self.line(head + " {")
         self.lines.extend(scope.lines)
@@ -123,6 +128,7 @@ class Code:
         self._scopes.append(scope)
         yield scope
         self._scopes.pop()
+        self._scopes[-1].checks |= scope.checks
 
     def simd(self, head: str) -> str:
         """The head of a loop that runs as vectors."""
@@ -277,7 +283,7 @@ class Code:
 
     def _wrap(self, x: Expr) -> str:
         extent = x.value[0]
-        self.checks = True
+        self._scopes[-1].checks = True
         name = self.fresh("at")
         inner, lifted = x.args[0], E.bounds(x.args[0])[0] < 0
         checked = E.unless_negative(inner)
