@@ -403,6 +403,31 @@ all i < 4, j < 6: r[i, j] = t[i, j]"""
     assert after(HEAD + text, inline) == text
 
 
+def test_inline_leaves_a_store_that_changes_what_it_reads() -> None:
+    head = """\
+x: f64[6,4] strides[4,1] input 0
+t: f64[6] strides[1] temporary
+r: f64[6] strides[1] output
+"""
+    text = """\
+all i < 6, j < 4: t[i] sum= x[i, j] over j
+all i < 6: t[i] = (t[i] + 1.0:f64)
+all i < 6: r[i] = (t[i] + 2.0:f64)"""
+    assert after(head + text, inline) == text
+
+
+def test_inline_keeps_the_check_of_an_index() -> None:
+    head = """\
+p: i64[4] strides[1] input 0
+c: i64[] strides[] temporary
+r: i64[4] strides[1] output
+"""
+    text = """\
+all i < 4: c[] = wrap(p[i], 6, 0)
+all i < 4: r[i] = p[i]"""
+    assert after(head + text, inline) == text
+
+
 def test_inline_knows_that_a_store_to_a_part_changes_the_whole() -> None:
     text = """\
 all i < 4, j < 6: t[i, j] = neg(x[i, j])
