@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -63,8 +64,9 @@ class Writer:
         """A program of some steps, the last of which gives what it has made."""
         for _ in range(self.number(2, 7)):
             self.pick(self.store, self.store, self.store, self.update, self.reduce, self.search)()  # type: ignore[operator]
-        value = self.value([("i", 4), ("j", 6)], "r")
-        return "\n".join([*HEAD, *self.lines, f"all i < 4, j < 6: r[i, j] = {value}"])
+        axes = [("i", 4), ("j", 6)]
+        self.line(axes, f"r[i, j] = {self.value(axes, 'r')}")
+        return "\n".join([*HEAD, *self.lines])
 
     def store(self) -> None:
         """An array, or a part of one that is written already."""
@@ -123,16 +125,18 @@ class Writer:
         if not count:
             return
         at, found = "wrap(p6[k], 6, 0)", "wrap(tw[wrap(p6[k], 6, 0)], 6, 0)"
-        self.lines.append("all i < 6: tw[i] = -1")
+        self.line([("i", 6)], "tw[i] = -1")
         self.line([("k", count)], f"tw[{at}] max= {self.pick('k', 'k', f'({count - 1} + -1*k)')}")
         if self.pick(False, False, True):
-            self.lines.append("all i < 3: tw[i] = -1")
+            self.line([("i", 3)], "tw[i] = -1")
         where = self.pick(at, at, f"wrap(p6[({count - 1} + -1*k)], 6, 0)")
         self.line([("k", count)], f"{name}[{where}] = ({source}[{found}] + 1.0:f64)")
 
     def line(self, axes: list[tuple[str, int]], text: str) -> None:
+        """Add a statement. Its axes are its own, as those of a translated operator are."""
         head = ", ".join(f"{letter} < {extent}" for letter, extent in axes)
-        self.lines.append(f"all {head}: {text}" if head else text)
+        text = f"all {head}: {text}" if head else text
+        self.lines.append(re.sub(r"\b([ijkl])\b", rf"\g<1>{len(self.lines)}", text))
 
     def value(
         self, axes: list[tuple[str, int]], name: str, element: str = "", depth: int = 2
