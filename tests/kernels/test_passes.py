@@ -16,11 +16,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import np_compile
 from np_compile.kernels import compile as pipeline
+from np_compile.kernels.analysis.memory import plan
+from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Call, Loop
 from np_compile.kernels.passes.array_contraction import array_contraction
 from np_compile.kernels.passes.collapse import collapse
 from np_compile.kernels.passes.copy_elision import copy_elision
 from np_compile.kernels.passes.cse import cse
+from np_compile.kernels.passes.dead_store_elimination import dead_store_elimination
 from np_compile.kernels.passes.fuse import fuse
 from np_compile.kernels.passes.index_set_splitting import index_set_splitting
 from np_compile.kernels.passes.inline import inline
@@ -617,3 +620,43 @@ def test_winners_stores_in_order_what_it_need_not_search(found: str) -> None:
 )
 def test_winners_keeps_a_search_for_other_places(store: str) -> None:
     assert after(SEARCH + STEPS + store, last_writer) == STEPS + store
+
+
+def test_dead_stores_go_to_a_register_until_the_last_of_them() -> None:
+    head = """\
+x: f64[6] strides[1] input 0
+y: f64[6] strides[1] output
+z: f64[6] strides[1] output
+"""
+    text = """\
+for i < 6:
+  y[i] = x[i]
+  y[i] = (y[i] + 1.0:f64)
+  z[i] = y[i]"""
+    made = after(head + text, dead_store_elimination)
+    assert (
+        re.sub(r"y_\d+", "held", made)
+        == """\
+for i < 6:
+  held[] = x[i]
+  y[i] = (held[] + 1.0:f64)
+  z[i] = y[i]"""
+    )
+
+
+def test_what_is_read_and_what_is_written_meanwhile_lie_apart() -> None:
+    program = parse("""\
+x: f64[64] strides[1] input 0
+t: f64[64] strides[1] temporary
+u: f64[64] strides[1] temporary
+v: f64[64] strides[1] temporary
+r: f64[64] strides[1] output
+all i < 64: t[i] = x[i]
+all i < 64: u[i] = t[i]
+all i < 64: v[i] = u[i]
+all i < 64: r[i] = v[i]""")
+    layout = plan(program)
+    at = {b.name: layout.offsets[b] for b in program.buffers if b in layout.offsets}
+    assert at["t"] != at["u"]
+    assert at["u"] != at["v"]
+    assert at["t"] == at["v"]
