@@ -742,7 +742,9 @@ def test_threads_call_one_compiled_function_at_once():
         np.testing.assert_allclose(got, want, rtol=1e-9)
 
 
-@pytest.mark.parametrize("function", [np.sum, np.zeros, np.fromiter, np.stack, np.array, np.exp])
+@pytest.mark.parametrize(
+    "function", [np.sum, np.zeros, np.fromiter, np.stack, np.array, np.exp, np.indices]
+)
 @pytest.mark.filterwarnings("ignore:Calling np.sum:DeprecationWarning")
 def test_an_iterator_is_used_up_as_far_as_numpy_does_it(function):
     def f(x, items):

@@ -111,7 +111,10 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     iterations.append(0)
     try:
         for i in numbers:
-            iterations[depth:] = (i,)
+            if len(iterations) == depth + 1:
+                iterations[depth] = i
+            else:  # another loop was left in the midst of an iteration
+                iterations[depth:] = (i,)
             yield i
             if capture.plain:
                 continue
