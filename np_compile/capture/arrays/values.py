@@ -61,12 +61,17 @@ def real(c: Capture, a: Array, why: Any) -> Any:
     return _real(c, a, why)
 
 
-def _real(c: Capture, a: Array, why: Any) -> Any:
+def _wait_for(c: Capture, a: Array, why: Any) -> None:
+    """Cut the tape, if the data of a stand-in are not there."""
     if a._sel is not None:
         c.settle(a)
     root = owner(a)
     if root._w is c.seg or (root._t is None and root._np is None and root._host is None):
         c.cut(why if type(why) is Break else Break("value", str(why)))
+
+
+def _real(c: Capture, a: Array, why: Any) -> Any:
+    _wait_for(c, a, why)
     if a._np is not None:
         return a._np
     if a._base is not None:
@@ -137,11 +142,7 @@ def shim_array(c: Capture, a: Array, why: Any) -> shim.ndarray:
     """The shim array on the memory of a stand-in."""
     if c.watch is not None:
         c.watch.spoil(why or "an array is handed to the shim, or to torch")
-    if a._sel is not None:
-        c.settle(a)
-    root = owner(a)
-    if root._w is c.seg or (root._t is None and root._np is None and root._host is None):
-        c.cut(why if type(why) is Break else Break("value", str(why)))
+    _wait_for(c, a, why)
     if a._base is not None:
         name, args, kwargs, pick = a._via
         c.shim_array(a._base, why)
