@@ -118,10 +118,10 @@ class Capture:
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
         self.moved: list[Array] = []  # roots whose master copy is on the device
         self.ahead: list[Array] = []  # those of them that plain mode has touched in host memory
-        self.left = 0  # how often the call left the device for plain mode, see `devices`
+        self.left = 0  # how often the call left the device for plain mode, see `runs.OnDevice`
         self.asked = 0
         self.lent: list[Array] = []  # whose memory torch has too, see `recording.TensorDoors`
-        # What `loops` and `choice` go by. Plain: calls run in NumPy; nothing waits to run then.
+        # What `decide` goes by. Plain: calls run in NumPy; nothing waits to run then.
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
         self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not

@@ -24,8 +24,8 @@ from .names.numpy_names import numpy_function
 
 if TYPE_CHECKING:
     from .capture import Capture
+    from .policy.decide import Decision
 
-OWES = "it is new, and compiling has taken longer than NumPy: it runs there"
 _BASIC = frozenset((int, slice, type(None), type(...)))
 _lock = state.lock
 
@@ -43,8 +43,9 @@ def stay_plain(c: Capture, why: str) -> None:
     c.tell(Break("numpy", why))
 
 
-def go_plain(c: Capture, why: str, limit: float) -> None:
+def go_plain(c: Capture, decision: Decision) -> None:
     """Go on in NumPy, until the end of the loop or an array of more elements than the limit."""
+    why = decision.reason
     if c.seg.node.parent is not None:
         c.leaving = c.device is not None
         try:
@@ -57,7 +58,7 @@ def go_plain(c: Capture, why: str, limit: float) -> None:
     if c.device is not None:
         c.left += 1
         c.immediate = True
-    c.limit = float("inf") if config.plain == "always" else limit
+    c.limit = float("inf") if config.plain == "always" else decision.limit
     c.tell(Break("plain", why))
 
 

@@ -27,12 +27,13 @@ from np_compile.tape.key import (
 from np_compile.tape.node import Break, Node, Same, Segment, Slot
 from np_compile.tape.tree import mapped
 
-from . import plain, positions, state
+from . import positions, state
 from .arrays.array import Array, recorded, viewing
 from .frames import inside_try
 from .infer import infer, input_node
 from .masks import masked
-from .policy import guess, loops
+from .policy import decide, guess, loops
+from .policy.decide import Way
 
 if TYPE_CHECKING:
     from .capture import Capture
@@ -42,7 +43,6 @@ _lock = state.lock
 _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
-_LARGE = 50_000  # elements of an array that code in NumPy is compiled again for
 _INFERRED = 0.01  # seconds that recording a new call takes at most
 
 
@@ -69,9 +69,11 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         node = seg.node.next.get(key)
         if node is None or node.special:
             c.rewind(marks)
-            if node is None and c.weighs and not _records(c, admitted):
-                c.go_plain(plain.OWES, max(_LARGE, 2 * _elements(admitted)))
-                return c.plainly(name, args, kwargs)
+            if node is None and c.weighs:
+                decision = decide.of_step(c, [a for a in admitted if type(a) is Array])
+                if decision.way is Way.NUMPY:
+                    c.go_plain(decision)
+                    return c.plainly(name, args, kwargs)
             node = c.step(name, admitted, named)
             if node.place is None:
                 loops.see(c, node)
@@ -386,15 +388,6 @@ def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     return node
 
 
-def _records(c: Capture, args: tuple) -> bool:
-    """Whether a new call of these arguments is to be recorded."""
-    budget = c.budget
-    if budget.owed < budget.lent:
-        return True
-    touched = sum([a.nbytes for a in args if type(a) is Array])
-    return budget.records(touched, _clock() - c.began - c.overhead)
-
-
 def results(c: Capture, seg: Segment, node: Node, name: str, args: tuple, kwargs: dict) -> Any:
     """The stand-ins that a recorded call gives to the user's code."""
     if node.mutates:
@@ -427,8 +420,3 @@ def rows(c: Capture, a: Array, site: Any) -> Iterator:
     """Iterate over the first axis, in a loop that `site` identifies."""
     for i in loops.marked(range(len(a)), site):
         yield a[i]
-
-
-def _elements(args: tuple) -> int:
-    """Of the largest array among arguments."""
-    return max([a.size for a in args if type(a) is Array], default=0)

@@ -22,6 +22,7 @@ from .exchange.escape import replace_escaped
 from .frames import as_user
 from .masks.masked import returned
 from .names.recording import TensorDoors
+from .policy import decide
 from .policy.choice import Choice, new_choice, signature
 from .policy.guess import Wrong
 from .state import Options
@@ -47,9 +48,9 @@ def run(
     call = function, substitution, options, args, kwargs, device, listener, key
     if key is None or not options.adapts or config.plain != "auto":
         return _captured(keeper, *call, None)[0]
-    choice = options.choices.get(key)
+    choice = decide.of_call(options, key, args, kwargs)
     if choice is None:
-        if listener is None and not options.budget.captures(args, kwargs):
+        if listener is None:
             return options.budget.plainly(function, args, kwargs)
         choice = new_choice(options.choices, key, options.budget)
     if listener is None and choice.wants_plain():

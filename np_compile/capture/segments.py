@@ -17,13 +17,14 @@ from np_compile.errors import GraphBreak
 from np_compile.runtime.program import Program, build, by_operators
 from np_compile.tape.node import Break, Node, Segment
 
-from . import plain, state
+from . import state
 from .arrays.window import (
     needs_operators,
 )
 from .frames import user_line
-from .policy import devices, guess, loops
-from .policy.weigh import largest, weigh
+from .policy import decide, guess, loops
+from .policy.decide import Way
+from .policy.weigh import weigh
 from .rerun import rerun
 from .variants import Variants, live_roots
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _lock = state.lock
 _clock = time.perf_counter
-_REPEATS = 3  # slow segments in a row before Python asked for a value
 
 
 def cut(c: Capture, reason: Break) -> None:
@@ -69,16 +69,17 @@ def cut(c: Capture, reason: Break) -> None:
     key = (grad, *variants.key(seg.ints))
     program = variants.programs.get(key)
     if program is None:
-        if c.leaving:  # the segment is not worth a compile
+        decision = decide.of_segment(c, node, variants, reason is loops.BEGINNING)
+        if decision.way is Way.NUMPY:
+            _run_in_numpy(c, seg, live)
+            if not decision.rest:
+                c.tell(Break("plain", decision.reason))
+            elif not c.plain:
+                c.go_plain(decision)
+            return
+        if decision.way is Way.OPERATORS:
             program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
         else:
-            if c.weighs and not node.guesses and not _compiles(c, node, variants, reason):
-                _run_in_numpy(c, seg, live)
-                if reason is loops.BEGINNING:
-                    c.tell(loops.IN_NUMPY)
-                elif not c.plain:
-                    c.go_plain(plain.OWES, largest(node))
-                return
             program = _compile(c, seg, live, variants, grad)
     elif program.turn and program.turn != c.turn:
         c.budget.ran_again(program)
@@ -116,10 +117,11 @@ def cut(c: Capture, reason: Break) -> None:
     seg.inputs.clear()
     if c.listener is not None:
         c.listener("segment", node, program)
-    if c.immediate and (reason.kind == "value" or (reason is loops.COMES_AGAIN and not _waits(c))):
-        _repeated(c, node)
-    elif reason.kind == "value" and c.device is not None:
-        devices.asked(c, node)
+    comes_again = reason is loops.COMES_AGAIN and not decide.is_patient(c) and c.immediate
+    if comes_again or (reason.kind == "value" and (c.immediate or c.device is not None)):
+        decision = decide.of_value(c, node)
+        if decision.way is Way.NUMPY:
+            c.go_plain(decision)
 
 
 def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
@@ -143,21 +145,6 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
         stacklevel=2,
     )
     return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
-
-
-def _compiles(c: Capture, node: Node, variants: Variants, reason: Break) -> bool:
-    """Whether a segment without a program is to be compiled, and not to run in NumPy."""
-    body = reason is not loops.BEGINNING or _waits(c)
-    if not body and not variants.met:
-        variants.met = True
-        return False
-    worked = _clock() - c.began - c.overhead
-    return c.budget.compiles(node.count, node.bytes, worked, body)
-
-
-def _waits(c: Capture) -> bool:
-    """Whether loops go on compiled, for a call that may be kept."""
-    return c.watch is not None and c.watch.waits
 
 
 def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...]) -> None:
@@ -199,22 +186,6 @@ def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bo
             c.budget.compiled(program, c.turn, seg.node.count, seconds)
             c.overhead += seconds
         return program
-
-
-def _repeated(c: Capture, node: Node) -> None:
-    """A segment ended because Python needs a value. A loop that does so again and again goes
-    on in NumPy where that is faster."""
-    seen = c.repeats.get(node)
-    if seen is None:
-        c.repeats[node] = [c.excess, c.unweighed, 0]
-        return
-    if c.weighs and c.unweighed == seen[1] and c.excess > seen[0]:
-        seen[2] += 1
-    seen[:2] = c.excess, c.unweighed
-    if config.plain == "always":
-        seen[2] += 1
-    if seen[2] >= _REPEATS:
-        c.go_plain("faster in NumPy: it goes on there", largest(node))
 
 
 def tell(c: Capture, reason: Break) -> None:

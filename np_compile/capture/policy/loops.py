@@ -15,22 +15,18 @@ from np_compile.tape.node import Break, Node
 
 from .. import frames
 from ..state import current
-from . import devices
-from .weigh import largest
+from . import runs
 
 if TYPE_CHECKING:
     from ..capture import Capture
 
 _LOOP = Break("loop", "a loop iteration ends")
-IN_NUMPY = Break("plain", "the beginning of a loop runs in NumPy: each iteration is a segment")
 # Why a segment is cut before a call: as it stands where the segment began, and as it is found that
 # calls come again. What was recorded until then is no piece of the user's code.
 COMES_AGAIN = Break("loop", "a loop comes again to where it was")
 BEGINNING = Break("loop", "a loop comes again to where it was, more often than is unrolled")
 _BODY = 16  # NumPy calls of an iteration, where as many as `config.unroll` are unrolled
 _EVERY = 64  # calls after which it is looked whether they come again
-_USES = 256  # runs of a loop in NumPy before it is measured again
-_PLACES = 256  # loops remembered of one function
 _TOGETHER = range(8, 3, -1)  # light iterations in a segment
 _BUILT = 2  # programs of several iterations, met in one run of a loop, before the last of them
 
@@ -87,7 +83,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     """The numbers, with a cut at each iteration that recorded calls if there are many of them.
 
     site: what identifies the loop in the user's code. The loop goes on in NumPy where that is the
-    faster way, see `_Loop`.
+    faster way, see `runs`.
     """
     capture = current()
     if capture is None:
@@ -100,9 +96,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     if long and capture.seg.node.parent is not None:
         capture.cut(_LOOP)
     outer = capture.is_plain()
-    chooses = long and not outer and capture.immediate and config.plain != "never"
-    loop = _Loop(capture, site) if chooses else None
-    away = devices.Loop(capture, site, long) if devices.may_leave(capture) else None
+    run = runs.of_loop(capture, site, long)
     watch = capture.watch
     several = _Several(capture, len(numbers)) if long and watch is not None else None
     unrolled, depth = capture.unrolled, len(iterations)
@@ -119,8 +113,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
             if capture.plain:
                 continue
             node = capture.seg.node
-            if away is not None:
-                away.iteration_ends(node)
+            if run is not None and capture.device is not None:  # before the segment runs there
+                run.iteration_ends(node)
                 if capture.plain:
                     continue
             if not long and i == numbers[0] and capture.immediate:
@@ -132,8 +126,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                     several = None
             if node.parent is not None and (long or node.count > limit):
                 capture.cut(_LOOP if long else BEGINNING)
-            if loop is not None:
-                loop.iteration_ends(node)
+            if run is not None and capture.device is None:
+                run.iteration_ends(node)
     finally:
         capture.unrolled = unrolled
         del iterations[depth:]
@@ -212,80 +206,3 @@ def _is_light(node: Node) -> bool:
         if len(key) == 1
     ]
     return bool(programs) and all(getattr(p.compiled, "light", False) for p in programs)
-
-
-class _Place:
-    """A loop that goes on in NumPy in calls with arguments of one signature.
-
-    node: the segment whose measurement said so. uses: how often since. limit: elements of an array
-    beyond which the loop is compiled again.
-    """
-
-    __slots__ = ("limit", "node", "uses")
-
-    def __init__(self, node: Node, limit: float):
-        self.node = node
-        self.limit = limit
-        self.uses = 0
-
-
-class _Loop:
-    """One run of a loop: whether to go on in NumPy, by what its iterations cost either way."""
-
-    __slots__ = (
-        "_capture", "_excess", "_key", "_total", "_unweighed",
-    )  # fmt: skip
-
-    def __init__(self, capture: Capture, site: Any):
-        self._capture = capture
-        self._key = (site, capture.signature)
-        self._excess = capture.excess
-        self._unweighed = capture.unweighed
-        self._total = 0.0
-        if config.plain == "auto":
-            self._remembered()
-        elif config.plain == "always":
-            capture.go_plain("as the setting `plain` says, the loop goes on in NumPy", 0)
-
-    def _remembered(self) -> None:
-        """Go on in NumPy from the first iteration where an earlier call found that faster."""
-        capture = self._capture
-        place = capture.options.loops.get(self._key)
-        if place is None:
-            return
-        place.uses += 1
-        node = place.node
-        watch = capture.watch
-        if place.uses > _USES:  # look again
-            node.excess = None
-            capture.options.loops.pop(self._key, None)
-        elif watch is None or not watch.waits:
-            why = "the loop is faster in NumPy, as an earlier call found: it runs there"
-            capture.go_plain(why, place.limit)
-
-    def iteration_ends(self, node: Node) -> None:
-        """node: where the segment of the iteration ended."""
-        capture = self._capture
-        lost = capture.excess - self._excess
-        self._excess = capture.excess
-        if capture.unweighed != self._unweighed:
-            self._unweighed = capture.unweighed
-            return
-        watch = capture.watch
-        if watch is not None and watch.waits:
-            return
-        self._total += lost
-        if lost > 0 and self._total > 0:
-            self._go_plain(
-                node,
-                f"an iteration is {lost * 1e6:.1f} us faster in NumPy: the loop goes on there",
-                largest(node),
-            )
-
-    def _go_plain(self, node: Node, why: str, limit: float) -> None:
-        self._capture.go_plain(why, limit)
-        if self._key[1] is not None:
-            places = self._capture.options.loops
-            if len(places) >= _PLACES:
-                places.clear()
-            places[self._key] = _Place(node, limit)

@@ -1,0 +1,159 @@
+"""Kernels or NumPy: what decides it, at each place where a call in progress can take either way.
+
+| place | decided by |
+|---|---|
+| the whole call | `of_call`: times of calls with such arguments (`choice`), time left (`budget`) |
+| a NumPy call that is new there | `of_step`: time left |
+| a segment without a program | `of_segment`: time left, and what it is a piece of |
+| a segment whose program is on its way | `of_pending`: how long that takes, and NumPy |
+| a value that Python asks for | `of_value`: what segments took, either way (`weigh`) |
+| an iteration of a marked loop | `runs.Run`: the same; on a device its amount of work |
+
+A `Decision` says which way, and why: `explain` prints it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from np_compile import config
+from np_compile.tape.node import Node
+
+from .choice import Choice, new_choice
+from .weigh import largest
+
+if TYPE_CHECKING:
+    from ..capture import Capture
+    from ..state import Options
+    from ..variants import Variants
+
+_clock = time.perf_counter
+# Elements of an array that code in NumPy is compiled again for, or that goes back to the device.
+LARGE = 50_000
+_REPEATS = 3  # slow segments in a row before Python asked for a value
+_ASKED = 4  # times that Python asked for a value of little work on a device
+# NumPy takes about 1 us for a call, 0.1 ns for a byte; a device 2.5 us to record a call, and 40 us.
+_BYTES, _BYTES_OF_A_CALL = 200_000, 10_000
+
+
+class Way(Enum):
+    """How something runs."""
+
+    KERNELS = "as kernels"
+    NUMPY = "in NumPy"
+    OPERATORS = "operator by operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """way: how something runs. reason: why, for `explain`. rest: whether what follows runs in NumPy
+    too, until a loop ends or an array of more than `limit` elements comes."""
+
+    way: Way
+    reason: str
+    limit: float = float("inf")
+    rest: bool = True
+
+
+_KERNELS = Decision(Way.KERNELS, "it is compiled")
+_LEAVES = Decision(Way.OPERATORS, "what is left to do before the device is left", rest=False)
+_BEGINNING = Decision(
+    Way.NUMPY,
+    "the beginning of a loop runs in NumPy: each iteration is a segment",
+    rest=False,
+)
+_NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
+
+
+def of_call(options: Options, key: tuple, args: tuple, kwargs: dict) -> Choice | None:
+    """What is known of calls with such arguments; None where one of a new kind is to run as it
+    stands, since there is no time left to record it."""
+    choice = options.choices.get(key)
+    if choice is None and options.budget.captures(args, kwargs):
+        choice = new_choice(options.choices, key, options.budget)
+    return choice
+
+
+def of_step(c: Capture, arrays: list[Any]) -> Decision:
+    """A NumPy call of these arrays that was not made before in its place."""
+    budget = c.budget
+    if not c.weighs or budget.owed < budget.lent:
+        return _KERNELS
+    if budget.records(sum([a.nbytes for a in arrays]), _worked(c)):
+        return _KERNELS
+    return Decision(Way.NUMPY, _NEW, max(LARGE, 2 * max([a.size for a in arrays], default=0)))
+
+
+def of_segment(c: Capture, node: Node, variants: Variants, begins: bool) -> Decision:
+    """A segment without a program. begins: whether it was cut as a loop was found in it, and is no
+    piece of the user's code."""
+    if c.leaving:
+        return _LEAVES
+    if not c.weighs or node.guesses:
+        return _KERNELS
+    body = not begins or is_patient(c)
+    if not body and not variants.met:
+        variants.met = True
+        return _BEGINNING
+    if c.budget.compiles(node.count, node.bytes, _worked(c), body):
+        return _KERNELS
+    return Decision(Way.NUMPY, _NEW, largest(node), rest=not begins)
+
+
+def of_value(c: Capture, node: Node) -> Decision:
+    """A segment ended at a node, and has run, as Python asks for a value, or as a loop without
+    marks comes again. A loop that does so again and again goes on where that is faster."""
+    if c.device is not None:
+        if is_small(node.count, node.bytes):
+            c.asked += 1
+            if c.asked >= _ASKED and may_leave(c):
+                c.asked = 0
+                why = "Python asks for one small value after the other"
+                return to_the_host(why, "function", LARGE)
+        return _KERNELS
+    seen = c.repeats.get(node)
+    if seen is None:
+        c.repeats[node] = [c.excess, c.unweighed, 0]
+        return _KERNELS
+    if c.weighs and c.unweighed == seen[1] and c.excess > seen[0]:
+        seen[2] += 1
+    seen[:2] = c.excess, c.unweighed
+    if config.plain == "always":
+        seen[2] += 1
+    if seen[2] < _REPEATS:
+        return _KERNELS
+    return Decision(Way.NUMPY, "faster in NumPy: it goes on there", largest(node))
+
+
+def is_patient(c: Capture) -> bool:
+    """Whether loops go on compiled, whatever they take now, for a call that may be kept."""
+    return c.watch is not None and c.watch.waits
+
+
+def is_small(calls: int, touched: int) -> bool:
+    """Whether NumPy carries out so many calls, on so many bytes, sooner than a device begins."""
+    return touched < _BYTES + _BYTES_OF_A_CALL * calls
+
+
+def to_the_host(why: str, what: str, limit: float) -> Decision:
+    """Leave the device: what goes on in NumPy then."""
+    return Decision(Way.NUMPY, f"{why}: the {what} goes on in NumPy, in host memory", limit)
+
+
+def may_leave(c: Capture) -> bool:
+    """Whether a call on a device may go on in NumPy: not where a gradient would be lost."""
+    return (
+        c.device is not None
+        and not c.plain
+        and not c.fullgraph
+        and config.plain != "never"
+        and not c.differentiates()
+    )
+
+
+def _worked(c: Capture) -> float:
+    """Seconds that the call took so far, without what recording and compiling took."""
+    return _clock() - c.began - c.overhead
