@@ -53,7 +53,7 @@ class Compiled(Made):
         if (
             (keeper := self._keeper) is not None
             and (call := keeper.call) is not None
-            and (config.plain == "auto" or not keeper.plain)
+            and (not keeper.plain or config.measures())
             and not config.disable
             and current() is None
             and _context_depth() == 0
@@ -82,7 +82,7 @@ class Compiled(Made):
             if result is not MISS:
                 return result
             choices = self._options.choices
-            if choices and config.plain == "auto":
+            if choices and config.measures():
                 choice = choices.get(signature(args, kwargs))
                 if choice is not None and choice.way == "plain":
                     return keeper.run_plainly(choice, args, kwargs)

@@ -51,6 +51,12 @@ def _plain(text: str) -> str:
     return text
 
 
+def _compile_in(text: str) -> str:
+    if text not in ("background", "call"):
+        raise ValueError("expected background or call")
+    return text
+
+
 def _folder(text: str) -> str:
     if text in ("", "auto"):
         return "auto"
@@ -90,6 +96,20 @@ SETTINGS = (
         "or compiling takes too long, `never`, or `always` (loops only, and from their start)",
     ),
     Setting(
+        "compile_in",
+        "background",
+        _compile_in,
+        "`background`: where the C compiler would take longer than NumPy, NumPy runs until the "
+        "kernels are there; `call`: calls wait for the compiler",
+    ),
+    Setting(
+        "deterministic",
+        False,
+        _flag,
+        "nothing is decided by measured time, so that equal runs of a program give equal bits: "
+        "calls wait for the compiler, and what can be compiled runs as kernels",
+    ),
+    Setting(
         "cache_dir",
         "auto",
         _folder,
@@ -120,9 +140,24 @@ backend: str
 unroll: int
 max_calls: int
 plain: str
+compile_in: str
+deterministic: bool
 cache_dir: str
 
 globals().update({s.name: _initial(s) for s in SETTINGS})
+
+
+_value = globals().__getitem__
+
+
+def measures() -> bool:
+    """Whether what is faster, as kernels or in NumPy, is measured, and decides."""
+    return _value("plain") == "auto" and not _value("deterministic")
+
+
+def waits() -> bool:
+    """Whether calls wait for the C compiler."""
+    return _value("compile_in") == "call" or _value("deterministic")
 
 
 @contextmanager

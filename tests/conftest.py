@@ -8,6 +8,9 @@ import os
 # while they wait for one that does not run cost a hundred times the work.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# Calls wait for the compiler, so that what a test sees does not depend on how long that takes.
+os.environ.setdefault("NP_COMPILE_COMPILE_IN", "call")
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

@@ -111,6 +111,23 @@ class _Differentiable:
         return self.call(*tensors)
 
     @property
+    def ready(self) -> bool:
+        """Whether the kernels of the halves made so far are compiled."""
+        return all(getattr(part, "ready", True) for part in (self.first, self.second))
+
+    @property
+    def seconds_left(self) -> float:
+        """How long that will take, roughly."""
+        return sum(getattr(part, "seconds_left", 0.0) for part in (self.first, self.second))
+
+    def wait(self) -> None:
+        """Wait until they are. CompileFailed if they cannot be."""
+        parts: tuple[Any, ...] = (self.first, self.second)
+        for part in parts:
+            if hasattr(part, "wait"):
+                part.wait()
+
+    @property
     def notes(self) -> list[str]:
         """The decisions of both halves."""
         return [note for part in (self.first, self.second) for note in getattr(part, "notes", ())]

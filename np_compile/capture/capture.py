@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,6 +21,9 @@ from .arrays import in_place, stand_ins, values
 from .arrays.array import Array
 from .arrays.loans import Loan
 from .state import Options
+
+if TYPE_CHECKING:
+    from np_compile.runtime.program import Program
 
 _clock = time.perf_counter
 
@@ -124,8 +127,11 @@ class Capture:
         # What `decide` goes by. Plain: calls run in NumPy; nothing waits to run then.
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
+        self.until: Program | None = None  # whose kernels end it when they are there
+        self.awaited: Program | None = None  # for the kernels of which NumPy ran something
+        self.resumes = False  # whether the segment begins where they came, at no place of its own
         self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not
-        self.weighs = self.immediate and config.plain == "auto"
+        self.weighs = self.immediate and config.measures()
         self.signature: tuple | None = None  # of the arguments
         self.built = 0  # programs compiled
         self.count = 0  # NumPy calls run in segments, and the bytes of arrays that they touch

@@ -66,6 +66,7 @@ def end_plain(c: Capture) -> None:
     """Plain mode ends, unless there is a reason for it to go on: what it has touched in host
     memory goes back to the device."""
     c.before_loans = False
+    c.until = None
     c.plain = c.lasting or bool(c.loans)
     if c.device is not None and not c.plain:
         c.immediate = False
@@ -75,12 +76,16 @@ def end_plain(c: Capture) -> None:
 
 
 def is_plain(c: Capture) -> bool:
-    """Whether calls run in NumPy at present. It ends when all that was lent is given back."""
+    """Whether calls run in NumPy at present. It ends when all that was lent is given back, and when
+    kernels that it waits for are there: in a marked loop with the iteration."""
     if get_ident() != c.thread and not c.lasting:
         c.enter_thread()
     if c.loans:
         c.loans = [loan for loan in c.loans if loan.is_kept()]
         c.plain = bool(c.loans) or c.lasting or c.before_loans
+    if c.until is not None and not c.iterations and c.until.ready:
+        c.end_plain()
+        c.resumes = True
     return c.plain
 
 

@@ -46,13 +46,15 @@ def run(
     """
     key = None if device is not None or options.tensors else signature(args, kwargs)
     call = function, substitution, options, args, kwargs, device, listener, key
-    if key is None or not options.adapts or config.plain != "auto":
+    if key is None or not options.adapts or not config.measures():
         return _captured(keeper, *call, None)[0]
     choice = decide.of_call(options, key, args, kwargs)
     if choice is None:
         if listener is None:
             return options.budget.plainly(function, args, kwargs)
         choice = new_choice(options.choices, key, options.budget)
+    if listener is None and choice.waits():
+        return options.budget.plainly(function, args, kwargs)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     start = time.perf_counter()
@@ -81,7 +83,8 @@ def _once(
     choice: Choice | None,
 ) -> tuple[Any, tuple[int, int, int] | None]:  # fmt: skip
     """The result; programs that were compiled, NumPy calls in segments, bytes they touch. None
-    for these where the call is kept: calls like it will take less time than it took."""
+    for these where calls like it will take less time than it took: it is kept, or kernels are not
+    there yet."""
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
     watch = capture.watch = None if keeper is None else keeper.watch(args, kwargs)
@@ -125,7 +128,8 @@ def _once(
             capture.change_callers()
             if watch is not None:
                 capture.watch = None
-                kept = keeper.keep(watch, args, kwargs, exchange, result, choice)
+                if capture.awaited is None:
+                    kept = keeper.keep(watch, args, kwargs, exchange, result, choice)
             result = exchange.give(result)
         except BaseException as e:
             _deliver(capture, e)
@@ -135,7 +139,10 @@ def _once(
             exchange.restore()
             substitution.leave(exchange.give)
         raised = False
-        return result, None if kept else (capture.built, capture.count, capture.bytes)
+        if choice is not None:
+            choice.awaited = capture.awaited
+        untypical = kept or capture.awaited is not None
+        return result, None if untypical else (capture.built, capture.count, capture.bytes)
     finally:
         state.switch(*before)
         del f, given_args, given_kwargs

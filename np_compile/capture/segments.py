@@ -23,7 +23,7 @@ from .arrays.window import (
 )
 from .frames import user_line
 from .policy import decide, guess, loops
-from .policy.decide import Way
+from .policy.decide import Decision, Way
 from .policy.weigh import weigh
 from .rerun import rerun
 from .variants import Variants, live_roots
@@ -42,6 +42,7 @@ def cut(c: Capture, reason: Break) -> None:
             return c.cut(reason)
     seg = c.seg
     node = seg.node
+    resumes, c.resumes = c.resumes, False
     watch = c.watch
     if watch is not None:
         watch.cut(reason, seg.inputs)
@@ -68,25 +69,29 @@ def cut(c: Capture, reason: Break) -> None:
     grad = c.grads and torch.is_grad_enabled()
     key = (grad, *variants.key(seg.ints))
     program = variants.programs.get(key)
+    again = program is not None
+    decision = None
     if program is None:
-        decision = decide.of_segment(c, node, variants, reason is loops.BEGINNING)
-        if decision.way is Way.NUMPY:
-            _run_in_numpy(c, seg, live)
-            if not decision.rest:
-                c.tell(Break("plain", decision.reason))
-            elif not c.plain:
-                c.go_plain(decision)
-            return
+        begins = reason is loops.BEGINNING or resumes
+        decision = decide.of_segment(c, node, variants, begins)
         if decision.way is Way.OPERATORS:
             program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
-        else:
+        elif decision.way is Way.KERNELS:
             program = _compile(c, seg, live, variants, grad)
     elif program.turn and program.turn != c.turn:
         c.budget.ran_again(program)
+    if program is not None and not program.ready:
+        decision = decide.of_pending(c, program, node, again)
+        if decision.way is not Way.KERNELS:
+            c.awaited = program
+    if decision is not None and decision.way is Way.NUMPY:
+        _run_in_numpy(c, seg, live, decision)
+        return
+    assert program is not None
     if node.guesses:
         guess.check(program)
     run = program.run
-    if c.tensors and needs_operators(program.written, seg.inputs):
+    if not program.ready or (c.tensors and needs_operators(program.written, seg.inputs)):
         run = program.run_by_operators
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
@@ -147,10 +152,10 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
     return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
 
 
-def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...]) -> None:
-    """Make the calls of a segment as they stand."""
+def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision) -> None:
+    """Make the calls of a segment as they stand; go on in NumPy, if that was decided."""
     if c.watch is not None:
-        c.watch.spoil("a segment runs in NumPy: its compile is not worth it")
+        c.watch.spoil(why.reason)
     values: list[Any] = [None] * len(seg.values)
     for a in seg.inputs:
         values[a._i] = c.real(a, None)
@@ -168,6 +173,11 @@ def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...]) -> None:
     c.since = _clock()
     seg.values.clear()
     seg.inputs.clear()
+    if not why.rest:
+        c.tell(Break("plain", why.reason))
+    elif not c.plain:
+        c.go_plain(why)
+        c.until = c.awaited
 
 
 def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bool) -> Program:

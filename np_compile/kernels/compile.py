@@ -53,7 +53,7 @@ def listening(listener: Listener) -> Iterator[None]:
 def compile_graph(module: fx.GraphModule) -> Executable:
     """The executable of a tensor graph on the CPU."""
     source = generate(module.graph, lambda name: getattr(module, name))
-    made = Executable(source, lambda *tensors: module.forward(*tensors))
+    made = Executable(source, lambda *tensors: module.forward(*tensors), config.waits())
     for listener in _listeners:
         listener(made)
     return made

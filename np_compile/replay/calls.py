@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from np_compile import config
 from np_compile.kernels import build
 from np_compile.kernels.run.sequence import Work, run_address
 from np_compile.kernels.run.sequence import source as sequence_source
@@ -252,13 +253,18 @@ class _Row(ctypes.Structure):
     _fields_ = (("name", c_char_p), ("address", POINTER(c_void_p)))
 
 
+@functools.cache
+def _sources() -> list[tuple[str, str]]:
+    """The C texts that kept calls need, with their names."""
+    text = Path(__file__).with_name("calls.c").read_text(encoding="utf-8")
+    return [(declarations() + text, "calls"), (sequence_source(), "sequence")]
+
+
 class _Library:
     """The functions of `calls.c`, which hold the interpreter's lock."""
 
     def __init__(self) -> None:
-        text = Path(__file__).with_name("calls.c").read_text(encoding="utf-8")
-        both = [(declarations() + text, "calls"), (sequence_source(), "sequence")]
-        self._library = library = build.load_all(both)[0]
+        self._library = library = build.load_all(_sources())[0]
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         self._threads = torch.get_num_threads
         found = {
@@ -327,6 +333,23 @@ def _looks_as_expected(a: np.ndarray) -> bool:
         and seen.dtype == id(a.dtype)
         and seen.flags == a.flags.num
     )
+
+
+@functools.cache
+def _job() -> build.Job | None:
+    """The compile of what kept calls need, where it is not in the cache."""
+    return None if build.load_cached(_sources()) is not None else build.Job(_sources())
+
+
+def pending() -> bool:
+    """Whether it is not known yet if calls can be known, since the C compiler is at work."""
+    if config.waits():
+        return False
+    try:
+        job = _job()
+    except build.NoCompiler:
+        return False
+    return job is not None and not job.ready
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice
 
 from .arguments import parameter_names
 from .arrays import Arrays, KeptOnArrays, alike
-from .calls import MISS, Entry, Table, Way, available
+from .calls import MISS, Entry, Table, Way, available, pending
 from .guards import Refused
 from .plan import Kept, Plan, steps_of
 from .proof import Reach, reach
@@ -80,7 +80,7 @@ class Keeper:
             return MISS
         self.vain = 0
         choice = kept.choice
-        if choice is None or config.plain != "auto":
+        if choice is None or not config.measures():
             return kept.run(leaves)
         if choice.way != "compiled":
             return self._choose(kept, choice, args, kwargs)
@@ -126,7 +126,7 @@ class Keeper:
         if choice.way != "plain":
             if self.plain.pop(choice, None) is not None:
                 self._publish()
-        elif known is None and available():
+        elif known is None and not pending() and available():
             guards = alike(given, parameter_names(self.function, len(given), names))
             if guards is not None:
                 entry = Entry(Way.PLAIN, len(given), names, guards)
@@ -142,7 +142,7 @@ class Keeper:
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance."""
         self.calls += 1
-        if self.hopeless or self.calls < 2:
+        if self.hopeless or pending() or self.calls < 2:
             return None
         try:
             arguments, found = self._binding.arguments(args, kwargs), self._reads()

@@ -31,17 +31,18 @@ class Program:
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
     mutates: numbers of the values whose memory it writes to. written: positions of those of them
     that are inputs. turn: of the call that compiled it, 0 once another
-    one ran it (see `capture.budget`).
+    one ran it (see `capture.budget`). name: of the compiled function.
     """
 
     __slots__ = (
-        "_device", "_direct", "_dynamic", "_signatures", "backend_name", "compiled", "graph",
-        "live", "mutates", "node", "seconds", "turn", "written",
+        "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
+        "graph", "live", "mutates", "name", "node", "seconds", "turn", "written",
     )  # fmt: skip
 
     def __init__(
         self, node: Node, live: tuple, graph: Any, compiled: Callable, backend_name: str,
         dynamic: frozenset[int], seconds: dict[str, float], device: torch.device | None,
+        name: str,
     ):  # fmt: skip
         self.node = node
         self.live = live
@@ -57,6 +58,33 @@ class Program:
         self.turn = 0
         # An entry that takes the parameters as they are, without tensors made of them.
         self._direct: Callable | None = getattr(compiled, "run", None)
+        self.name = name
+        self._pending = hasattr(compiled, "wait")  # for its C compiler, or that is not known
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can run: its C compiler is done. Where that has failed, it runs operator by
+        operator from then on, with a warning."""
+        if self._pending and self.compiled.ready:  # type: ignore[attr-defined]
+            self.wait()
+        return not self._pending
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the C compiler takes for it, roughly."""
+        return self.compiled.seconds_left if self._pending else 0.0  # type: ignore[attr-defined]
+
+    def wait(self) -> None:
+        """Wait until it can run."""
+        if not self._pending:
+            return
+        try:
+            self.compiled.wait()  # type: ignore[attr-defined]
+        except BackendError as e:
+            self.compiled = self.graph.forward
+            self._direct = None
+            _warn(self.name, f"the back end {self.backend_name!r} failed ({type(e).__name__}: {e})")
+        self._pending = False
 
     @property
     def direct(self) -> bool:
@@ -197,7 +225,7 @@ def build(
         except (RecursionError, MemoryError):  # the user's recursion, which leaves no room
             raise
         except Exception as e:
-            _warn(options, f"its NumPy calls could not be traced ({type(e).__name__}: {e})")
+            _warn(options.name, f"its NumPy calls could not be traced ({type(e).__name__}: {e})")
             graph = None
         lowered = time.perf_counter()
         compiled = (
@@ -208,7 +236,7 @@ def build(
         done = time.perf_counter()
     seconds = {"lower": lowered - start, "backend": done - lowered}
     name = options.backend if isinstance(options.backend, str) else "custom"
-    program = Program(node, live, graph, compiled, name, dynamic, seconds, device)
+    program = Program(node, live, graph, compiled, name, dynamic, seconds, device, options.name)
     if config.debug:
         log.compiled(program, options.name, sys.stderr)
     return program
@@ -220,7 +248,7 @@ def by_operators(
 ) -> Program:  # fmt: skip
     """A program for one run of a segment: the shim, call by call. Nothing is compiled."""
     run = interpreter(node, live, len(inputs), bool(floats), list(ints), (), device)
-    return Program(node, live, None, run, "eager", frozenset(), {}, device)
+    return Program(node, live, None, run, "eager", frozenset(), {}, device, "")
 
 
 @contextmanager
@@ -248,7 +276,7 @@ def _compile(backend: Any, graph: Any, args: list[torch.Tensor], options: Any) -
                 f"{options.name}: {what}\n  Remedy: backend='eager' runs the same tensor program "
                 "without it; NP_COMPILE_DISABLE=1 runs NumPy itself."
             ) from e
-        _warn(options, what)
+        _warn(options.name, what)
         return graph.forward
     if not callable(compiled):
         raise BackendError(
@@ -258,9 +286,9 @@ def _compile(backend: Any, graph: Any, args: list[torch.Tensor], options: Any) -
     return compiled
 
 
-def _warn(options: Any, what: str) -> None:
+def _warn(name: str, what: str) -> None:
     warnings.warn(
-        f"np_compile: {options.name}: {what}; this segment runs operator by operator instead",
+        f"np_compile: {name}: {what}; this segment runs operator by operator instead",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -119,7 +119,7 @@ def test_explain_says_that_new_code_runs_in_numpy():
 
 @pytest.mark.usefixtures("poor")
 def test_what_numpy_takes_long_for_is_compiled_all_the_same(monkeypatch):
-    monkeypatch.setattr(budget, "_BYTE", 1e6)
+    monkeypatch.setattr(budget, "likely_seconds", lambda _, touched: 1e6 * touched)
     fast, counter = compiled(lambda x: np.sin(x) + 1)
     for n in range(3, 12):
         fast(data(n))
@@ -128,7 +128,7 @@ def test_what_numpy_takes_long_for_is_compiled_all_the_same(monkeypatch):
 
 @pytest.mark.usefixtures("poor")
 def test_large_arrays_end_what_runs_in_numpy(monkeypatch):
-    monkeypatch.setattr(budget, "_BYTE", 1e-3)
+    monkeypatch.setattr(budget, "likely_seconds", lambda _, touched: 1e-3 * touched)
     monkeypatch.setattr(budget, "_RECORD", 1.0)
 
     def f(x, y):

@@ -21,7 +21,7 @@ import pytest
 from np_compile import config
 from np_compile.errors import BackendError
 from np_compile.kernels import build
-from np_compile.kernels.build import cache, library, toolchain
+from np_compile.kernels.build import cache, library, publish, toolchain
 
 COMPILER = next((p for p in map(shutil.which, ("cc", "gcc", "clang")) if p), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on the path")
@@ -238,7 +238,7 @@ def test_a_sealed_file_that_cannot_be_loaded_is_built_again(folder: Path, tmp_pa
     folder.mkdir(0o700)
     path = folder / (build.key(SOURCE, build.compiler()) + ".so")
     (tmp_path / "false").write_bytes(b"no library")
-    cache.publish(str(tmp_path / "false"), str(path))
+    publish.publish(str(tmp_path / "false"), str(path))
     assert cache.find(str(path))
     assert build.load(SOURCE).answer() == 42
 

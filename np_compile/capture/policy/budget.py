@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .weigh import likely_seconds
+
 SECONDS = 1.0  # that are lent,
 ASKED = 60.0  # and where the user asked for the back end, which is to be used then
 _FREE = 3  # programs that cost nothing: the bodies of some loops
 _SHARE = 0.5  # of the time that calls took, where all programs run again in later calls
 _RATE = 0.01  # seconds that a compile takes for each NumPy call, until it is known,
 _EXTRA = 10  # and a compile in itself is as long as one of so many calls
-_CALL, _BYTE = 1e-6, 2e-10  # seconds that NumPy takes for a call, and for each byte it touches
 _RECORD = 1e-3  # seconds that recording a new call takes at most
 
 
@@ -51,7 +52,7 @@ class Budget:
 
     def records(self, touched: int, worked: float) -> bool:
         """Whether a new call is to be recorded that touches so many bytes."""
-        return self._left(worked) > 0 or touched * _BYTE > _RECORD
+        return self._left(worked) > 0 or likely_seconds(0, touched) > _RECORD
 
     def captures(self, args: tuple, kwargs: dict) -> bool:
         """Whether a call is to be captured whose arguments are of a new signature."""
@@ -75,7 +76,7 @@ class Budget:
         return (
             (body and self._built < _FREE)
             or expected <= self._left(worked)
-            or expected <= calls * _CALL + touched * _BYTE
+            or expected <= likely_seconds(calls, touched)
         )
 
     def compiled(self, program: Any, turn: int, calls: int, seconds: float) -> None:

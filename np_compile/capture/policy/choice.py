@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from .budget import Budget
 from .weigh import least_seconds, most_seconds
+
+if TYPE_CHECKING:
+    from np_compile.runtime.program import Program
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _CLEAR = 1.3  # one call each way decides if the times differ by more
@@ -64,21 +67,30 @@ def _rough(n: int) -> Any:
 class Choice:
     """The times of calls with arguments of one signature, and what follows from them.
 
-    way: "plain", "compiled", or None while calls are timed. budget: of the function.
+    way: "plain", "compiled", or None while calls are timed. budget: of the function. awaited: a
+    program of such calls that is being compiled.
     """
 
     __slots__ = (
-        "_compiling", "_slow", "_until", "budget", "compiled", "plain", "runs", "tries", "way",
+        "_compiling", "_slow", "_until", "awaited", "budget", "compiled", "plain", "runs", "tries",
+        "way",
     )  # fmt: skip
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.way: str | None = None
+        self.awaited: Program | None = None
         self.compiled = self.plain = float("inf")  # the quickest call, in seconds
         self.runs = self.tries = 0  # timed calls, compiled and plain
         self._compiling = 0
         self._slow = 0
         self._until = 32  # calls before compiled ones are looked at again
+
+    def waits(self) -> bool:
+        """Whether such calls wait for kernels, and run as they stand for the time being."""
+        if self.awaited is not None and self.awaited.ready:
+            self.awaited = None
+        return self.awaited is not None
 
     def wants_plain(self) -> bool:
         """Whether the next call is to run as it stands."""

@@ -23,9 +23,11 @@ from np_compile import config
 from np_compile.tape.node import Node
 
 from .choice import Choice, new_choice
-from .weigh import largest
+from .weigh import largest, likely_seconds
 
 if TYPE_CHECKING:
+    from np_compile.runtime.program import Program
+
     from ..capture import Capture
     from ..state import Options
     from ..variants import Variants
@@ -101,6 +103,20 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool) -> Deci
     if c.budget.compiles(node.count, node.bytes, _worked(c), body):
         return _KERNELS
     return Decision(Way.NUMPY, _NEW, largest(node), rest=not begins)
+
+
+def of_pending(c: Capture, program: Program, node: Node, again: bool) -> Decision:
+    """A segment that ends at a node, whose program is being compiled. again: whether it was when
+    the segment ran before, as in a loop; what follows runs in NumPy too then."""
+    wanted = config.waits() or c.listener is not None
+    if wanted or program.seconds_left <= likely_seconds(node.count, node.bytes):
+        program.wait()
+        return _KERNELS
+    return Decision(
+        Way.OPERATORS if c.tensors else Way.NUMPY,
+        "the C compiler is at work on it",
+        rest=again,
+    )
 
 
 def of_value(c: Capture, node: Node) -> Decision:

@@ -111,6 +111,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                 iterations[depth:] = (i,)
             yield i
             if capture.plain:
+                if capture.until is not None and not outer and capture.until.ready:
+                    capture.end_plain()
                 continue
             node = capture.seg.node
             if run is not None and capture.device is not None:  # before the segment runs there

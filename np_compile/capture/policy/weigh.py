@@ -23,6 +23,7 @@ _COPIED = 1 << 28  # bytes of copies
 _NEVER = 1e6  # seconds
 _CALL = 3e-7  # seconds: NumPy takes no less for a call,
 _BYTE = 5e-12  # nor for each byte that it touches
+_USUAL_CALL, _USUAL_BYTE = 1e-6, 2e-10  # what it takes as a rule,
 _LONG_CALL, _LONG_BYTE = 1e-5, 1e-9  # and seldom more than this
 _RECORDING = 2.5e-6  # seconds: recording a call takes no more
 _STAND_IN = 4e-7  # seconds that a call in NumPy costs more where its arguments are stand-ins
@@ -41,6 +42,11 @@ class Timing:
 def least_seconds(calls: int, touched: int) -> float:
     """What NumPy takes at least for so many calls that touch so many bytes."""
     return calls * _CALL + touched * _BYTE
+
+
+def likely_seconds(calls: int, touched: int) -> float:
+    """What NumPy takes for so many calls that touch so many bytes, as a rule."""
+    return calls * _USUAL_CALL + touched * _USUAL_BYTE
 
 
 def most_seconds(calls: int, touched: int) -> float:

@@ -1,15 +1,18 @@
 """C source to a loaded library: the compiler, and the cache of what it made."""
 
-from .library import key, load, load_all
+from .beside import Job
+from .library import key, load, load_all, load_cached
 from .toolchain import CompileFailed, Compiler, NoCompiler, compiler, flags
 
 __all__ = [
     "CompileFailed",
     "Compiler",
+    "Job",
     "NoCompiler",
     "compiler",
     "flags",
     "key",
     "load",
     "load_all",
+    "load_cached",
 ]

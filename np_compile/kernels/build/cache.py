@@ -20,11 +20,11 @@ from collections.abc import Iterator
 
 from np_compile import config
 
+from .publish import SEAL_LENGTH, seal
+
 LIMIT = 1 << 30  # bytes in the folder before the least recently used files are deleted
 _STALE = 3600.0  # seconds after which a temporary file belongs to no living process
 _DAY = 86400.0
-_SEAL = b"np_compile seal\0"
-_SEAL_LENGTH = len(_SEAL) + 32
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NEW = (
     os.O_WRONLY
@@ -189,34 +189,15 @@ def read(path: str) -> bytes | None:
         return file.read()
 
 
-def publish(name: str, path: str) -> None:
-    """Seal the library written at the temporary `name`, and put it in place at `path`.
-
-    What follows a library's last section is ignored by the loader, so the seal is appended.
-    """
-    with open(name, "rb") as file:
-        digest = _digest(file.read())
-    with open(name, "ab") as file:
-        file.write(_SEAL + digest)
-    os.chmod(name, 0o700)
-    os.replace(name, path)
-
-
 def find(path: str) -> bool:
     """Whether a whole library is at `path`. One that is not whole is deleted."""
     data = read(path)
     if data is None:
         return False
-    if data[-_SEAL_LENGTH:] == _SEAL + _digest(data[:-_SEAL_LENGTH]):
+    if data[-SEAL_LENGTH:] == seal(data[:-SEAL_LENGTH]):
         return True
     discard(path)
     return False
-
-
-def _digest(data: bytes) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(data).digest()
 
 
 def sweep(path: str) -> None:

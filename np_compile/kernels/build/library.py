@@ -10,10 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import shlex
+import signal
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import cache, toolchain
+from . import cache, publish, toolchain
 from .toolchain import CompileFailed, Compiler, flags, linked
 
 if TYPE_CHECKING:
@@ -45,32 +47,37 @@ def key(source: str, compiler: Compiler) -> str:
 _loaded: dict[str, ctypes.CDLL] = {}
 
 
-class Build:
-    """A library on its way: it is loaded already, or a compiler is at work on it."""
+def loaded(name: str) -> ctypes.CDLL | None:
+    """The library of this name: of this process, or of the cache; None if there is none that can be
+    loaded."""
+    library = _loaded.get(name)
+    if library is None:
+        path = os.path.join(cache.folder(), name + ".so")
+        if cache.find(path):
+            try:
+                library = _loaded.setdefault(name, ctypes.CDLL(path))
+            except OSError:
+                cache.discard(path)
+    return library
 
-    def __init__(self, source: str, name: str):
+
+class Build:
+    """A library on its way: it is loaded already, or a compiler is at work on it.
+
+    outlives: whether the compiler goes on when this process ends, and the cache has the library
+    then all the same.
+    """
+
+    def __init__(self, source: str, name: str, outlives: bool):
         self._name = name
+        self._outlives = outlives and bool(sys.executable)
         self._source = source
         self._compiler = toolchain.compiler()
         self._key = key(source, self._compiler)
-        self._library = _loaded.get(self._key) or self._cached()
+        self._library = loaded(self._key)
         self._process: subprocess.Popen[bytes] | None = None
         if self._library is None:
             self._launch(cache.folder())
-
-    def _cached(self) -> ctypes.CDLL | None:
-        """The library out of the cache; None if there is none that can be loaded."""
-        path = os.path.join(cache.folder(), self._key + ".so")
-        if not cache.find(path):
-            return None
-        try:
-            return self._remember(ctypes.CDLL(path))
-        except OSError:
-            cache.discard(path)
-            return None
-
-    def _remember(self, library: ctypes.CDLL) -> ctypes.CDLL:
-        return _loaded.setdefault(self._key, library)
 
     def _launch(self, folder: str) -> None:
         """Write the source into a folder and start the compiler on it."""
@@ -92,12 +99,17 @@ class Build:
             self._text,
             *linked(self._compiler.kind),
         ]
+        command = self._command
+        if self._outlives:
+            own = [sys.executable, "-I", "-S", publish.__file__, self._output, self._target]
+            command = [*own, *command]
         try:
             self._process = subprocess.Popen(
-                self._command,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                start_new_session=self._outlives,
             )
         except OSError as e:
             raise self._failure(str(e)) from e
@@ -137,20 +149,22 @@ class Build:
             raise
         output = self._output
         try:
-            if self._process.returncode or not os.path.isfile(output):
+            made = self._target if self._outlives else output
+            if self._process.returncode or not os.path.isfile(made):
                 # The folder is to blame, or the source is: only the first is worth another try.
                 if cache.is_private(self._folder) or cache.writable(self._folder):
                     end = f"exit status {self._process.returncode}, and no library"
                     raise self._failure(words or end)
                 return self._elsewhere(OSError(0, "no space is left in it, or it is read-only"))
             try:
-                cache.publish(output, self._target)
+                if not self._outlives:
+                    publish.publish(output, self._target)
             except OSError as e:
                 return self._elsewhere(e)
         finally:
             cache.discard(output)
         try:
-            self._library = self._remember(ctypes.CDLL(self._target))
+            self._library = _loaded.setdefault(self._key, ctypes.CDLL(self._target))
         except OSError as e:
             raise self._failure(f"{words}\nbut it cannot be loaded: {e}".lstrip()) from e
         cache.sweep(self._folder)
@@ -158,15 +172,17 @@ class Build:
     def cancel(self) -> None:
         """Stop the compiler, if it is still at work, and delete what it wrote."""
         if self._process is not None and self._process.returncode is None:
+            if self._outlives:  # with the compiler that it runs
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.communicate()
             cache.discard(self._output)
 
 
-def start(source: str, name: str = "program") -> Build:
+def start(source: str, name: str = "program", *, outlives: bool = False) -> Build:
     """Begin to load the library of a C source; `result()` of what comes back is the library."""
     try:
-        return Build(source, name)
+        return Build(source, name, outlives)
     except OSError as e:
         raise CompileFailed(f"compiling {name!r}: no folder takes its files: {e}.") from e
 
@@ -176,15 +192,28 @@ def load(source: str, *, name: str = "program") -> ctypes.CDLL:
     return start(source, name).result()
 
 
-def load_all(sources: Sequence[tuple[str, str]]) -> list[ctypes.CDLL]:
-    """The libraries of (source, name) pairs, in their order; as many compilers as cores at once."""
+def load_cached(sources: Sequence[tuple[str, str]]) -> list[ctypes.CDLL] | None:
+    """The libraries of (source, name) pairs, if none has to be compiled."""
+    compiler = toolchain.compiler()
+    found = []
+    for source, _ in sources:
+        library = loaded(key(source, compiler))
+        if library is None:
+            return None
+        found.append(library)
+    return found
+
+
+def load_all(sources: Sequence[tuple[str, str]], *, outlives: bool = False) -> list[ctypes.CDLL]:
+    """The libraries of (source, name) pairs, in their order; as many compilers as cores at once.
+    outlives: see `Build`."""
     width = os.cpu_count() or 1
     builds: list[Build] = []
     libraries: list[ctypes.CDLL] = []
     try:
         for done in range(len(sources)):
             while len(builds) < min(len(sources), done + width):
-                builds.append(start(*sources[len(builds)]))
+                builds.append(start(*sources[len(builds)], outlives=outlives))
             libraries.append(builds[done].result())
     finally:
         for build in builds:

@@ -123,35 +123,34 @@ class Executable:
     """A compiled program: called with the graph's inputs, gives its outputs.
 
     Several threads may run it at once: each takes a workspace from the list of free ones.
+    waits: for the C compiler, here; else a run does.
 
     Errors: IndexError, for an index array with a value out of bounds; nothing is written then.
     """
 
-    def __init__(self, source: Source, eager: Callable[..., Any]):
+    def __init__(self, source: Source, eager: Callable[..., Any], waits: bool = True):
         self.source = source
         self._eager = eager
         layout = source.layout
         products = [(gemm.source(dtype), f"gemm_{dtype}") for dtype in layout.libraries]
         sources = [(source.text, "program"), (pool.source(), "pool"), *products]
-        self.library = build.load_all(sources)[0]
-        self._run = ctypes.c_void_p(pool.run_address())
-        self._sections = [
-            getattr(self.library, f"section_{k}") for k in range(len(source.sections))
-        ]
-        for f in self._sections:
-            f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
-            f.restype = ctypes.c_int
+        self._job: build.Job | None = None
+        self._fixed: list[tuple[int, int]] = []
+        self._sections: list[Any] = []
+        libraries = build.load_all(sources) if waits else build.load_cached(sources)
+        if libraries is None:
+            self._job = build.Job(sources)
         self._pointers = ctypes.c_void_p * layout.pointers
         self._bytes = layout.size + layout.partials
         t = source.interface
         used = layout.slots
         self._inputs = [(used[b], k) for k, b in enumerate(t.inputs) if b is not None and b in used]
         self._slots = {k: slot for slot, k in self._inputs}
-        self._fixed = [
+        self._constants = [
             (slot, t.constants[b.position].data_ptr())
             for b, slot in used.items()
             if b.kind == "constant"
-        ] + [(slot, gemm.address(dtype)) for dtype, slot in layout.libraries.items()]
+        ]
         steps = source.program.steps
         self._between = [
             s for s in steps if isinstance(s, (Call, Fence)) and not isinstance(s, Product)
@@ -180,6 +179,36 @@ class Executable:
         )
         self._free: list[_Workspace] = []
         self._early = _written_early(source.program)
+        if libraries is not None:
+            self._attach(libraries)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the kernels are compiled, so that a run waits for nothing."""
+        return self._job is None or self._job.ready
+
+    @property
+    def seconds_left(self) -> float:
+        """How long that will take, roughly."""
+        return 0.0 if self._job is None else self._job.seconds
+
+    def wait(self) -> None:
+        """Wait until the kernels are compiled. CompileFailed if they cannot be."""
+        if self._job is not None:
+            self._attach(self._job.result())
+            self._job = None
+
+    def _attach(self, libraries: list[ctypes.CDLL]) -> None:
+        """Take the functions out of the libraries."""
+        self.library = libraries[0]
+        self._run = ctypes.c_void_p(pool.run_address())
+        found = [getattr(self.library, f"section_{k}") for k in range(len(self.source.sections))]
+        for f in found:
+            f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+            f.restype = ctypes.c_int
+        known = self.source.layout.libraries.items()
+        self._fixed = [*self._constants, *((slot, gemm.address(dtype)) for dtype, slot in known)]
+        self._sections = found
 
     def __call__(self, *tensors: torch.Tensor) -> list[Any]:
         return self.run(tensors, (), ())
@@ -219,6 +248,7 @@ class Executable:
         return made if len(made) == 1 else [made[k] for k in results]
 
     def _workspace(self) -> _Workspace:
+        self.wait()
         layout = self.source.layout
         pointers = self._pointers()
         flag = ctypes.c_int64(0)
@@ -318,6 +348,7 @@ class Executable:
         have to undo what it has written."""
         if self._results is None or self._early:
             return None
+        self.wait()
         layout = self.source.layout
         sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
         results = [self._fresh[k] for k in self._results]

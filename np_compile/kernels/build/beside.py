@@ -1,0 +1,106 @@
+"""Libraries that are compiled while the program goes on.
+
+A few daemon threads wait for the compilers. An interpreter that ends does not wait for them; what
+was begun is completed without it, see `publish`. A fork has none of its parent's threads: there a
+job begins again, and finds in the cache what the parent has made meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from .library import load_all
+
+_SECONDS, _BYTES = 0.1, 20_000  # what a compile takes, of sources of that length; until it is known
+
+
+class _Workers:
+    """The threads, and the jobs that wait for one. They end when there is nothing to do."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.jobs: deque[Job] = deque()
+        self.threads = 0
+        self.seconds, self.bytes = _SECONDS, _BYTES
+
+    def add(self, job: Job) -> None:
+        with self.lock:
+            self.jobs.append(job)
+            if self.threads >= (os.cpu_count() or 1):
+                return
+            self.threads += 1
+        threading.Thread(target=self._work, name="np_compile compiler", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self.lock:
+                if not self.jobs:
+                    self.threads -= 1
+                    return
+                job = self.jobs.popleft()
+            start = time.perf_counter()
+            job.run()
+            with self.lock:
+                self.seconds += time.perf_counter() - start
+                self.bytes += job.bytes
+
+
+_workers = _Workers()
+
+
+def _forget() -> None:
+    global _workers
+    _workers = _Workers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+class Job:
+    """Libraries on their way. sources: (source, name) pairs. bytes: of the sources."""
+
+    def __init__(self, sources: Sequence[tuple[str, str]]):
+        self._sources = sources
+        self.bytes = sum(len(text) for text, _ in sources)
+        self._libraries: list[ctypes.CDLL] = []
+        self._error: BaseException | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._done = threading.Event()
+        _workers.add(self)
+
+    def run(self) -> None:
+        """Compile and load; called by a thread of the workers."""
+        try:
+            self._libraries = load_all(self._sources, outlives=True)
+        except BaseException as e:
+            self._error = e
+        self._done.set()
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a result, or an error."""
+        if self._pid != os.getpid() and not self._done.is_set():
+            self._begin()
+        return self._done.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """How long it will take, roughly, from its beginning."""
+        return self.bytes * _workers.seconds / _workers.bytes
+
+    def result(self) -> list[ctypes.CDLL]:
+        """The libraries, once they are there. CompileFailed if one cannot be made."""
+        if not self.ready:
+            self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._libraries

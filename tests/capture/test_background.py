@@ -1,0 +1,315 @@
+"""Compiles beside the program: NumPy runs until the kernels are there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile import config
+from np_compile.capture.policy import decide
+from np_compile.kernels import build
+from np_compile.kernels.build import beside
+from np_compile.kernels.build.toolchain import CompileFailed
+from np_compile.runtime.program import Program
+
+from ..support import data
+
+
+class Gate:
+    """Holds compiles back until it is opened. begun: how many have begun."""
+
+    def __init__(self):
+        self.begun = 0
+        self._open = threading.Event()
+
+    def load(self, sources, **options):
+        self.begun += 1
+        assert self._open.wait(60)
+        return build.load_all(sources)
+
+    def open(self):
+        """Let them go on, and wait for those that have begun."""
+        self._open.set()
+        while beside._workers.threads:
+            time.sleep(0.001)
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """No library is in the cache, and compiles beside the program wait for the gate."""
+    made = Gate()
+    monkeypatch.setattr(build, "load_cached", lambda _: None)
+    monkeypatch.setattr(beside, "load_all", made.load)
+    with config.patch(compile_in="background"):
+        yield made
+    made.open()
+
+
+def programs(fast):
+    """Of each program of a compiled function, whether it is ready."""
+    found, open_ = [], list(fast._options.roots.values())
+    while open_:
+        node = open_.pop()
+        open_ += node.next.values()
+        found += [p.ready for v in node.programs.values() for p in v.programs.values()]
+    return found
+
+
+def norm(x):
+    y = np.sin(x) + x
+    y -= y.mean()
+    return y / y.std()
+
+
+def same(fast, f, *args):
+    """The compiled function gives, and leaves in its arguments, what the function does."""
+    mine, theirs = [[np.copy(a) for a in args] for _ in range(2)]
+    got, wanted = fast(*mine), f(*theirs)
+    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    for a, b in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_numpy_runs_until_the_kernels_are_there(gate):
+    fast = np_compile.compile(norm)
+    for _ in range(3):
+        same(fast, norm, data(50))
+    assert gate.begun
+    assert programs(fast) == [False]
+    gate.open()
+    assert programs(fast) == [True]
+    (report,) = np_compile.explain(fast)(data(50)).segments
+    assert report.runs == 1
+    same(fast, norm, data(50))
+
+
+def test_every_segment_of_a_call_is_begun_in_it(gate):
+    def f(x):
+        if np.sin(x).sum() > 100:
+            return x
+        y = np.cumsum(x * 2)
+        y[np.argmax(y)] = float(y.min())
+        return np.exp(-y) + 1
+
+    fast = np_compile.compile(f)
+    same(fast, f, data(20))
+    first = programs(fast)
+    assert len(first) >= 2
+    assert not any(first)
+    same(fast, f, data(20))
+    assert programs(fast) == first
+    gate.open()
+    for _ in range(4):
+        same(fast, f, data(20))
+
+
+def test_writes_views_and_errors_while_the_compiler_works(gate):
+    def f(x, i):
+        view = x[::-1]
+        view *= 2
+        x[i] += 1
+        try:
+            x[i + 3] = 0
+        except IndexError as e:
+            return str(e), view[:2]
+        return view.copy()
+
+    fast = np_compile.compile(f)
+    for i in ([0, 1], [4], [0, 1], [4]):
+        mine, theirs = data(6), data(6)
+        assert str(fast(mine, np.array(i))) == str(f(theirs, np.array(i)))
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def steps(x, n):
+    for _ in range(n):
+        x = x + 0.1 * (np.roll(x, 1) - 2 * x + np.roll(x, -1))
+    return x
+
+
+def steps_without_marks(x, n):
+    k = 0
+    while k < n:
+        x = x + 0.1 * (np.roll(x, 1) - 2 * x + np.roll(x, -1))
+        k += 1
+    return x
+
+
+@pytest.mark.parametrize("f", [steps, steps_without_marks])
+def test_a_loop_goes_on_with_kernels_when_they_are_there(gate, f):
+    fast = np_compile.compile(f)
+    same(fast, f, data(30), 40)
+    assert gate.begun
+    gate.open()
+    for _ in range(5):
+        same(fast, f, data(30), 40)
+    assert any(programs(fast))
+
+
+def test_kernels_are_used_within_the_call_that_waited_for_them(gate, monkeypatch):
+    ran = []
+    run = Program.run
+
+    def noted(program, *args):
+        ran.append(program)
+        return run(program, *args)
+
+    def f(x, here):
+        for k in range(60):
+            x = np.tanh(x) + 0.25
+            if k == 30:
+                here()
+        return x
+
+    monkeypatch.setattr(Program, "run", noted)
+    got = np_compile.compile(f)(data(9), np_compile.disable(gate.open))
+    np.testing.assert_allclose(got, f(data(9), lambda: None), rtol=1e-12)
+    assert len(ran) >= 3
+
+
+def test_tensors_run_operator_by_operator_meanwhile(gate):
+    @np_compile.compile
+    @np_compile.wrap_numpy
+    def loss(x, w):
+        return (np.tanh(x @ w) ** 2).sum()
+
+    x, w = torch.ones(4, 3, dtype=torch.float64), torch.full((3,), 0.5, dtype=torch.float64)
+    w.requires_grad_()
+    found = []
+    for k in range(4):
+        if k == 2:
+            gate.open()
+        w.grad = None
+        value = loss(x, w)
+        value.backward()
+        found.append((value.item(), w.grad.clone()))
+    for value, gradient in found[1:]:
+        assert value == pytest.approx(found[0][0])
+        torch.testing.assert_close(gradient, found[0][1])
+
+
+def test_a_call_that_takes_longer_in_numpy_waits(gate, monkeypatch):
+    monkeypatch.setattr(decide, "likely_seconds", lambda *_: 1e9)
+    threading.Timer(0.2, gate._open.set).start()
+    fast = np_compile.compile(norm)
+    same(fast, norm, data(50))
+    assert programs(fast) == [True]
+
+
+@pytest.mark.parametrize("setting", [{"compile_in": "call"}, {"deterministic": True}])
+def test_a_setting_waits(gate, setting):
+    fast = np_compile.compile(norm)
+    with config.patch(**setting):
+        same(fast, norm, data(50))
+    assert gate.begun == 0
+    assert programs(fast) == [True]
+
+
+def test_explain_and_inspect_wait(gate):
+    gate._open.set()
+    assert "section_0" in str(np_compile.inspect(np_compile.compile(norm))(data(50)))
+    (segment,) = np_compile.explain(np_compile.compile(norm))(data(50)).segments
+    assert segment.runs == 1
+
+
+def test_a_compiler_that_fails_warns_once_and_numpy_goes_on(gate, monkeypatch):
+    def fails(sources, **options):
+        raise CompileFailed("the disk is full")
+
+    monkeypatch.setattr(beside, "load_all", fails)
+    fast = np_compile.compile(norm)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(5):
+            same(fast, norm, data(50))
+            while beside._workers.threads:
+                time.sleep(0.001)
+    assert [w.category for w in warned] == [RuntimeWarning]
+    assert "the disk is full" in str(warned[0].message)
+
+
+def test_threads_call_while_a_compile_ends(gate):
+    fast = np_compile.compile(norm)
+    wrong = []
+
+    def calls():
+        for k in range(200):
+            x = data(40, seed=k)
+            if not np.allclose(fast(x), norm(x), rtol=1e-12):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for t in threads:
+        t.start()
+    time.sleep(0.05)
+    gate.open()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+ENDS = """
+import os, time
+import numpy as np
+import np_compile
+f = np_compile.compile(lambda x: np.sin(x) * x + np.cos(x * 7))
+f(np.arange(7.0))
+while sum(".so" in name for name in os.listdir({folder!r})) < 4:
+    time.sleep(0.001)  # until the compilers are at work
+"""
+
+
+def run_python(code, folder, **env):
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
+        env=os.environ | {"NP_COMPILE_CACHE_DIR": str(folder)} | env,
+    ).stdout  # fmt: skip
+
+
+def test_an_interpreter_that_ends_leaves_what_it_began(tmp_path):
+    code = ENDS.format(folder=str(tmp_path))
+    run_python(code, tmp_path, NP_COMPILE_COMPILE_IN="background")
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("*.so"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    kept = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("*.so")}
+    assert len(kept) == 4  # kernels, their threads, and what kept calls need
+    run_python(code, tmp_path, NP_COMPILE_COMPILE_IN="call")
+    now = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("*.so")}
+    assert now == kept
+
+
+FORKS = """
+import os, sys, time
+import numpy as np
+import np_compile
+f = np_compile.compile(lambda x: np.sin(x) * x + 3)
+x = np.arange(50.0)
+want = np.sin(x) * x + 3
+f(x)
+child = os.fork()
+for k in range(4000):
+    assert np.allclose(f(x), want)
+    time.sleep(0.01)
+    choice = next(iter(f._options.choices.values()))
+    if choice.awaited is None and k > 20:
+        break
+else:
+    raise AssertionError("the kernels never came")
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_has_its_own_kernels(tmp_path):
+    run_python(FORKS, tmp_path, NP_COMPILE_COMPILE_IN="background")
