@@ -45,6 +45,7 @@ def environment(cache: str, threads: int | None, bytecode: str | None) -> dict[s
     variables = dict(os.environ)
     variables["XDG_CACHE_HOME"] = cache
     variables["NP_COMPILE_CACHE_DIR"] = f"{cache}/np_compile"
+    variables["NP_COMPILE_COMPILE_IN"] = "call"
     variables["TORCHINDUCTOR_CACHE_DIR"] = f"{cache}/inductor"
     if bytecode is not None:
         variables.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -287,6 +287,7 @@ def main(arguments: list[str] | None = None) -> dict:
     options = parser.parse_args(arguments)
     quick = options.quick
     rounds, seconds = (3, 0.01) if quick else (15, 0.1)
+    np_compile.config.compile_in = "call"
     results: dict = {"machine": machine()}
     results["recording"] = recording(rounds, seconds)
     results["element_loop"] = element_loop(3 if quick else 7, 10_000 if quick else 100_000)

@@ -16,6 +16,7 @@ gc.disable()
 try:
     from . import config, errors
     from .api import compile, disable, graph_break, is_compiling, wrap_numpy
+    from .tools.compiles import compile_times, recompiles
     from .tools.explain import explain
     from .tools.inspect import inspect
 finally:
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "__version__",
     "compile",
+    "compile_times",
     "config",
     "disable",
     "errors",
@@ -34,5 +36,6 @@ __all__ = [
     "graph_break",
     "inspect",
     "is_compiling",
+    "recompiles",
     "wrap_numpy",
 ]

@@ -103,6 +103,13 @@ SETTINGS = (
         "kernels are there; `call`: calls wait for the compiler",
     ),
     Setting(
+        "recompile_limit",
+        64,
+        _count,
+        "compiles of the same calls, for other shapes, dtypes or integers, after which anything "
+        "new runs in NumPy, with a warning",
+    ),
+    Setting(
         "deterministic",
         False,
         _flag,
@@ -141,6 +148,7 @@ unroll: int
 max_calls: int
 plain: str
 compile_in: str
+recompile_limit: int
 deterministic: bool
 cache_dir: str
 

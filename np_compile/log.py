@@ -48,13 +48,14 @@ def calls_text(node: Node, live: tuple[int, ...] = ()) -> str:
             where = step.user_line
             lines.append(f"# {where}")
         made = ", ".join(f"v{v.index}: {_type(v)}" for v in step.values)
-        call = f"{step.call.label}({_arguments(step.call)})"
+        call = f"{step.call.label}({arguments_text(step.call)})"
         lines.append(f"{made} = {call}" if made else call)
     lines.append("return " + (", ".join(f"v{i}" for i in live) or "nothing"))
     return "\n".join(lines)
 
 
-def _arguments(call: Call) -> str:
+def arguments_text(call: Call) -> str:
+    """The arguments of a recorded call: `v0, axis=1`."""
     parts = [_index(a) if a is call.index else _argument(a) for a in call.args]
     return ", ".join(parts + [f"{k}={_argument(v)}" for k, v in call.kwargs.items()])
 

@@ -116,6 +116,15 @@ class _Differentiable:
         return all(getattr(part, "ready", True) for part in (self.first, self.second))
 
     @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of the compiles of both halves by phase, as far as they are made."""
+        total: dict[str, float] = {}
+        for part in (self.first, self.second):
+            for phase, seconds in getattr(part, "seconds", {}).items():
+                total[phase] = total.get(phase, 0.0) + seconds
+        return total
+
+    @property
     def seconds_left(self) -> float:
         """How long that will take, roughly."""
         return sum(getattr(part, "seconds_left", 0.0) for part in (self.first, self.second))

@@ -385,6 +385,7 @@ def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     seconds = min(_clock() - start, _INFERRED)  # the first of a kind may import modules
     c.budget.owed += seconds
     c.overhead += seconds
+    c.options.recording += seconds
     return node
 
 

@@ -192,7 +192,8 @@ def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bo
             )  # fmt: skip
             variants.programs[key] = program
             c.built += 1
-            seconds = sum(program.seconds.values())
+            c.options.compiles.add(program)
+            seconds = sum(program.phases.values())
             c.budget.compiled(program, c.turn, seg.node.count, seconds)
             c.overhead += seconds
         return program

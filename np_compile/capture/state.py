@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from .policy.budget import Budget
+from .policy.recompiles import Compiles
 
 if TYPE_CHECKING:
     from np_compile.tape.node import Node
@@ -34,8 +35,8 @@ class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
     __slots__ = (
-        "adapts", "backend", "budget", "choices", "dynamic", "fullgraph", "loops", "name", "roots",
-        "static_ints", "tensors",
+        "adapts", "backend", "budget", "choices", "compiles", "dynamic", "fullgraph", "loops",
+        "name", "recording", "roots", "static_ints", "tensors",
     )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
@@ -50,4 +51,6 @@ class Options:
         self.adapts = backend == "native" and not tensors and not fullgraph
         self.budget = Budget(asked=not self.adapts)
         self.choices: dict[tuple, Choice] = {}
+        self.compiles = Compiles()
+        self.recording = 0.0  # seconds that recording new calls took
         self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `loops`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -22,18 +23,24 @@ from .targets.c.prelude import prelude
 
 def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Source:
     """The C of a tensor graph. Unsupported, if the graph has no translation."""
+    clock = time.perf_counter
+    start = clock()
     translation = Translation(graph, attributes)
     program = translation.program
+    translated = clock()
     for step, stage in stages():
         program = step(program)
         if config.debug:
             check(program, stage)
+    passed = clock()
     layout = memory.plan(program)
     body, sections = emit.source(program, layout)
     vector_math = vector_math_available(compiler().kind)
-    return Source(
-        program, translation.interface, layout, prelude(body, vector_math) + body, sections
-    )
+    text = prelude(body, vector_math) + body
+    seconds = {
+        "translate": translated - start, "passes": passed - translated, "emit": clock() - passed,
+    }  # fmt: skip
+    return Source(program, translation.interface, layout, text, sections, seconds)
 
 
 Listener = Callable[["Executable"], None]

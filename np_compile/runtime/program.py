@@ -31,12 +31,14 @@ class Program:
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
     mutates: numbers of the values whose memory it writes to. written: positions of those of them
     that are inputs. turn: of the call that compiled it, 0 once another
-    one ran it (see `capture.budget`). name: of the compiled function.
+    one ran it (see `capture.budget`). name: of the compiled function. constant_ints: values of the
+    integers that are constants of it, by number. grad: whether it may be differentiated.
     """
 
     __slots__ = (
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
-        "graph", "live", "mutates", "name", "node", "seconds", "turn", "written",
+        "constant_ints", "grad", "graph", "live", "mutates", "name", "node", "seconds", "turn",
+        "written",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +61,8 @@ class Program:
         # An entry that takes the parameters as they are, without tensors made of them.
         self._direct: Callable | None = getattr(compiled, "run", None)
         self.name = name
+        self.constant_ints: dict[int, int] = {}
+        self.grad = False
         self._pending = hasattr(compiled, "wait")  # for its C compiler, or that is not known
 
     @property
@@ -68,6 +72,11 @@ class Program:
         if self._pending and self.compiled.ready:  # type: ignore[attr-defined]
             self.wait()
         return not self._pending
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds of the compile by phase, those of the C compiler too once it is done."""
+        return {**self.seconds, **getattr(self.compiled, "seconds", {})}
 
     @property
     def seconds_left(self) -> float:
@@ -234,9 +243,13 @@ def build(
             else _compile(backend, graph, args, options)
         )
         done = time.perf_counter()
-    seconds = {"lower": lowered - start, "backend": done - lowered}
+    seconds = {"lower": lowered - start}
+    own = sum(getattr(compiled, "seconds", {}).values())
+    seconds["backend"] = max(0.0, done - lowered - own)
     name = options.backend if isinstance(options.backend, str) else "custom"
     program = Program(node, live, graph, compiled, name, dynamic, seconds, device, options.name)
+    program.constant_ints = {k: n for k, n in enumerate(ints) if k not in dynamic}
+    program.grad = grad
     if config.debug:
         log.compiled(program, options.name, sys.stderr)
     return program

@@ -94,6 +94,12 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool) -> Deci
     piece of the user's code."""
     if c.leaving:
         return _LEAVES
+    if c.options.compiles.are_enough(node, c.options.name):
+        return Decision(
+            Way.OPERATORS if c.tensors or c.device is not None or node.guesses else Way.NUMPY,
+            "it was compiled as often as the setting `recompile_limit` says",
+            largest(node),
+        )
     if not c.weighs or node.guesses:
         return _KERNELS
     body = not begins or is_patient(c)

@@ -45,8 +45,10 @@ class _Workers:
                 job = self.jobs.popleft()
             start = time.perf_counter()
             job.run()
+            job.took = time.perf_counter() - start
+            job.done.set()
             with self.lock:
-                self.seconds += time.perf_counter() - start
+                self.seconds += job.took
                 self.bytes += job.bytes
 
 
@@ -63,18 +65,20 @@ if hasattr(os, "register_at_fork"):
 
 
 class Job:
-    """Libraries on their way. sources: (source, name) pairs. bytes: of the sources."""
+    """Libraries on their way. sources: (source, name) pairs. bytes: of the sources. done: set by
+    the worker that has run it. took: seconds."""
 
     def __init__(self, sources: Sequence[tuple[str, str]]):
         self._sources = sources
         self.bytes = sum(len(text) for text, _ in sources)
         self._libraries: list[ctypes.CDLL] = []
         self._error: BaseException | None = None
+        self.took = 0.0
         self._begin()
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        self._done = threading.Event()
+        self.done = threading.Event()
         _workers.add(self)
 
     def run(self) -> None:
@@ -83,14 +87,13 @@ class Job:
             self._libraries = load_all(self._sources, outlives=True)
         except BaseException as e:
             self._error = e
-        self._done.set()
 
     @property
     def ready(self) -> bool:
         """Whether there is a result, or an error."""
-        if self._pid != os.getpid() and not self._done.is_set():
+        if self._pid != os.getpid() and not self.done.is_set():
             self._begin()
-        return self._done.is_set()
+        return self.done.is_set()
 
     @property
     def seconds(self) -> float:
@@ -100,7 +103,7 @@ class Job:
     def result(self) -> list[ctypes.CDLL]:
         """The libraries, once they are there. CompileFailed if one cannot be made."""
         if not self.ready:
-            self._done.wait()
+            self.done.wait()
         if self._error is not None:
             raise self._error
         return self._libraries

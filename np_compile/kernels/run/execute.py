@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,13 +22,14 @@ from . import gemm, pool
 
 @dataclass
 class Source:
-    """A program's C text and what its run needs to know."""
+    """A program's C text and what its run needs to know. seconds: for making it, by phase."""
 
     program: Program
     interface: Interface
     layout: Layout
     text: str
     sections: list[list[Footprint] | None]  # of each its nests, if they may run in parts
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 # In a third of the time of `torch.empty_strided`.
@@ -137,7 +139,9 @@ class Executable:
         self._job: build.Job | None = None
         self._fixed: list[tuple[int, int]] = []
         self._sections: list[Any] = []
+        start = time.perf_counter()
         libraries = build.load_all(sources) if waits else build.load_cached(sources)
+        self._compiler = time.perf_counter() - start
         if libraries is None:
             self._job = build.Job(sources)
         self._pointers = ctypes.c_void_p * layout.pointers
@@ -188,6 +192,11 @@ class Executable:
         return self._job is None or self._job.ready
 
     @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of the compile by phase; of the C compiler once it is known to be done."""
+        return {**self.source.seconds, "compiler": self._compiler}
+
+    @property
     def seconds_left(self) -> float:
         """How long that will take, roughly."""
         return 0.0 if self._job is None else self._job.seconds
@@ -196,6 +205,7 @@ class Executable:
         """Wait until the kernels are compiled. CompileFailed if they cannot be."""
         if self._job is not None:
             self._attach(self._job.result())
+            self._compiler += self._job.took
             self._job = None
 
     def _attach(self, libraries: list[ctypes.CDLL]) -> None:
