@@ -13,6 +13,7 @@ from ._index_plan import has_data
 from ._index_plan import readable as _readable
 from ._ndarray import ndarray
 from ._reduce import shape_text
+from ._shapes import common_shape
 from ._ufuncs import UFUNCS
 from ._unsigned import bits, unbits
 
@@ -139,7 +140,7 @@ def broadcast(*tensors: torch.Tensor, ufunc: bool = False) -> list[torch.Tensor]
     ValueError in the words of np.broadcast, or in those of ufuncs.
     """
     try:
-        shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+        shape = common_shape(*(t.shape for t in tensors))
     except ValueError:
         if not ufunc:
             raise

@@ -11,7 +11,7 @@ import torch
 from ._assigned import assigned
 from ._index_plan import Plan, plan, positions_of, readable
 from ._ndarray import before_write, ndarray, view_of
-from ._shapes import let_numpy_raise
+from ._shapes import common_shape, let_numpy_raise
 from ._table import Kind, Row, add_row
 from ._unsigned import bits, choose_by, flip, unbits
 
@@ -141,7 +141,7 @@ def _scatter(p: Plan, v: torch.Tensor, index: Any) -> None:
         return
     where = positions_of(p)
     front, taken, backwards = _memory_order(p)
-    lead = tuple(np.broadcast_shapes(*(tuple(i.shape) for i in where)))
+    lead = common_shape(*(i.shape for i in where))
     rest = tuple(front.shape[len(taken) :])
     shape = rest[: p.place] + lead + rest[p.place :]
     given = v

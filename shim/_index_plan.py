@@ -118,19 +118,36 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, ndarray):
         return int(value._t) if not value._t.dtype.is_floating_point else operator.index(value)
     try:
-        return operator.index(value)
+        return value if type(value) is torch.SymInt else operator.index(value)
     except TypeError:
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"
         ) from None
 
 
+def _span(start: Any, stop: Any, step: Any, n: Any) -> tuple[Any, int, Any]:
+    """Start, step and length of a slice of an axis of n elements."""
+    if torch.SymInt not in (type(start), type(stop), type(n)):
+        start, stop, step = slice(start, stop, step).indices(n)
+        return start, step, len(range(start, stop, step))
+    step = 1 if step is None else operator.index(step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+    first, end = (low, high) if step > 0 else (high, low)
+    if start is not None:
+        first = max(start + n, low) if start < 0 else min(start, high)
+    if stop is not None:
+        end = max(stop + n, low) if stop < 0 else min(stop, high)
+    covered = end - first if step > 0 else first - end
+    return first, step, -(-covered // abs(step)) if covered > 0 else 0
+
+
 def _slice(s: slice, n: int, flipped: bool) -> tuple[slice, bool]:
     """A slice of a logical axis as a slice of memory, and whether it runs backwards."""
     if s.start is None and s.stop is None and s.step is None:
         return _FULL, flipped
-    start, stop, step = slice(_whole(s.start), _whole(s.stop), _whole(s.step)).indices(n)
-    length = len(range(start, stop, step))
+    start, step, length = _span(_whole(s.start), _whole(s.stop), _whole(s.step), n)
     if length == 0:
         return slice(0, 0), False
     last = start + (length - 1) * step

@@ -23,7 +23,7 @@ from ._dtypes import TO_NUMPY, Weak, result_type
 from ._ndarray import ndarray, scalar_tensor, write
 from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, function
 from ._reduce import shape_text
-from ._shapes import let_numpy_raise
+from ._shapes import common_shape, let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
 from ._table import Kind
 from ._unsigned import bits, cast, choose_by, unbits
@@ -218,7 +218,7 @@ def _aligned(shape: Any, indices: torch.Tensor, axis: int) -> tuple[torch.Tensor
     index = in_bounds(indices, shape[axis], "raise", axis)
     others = [1 if d == axis else n for d, n in enumerate(shape)]
     try:
-        full = np.broadcast_shapes(tuple(others), tuple(index.shape))
+        full = common_shape(others, index.shape)
     except ValueError:
         raise IndexError(
             "shape mismatch: indexing arrays could not be broadcast together with shapes "

@@ -25,6 +25,15 @@ def size(value: Any) -> Any:
     return value if isinstance(value, torch.SymInt) else operator.index(value)
 
 
+def common_shape(*shapes: Any) -> tuple:
+    """The shape to which arrays of these broadcast. ValueError in NumPy's words."""
+    for shape in shapes:
+        for extent in shape:
+            if type(extent) is not int:  # NumPy would ask for its number
+                return tuple(torch.broadcast_shapes(*shapes))
+    return np.broadcast_shapes(*shapes)
+
+
 def shape_tuple(shape: Any) -> tuple:
     """A shape argument (an int, or a sequence or array of ints) as a tuple."""
     if isinstance(shape, torch.SymInt):

@@ -27,7 +27,7 @@ from ._dtypes import (
 )
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_engine, shape_text
-from ._shapes import let_numpy_raise
+from ._shapes import common_shape, let_numpy_raise
 from ._ufunc_math import complex_whole_power, natural_power, refuse_negative
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
@@ -343,7 +343,7 @@ class ufunc:
 
     def _broadcast(self, operands: list, *shapes: Any, say: Any = None) -> tuple[int, ...]:
         try:
-            return np.broadcast_shapes(*(tuple(s) for s in shapes))
+            return common_shape(*shapes)
         except ValueError:
             told = [o.shape for o in operands if isinstance(o, torch.Tensor)]
             told += [] if say is None else [say]

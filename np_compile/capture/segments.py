@@ -14,6 +14,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from np_compile import config, log, shim
 from np_compile.errors import GraphBreak
+from np_compile.runtime.general import General, build_general
 from np_compile.runtime.program import Program, build, by_operators
 from np_compile.tape.node import Break, Node, Segment
 
@@ -26,7 +27,7 @@ from .policy import decide, guess, loops
 from .policy.decide import Decision, Way
 from .policy.weigh import weigh
 from .rerun import rerun
-from .variants import Variants, live_roots
+from .variants import Variants, fixed_ints, live_roots
 
 if TYPE_CHECKING:
     from .capture import Capture
@@ -71,6 +72,8 @@ def cut(c: Capture, reason: Break) -> None:
     program = variants.programs.get(key)
     again = program is not None
     decision = None
+    if program is None and _may_be_general(c, grad):
+        program = _known_for_sizes(c, seg, live, variants)
     if program is None:
         begins = reason is loops.BEGINNING or resumes
         decision = decide.of_segment(c, node, variants, begins)
@@ -185,18 +188,65 @@ def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bo
         dynamic = variants.widen(seg.node, seg.ints, c.options.dynamic)
         key = (grad, *variants.key(seg.ints))
         program = variants.programs.get(key)
+        if program is None and _may_be_general(c, grad):
+            program = _for_sizes(c, seg, live, variants)
         if program is None:
             program = build(
                 seg.node, live, seg.inputs, seg.floats, seg.ints, dynamic,
                 c.options, c.device, grad,
             )  # fmt: skip
             variants.programs[key] = program
-            c.built += 1
-            c.options.compiles.add(program)
-            seconds = sum(program.phases.values())
-            c.budget.compiled(program, c.turn, seg.node.count, seconds)
-            c.overhead += seconds
+            _note(c, program)
         return program
+
+
+def _note(c: Capture, program: Program) -> None:
+    """Note a compile."""
+    c.built += 1
+    c.options.compiles.add(program)
+    seconds = sum(program.phases.values())
+    c.budget.compiled(program, c.turn, program.node.count, seconds)
+    c.overhead += seconds
+
+
+def _may_be_general(c: Capture, grad: bool) -> bool:
+    """Whether one program may serve many sizes."""
+    return c.options.dynamic is not False and c.device is None and not grad
+
+
+def _known_for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Program | None:
+    """The program of a segment from one that serves many sizes."""
+    form, known = c.options.forms.of(seg.node, live, False)
+    general = known.find(form.sizes, seg.ints)
+    return None if general is None else _bound(c, seg, live, variants, general, form.sizes)
+
+
+def _bound(
+    c: Capture, seg: Segment, live: tuple, variants: Variants, general: General, sizes: tuple
+) -> Program:
+    program = general.program(seg.node, live, sizes, c.options)
+    variants.take(general.dynamic, seg.ints)
+    variants.programs[(False, *variants.key(seg.ints))] = program
+    return program
+
+
+def _for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Program | None:
+    """A new program that serves many sizes, where segments of this form had others before; None
+    for the first of a form, and where there cannot be one."""
+    form, known = c.options.forms.of(seg.node, live, False)
+    program = None
+    if known.seen or c.options.dynamic is True:
+        general = build_general(
+            seg.node, live, seg.inputs, seg.floats, seg.ints, fixed_ints(seg.node),
+            c.options, form, known,
+        )  # fmt: skip
+        if general is not None:
+            program = _bound(c, seg, live, variants, general, form.sizes)
+            program.seconds = general.seconds
+            _note(c, program)
+    if program is None:
+        known.seen.append((form.sizes, tuple(seg.ints)))
+    return program
 
 
 def tell(c: Capture, reason: Break) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from np_compile.runtime.general import Forms
+
 from .policy.budget import Budget
 from .policy.recompiles import Compiles
 
@@ -35,8 +37,8 @@ class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
     __slots__ = (
-        "adapts", "backend", "budget", "choices", "compiles", "dynamic", "fullgraph", "loops",
-        "name", "recording", "roots", "static_ints", "tensors",
+        "adapts", "backend", "budget", "choices", "compiles", "dynamic", "forms", "fullgraph",
+        "loops", "name", "recording", "roots", "static_ints", "tensors",
     )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
@@ -52,5 +54,6 @@ class Options:
         self.budget = Budget(asked=not self.adapts)
         self.choices: dict[tuple, Choice] = {}
         self.compiles = Compiles()
+        self.forms = Forms()
         self.recording = 0.0  # seconds that recording new calls took
         self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `loops`

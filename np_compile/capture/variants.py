@@ -43,9 +43,14 @@ class Variants:
         elif self.last is not None and dynamic is None:
             changed = {k for k, (x, y) in enumerate(zip(self.last, ints, strict=True)) if x != y}
             self.dynamic |= changed - fixed_ints(node)
-        self.constant = tuple(k for k in range(len(ints)) if k not in self.dynamic)
-        self.last = list(ints)
+        self.take(self.dynamic, ints)
         return self.dynamic
+
+    def take(self, dynamic: frozenset[int], ints: list[int]) -> None:
+        """From now on these integers are data."""
+        self.dynamic = dynamic
+        self.constant = tuple(k for k in range(len(ints)) if k not in dynamic)
+        self.last = list(ints)
 
 
 def fixed_ints(node: Node) -> frozenset[int]:

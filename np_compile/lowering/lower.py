@@ -21,10 +21,12 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.tape.call import Parameter
+from np_compile.tape.call import Call, Parameter
+from np_compile.tape.form import Form
 from np_compile.tape.node import Node, picked
 from np_compile.tape.tree import mapped
 
+from .general import GeneralGraph, lower_general
 from .lens import Lens, indexed, settle
 from .record import Recorder
 from .tensor_graph import TensorGraph
@@ -53,6 +55,23 @@ def lower(
         from .trace import trace  # with much of torch behind it
 
         return trace(replay, args, written_inputs(node), device)
+
+
+def lower_for_sizes(
+    node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
+    ints: list[int], dynamic: tuple[int, ...], form: Form, changing: frozenset[int],
+) -> GeneralGraph:  # fmt: skip
+    """As `lower`, in host memory and without gradients, for all values of the changing sizes of
+    the segment's form. Errors: `general.Special`, and whatever the shim gives for such sizes."""
+
+    def replay(
+        tensors: Any, call_of: Callable[[Call], Call], graph: torch.fx.Graph | None
+    ) -> list[torch.Tensor]:
+        return _replay(
+            node, live, tensors, n_inputs, has_floats, ints, dynamic, graph, call_of
+        )  # fmt: skip
+
+    return lower_general(node, form, changing, replay, args)
 
 
 def _plain(t: torch.Tensor) -> bool:
@@ -97,6 +116,7 @@ def interpreter(
 def _replay(
     node: Node, live: tuple[int, ...], tensors: Any, n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], graph: torch.fx.Graph | None,
+    call_of: Callable[[Call], Call] = lambda call: call,
 ) -> list[torch.Tensor]:  # fmt: skip
     rest = list(tensors[n_inputs:])
     floats = rest.pop(0) if has_floats else None
@@ -117,7 +137,7 @@ def _replay(
             values.append(shim.ndarray(next(inputs), value.meta._flip, value.scalar))
             continue
         last = next(iter(reversed(graph.nodes)), None) if graph is not None else None
-        args, kwargs = step.call.evaluate(values, parameter)
+        args, kwargs = call_of(step.call).evaluate(values, parameter)
         _run(step, step.call.name, args, kwargs, values)
         if graph is not None:
             _annotate(graph, last, step.call.name, step.user_line)

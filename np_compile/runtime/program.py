@@ -32,13 +32,14 @@ class Program:
     mutates: numbers of the values whose memory it writes to. written: positions of those of them
     that are inputs. turn: of the call that compiled it, 0 once another
     one ran it (see `capture.budget`). name: of the compiled function. constant_ints: values of the
-    integers that are constants of it, by number. grad: whether it may be differentiated.
+    integers that are constants of it, by number. grad: whether it may be differentiated. sizes:
+    what a graph for many sizes takes beside its tensors.
     """
 
     __slots__ = (
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
-        "constant_ints", "grad", "graph", "live", "mutates", "name", "node", "seconds", "turn",
-        "written",
+        "constant_ints", "grad", "graph", "live", "mutates", "name", "node", "seconds", "sizes",
+        "turn", "written",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,7 @@ class Program:
         self.name = name
         self.constant_ints: dict[int, int] = {}
         self.grad = False
+        self.sizes: tuple[int, ...] = ()
         self._pending = hasattr(compiled, "wait")  # for its C compiler, or that is not known
 
     @property
@@ -137,7 +139,7 @@ class Program:
             def compiled(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
                 if _autocasts():
                     return self.run_tensors(tensors, floats, ints)  # type: ignore[no-any-return]
-                if floats or ints:
+                if floats or ints or self.sizes:
                     tensors = self._with_parameters(tensors, floats, ints)
                 return run(*tensors)  # type: ignore[no-any-return]
 
@@ -154,7 +156,7 @@ class Program:
 
     def _with_parameters(
         self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
-    ) -> list[torch.Tensor]:
+    ) -> list[Any]:
         """The inputs of the graph. Its parameters lie where its arrays do: a kernel on a device can
         read nothing else. Their copy there is made before the call returns, and waits for nothing.
         """
@@ -166,7 +168,7 @@ class Program:
         if self._device is not None:
             for k in range(len(tensors), len(args)):
                 args[k] = args[k].to(self._device, non_blocking=True)
-        return args
+        return [*args, *self.sizes] if self.sizes else args
 
     def signatures(self, outputs: Any) -> list[tuple]:
         """Keys under which the outputs enter the next segment; the same for every run."""

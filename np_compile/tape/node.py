@@ -74,7 +74,8 @@ class Node:
     """One call in its place: after the calls on the path from the root of the tree.
 
     call: what is called, None of an input of the segment; floats, ints: how many parameters the
-    segment has behind it.
+    segment has behind it. signature: of an input: dtype, shape, strides, axes read backwards,
+    device, whether a gradient is asked for, whether it is a scalar, and whether it is read-only.
     value: the new value, where the call gives exactly one array. result: otherwise a structure with
         `Slot`s for new values and `Same` for arguments given back. mutates: numbers of the root
         values written to. reason: why the call is not recorded but breaks, else None.
@@ -91,8 +92,8 @@ class Node:
 
     __slots__ = (
         "bytes", "call", "check", "count", "excess", "floats", "guesses", "ints", "mutates", "next",
-        "parent", "place", "programs", "raises", "reason", "result", "special", "timing",
-        "user_line", "value", "values",
+        "parent", "place", "programs", "raises", "reason", "result", "signature", "special",
+        "timing", "user_line", "value", "values",
     )  # fmt: skip
 
     def __init__(self, parent: Node | None, key: tuple):
@@ -100,7 +101,10 @@ class Node:
         self.floats: int = parent.floats if parent is not None else 0
         self.ints: int = parent.ints if parent is not None else 0
         self.call: Call | None = None
-        if key and key[0] is not INPUT:
+        self.signature: Any = None
+        if key and key[0] is INPUT:
+            self.signature = key[1]
+        elif key:
             self.call = call = decode(key, self.floats, self.ints)
             self.floats, self.ints = call.floats, call.ints
         self.next: dict[tuple, Node] = {}

@@ -88,7 +88,7 @@ def _facts(program: Program) -> dict[str, Any]:
             found[f"shape of input {count}"] = tuple(value.shape)
             found[f"dtype of input {count}"] = value.dtype.name
             found[f"layout of input {count}"] = _layout(value.meta)
-            found[f"requires_grad of input {count}"] = _requires_grad(step)
+            found[f"requires_grad of input {count}"] = step.signature[5]
             count += 1
             continue
         where = f"{step.call.label} at {step.user_line}"
@@ -105,13 +105,6 @@ def _layout(a: Any) -> str:
     if a.flags.c_contiguous:
         return "C order"
     return "Fortran order" if a.flags.f_contiguous else f"strides {a.strides}"
-
-
-def _requires_grad(step: Node) -> bool:
-    """Whether an input has a gradient: of its key, as the step itself does not say it."""
-    assert step.parent is not None
-    ((_, signature),) = [key for key, node in step.parent.next.items() if node is step]
-    return bool(signature[5])
 
 
 def _warning(compiles: Compiles, known: Any, node: Node, name: str) -> str:

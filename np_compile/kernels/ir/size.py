@@ -1,0 +1,435 @@
+"""Sizes that are not known when a program is compiled: integer expressions over symbols.
+
+A `Size` takes part in arithmetic like an `int`, and is one again as soon as no symbol is left in it.
+It is a polynomial with integer coefficients over atoms: symbols, and quotients and remainders by
+numbers. What a pass asks of it (`n > 4`, `n % 8 == 0`, `m == n`) is answered by what is known of
+the symbols, or else by the sizes at hand, and then noted as a *guard*: the program holds for all
+sizes of which its guards are true. A size that has to be a number (`range(n)`) is one from then
+on, by a guard. An estimate needs no guard: `hint`, and whatever is computed with floats.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+_ONE: tuple[Atom, ...] = ()
+_HOLDS: dict[str, Callable[[int, int], bool]] = {">=": operator.ge, "==": operator.eq}
+
+
+@dataclass(frozen=True, order=True)
+class Atom:
+    """A symbol, or the quotient or the remainder of a size by a number. op: "symbol", "//", "%".
+    name: of a symbol. terms: of the dividend. by: the divisor."""
+
+    op: str
+    name: str
+    terms: tuple = ()
+    by: int = 0
+
+
+Terms = dict[tuple[Atom, ...], int]  # products of atoms, and their coefficients
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition that the program asks of its sizes: `size op 0` is `holds`. where: the place in
+    the compiler that asked."""
+
+    size: Size
+    op: str
+    holds: bool
+    where: str
+
+    def __str__(self) -> str:
+        op = self.op if self.holds else {">=": "<", "==": "!="}[self.op]
+        return f"{self.size} {op} 0, for {self.where}"
+
+
+class Facts:
+    """What is known of the symbols of one compile.
+
+    values: of the symbols, in the segment at hand. guards: conditions that were asked for and did
+    not follow from the others. least: lower bounds of symbols.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self.least: dict[str, int] = {}
+        self.guards: list[Guard] = []
+        self._known: dict[tuple, bool] = {}
+        self._least: list[Size] = []  # that are known not to be negative
+
+    def symbol(self, name: str, value: int, least: int = 2) -> Size:
+        """A new symbol that stands for `value` at hand, and never for less than `least`."""
+        self.values[name] = value
+        self.least[name] = least
+        return Size({(Atom("symbol", name),): 1}, self)
+
+    def holds(self, size: Size, op: str) -> bool:
+        """Whether `size op 0`; a guard, where that does not follow from what is known."""
+        proved = self._proved(size, op)
+        if proved is not None:
+            return proved
+        key = size.key, op
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _HOLDS[op](size.hint, 0)
+            self.guards.append(Guard(size, op, found, _asking()))
+            if op == ">=":
+                self._least.append(size if found else -size - 1)
+            elif found:
+                self._least += [size, -size]
+        return found
+
+    def _proved(self, size: Size, op: str) -> bool | None:
+        if op == ">=":
+            if self._is_at_least(size, 0):
+                return True
+            return False if self._is_at_least(-size, 1) else None
+        if self._is_at_least(size, 1) or self._is_at_least(-size, 1):
+            return False
+        return True if self._is_at_least(size, 0) and self._is_at_least(-size, 0) else None
+
+    def _is_at_least(self, size: Size, bound: int) -> bool:
+        """Whether it follows from lower bounds of symbols, and at most one known condition."""
+        if size.least >= bound:
+            return True
+        for known in self._least:
+            rest = size - known
+            if (rest if isinstance(rest, int) else rest.least) >= bound:
+                return True
+        return False
+
+
+_FAR = -(1 << 62)
+
+
+def _asking() -> str:
+    """The function outside of this module that asks."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{frame.f_code.co_name} (line {frame.f_lineno})"
+
+
+class Size:
+    """An integer expression over the symbols of a compile; see the head of the module.
+
+    hint: its value for the sizes at hand. least: a lower bound. key: equal for equal expressions.
+    """
+
+    __slots__ = ("_hash", "_least", "facts", "hint", "key", "terms")
+
+    def __init__(self, terms: Terms, facts: Facts):
+        self.terms = terms
+        self.facts = facts
+        self.key = tuple(sorted(terms.items()))
+        self._hash = hash(self.key)
+        self._least: int | None = None
+        self.hint = self.value(facts.values)
+
+    # -- arithmetic ---------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is float:
+            return self.hint + other
+        if type(other) is not int and type(other) is not Size:
+            return NotImplemented
+        terms = dict(self.terms)
+        for product, c in _terms(other).items():
+            terms[product] = terms.get(product, 0) + c
+        return _made(terms, self.facts)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return _made({p: -c for p, c in self.terms.items()}, self.facts)
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other if type(other) in (int, Size, float) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is float:
+            return self.hint * other
+        if type(other) is not int and type(other) is not Size:
+            return NotImplemented
+        terms: Terms = {}
+        for p, c in self.terms.items():
+            for q, d in _terms(other).items():
+                product = tuple(sorted(p + q))
+                terms[product] = terms.get(product, 0) + c * d
+        return _made(terms, self.facts)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._divided(other, "//")
+
+    def __mod__(self, other: Any) -> Any:
+        return self._divided(other, "%")
+
+    def __rfloordiv__(self, other: int) -> Any:
+        return self._numbered(operator.floordiv, other)
+
+    def __rmod__(self, other: int) -> Any:
+        return self._numbered(operator.mod, other)
+
+    def _numbered(self, function: Callable, other: int) -> Any:
+        """`function(other, self)`: 0 or `other` where that follows from a comparison."""
+        if other >= 0 and self > other:
+            return 0 if function is operator.floordiv else other
+        return function(other, int(self))
+
+    def __divmod__(self, other: Any) -> tuple:
+        return self // other, self % other
+
+    def _divided(self, other: Any, op: str) -> Any:
+        if type(other) is Size:
+            quotient = _quotient(self, other)
+            if quotient is not None:
+                return quotient if op == "//" else 0
+            if self >= 0 and self < other:
+                return 0 if op == "//" else self
+            other = int(other)
+        if type(other) is not int:
+            return NotImplemented
+        if other == 1:
+            return self if op == "//" else 0
+        if other <= 0:
+            return operator.floordiv(int(self), other) if op == "//" else int(self) % other
+        # What divides leaves the quotient: (4*n + m) // 4 is n + m // 4.
+        whole = {p: c // other for p, c in self.terms.items() if c % other == 0}
+        rest = {p: c for p, c in self.terms.items() if c % other}
+        part: Any = _made(rest, self.facts)
+        if type(part) is int:
+            part = part // other if op == "//" else part % other
+        else:
+            atom = Atom(op, "", part.key, other)
+            part = Size({(atom,): 1}, self.facts)
+        return _made(whole, self.facts) + part if op == "//" else part
+
+    def __truediv__(self, other: Any) -> float:
+        return self.hint / _hint(other)
+
+    def __rtruediv__(self, other: Any) -> float:
+        return float(_hint(other) / self.hint)
+
+    def __float__(self) -> float:
+        return float(self.hint)
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __index__(self) -> int:
+        self.facts.holds(_size(self - self.hint, self.facts), "==")
+        return self.hint
+
+    __int__ = __index__
+
+    def bit_length(self) -> int:
+        """Of the number that it is from now on."""
+        return int(self).bit_length()
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: Any) -> Any:
+        if type(other) is Size and other.key == self.key:
+            return True
+        if type(other) is float:
+            return self.hint == other
+        if type(other) is not int and type(other) is not Size:
+            return NotImplemented
+        return _holds(self - other, "==", self.facts)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, 1, 0)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, 1, -1)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, -1, 0)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, -1, -1)
+
+    def _compared(self, other: Any, sign: int, more: int) -> Any:
+        """Whether sign * (self - other) + more is not negative. With a float: by the hint."""
+        if type(other) is float:
+            difference = sign * (self.hint - other)
+            return difference > 0 if more else difference >= 0
+        if type(other) is not int and type(other) is not Size:
+            return NotImplemented
+        return _holds((self - other) * sign + more, ">=", self.facts)
+
+    @property
+    def least(self) -> int:
+        """A lower bound, of all values that its symbols may have."""
+        if self._least is None:
+            self._least = self._lower_bound()
+        return self._least
+
+    def _lower_bound(self) -> int:
+        """With each atom as its least value and an offset that is not negative, the constant term,
+        if no other coefficient is negative."""
+        terms: dict[tuple, int] = {}
+        for product, c in self.terms.items():
+            expanded: dict[tuple, int] = {_ONE: c}
+            for atom in product:
+                low = _atom_least(atom, self.facts)
+                if low <= _FAR:
+                    return _FAR
+                new: dict[tuple, int] = {}
+                for p, d in expanded.items():
+                    new[p] = new.get(p, 0) + d * low
+                    longer = tuple(sorted((*p, atom)))
+                    new[longer] = new.get(longer, 0) + d
+                expanded = new
+            for p, d in expanded.items():
+                terms[p] = terms.get(p, 0) + d
+        constant = terms.pop(_ONE, 0)
+        total = constant
+        for p, d in terms.items():
+            if d < 0:
+                # A remainder is bounded from above as well.
+                if len(p) == 1 and p[0].op == "%":
+                    total += d * (p[0].by - 1)
+                    continue
+                return _FAR
+        return total
+
+    def value(self, values: Mapping[str, int]) -> int:
+        """Its value for these values of the symbols."""
+        total = 0
+        for product, c in self.terms.items():
+            for atom in product:
+                c *= _atom_value(atom, values)
+            total += c
+        return total
+
+    # -- text ---------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        """As C has it, in parentheses if it is more than a symbol."""
+        parts = []
+        for product, c in self.key:
+            factors = [_atom_text(a) for a in product]
+            if not factors or abs(c) != 1:
+                factors.insert(0, str(abs(c)))
+            parts.append(("-" if c < 0 else "+") + "*".join(factors))
+        parts.sort(key=lambda p: p[0] == "-")
+        text = "".join(parts).removeprefix("+")
+        return text if text.isidentifier() else f"({text})"
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+def hint(x: Any) -> Any:
+    """A number or a size as a number, for an estimate: no guard is noted."""
+    return x.hint if type(x) is Size else x
+
+
+_hint = hint
+
+
+def evaluated(x: Any, values: Mapping[str, int]) -> Any:
+    """A number, a size, or a tuple of such, for these values of the symbols."""
+    if type(x) is Size:
+        return x.value(values)
+    return tuple([evaluated(v, values) for v in x]) if isinstance(x, tuple) else x
+
+
+def _terms(x: int | Size) -> Terms:
+    if isinstance(x, Size):
+        return x.terms
+    return {_ONE: x}
+
+
+def _made(terms: Terms, facts: Facts) -> Any:
+    terms = {p: c for p, c in terms.items() if c}
+    if not terms:
+        return 0
+    if len(terms) == 1 and _ONE in terms:
+        return terms[_ONE]
+    return Size(terms, facts)
+
+
+def _size(x: int | Size, facts: Facts) -> Size:
+    return x if isinstance(x, Size) else Size({_ONE: x}, facts)
+
+
+def _holds(x: int | Size, op: str, facts: Facts) -> bool:
+    return facts.holds(x, op) if isinstance(x, Size) else _HOLDS[op](x, 0)
+
+
+def _quotient(a: Size, b: Size) -> Any:
+    """a // b where b divides a as a polynomial: of a single product, or of a multiple."""
+    if len(b.terms) == 1:
+        ((divisor, d),) = b.terms.items()
+        terms: Terms = {}
+        for product, c in a.terms.items():
+            rest = list(product)
+            for atom in divisor:
+                if atom not in rest:
+                    return None
+                rest.remove(atom)
+            if c % d:
+                return None
+            terms[tuple(rest)] = c // d
+        return _made(terms, a.facts)
+    product, c = next(iter(a.terms.items()))
+    for other, d in b.terms.items():
+        if set(other) <= set(product) and c % d == 0:
+            rest = list(product)
+            for atom in other:
+                if atom in rest:
+                    rest.remove(atom)
+            factor = _made({tuple(rest): c // d}, a.facts)
+            if (b * factor).__class__ is Size and (b * factor).key == a.key:
+                return factor
+    return None
+
+
+def _atom_least(atom: Atom, facts: Facts) -> int:
+    if atom.op == "symbol":
+        return facts.least[atom.name]
+    if atom.op == "%":
+        return 0
+    inside = Size(dict(atom.terms), facts).least
+    return _FAR if inside <= _FAR else inside // atom.by
+
+
+def _atom_value(atom: Atom, values: Mapping[str, int]) -> int:
+    if atom.op == "symbol":
+        return values[atom.name]
+    inside = sum(
+        reduce(operator.mul, (_atom_value(a, values) for a in product), c)
+        for product, c in atom.terms
+    )
+    return inside // atom.by if atom.op == "//" else inside % atom.by
+
+
+def _atom_text(atom: Atom) -> str:
+    """A quotient in C rounds to zero: dividends are never negative where C is printed."""
+    if atom.op == "symbol":
+        return atom.name
+    inside = Size.__new__(Size)
+    inside.key = atom.terms
+    return f"({inside}{'/' if atom.op == '//' else '%'}{atom.by})"

@@ -1,0 +1,149 @@
+"""Programs for many sizes: one serves all segments of a form whose sizes its guards admit.
+
+The first segment of a form has a program for its own sizes. When another one comes, the sizes that
+differ become variables of a second program; it serves each later one that keeps the rest as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from np_compile.backends import for_sizes
+from np_compile.lowering.general import GeneralGraph, Special
+from np_compile.lowering.lower import lower_for_sizes
+from np_compile.tape.form import Form, form_of
+from np_compile.tape.node import Node
+
+from .program import Program, uncollected
+
+_TRIES = 3  # traces of one segment, with fewer sizes that may change each time
+_FAILURES = 2  # of a form, after which its programs are for one size each
+
+
+class General:
+    """One program for many sizes. dynamic: the integers that are data of it; ints: all of the
+    segment that it was made for. guards: what it asks of sizes, as text."""
+
+    __slots__ = ("_graph", "_made", "backend_name", "dynamic", "guards", "ints", "seconds")
+
+    def __init__(
+        self, graph: GeneralGraph, made: Any, backend_name: str, dynamic: frozenset[int],
+        ints: Sequence[int], seconds: dict[str, float],
+    ):  # fmt: skip
+        self._graph = graph
+        self._made = made
+        self.backend_name = backend_name
+        self.dynamic = dynamic
+        self.ints = tuple(ints)
+        self.guards = (*graph.guards, *getattr(made, "guards", ()))
+        self.seconds = seconds
+
+    def serves(self, sizes: Sequence[int], ints: Sequence[int]) -> bool:
+        """Whether it is the program of these sizes and integers."""
+        constant = (n == ints[k] for k, n in enumerate(self.ints) if k not in self.dynamic)
+        return all(constant) and self._graph.holds(sizes) and self._made.serves(sizes)
+
+    def program(self, node: Node, live: tuple, sizes: Sequence[int], options: Any) -> Program:
+        """It, for the segment of these sizes that ends at a node."""
+        compiled = self._made.bind(sizes)
+        made = Program(
+            node, live, self._graph.graph, compiled, self.backend_name, self.dynamic,
+            {}, None, options.name,
+        )  # fmt: skip
+        made.constant_ints = {k: n for k, n in enumerate(self.ints) if k not in self.dynamic}
+        made.sizes = tuple([sizes[k] for k in self._graph.integers])
+        return made
+
+
+class Sizes:
+    """What is known of the segments of one form. seen: sizes and integers of those that have a
+    program for them alone. programs: those for many sizes. failures: attempts to make one."""
+
+    __slots__ = ("failures", "programs", "seen")
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self.programs: list[General] = []
+        self.failures = 0
+
+    def find(self, sizes: Sequence[int], ints: Sequence[int]) -> General | None:
+        """The program for these, if there is one."""
+        return next((g for g in self.programs if g.serves(sizes, ints)), None)
+
+
+class Forms:
+    """The forms of a function's segments."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple, Sizes] = {}
+
+    def of(self, node: Node, live: tuple, grad: bool) -> tuple[Form, Sizes]:
+        """The form of the segment that ends at a node, and what is known of such."""
+        form = form_of(node)
+        key = form.key, live, grad
+        known = self._known.get(key)
+        return form, self._known.setdefault(key, Sizes()) if known is None else known
+
+
+def build_general(
+    node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
+    fixed: frozenset[int], options: Any, form: Form, known: Sizes,
+) -> General | None:  # fmt: skip
+    """A program for the sizes that differ from those seen before, or with `dynamic=True` for all.
+    None where one cannot be made. fixed: integers that cannot be data."""
+    backend = for_sizes(options.backend)
+    if backend is None or known.failures >= _FAILURES:
+        return None
+    every = options.dynamic is True
+    changing = frozenset(
+        k for k, n in enumerate(form.sizes) if every or any(s[k] != n for s, _ in known.seen)
+    )
+    moved = frozenset(
+        k for k, n in enumerate(ints) if every or any(i[k] != n for _, i in known.seen)
+    )
+    if not changing or (moved & fixed and not every):
+        return None
+    dynamic = moved - fixed
+    args = [a._t.detach() for a in inputs]
+    if floats:
+        args.append(torch.tensor(floats, dtype=torch.float64))
+    order = tuple(sorted(dynamic))
+    if order:
+        args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64))
+    start = time.perf_counter()
+    with uncollected(), torch.inference_mode(False), torch._C._DisableAutocast():
+        for _ in range(_TRIES):
+            try:
+                graph = lower_for_sizes(
+                    node, live, args, len(inputs), bool(floats), ints, order, form, changing
+                )
+                lowered = time.perf_counter()
+                made = backend(graph, form.sizes)
+            except Special as e:
+                if not changing - e.positions or (not every and e.positions & _inputs(form)):
+                    break
+                changing -= e.positions
+                continue
+            except (RecursionError, MemoryError):
+                raise
+            except Exception:  # of the shim or of torch, on symbolic sizes
+                break
+            done = time.perf_counter()
+            seconds = {"lower": lowered - start, "backend": done - lowered}
+            general = General(graph, made, options.backend, dynamic, ints, seconds)
+            if general.serves(form.sizes, ints):
+                known.programs.append(general)
+                return general
+            break
+    known.failures += 1
+    return None
+
+
+def _inputs(form: Form) -> frozenset[int]:
+    return frozenset(range(form.inputs))
