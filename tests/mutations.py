@@ -215,7 +215,7 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/analysis/memory.py",
-        "if at + _bytes(b) <= begin:",
+        "if at + bytes_[b] <= begin:",
         "if at <= begin:",
         "kernels/test_random_programs.py::test_temporaries_that_live_at_once_lie_apart",
     ),
@@ -311,7 +311,7 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/reduction_splitting.py",
-        "E.integer(_PARTS * size), rest)",
+        "E.integer(most * size), rest)",
         "E.integer(_PARTS * size - 1), rest)",
         "kernels/test_schedules.py kernels/test_native_reductions.py",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import fx
@@ -16,23 +17,42 @@ from .frontend.translate import Translation
 from .ir.check import check
 from .passes.pipeline import stages
 from .run.execute import Executable, Source
+from .target import HOST, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
+
+_target: ContextVar[Target] = ContextVar("target", default=HOST)
+
+
+def target() -> Target:
+    """The machine that programs are compiled for."""
+    return _target.get()
+
+
+@contextmanager
+def targeting(machine: Target) -> Iterator[None]:
+    """Within the block, programs are compiled for another machine."""
+    before = _target.set(machine)
+    try:
+        yield
+    finally:
+        _target.reset(before)
 
 
 def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Source:
     """The C of a tensor graph. Unsupported, if the graph has no translation."""
+    machine = target()
     translation = Translation(graph, attributes)
     program = translation.program
     for step, stage in stages():
-        program = step(program)
+        program = step(program, machine)
         if config.debug:
             check(program, stage)
-    layout = memory.plan(program)
-    body, sections = emit.source(program, layout)
+    layout = memory.plan(program, machine)
+    body, sections = emit.source(program, layout, machine)
     vector_math = vector_math_available(compiler().kind)
     return Source(
-        program, translation.interface, layout, prelude(body, vector_math) + body, sections
+        program, translation.interface, layout, prelude(body, vector_math) + body, sections, machine
     )
 
 

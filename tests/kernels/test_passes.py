@@ -31,6 +31,7 @@ from np_compile.kernels.passes.last_writer import last_writer
 from np_compile.kernels.passes.linearize import linearize
 from np_compile.kernels.passes.loop_order import loop_order
 from np_compile.kernels.passes.schedule import schedule
+from np_compile.kernels.target import HOST
 
 from .graphs import after, captured, compiled, copied, eager_passes, preserved
 
@@ -655,7 +656,7 @@ all i < 64: t[i] = x[i]
 all i < 64: u[i] = t[i]
 all i < 64: v[i] = u[i]
 all i < 64: r[i] = v[i]""")
-    layout = plan(program)
+    layout = plan(program, HOST)
     at = {b.name: layout.offsets[b] for b in program.buffers if b in layout.offsets}
     assert at["t"] != at["u"]
     assert at["u"] != at["v"]

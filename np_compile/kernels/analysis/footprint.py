@@ -17,6 +17,7 @@ from ..ir import scalars
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, statements
+from ..target import Target
 from .cost import cost, estimate
 from .memory import Layout
 from .parallel import independent
@@ -29,7 +30,6 @@ _Shifts = tuple[tuple[Expr, int], ...]
 _Vectors = Mapping[Buffer, "Sequence[int] | None"]
 _Values = dict[Expr, "int | None"]
 _ANY = 1 << 40  # values of a given integer
-_VECTOR = 64  # elements of a vector, at most: a part of a loop has whole ones
 _LIGHT, _MANY = 48, 4096  # cycles an element, and elements
 _SCALAR = 64  # bytes of what is the same for all elements
 
@@ -88,7 +88,9 @@ class Footprint:
         return found
 
 
-def footprint(loop: Loop, layout: Layout, read: Collection[Buffer]) -> Footprint | None:
+def footprint(
+    loop: Loop, layout: Layout, read: Collection[Buffer], machine: Target
+) -> Footprint | None:
     """The footprint of a nest; None if its iterations depend on each other, if it sums up over
     them, or if an index that is to be checked depends on more than given integers.
 
@@ -107,17 +109,17 @@ def footprint(loop: Loop, layout: Layout, read: Collection[Buffer]) -> Footprint
     touched = () if idle else _touched(inside, loop.axis, layout)
     followed = [*checks, *(x for _, shifts in touched for x, _ in shifts)]
     shared = "parallel" in loop.marks
-    width = strip_width(loop, shared)
+    width = strip_width(loop, shared, machine)
     if "simd" in loop.marks:
-        width = math.lcm(width, _VECTOR)
+        width = math.lcm(width, machine.vector_bytes)  # whole vectors, of whatever elements
     return Footprint(
-        extent, width, loop.grain if shared else extent, estimate(loop), idle,
-        touched, tuple(checks),
+        extent, width, loop.grain if shared else extent, estimate(loop, machine),
+        idle, touched, tuple(checks),
         {x.value: layout.slots[x.value] for x in E.loads(*followed)},
     )  # fmt: skip
 
 
-def light(program: Program, layout: Layout) -> bool:
+def light(program: Program, layout: Layout, machine: Target) -> bool:
     """Whether a program does little to each of many elements, and nothing else: to read and to
     write them takes as long."""
     if len(program.steps) != 1:
@@ -128,7 +130,7 @@ def light(program: Program, layout: Layout) -> bool:
     inside = list(statements(loop))
     if len(inside) != len(loop.body) or sum(cost(s.value) for s in inside) > _LIGHT:
         return False
-    found = footprint(loop, layout, ())
+    found = footprint(loop, layout, (), machine)
     touches = None if found is None else found.touches(lambda slot: None)
     return touches is not None and all(0 <= t.begin < t.end <= (t.step or _SCALAR) for t in touches)
 

@@ -5,46 +5,41 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.program import Loop, statements
+from ..target import Target
 from .cost import cost
 
-# Running reductions that take turns: as many as hide the time of an addition.
-_JAM = 4
-# Cycles an element up to which a strip is wide.
-_LIGHT = 24
-# Bytes of the local arrays of a strip.
-_ARRAYS = 1 << 18
 
-
-def lanes(loop: Loop) -> int:
-    """Elements of a strip, or partial results of a reduction: four of the widest vectors."""
+def lanes(loop: Loop, machine: Target) -> int:
+    """Elements of a strip, or partial results of a reduction, of the widest values in a loop."""
     size = max(
         [DTYPES[x.dtype].size for s in statements(loop) for x in E.walk(s.value) if not _index(x)]
         + [DTYPES[s.target.dtype].size for s in statements(loop)]  # a position is an i64
     )
-    return 256 // size
+    return machine.lanes(size)
 
 
-def strip_width(loop: Loop, shared: bool) -> int:
+def strip_width(loop: Loop, shared: bool, machine: Target) -> int:
     """Iterations of the loop's axis that run together; shared: threads are to divide the loop.
 
     Strips are as even as whole vectors allow. Where little is computed they are wide, for rows of
     memory are then read in longer pieces.
     """
-    extent, most = loop.axis.extent, lanes(loop)
+    extent, most = loop.axis.extent, lanes(loop, machine)
     if "jam" in loop.marks:
-        return min(_JAM, extent)
+        return min(machine.latency, extent)
     if "strip" not in loop.marks:
         return min(most, extent) if loop.marks else 1
     if any(loop.axis in s.over for s in statements(loop)):  # the lanes are combined by halves
         return min(most, 1 << (extent.bit_length() - 1))
-    vector = most // 4
+    vector = most // machine.latency
     inside = list(statements(loop))
     arrays = {s.target for s in inside if s.target.kind == "local"}
     wide = most
-    if not arrays and sum(cost(s.value) for s in inside) <= _LIGHT:
+    if not arrays and sum(cost(s.value) for s in inside) <= machine.wide_cycles:
         wide *= 4
     # Each iteration of a strip has its own local arrays.
-    while wide > vector and wide * sum(b.size * DTYPES[b.dtype].size for b in arrays) > _ARRAYS:
+    bytes_ = sum(b.size * DTYPES[b.dtype].size for b in arrays)
+    while wide > vector and wide * bytes_ > machine.working_bytes:
         wide //= 2
     strips = -(-extent // wide)
     if shared:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, statements
+from ..target import Target
 
 
-def collapse(program: Program) -> Program:
+def collapse(program: Program, machine: Target) -> Program:
     """The program with perfectly nested loops merged where every index allows it."""
     for step in program.steps:
         if isinstance(step, Loop):

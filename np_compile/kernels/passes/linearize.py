@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, statements
+from ..target import Target
 
 
-def linearize(program: Program) -> Program:
+def linearize(program: Program, machine: Target) -> Program:
     """The program with one index for each access: the sum of index times stride."""
     flat: dict[Buffer, tuple[int, ...]] = {}
     for b in program.buffers:

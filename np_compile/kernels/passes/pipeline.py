@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..ir.program import Program
+from ..target import Target
 from .array_contraction import array_contraction
 from .buffer_reuse import buffer_reuse
 from .check_hoisting import check_hoisting
@@ -28,8 +29,10 @@ from .schedule import schedule
 from .tile import tile
 from .unroll import unroll
 
-# Program -> Program, in this order.
-PASSES: tuple[Callable[[Program], Program], ...] = (
+Pass = Callable[[Program, Target], Program]
+
+# In this order.
+PASSES: tuple[Pass, ...] = (
     cse,
     inline,
     unroll,
@@ -56,14 +59,14 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
 )
 
 # The stage (`ir.check`) that a pass leaves a program in; the others keep it.
-_BEGINS: dict[Callable[[Program], Program], str] = {
+_BEGINS: dict[Pass, str] = {
     fuse: "loops",
     linearize: "linear",
     schedule: "scheduled",
 }
 
 
-def stages() -> Iterator[tuple[Callable[[Program], Program], str]]:
+def stages() -> Iterator[tuple[Pass, str]]:
     """The passes, each with the stage that a program is in after it."""
     stage = "statements"
     for step in PASSES:

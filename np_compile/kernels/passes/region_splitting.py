@@ -36,33 +36,29 @@ from ..ir.program import (
     contiguous_strides,
     is_in_order,
 )
+from ..target import Target
 from .dead_code import eliminate_dead_code
-from .inline import RECOMPUTE, inline, store_of
+from .inline import inline, store_of
 
-# Most statements that one becomes, most boxes of a buffer that are told apart, and fewest elements
-# of an array for which that pays.
+# Most statements that one becomes, and most boxes of a buffer that are told apart.
 _PIECES = 9
 _BOXES = 12
-_FEWEST = 512
-# Where that many statements do not do: fewest elements for which the frame of an array, left as it
-# is, is told apart from what it surrounds.
-_MANY = 1 << 18
 
 Ranges = dict[Expr, tuple[int, int]]
 
 
-def region_splitting(program: Program) -> Program:
+def region_splitting(program: Program, machine: Target) -> Program:
     """The program with such stores and statements in pieces."""
-    _trim(program)
-    if _split(program):
-        _trim(inline(program))
-    return eliminate_dead_code(program)
+    _trim(program, machine)
+    if _split(program, machine):
+        _trim(inline(program, machine), machine)
+    return eliminate_dead_code(program, machine)
 
 
 # Stores
 
 
-def _trim(program: Program) -> None:
+def _trim(program: Program, machine: Target) -> None:
     """Let stores leave out what is stored again, or never read."""
     unread: dict[Buffer, list[Box]] = {
         b: [boxes.whole(b.shape)] for b in program.buffers if b.kind == "temporary"
@@ -70,7 +66,7 @@ def _trim(program: Program) -> None:
     kept: list[Step] = []
     for step in reversed(program.steps):
         if isinstance(step, Statement):
-            kept += reversed(_trimmed(step, unread))
+            kept += reversed(_trimmed(step, unread, machine.region_elements))
         else:
             kept.append(step)
             if isinstance(step, Call):
@@ -78,14 +74,14 @@ def _trim(program: Program) -> None:
     program.steps = kept[::-1]
 
 
-def _trimmed(s: Statement, unread: dict[Buffer, list[Box]]) -> list[Statement]:
+def _trimmed(s: Statement, unread: dict[Buffer, list[Box]], fewest: int) -> list[Statement]:
     """What is left of a statement. unread: what is not read of each buffer before it is stored
     again; told of what the statement reads and stores."""
     box = store_of(s)
     left = [s]
     if box is not None and s.target.kind in ("temporary", "output"):
         known = unread.get(s.target, [])
-        left = _parts_left(s, box, known)
+        left = _parts_left(s, box, known, fewest)
         unread[s.target] = boxes.joined([*known, box])[-_BOXES:]
     read = [(x.value, x.args) for t in left for x in t.reads()]
     if s.op is not None and not s.over:
@@ -98,7 +94,7 @@ def _trimmed(s: Statement, unread: dict[Buffer, list[Box]]) -> list[Statement]:
     return left
 
 
-def _parts_left(s: Statement, box: Box, known: Iterable[Box]) -> list[Statement]:
+def _parts_left(s: Statement, box: Box, known: Iterable[Box], fewest: int) -> list[Statement]:
     """A store of the elements of a box that are in none of the known ones."""
     left = [box]
     for other in known:
@@ -107,7 +103,7 @@ def _parts_left(s: Statement, box: Box, known: Iterable[Box]) -> list[Statement]
         return [s]
     saved = boxes.size(box) - sum(map(boxes.size, left))
     if len(left) > 1 and (
-        saved < max(_FEWEST, boxes.size(box) // 4) or len(left) > 2 * len(box) or reads_elsewhere(s)
+        saved < max(fewest, boxes.size(box) // 4) or len(left) > 2 * len(box) or reads_elsewhere(s)
     ):
         return [s]
     return [_restricted(s, _ranges_of(s, part)) for part in left]
@@ -139,13 +135,13 @@ def _restricted(s: Statement, ranges: Mapping[Expr, tuple[int, int]]) -> Stateme
 # Readers
 
 
-def _split(program: Program) -> bool:
+def _split(program: Program, machine: Target) -> bool:
     """Cut statements that read from several pieces; whether there were such."""
     stores: dict[Buffer, dict[Box, Statement]] = {}
     done: list[Step] = []
     changed = False
     for step in program.steps:
-        made = _Reader(step, stores).cut(program) if isinstance(step, Statement) else None
+        made = _Reader(step, stores, machine).cut(program) if isinstance(step, Statement) else None
         now: list[Step] = [step] if made is None else [*made]
         changed |= made is not None
         done += now
@@ -176,8 +172,10 @@ class _Reader:
     pieces: of each load's buffer, the boxes and what stores them.
     """
 
-    def __init__(self, s: Statement, stores: Mapping[Buffer, dict[Box, Statement]]):
-        self.s = s
+    def __init__(
+        self, s: Statement, stores: Mapping[Buffer, dict[Box, Statement]], machine: Target
+    ):
+        self.s, self.machine = s, machine
         self.pieces = {x: stores[x.value] for x in s.reads() if len(stores.get(x.value, ())) > 1}
         self.pieces = {x: p for x, p in self.pieces.items() if self._straddles(x, p, {})}
 
@@ -185,10 +183,10 @@ class _Reader:
         """The statements that it becomes; None where it stays as it is."""
         s = self.s
         points = boxes.size(tuple((0, a.extent) for a in s.axes))
-        if not self.pieces or points < _FEWEST or not _divisible(s):
+        if not self.pieces or points < self.machine.region_elements or not _divisible(s):
             return None
         parts = list(islice(self._parts({a: (0, a.extent) for a in s.axes}), _PIECES + 1))
-        if len(parts) > _PIECES and points >= _MANY:
+        if len(parts) > _PIECES and points >= self.machine.frame_elements:
             parts = self._core()
         if not 1 < len(parts) <= _PIECES or 2 * sum(map(self._gain, parts)) < points:
             return None
@@ -258,10 +256,11 @@ class _Reader:
 
     def _gain(self, ranges: Ranges) -> int:
         """The elements of a part if a piece can be inlined there, or made in the same loop."""
+        most = self.machine.recompute_cycles
         for x, pieces_ in self.pieces.items():
             place = boxes.hull(x.args, x.value.shape, ranges)
             for box, s in pieces_.items():
-                cheap = x.value.kind == "temporary" and cost(s.value) <= RECOMPUTE
+                cheap = x.value.kind == "temporary" and cost(s.value) <= most
                 if box == place or (cheap and boxes.inside(place, box)):
                     return boxes.size(tuple(ranges.values()))
         return 0

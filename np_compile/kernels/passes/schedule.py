@@ -24,32 +24,32 @@ from ..analysis.parallel import independent, ordered_by, ring, serial
 from ..analysis.vectors import strip_width
 from ..ir import expr as E
 from ..ir.program import Loop, Program, Statement, is_in_order, statements
-
-# Rows, and cycles of what is to be computed for each, from which strips of rows are worth it; and
-# elements of a local array of each row, at most.
-_ROWS, _HEAVY, _FEW = 16, 12, 16
-# Elements that are read each for itself, to become vectors.
-_PICKED = 16
+from ..target import Target
 
 
-def schedule(program: Program) -> Program:
+def schedule(program: Program, machine: Target) -> Program:
     """The program with marks on its loops, and chunk sizes on those that run in parallel."""
     for step in program.steps:
         if not isinstance(step, Loop):
             continue
-        _vectors(step)
+        _vectors(step, machine)
         if independent(step):
-            step.grain = chunk(estimate(step), step.axis.extent, strip_width(step, True))
+            step.grain = chunk(
+                estimate(step, machine),
+                step.axis.extent,
+                strip_width(step, True, machine),
+                machine,
+            )
             if step.grain < step.axis.extent:
                 step.marks.add("parallel")
     return program
 
 
-def _vectors(loop: Loop) -> None:
+def _vectors(loop: Loop, machine: Target) -> None:
     inside = list(statements(loop))
     inner = [b for b in loop.body if isinstance(b, Loop)]
     if not inner:
-        if loop.axis.extent <= _PICKED and all(_picks(s) for s in inside):
+        if loop.axis.extent <= machine.picked_elements and all(_picks(s) for s in inside):
             loop.marks.add("unroll")
             return
         ordered = any(serial(s, loop.axis) for s in inside) or ring(inside, loop.axis)
@@ -68,8 +68,8 @@ def _vectors(loop: Loop) -> None:
         loop.marks.add("jam")
         return
     for b in inner:
-        _vectors(b)
-    if _rows(loop, inside):
+        _vectors(b, machine)
+    if _rows(loop, inside, machine):
         loop.marks.add("rows")
 
 
@@ -78,15 +78,15 @@ def _picks(s: Statement) -> bool:
     return s.op is None and s.target.kind == "local" and gathers(s.value)
 
 
-def _rows(loop: Loop, inside: list[Statement]) -> bool:
+def _rows(loop: Loop, inside: list[Statement], machine: Target) -> bool:
     """Whether what a loop computes beside the loops inside is to be done for strips of it."""
     own = [s for s in loop.body if isinstance(s, Statement)]
     inner = [b for b in loop.body if isinstance(b, Loop)]
     return (
-        loop.axis.extent >= _ROWS
-        and sum(cost(s.value) for s in own) >= _HEAVY
+        loop.axis.extent >= machine.row_iterations
+        and sum(cost(s.value) for s in own) >= machine.row_cycles
         and not any(b.marks - {"simd"} or any(isinstance(c, Loop) for c in b.body) for b in inner)
-        and all(s.target.size <= _FEW for s in inside if s.target.kind == "local")
+        and all(s.target.size <= machine.row_elements for s in inside if s.target.kind == "local")
         and not any(loop.axis in s.over for s in inside)
         and not ordered_by(inside, loop.axis)
     )

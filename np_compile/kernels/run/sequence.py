@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 from .. import build
+from ..target import HOST
 from . import bands, pool
 from .execute import KEPT_BYTES, Entry
 
-_ALIGN = 64
+_ALIGN = HOST.line_bytes
 DATA = object.__basicsize__  # where in an array object the address of its data is
 
 
@@ -125,7 +126,8 @@ class Sequence:
         self._objects = {position: k for k, position in enumerate(self.read)}
         self._vectors: list[np.ndarray] = []
         self._pointers = self._point()
-        self.plan = bands.plan(self._sections(), _Runs(self._pointers))
+        machine = steps[0].program.machine if steps else HOST
+        self.plan = bands.plan(self._sections(), _Runs(self._pointers), machine)
         self._works: list[tuple] = []  # each with whatever the addresses in it lead to
 
     def _lay_out(self) -> int:

@@ -18,6 +18,7 @@ from ...analysis.vectors import lanes, strip_width
 from ...ir import expr as E
 from ...ir.dtypes import DTYPES
 from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
+from ...target import Target
 from . import libm
 from .memory import pointer
 from .reductions import (
@@ -33,10 +34,6 @@ from .reductions import (
 )
 from .values import Code
 
-# Steps of a lane after which its sum is put aside: keeps the error of a long sum small.
-_CHAIN = 64
-# Iterations from which vectors are aligned, to lines of the cache of so many bytes.
-_LONG, _LINE = 2048, 64
 # The marks of loops that run in strips.
 _STRIPS = {"strip", "jam", "rows"}
 
@@ -44,9 +41,9 @@ _STRIPS = {"strip", "jam", "rows"}
 class Nest:
     """The C of one nest of loops. `partials`: what chunks leave, for the caller to combine."""
 
-    def __init__(self, layout: Layout):
+    def __init__(self, layout: Layout, machine: Target):
         self.partials: list[Partials] = []
-        self._layout = layout
+        self._layout, self._machine = layout, machine
         self._code = Code()
         self._accumulators: dict[Statement, Accumulator] = {}
         self._declared: set[Buffer] = set()
@@ -78,7 +75,7 @@ class Nest:
             assert leaf is not None
             before = (self._accumulators[t] for t in started[:k] if _leaf(loop, t) is leaf)
             shared = next((a for t in before if (a := share(t, s)) is not None), None)
-            made = shared or accumulate(self._code, s, _lanes_of(leaf), True)
+            made = shared or accumulate(self._code, s, _lanes_of(leaf, self._machine), True)
             self._accumulators[s] = made
         if "simd" in loop.marks:
             self._vector(loop, lo, hi)
@@ -151,7 +148,7 @@ class Nest:
         code = self._code
         body = [s for s in loop.body if isinstance(s, Statement)]
         reducing = [self._accumulators[s] for s in body if s in self._accumulators]
-        width = _lanes_of(loop) if reducing else 1
+        width = _lanes_of(loop, self._machine) if reducing else 1
         if width == 1 and reducing:
             v = code.axis(loop.axis)
             head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
@@ -167,7 +164,7 @@ class Nest:
             return
         sums = [a for a in reducing if a.is_float_sum]
         at = code.fresh("j")
-        if sums and loop.axis.extent > 2 * _CHAIN * width:
+        if sums and loop.axis.extent > 2 * self._machine.sum_steps * width:
             self._chains(loop, at, lo, hi, width, sums)
         else:
             code.line(f"i64 {at} = {lo};")
@@ -180,7 +177,9 @@ class Nest:
         """The bounds of the vectors of a loop. Where it changes memory in place, it is run twice,
         first for the few elements up to a cache line: a vector across two lines, written just
         before its neighbour is read, costs half as much again."""
-        b, first = _changed(loop) if lo == "begin" and loop.axis.extent >= _LONG else (None, 0)
+        b, first = (None, 0)
+        if lo == "begin" and loop.axis.extent >= self._machine.aligned_iterations:
+            b, first = _changed(loop)
         if b is None:
             yield lo, hi
             return
@@ -189,7 +188,8 @@ class Nest:
         at, stop = code.fresh("from"), code.fresh("to")
         code.buffers[b] = None
         place = f"({b.name} + {lo} + {first}L)"
-        code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {_LINE // size}UL);")
+        line = self._machine.line_bytes // size
+        code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {line}UL);")
         code.line(f"{stop} = {stop} < {hi} ? {stop} : {hi};")
         head = f"for (i64 {at} = {lo}; {at} < {hi}; {at} = {stop}, {stop} = {hi})"
         with code.block(head, (), _written(loop)):
@@ -202,7 +202,7 @@ class Nest:
         code = self._code
         names = [a.name for a in sums]
         each = f"for (int l = 0; l < {width}; l++)"
-        block = _CHAIN * width
+        block = self._machine.sum_steps * width
         stop = code.fresh("stop")
         for a in sums:
             code.line(f"{DTYPES[a.dtype].register} {a.name}_all[{width}];")
@@ -247,7 +247,7 @@ class Nest:
         """A loop from lo to hi in strips: each statement inside runs for a whole strip."""
         code = self._code
         extent = loop.axis.extent
-        width = strip_width(loop, chunk)
+        width = strip_width(loop, chunk, self._machine)
         rest = extent % width
         started = begun(loop)
         for s in started:
@@ -385,11 +385,11 @@ def _written(loop: Loop) -> frozenset[Buffer]:
     return frozenset(s.target for s in statements(loop))
 
 
-def _lanes_of(leaf: Loop) -> int:
+def _lanes_of(leaf: Loop, machine: Target) -> int:
     """Partial results of a reduction along a vectorized loop; 1: no vectors."""
     if "simd" not in leaf.marks:
         return 1
-    most = lanes(leaf)
+    most = lanes(leaf, machine)
     count = lane_count(leaf.axis.extent, most)
     return count // 2 if count > most // 4 and crowded(leaf) else count
 

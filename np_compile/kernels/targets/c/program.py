@@ -17,6 +17,7 @@ from ...analysis.footprint import Footprint, footprint
 from ...analysis.memory import Layout
 from ...ir import expr as E
 from ...ir.program import Call, Fence, Loop, Product, Program, accesses
+from ...target import Target
 from . import products
 from .loops import Nest
 
@@ -42,7 +43,9 @@ class _Section:
             self.nests[name] = found
 
 
-def source(program: Program, layout: Layout) -> tuple[str, list[list[Footprint] | None]]:
+def source(
+    program: Program, layout: Layout, machine: Target
+) -> tuple[str, list[list[Footprint] | None]]:
     """The C text of a program without prelude, and the nests of each of its sections that may run
     in parts, None for other sections."""
     functions: dict[str, str] = {}
@@ -58,13 +61,13 @@ def source(program: Program, layout: Layout) -> tuple[str, list[list[Footprint] 
             continue
         name = f"kernel_{len(functions)}"
         loop = step if isinstance(step, Loop) else Loop(E.axis(1, "once"), [step])
-        nest = Nest(layout)
+        nest = Nest(layout, machine)
         functions[name] = nest.function(name, loop)
         section = sections[-1]
         section.lines += _run(name, loop)
         for p in nest.partials:
             section.lines += p.combined(layout)
-        section.add(name, footprint(loop, layout, read))
+        section.add(name, footprint(loop, layout, read, machine))
     head = (
         "typedef void (*body_t)(void *, i64, i64);\n"
         "typedef void (*run_t)(body_t, void *, i64, i64, int);\n"
