@@ -312,7 +312,7 @@ MUTATIONS = (
     Mutation(
         "np_compile/kernels/passes/reduction_splitting.py",
         "E.integer(most * size), rest)",
-        "E.integer(_PARTS * size - 1), rest)",
+        "E.integer(most * size - 1), rest)",
         "kernels/test_schedules.py kernels/test_native_reductions.py",
     ),
     Mutation(

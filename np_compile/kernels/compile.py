@@ -12,6 +12,7 @@ from torch import fx
 from np_compile import config
 
 from .analysis import memory
+from .analysis.footprint import sections
 from .build.toolchain import compiler, vector_math_available
 from .frontend.translate import Translation
 from .ir.check import check
@@ -49,10 +50,11 @@ def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Sour
         if config.debug:
             check(program, stage)
     layout = memory.plan(program, machine)
-    body, sections = emit.source(program, layout, machine)
+    nests = sections(program, layout, machine)
+    body = emit.source(program, layout, nests)
     vector_math = vector_math_available(compiler().kind)
     return Source(
-        program, translation.interface, layout, prelude(body, vector_math) + body, sections, machine
+        program, translation.interface, layout, prelude(body, vector_math) + body, nests, machine
     )
 
 

@@ -513,11 +513,11 @@ def test_schedule_marks_what_may_run_at_once() -> None:
 
     long = "x: f64[90000] strides[1] input 0\ny: f64[90000] strides[1] input 1\n"
     text = marked(long + "all i < 90000: y[i] = exp(x[i])")
-    assert re.fullmatch(r"for i < 90000 parallel \d+ simd:\n  y\[i\] = exp\(x\[i\]\)", text)
+    assert re.fullmatch(r"for i < 90000 parallel \d+ vector 32:\n  y\[i\] = exp\(x\[i\]\)", text)
     text = marked(long + "all i < 90000: y[i] running sum= x[i] over i")
     assert text == "for i < 90000:\n  y[i] running sum= x[i] over i"
     text = marked(long + "all i < 9: y[i] = exp(x[i])")
-    assert text == "for i < 9 simd:\n  y[i] = exp(x[i])"
+    assert text == "for i < 9 vector 9:\n  y[i] = exp(x[i])"
     text = marked(long + "for i < 9:\n  y[(1 + i)] = y[i]")
     assert text == "for i < 9:\n  y[(1 + i)] = y[i]"
 

@@ -257,7 +257,7 @@ def test_what_is_run_over_is_computed_as_vectors() -> None:
     program = loops(lambda x: np.cumsum(np.exp(x), axis=1), data(8000, "f8").reshape(80, 100))
     lines = program.splitlines()
     (at,) = (k for k, line in enumerate(lines) if "exp" in line)
-    assert "simd" in lines[at - 1]
+    assert "vector" in lines[at - 1]
 
 
 # Rows that take turns

@@ -40,7 +40,7 @@ def estimate(loop: Loop, machine: Target) -> float:
 def _time(loop: Loop, times: float, jammed: bool, machine: Target) -> float:
     """As `estimate`, of a loop that runs so many times; jammed: in iterations that take turns."""
     n = loop.axis.extent * times
-    jammed = jammed or "jam" in loop.marks
+    jammed = jammed or loop.kind == "jam"
     total = 0.0
     for step in loop.body:
         if isinstance(step, Loop):

@@ -16,12 +16,22 @@ from ..ir import expr as E
 from ..ir import scalars
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Loop, Program, Statement, statements
+from ..ir.program import (
+    Buffer,
+    Call,
+    Fence,
+    Loop,
+    Product,
+    Program,
+    Statement,
+    accesses,
+    nest,
+    statements,
+)
 from ..target import Target
 from .cost import cost, estimate
 from .memory import Layout
 from .parallel import independent
-from .vectors import strip_width
 
 # The vector of given integers at a slot; None if it is none.
 Given = Callable[[int], "Sequence[int] | None"]
@@ -88,6 +98,20 @@ class Footprint:
         return found
 
 
+def sections(program: Program, layout: Layout, machine: Target) -> list[list[Footprint] | None]:
+    """The nests of each section of a program, between calls of torch, where they may run in parts;
+    None of other sections."""
+    read = {b for step in program.steps for b in accesses(step)[0]}
+    found: list[list[Footprint] | None] = [[]]
+    for step in program.steps:
+        if isinstance(step, (Call, Fence)) and not isinstance(step, Product):
+            found.append([])
+            continue
+        one = None if isinstance(step, Product) else footprint(nest(step), layout, read, machine)
+        found[-1] = None if one is None or found[-1] is None else [*found[-1], one]
+    return found
+
+
 def footprint(
     loop: Loop, layout: Layout, read: Collection[Buffer], machine: Target
 ) -> Footprint | None:
@@ -108,12 +132,11 @@ def footprint(
         return None
     touched = () if idle else _touched(inside, loop.axis, layout)
     followed = [*checks, *(x for _, shifts in touched for x, _ in shifts)]
-    shared = "parallel" in loop.marks
-    width = strip_width(loop, shared, machine)
-    if "simd" in loop.marks:
+    width = loop.width
+    if loop.kind == "vector":
         width = math.lcm(width, machine.vector_bytes)  # whole vectors, of whatever elements
     return Footprint(
-        extent, width, loop.grain if shared else extent, estimate(loop, machine),
+        extent, width, loop.grain or extent, estimate(loop, machine),
         idle, touched, tuple(checks),
         {x.value: layout.slots[x.value] for x in E.loads(*followed)},
     )  # fmt: skip
@@ -125,7 +148,7 @@ def light(program: Program, layout: Layout, machine: Target) -> bool:
     if len(program.steps) != 1:
         return False
     (loop,) = program.steps
-    if not isinstance(loop, Loop) or "simd" not in loop.marks or loop.axis.extent < _MANY:
+    if not isinstance(loop, Loop) or loop.kind != "vector" or loop.axis.extent < _MANY:
         return False
     inside = list(statements(loop))
     if len(inside) != len(loop.body) or sum(cost(s.value) for s in inside) > _LIGHT:
@@ -163,7 +186,7 @@ def _under(loop: Loop, axes: dict[Expr, Expr]) -> Loop:
             made = replace(step, axes=(*axes.values(), *step.axes))
             made.map(E.replaced(axes))
             body.append(made)
-    return Loop(loop.axis, body, loop.marks, loop.grain)
+    return replace(loop, body=body)
 
 
 def _touched(
