@@ -301,7 +301,7 @@ MUTATIONS = (
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/region_splitting.py",
+        "np_compile/kernels/passes/store_trimming.py",
         '    if left == [box] or any(x.op == "wrap" for x in E.walk(s.value)):',
         "    if left == [box]:",
         (

@@ -16,7 +16,6 @@ from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Program, Statement, Step, accesses
 from ..target import Target
-from .dead_code import eliminate_dead_code
 
 # Longest expression of a statement, in nodes: bounds the compile time and the live registers.
 _LONGEST = 240
@@ -25,9 +24,9 @@ _WRITERS = 32
 
 
 def inline(program: Program, machine: Target) -> Program:
-    """The program with such loads replaced, and stores that nobody reads left out."""
+    """The program with such loads replaced."""
     _Inliner(program, machine.recompute_cycles).run()
-    return eliminate_dead_code(program, machine)
+    return program
 
 
 class _Inliner:
