@@ -260,14 +260,14 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/rolling_buffer.py",
-        "            if offset < self.at:",
-        "            if offset <= self.at:",
+        "            if row < self.at:",
+        "            if row <= self.at:",
         "kernels/test_schedules.py",
     ),
     Mutation(
         "np_compile/kernels/passes/rolling_buffer.py",
-        "            if offset >= length + self.at:",
-        "            if offset > length + self.at:",
+        "            if row >= length + self.at:",
+        "            if row > length + self.at:",
         "kernels/test_schedules.py kernels/test_random_steps.py",
     ),
     Mutation(
@@ -347,8 +347,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/collapse.py",
-        "        if outer != inner * b.extent:",
-        "        if outer < inner * b.extent:",
+        "        if mine.get(a, 0) != mine.get(b, 0) * b.extent:",
+        "        if mine.get(a, 0) < mine.get(b, 0) * b.extent:",
         "kernels/test_passes.py",
     ),
     Mutation(

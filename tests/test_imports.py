@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "config": {"errors"},
     "kernels.target": set(),
     "kernels.ir": set(),
-    "kernels.frontend": {"kernels.ir"},
+    "kernels.frontend": {"kernels.analysis", "kernels.ir"},
     "kernels.analysis": {"kernels.ir", "kernels.target"},
     "kernels.passes": {"kernels.analysis", "kernels.ir", "kernels.target"},
     "kernels.targets": {"kernels.analysis", "kernels.ir"},

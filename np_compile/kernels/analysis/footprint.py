@@ -29,6 +29,7 @@ from ..ir.program import (
     statements,
 )
 from ..target import Target
+from .access import split
 from .cost import cost, estimate
 from .memory import Layout
 from .parallel import independent
@@ -214,10 +215,8 @@ def _range(b: Buffer, index: tuple[Expr, ...], axis: Expr) -> tuple[int, int, in
     whole = 0, b.size, None, ()
     if len(index) != 1:
         return whole
-    start, atoms = E.terms(index[0])
-    step = atoms.pop(axis, None)
-    shifts = {a: c for a, c in atoms.items() if not E.axes_of(a) and _follows(a)}
-    rest = E.affine(start, {a: c for a, c in atoms.items() if a not in shifts})
+    shifts, rest = split(index[0], lambda a: a is axis or _follows(a))
+    step = shifts.pop(axis, None)
     lo, hi = E.bounds(rest)
     if hi - lo >= b.size or (step is not None and axis in E.axes_of(rest)):
         return whole

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..analysis.access import offset
+from ..analysis.access import distance, offset
 from ..analysis.dependence import disjoint
 from ..ir import expr as E
 from ..ir.copying import copy
@@ -172,26 +172,26 @@ class _Pair:
     ) -> list[Loop | Statement]:  # fmt: skip
         """A loop's body for one row of a chunk."""
         ring = E.mod(local, lag + 1)
-        row = E.plus(base, local)
+        place_of_row = E.plus(base, local)
 
         def change(x: Expr) -> Expr | None:
             if x.value in self.temporaries:
                 return E.make("load", (ring, *x.args[1:]), x.dtype, x.value)
             if x.value is not self.array or loop is self.writer:
                 return None
-            offset, atoms = E.terms(E.plus(x.args[self.rows], E.times(base, -1)))
-            if atoms:  # a row in the middle: all that it reads is the chunk's own
+            row = distance(x.args[self.rows], base)
+            if row is None:  # one in the middle: all that it reads is the chunk's own
                 return None
             rest = tuple(i for d, i in enumerate(x.args) if d != self.rows)
             number = chunk if chunk.extent > 1 else E.integer(0)
-            if offset < self.at:
-                return E.load(halo, (number, E.integer(offset - self.low), *rest))
-            if offset >= length + self.at:
-                place = before + offset - length - self.at
+            if row < self.at:
+                return E.load(halo, (number, E.integer(row - self.low), *rest))
+            if row >= length + self.at:
+                place = before + row - length - self.at
                 return E.load(halo, (number, E.integer(place), *rest))
             return None
 
-        made = copy(program, loop.body, {loop.axis: row}, change)
+        made = copy(program, loop.body, {loop.axis: place_of_row}, change)
         for step in made:
             for s in statements(step):
                 if s.target in self.temporaries:
