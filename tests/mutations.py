@@ -215,7 +215,7 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/analysis/memory.py",
-        "if at + _bytes(b) <= begin:",
+        "if at + bytes_[b] <= begin:",
         "if at <= begin:",
         "kernels/test_random_programs.py::test_temporaries_that_live_at_once_lie_apart",
     ),
@@ -260,14 +260,14 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/rolling_buffer.py",
-        "            if offset < self.at:",
-        "            if offset <= self.at:",
+        "            if row < self.at:",
+        "            if row <= self.at:",
         "kernels/test_schedules.py",
     ),
     Mutation(
         "np_compile/kernels/passes/rolling_buffer.py",
-        "            if offset >= length + self.at:",
-        "            if offset > length + self.at:",
+        "            if row >= length + self.at:",
+        "            if row > length + self.at:",
         "kernels/test_schedules.py kernels/test_random_steps.py",
     ),
     Mutation(
@@ -301,7 +301,7 @@ MUTATIONS = (
         "kernels/test_pieces.py kernels/test_random_steps.py",
     ),
     Mutation(
-        "np_compile/kernels/passes/region_splitting.py",
+        "np_compile/kernels/passes/store_trimming.py",
         '    if left == [box] or any(x.op == "wrap" for x in E.walk(s.value)):',
         "    if left == [box]:",
         (
@@ -311,8 +311,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/reduction_splitting.py",
-        "E.integer(_PARTS * size), rest)",
-        "E.integer(_PARTS * size - 1), rest)",
+        "E.integer(most * size), rest)",
+        "E.integer(most * size - 1), rest)",
         "kernels/test_schedules.py kernels/test_native_reductions.py",
     ),
     Mutation(
@@ -347,8 +347,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/collapse.py",
-        "        if outer != inner * b.extent:",
-        "        if outer < inner * b.extent:",
+        "        if mine.get(a, 0) != mine.get(b, 0) * b.extent:",
+        "        if mine.get(a, 0) < mine.get(b, 0) * b.extent:",
         "kernels/test_passes.py",
     ),
     Mutation(

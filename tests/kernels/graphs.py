@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import np_compile
-from np_compile.kernels.analysis import cost
-from np_compile.kernels.compile import compile_graph
+from np_compile.kernels.compile import compile_graph, target, targeting
 from np_compile.kernels.frontend.translate import Translation
 from np_compile.kernels.ir.check import check
 from np_compile.kernels.ir.interpret import execute
 from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Call, Program
-from np_compile.kernels.passes import (
-    index_staging,
-    reduction_splitting,
-    region_splitting,
-    rolling_buffer,
-    scan_blocking,
-    scatter_privatization,
-    schedule,
-    tile,
-    unroll,
-)
-from np_compile.kernels.passes.pipeline import PASSES, stages
-from np_compile.kernels.targets.c import loops
+from np_compile.kernels.passes.pipeline import PASSES, Pass, stages
+from np_compile.kernels.target import HOST
 
 RTOL = {
     torch.float16: 4e-3, torch.float32: 1e-5, torch.complex64: 1e-5, torch.float64: 1e-12,
@@ -43,29 +31,21 @@ RTOL = {
 Graph = tuple[torch.fx.GraphModule, list[torch.Tensor]]
 
 
-# Sizes from which on passes do something, so small that small arrays have them.
-_SMALL = (
-    (reduction_splitting, "_STEPS", 2), (reduction_splitting, "_PARTS", 3),
-    (cost, "_THRESHOLD", 0), (cost, "_CHUNK", 50), (rolling_buffer, "_ROWS", 1),
-    (rolling_buffer, "_PEELED", 6), (tile, "_SIDE", 2), (tile, "_LARGE", 0),
-    (unroll, "_RESULTS", 1), (scatter_privatization, "_VALUES", 2),
-    (scatter_privatization, "_DENSE", 1), (scatter_privatization, "_PARTS", 3),
-    (index_staging, "_BLOCK", 2), (index_staging, "_WIDEST", 4), (index_staging, "_GROUP", 2),
-    (loops, "_LONG", 2), (region_splitting, "_FEWEST", 0), (region_splitting, "_MANY", 0),
-    (scan_blocking, "_SLOW", 4), (scan_blocking, "_QUICK", 5), (scan_blocking, "_FEW", 2),
-    (scan_blocking, "_MANY", 3), (scan_blocking, "_LONG", 9), (scan_blocking, "_LINE", 8),
-    (schedule, "_ROWS", 3), (schedule, "_HEAVY", 2),
+# Passes do something to small arrays.
+SMALL = replace(
+    HOST,
+    reduction_steps=2, reduction_parts=3, parallel_ns=0, chunk_ns=50, rolling_rows=1,
+    rolling_reach=6, tile_side=2, tiled_bytes=0, unrolled_results=1, scatter_values=2,
+    scatter_density=1, scatter_parts=3, staged_block=2, staged_widest=4, staged_group=2,
+    aligned_iterations=2, region_elements=0, frame_elements=0, scan_float_steps=4, scan_steps=5,
+    scan_parts=2, long_scan_parts=3, long_scan_steps=9, line_bytes=8, row_iterations=3,
+    row_cycles=2,
 )  # fmt: skip
 
 
-@contextmanager
-def eager_passes() -> Iterator[None]:
-    """Within the block, passes change small programs too."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name, value in _SMALL:
-            assert hasattr(module, name)
-            patch.setattr(module, name, value)
-        yield
+def eager_passes() -> AbstractContextManager[None]:
+    """Within the block, what is compiled is compiled for `SMALL`."""
+    return targeting(SMALL)
 
 
 def captured(f: Callable, *args: Any) -> list[Graph]:
@@ -110,10 +90,10 @@ def preserved(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Progr
     translation = Translation(module.graph, partial(getattr, module))
     program = translation.program
     last = len(PASSES) - 1
-    for k, (step, stage) in enumerate(((lambda p: p, "statements"), *stages()), -1):
+    for k, (step, stage) in enumerate(((lambda p, _: p, "statements"), *stages()), -1):
         name = step.__name__ if k >= 0 else "the translation"
         before = str(program)
-        program = step(program)
+        program = step(program, target())
         check(program, stage)
         if not any(isinstance(s, Call) for s in program.steps):
             assert str(parse(str(program))) == str(program)
@@ -148,11 +128,11 @@ def copied(arrays: list[np.ndarray]) -> list[np.ndarray]:
     return made
 
 
-def after(text: str, *passes: Callable[[Program], Program]) -> str:
+def after(text: str, *passes: Pass) -> str:
     """The steps of a program after some passes, with axes named by their order in the text."""
     program = parse(text)
     for step in passes:
-        program = step(program)
+        program = step(program, target())
         check(program)
     lines = str(program).splitlines()[len(program.buffers) :]
     names: dict[str, str] = {}

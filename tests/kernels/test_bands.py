@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -14,10 +15,11 @@ from hypothesis import strategies as st
 
 import np_compile
 from np_compile import config
-from np_compile.kernels.analysis import cost
-from np_compile.kernels.run import bands, sequence
+from np_compile.kernels.compile import targeting
+from np_compile.kernels.run import sequence
 from np_compile.kernels.run.bands import Alone, Group
 from np_compile.kernels.run.blocks import Block, Memory, most_bytes
+from np_compile.kernels.target import HOST
 
 from ..support import same
 
@@ -74,8 +76,8 @@ def test_bytes_in_use() -> None:
     second.add(Block(64, 68, 4, True), 1, 1)
     second.add(Block(1000, 1004, 4, True), 2, 2)
     second.add(Block(0, 8, 800, True), 3, 3)  # a line of the cache
-    assert most_bytes([first, second], 4) == 64
-    assert most_bytes([first], 4) == 8
+    assert most_bytes([first, second], 4, HOST.line_bytes) == 64
+    assert most_bytes([first], 4, HOST.line_bytes) == 8
 
 
 # Kept calls
@@ -100,13 +102,13 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[Group | Alone]]
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small() -> Iterator[None]:
     """Bands and chunks of few elements."""
-    for module, name, value in (
-        (cost, "_THRESHOLD", 0), (cost, "_CHUNK", 20), (bands, "_BYTES", 1200),
-        (bands, "_CACHE", 0), (bands, "_CALL", 0), (bands, "_PARTS", 2),
-    ):  # fmt: skip
-        monkeypatch.setattr(module, name, value)
+    machine = replace(
+        HOST, parallel_ns=0, chunk_ns=20, working_bytes=1200, l2_bytes=0, band_ns=0, band_parts=2
+    )
+    with targeting(machine):
+        yield
 
 
 def kept(f: Callable, *args: Any, calls: int = 4) -> None:

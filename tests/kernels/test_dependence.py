@@ -80,11 +80,11 @@ HEAD = "x: f64[300002] strides[1] input 0\ny: f64[100000,3] strides[3,1] input 1
 @pytest.mark.parametrize(
     ("element", "marks"),
     [
-        ("x[(3*i + j)]", [" parallel", " simd"]),
-        ("x[(299999 + -3*i + -1*j)]", [" parallel", " simd"]),
-        ("x[(i + 100000*j)]", [" parallel", " simd"]),
-        ("x[(2*i + j)]", ["", " simd"]),
-        ("x[(i + -1*j + 2)]", ["", " simd"]),
+        ("x[(3*i + j)]", [" parallel", " vector"]),
+        ("x[(299999 + -3*i + -1*j)]", [" parallel", " vector"]),
+        ("x[(i + 100000*j)]", [" parallel", " vector"]),
+        ("x[(2*i + j)]", ["", " vector"]),
+        ("x[(i + -1*j + 2)]", ["", " vector"]),
         ("x[i]", [" parallel", ""]),
     ],
 )

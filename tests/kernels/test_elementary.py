@@ -139,3 +139,7 @@ def test_elementary_functions_are_within_their_bounds(plain, reference, name, dt
 @pytest.mark.parametrize("name", sorted(ELEMENTARY))
 def test_vector_functions_are_within_their_bounds(vector, reference, name, dtype):
     assert_within_bound(vector, reference, name, dtype)
+
+
+def test_the_bounds_are_those_of_the_functions_that_are_known_as_inexact() -> None:
+    assert set(libm.ULP) == scalars.INEXACT

@@ -45,8 +45,8 @@ x: f64[4] strides[1] input 0
 for i < 3 {}:
   x[(1 + i)] = x[i]"""
     start = [1.0, 2, 3, 4]
-    assert ran(text.format("simd"), True, x=start)["x"].tolist() == [1, 1, 2, 3]
-    assert ran(text.format("simd"), x=start)["x"].tolist() == [1, 1, 1, 1]
+    assert ran(text.format("vector 4"), True, x=start)["x"].tolist() == [1, 1, 2, 3]
+    assert ran(text.format("vector 4"), x=start)["x"].tolist() == [1, 1, 1, 1]
     assert ran(text.replace(" {}", ""), True, x=start)["x"].tolist() == [1, 1, 1, 1]
 
 
@@ -61,8 +61,8 @@ all i < 2, j < 3: y[i, j] = x[i, j]"""
 @pytest.mark.parametrize("text", [
     "all i < 2, j < 3: y[i] sum= x[i, j] over j",
     "all j < 3, i < 2: y[i] sum= x[i, j] over j",
-    "for i < 2:\n  for j < 3 simd:\n    y[i] sum= x[i, j] over j",
-    "for j < 3:\n  for i < 2 simd:\n    y[i] sum= x[i, j] over j",
+    "for i < 2:\n  for j < 3 vector 4:\n    y[i] sum= x[i, j] over j",
+    "for j < 3:\n  for i < 2 vector 4:\n    y[i] sum= x[i, j] over j",
 ])  # fmt: skip
 def test_a_reduction_starts_from_its_identity(text: str) -> None:
     head = "x: f64[2,3] strides[3,1] input 0\ny: f64[2] strides[1] input 1\n"
@@ -116,7 +116,7 @@ def test_a_running_reduction_stores_each_step() -> None:
         ("argmax", [-np.inf, -np.inf, -np.inf, -np.inf], 0),
     ],
 )
-@pytest.mark.parametrize("form", ["all i < 4: {}", "for i < 4 simd:\n  {}"])
+@pytest.mark.parametrize("form", ["all i < 4: {}", "for i < 4 vector 4:\n  {}"])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_an_extreme_is_the_first_of_its_like(
     op: str, values: list, wanted: int, form: str, backwards: bool

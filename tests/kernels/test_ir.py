@@ -31,10 +31,10 @@ all k < 5: t[wrap(at[k], 4, 0)] sum= where((at[k] < 3), -1e-07:f64, inf:f64)
 all i < 4: t[(3 + -1*i)] = (t[i] / nan:f64)
 fence
 for i < 4 parallel 2:
-  for j < 6 simd:
+  for j < 6 vector 6 lanes 4 chain 2 aligned y:
     y[i, j] = (x[i, j] + maximum(x[(i // 2), j], f32(u[])))
     v[j] = (True:bool & (x[i, j] != 0.125:f32))
-  for k < 3 strip:
+  for k < 3 strip 2:
     for j < 6:
       t[i] min= bits_f64(add(mul(2, at[k]), -7)) over j
       y[i, 2*k] = (x[i, ((3*i + j) % 6)] - 2.5:f32)"""
@@ -64,7 +64,7 @@ def test_what_a_parser_makes() -> None:
     assert (running.scan, running.vector) == (True, j)
     assert best.rank is E.plus(E.times(i, 6), j)
     assert (scatter.op, scatter.over) == ("sum", ())
-    assert (nest.marks, nest.grain, nest.axis) == ({"parallel"}, 2, i)
+    assert (nest.kind, nest.grain, nest.axis) == ("serial", 2, i)
     assert [s.axes for s in nest.body[0].body] == [(i, j), (i, j)]  # type: ignore[union-attr]
 
 
@@ -89,8 +89,11 @@ def test_what_a_parser_makes() -> None:
         ("all i < 4: t[i] =", "an expression is missing"),
         ("all i < 4 t[i] = 1.0:f64", "':' is missing before 't'"),
         ("all i < 4: t[i] = 1.0:f64 ?", r"' \?' begins no word"),
-        ("for i < 4 quick:", "no mark is called quick"),
+        ("for i < 4 quick:", "no kind of loop is called quick"),
         ("for i < 4 parallel:", "':' is no int"),
+        ("for i < 4 parallel 0:", "chunks of at least one iteration"),
+        ("for i < 4 vector:", "':' is no int"),
+        ("for i < 4 vector 4 aligned y:", "no buffer is called y"),
         ("for i < 4:\n    t[i] = 1.0:f64", "the indentation fits no loop"),
         ("  t[0] = 1.0:f64", "the indentation fits no loop"),
         ("t, u = call aten.max(x)", "calls of torch cannot be read"),
@@ -135,7 +138,6 @@ k: i64[] strides[] output
         ("all i < 4: k[] argmax= x[i, 0] rank i", "it reduces over no axis"),
         ("all i < 4: y[i] running sum= x[i, 0]", "it reduces over no axis"),
         ("for i < 4:\n  for i < 4:\n    y[i] = 1.0:f64", "i is looped over twice"),
-        ("for i < 4 parallel 0:\n  y[i] = 1.0:f64", "chunks of at least one iteration"),
     ],
 )
 def test_what_breaks_a_rule(wrong: str, rule: str) -> None:
@@ -178,9 +180,9 @@ def test_rules_that_no_text_breaks() -> None:
     with pytest.raises(Malformed, match="z is no buffer of the program"):
         check(program)
     program, s = _program()
-    program.steps = [Loop(s.axes[0], [s], {"quick"})]
-    with pytest.raises(Malformed, match="no mark is called quick"):
-        check(program)
+    program.steps = [Loop(s.axes[0], [s], "quick")]
+    with pytest.raises(Malformed, match="no kind of loop is called quick"):
+        check(program, "scheduled")
 
 
 def test_a_call_reads_what_was_written() -> None:
@@ -330,9 +332,31 @@ def test_the_text_of_an_expression_that_repeats_its_parts() -> None:
     ("stage", "step", "rule"),
     [
         ("statements", "for i < 4:\n  y[i] = 0.0:f64", "no loops before fusion"),
-        ("loops", "for i < 4 simd:\n  y[i] = 0.0:f64", "before it is scheduled"),
+        ("loops", "for i < 4 vector 4:\n  y[i] = 0.0:f64", "before it is scheduled"),
         ("loops", "all i < 4: y[i] = 0.0:f64", "has axes and no loops"),
         ("scheduled", "for i < 4:\n  z[0, i] = 0.0:f64", "no single place in memory"),
+        ("scheduled", "for i < 4 vector 5:\n  y[i] = 0.0:f64", "5 iterations cannot stay"),
+        ("scheduled", "for i < 4 strip 4:\n  y[i] = 0.0:f64", "of that kind has loops inside"),
+        ("scheduled", "for i < 4 parallel 4:\n  y[i] = 0.0:f64", "some iterations of an outermost"),
+        ("scheduled", "for i < 4 parallel 3 vector 2:\n  y[i] = 0.0:f64", "multiple of its width"),
+        ("scheduled", "for i < 4 jam 2 lanes 4:\n  for j < 2:\n    y[i] = 0.0:f64", "of vectors"),
+        ("scheduled", "for i < 4 vector 4:\n  y[0] sum= 0.0:f64 over i", "lanes are there for"),
+        ("scheduled", "for i < 4 vector 4 lanes 3:\n  y[0] sum= 0.0:f64 over i", "by halves"),
+        (
+            "scheduled",
+            "for i < 4 strip 3:\n  for j < 2:\n    y[0] sum= 0.0:f64 over i j",
+            "by halves",
+        ),
+        (
+            "scheduled",
+            "for i < 4 vector 4 lanes 4 chain 2:\n  y[0] max= 0.0:f64 over i",
+            "no sum whose lanes",
+        ),
+        (
+            "scheduled",
+            "for i < 4 vector 4 aligned z:\n  y[i] = 0.0:f64",
+            "what an outermost loop writes",
+        ),
     ],
 )
 def test_rules_of_a_stage(stage: str, step: str, rule: str) -> None:

@@ -23,6 +23,7 @@ from np_compile.kernels.passes.array_contraction import array_contraction
 from np_compile.kernels.passes.collapse import collapse
 from np_compile.kernels.passes.copy_elision import copy_elision
 from np_compile.kernels.passes.cse import cse
+from np_compile.kernels.passes.dead_code import eliminate_dead_code
 from np_compile.kernels.passes.dead_store_elimination import dead_store_elimination
 from np_compile.kernels.passes.fuse import fuse
 from np_compile.kernels.passes.index_set_splitting import index_set_splitting
@@ -31,6 +32,7 @@ from np_compile.kernels.passes.last_writer import last_writer
 from np_compile.kernels.passes.linearize import linearize
 from np_compile.kernels.passes.loop_order import loop_order
 from np_compile.kernels.passes.schedule import schedule
+from np_compile.kernels.target import HOST
 
 from .graphs import after, captured, compiled, copied, eager_passes, preserved
 
@@ -393,7 +395,7 @@ def test_inline_leaves_no_store_that_nobody_reads() -> None:
 all i < 4, j < 6: t[i, j] = (x[i, j] + 1.0:f64)
 all i < 4, j < 6: u[i, j] = (t[i, (5 + -1*j)] * 2.0:f64)
 all i < 4, j < 6: r[i, j] = (u[i, j] - x[i, j])"""
-    assert after(HEAD + text, inline) == (
+    assert after(HEAD + text, inline, eliminate_dead_code) == (
         "all i < 4, j < 6: r[i, j] = (((x[i, (5 + -1*j)] + 1.0:f64) * 2.0:f64) - x[i, j])"
     )
 
@@ -403,7 +405,7 @@ def test_inline_stops_at_a_write_to_what_it_reads() -> None:
 all i < 4, j < 6: t[i, j] = (x[i, j] + 1.0:f64)
 all i < 4, j < 6: x[i, j] = 0.0:f64
 all i < 4, j < 6: r[i, j] = t[i, j]"""
-    assert after(HEAD + text, inline) == text
+    assert after(HEAD + text, inline, eliminate_dead_code) == text
 
 
 def test_inline_leaves_a_store_that_changes_what_it_reads() -> None:
@@ -416,7 +418,7 @@ r: f64[6] strides[1] output
 all i < 6, j < 4: t[i] sum= x[i, j] over j
 all i < 6: t[i] = (t[i] + 1.0:f64)
 all i < 6: r[i] = (t[i] + 2.0:f64)"""
-    assert after(head + text, inline) == text
+    assert after(head + text, inline, eliminate_dead_code) == text
 
 
 def test_inline_keeps_the_check_of_an_index() -> None:
@@ -428,7 +430,7 @@ r: i64[4] strides[1] output
     text = """\
 all i < 4: c[] = wrap(p[i], 6, 0)
 all i < 4: r[i] = p[i]"""
-    assert after(head + text, inline) == text
+    assert after(head + text, inline, eliminate_dead_code) == text
 
 
 def test_inline_knows_that_a_store_to_a_part_changes_the_whole() -> None:
@@ -436,7 +438,7 @@ def test_inline_knows_that_a_store_to_a_part_changes_the_whole() -> None:
 all i < 4, j < 6: t[i, j] = neg(x[i, j])
 all j < 6: t[0, j] = 1.0:f64
 all i < 4, j < 6: r[i, j] = t[i, j]"""
-    assert after(HEAD + text, inline) == text
+    assert after(HEAD + text, inline, eliminate_dead_code) == text
 
 
 def test_order_walks_memory_in_the_smallest_steps() -> None:
@@ -512,11 +514,11 @@ def test_schedule_marks_what_may_run_at_once() -> None:
 
     long = "x: f64[90000] strides[1] input 0\ny: f64[90000] strides[1] input 1\n"
     text = marked(long + "all i < 90000: y[i] = exp(x[i])")
-    assert re.fullmatch(r"for i < 90000 parallel \d+ simd:\n  y\[i\] = exp\(x\[i\]\)", text)
+    assert re.fullmatch(r"for i < 90000 parallel \d+ vector 32:\n  y\[i\] = exp\(x\[i\]\)", text)
     text = marked(long + "all i < 90000: y[i] running sum= x[i] over i")
     assert text == "for i < 90000:\n  y[i] running sum= x[i] over i"
     text = marked(long + "all i < 9: y[i] = exp(x[i])")
-    assert text == "for i < 9 simd:\n  y[i] = exp(x[i])"
+    assert text == "for i < 9 vector 9:\n  y[i] = exp(x[i])"
     text = marked(long + "for i < 9:\n  y[(1 + i)] = y[i]")
     assert text == "for i < 9:\n  y[(1 + i)] = y[i]"
 
@@ -606,7 +608,7 @@ all j < 5: t[wrap(p[j], 6, 0)] max= j
 @pytest.mark.parametrize("found", ["{}", "wrap({}, 5, 0)"])
 def test_winners_stores_in_order_what_it_need_not_search(found: str) -> None:
     store = f"all i < 5: x[wrap(p[i], 6, 0)] = v[{found.format('t[wrap(p[i], 6, 0)]')}]"
-    got = after(SEARCH + STEPS + store, last_writer)
+    got = after(SEARCH + STEPS + store, last_writer, eliminate_dead_code)
     assert got == "all i < 5: x[wrap(p[i], 6, 0)] = v[i]"
 
 
@@ -619,7 +621,7 @@ def test_winners_stores_in_order_what_it_need_not_search(found: str) -> None:
     ],
 )
 def test_winners_keeps_a_search_for_other_places(store: str) -> None:
-    assert after(SEARCH + STEPS + store, last_writer) == STEPS + store
+    assert after(SEARCH + STEPS + store, last_writer, eliminate_dead_code) == STEPS + store
 
 
 def test_dead_stores_go_to_a_register_until_the_last_of_them() -> None:
@@ -655,7 +657,7 @@ all i < 64: t[i] = x[i]
 all i < 64: u[i] = t[i]
 all i < 64: v[i] = u[i]
 all i < 64: r[i] = v[i]""")
-    layout = plan(program)
+    layout = plan(program, HOST)
     at = {b.name: layout.offsets[b] for b in program.buffers if b in layout.offsets}
     assert at["t"] != at["u"]
     assert at["u"] != at["v"]

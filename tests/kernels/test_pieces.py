@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 from np_compile.kernels.analysis import boxes
 from np_compile.kernels.analysis.boxes import Box
 from np_compile.kernels.ir import expr as E
-from np_compile.kernels.passes.region_splitting import region_splitting
+from np_compile.kernels.passes.pipeline import PASSES
 
 from .graphs import after, compiled, copied, eager_passes, preserved, traced
 from .test_random_programs import slices
+
+# Of the passes those from `store_trimming` to the end of what follows `region_splitting`.
+_NAMES = [p.__name__ for p in PASSES]
+SPLIT = PASSES[_NAMES.index("store_trimming") : _NAMES.index("region_splitting") + 2]
 
 # Boxes
 
@@ -174,7 +178,7 @@ w[2] = u[4]""",
 def test_pieces_cuts(name: str) -> None:
     text, expected = CUT[name]
     with eager_passes():
-        assert after(HEAD + text, region_splitting) == expected
+        assert after(HEAD + text, *SPLIT) == expected
 
 
 KEPT = {
@@ -217,7 +221,7 @@ all i < 5: w[i] = (u[i] * u[(1 + i)])""",
 @pytest.mark.parametrize("name", KEPT)
 def test_pieces_keeps(name: str) -> None:
     with eager_passes():
-        assert after(HEAD + KEPT[name], region_splitting) == KEPT[name]
+        assert after(HEAD + KEPT[name], *SPLIT) == KEPT[name]
 
 
 def test_small_arrays_are_left_as_they_are() -> None:
@@ -225,7 +229,7 @@ def test_small_arrays_are_left_as_they_are() -> None:
 all i < 6: u[i] = 0.0:f64
 all i < 4: u[(1 + i)] = v[i]
 all i < 6: w[i] = u[i]"""
-    assert after(HEAD + text, region_splitting) == text
+    assert after(HEAD + text, *SPLIT) == text
 
 
 # Programs

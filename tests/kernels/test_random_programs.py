@@ -15,6 +15,7 @@ from np_compile.kernels.frontend.translate import Translation
 from np_compile.kernels.ir.dtypes import DTYPES
 from np_compile.kernels.ir.program import accesses
 from np_compile.kernels.passes.pipeline import PASSES
+from np_compile.kernels.target import HOST
 
 from ..changing import build
 from ..changing import program as changing_program
@@ -350,8 +351,8 @@ def test_temporaries_that_live_at_once_lie_apart(case: tuple) -> None:
         translation = Translation(module.graph, partial(getattr, module))
         program = translation.program
         for step in PASSES:
-            program = step(program)
-        layout = plan(program)
+            program = step(program, HOST)
+        layout = plan(program, HOST)
         offsets, size = layout.offsets, layout.size
         lives: dict[Any, list[int]] = {}
         for k, step in enumerate(program.steps):

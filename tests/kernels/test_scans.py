@@ -19,19 +19,20 @@ from np_compile.kernels.ir.check import check as check_program
 from np_compile.kernels.ir.interpret import run
 from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import text
-from np_compile.kernels.passes import scan_blocking
 from np_compile.kernels.passes.array_contraction import array_contraction
 from np_compile.kernels.passes.fuse import fuse
 from np_compile.kernels.passes.linearize import linearize
+from np_compile.kernels.passes.scan_blocking import scan_blocking
 from np_compile.kernels.passes.schedule import schedule
+from np_compile.kernels.target import HOST
 
 from ..support import check
-from .graphs import eager_passes
+from .graphs import SMALL
 
 # Around the sizes from which on, and into how many parts, reductions are cut.
 SIZES = [
     size + d
-    for size in (scan_blocking._SLOW, scan_blocking._QUICK, scan_blocking._LONG)
+    for size in (HOST.scan_float_steps, HOST.scan_steps, HOST.long_scan_steps)
     for d in (-1, 0, 1, 127, 5000)
 ]  # fmt: skip
 
@@ -113,7 +114,7 @@ class _Exact:
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("kind", ["normal", "positive", "cancelling"])
 @pytest.mark.parametrize(
-    "n", [scan_blocking._SLOW, scan_blocking._SLOW + 777, scan_blocking._LONG + 3]
+    "n", [HOST.scan_float_steps, HOST.scan_float_steps + 777, HOST.long_scan_steps + 3]
 )
 def test_sums_are_as_accurate_as_numpys(n: int, kind: str, dtype: str) -> None:
     x = data(n, dtype)
@@ -134,12 +135,12 @@ def test_floats(n: int, dtype: str) -> None:
     assert (np.abs(compiled(cumsum)(x[::-1]) - np.cumsum(x[::-1])) <= 200 * unit[-1]).all()
 
 
-@pytest.mark.parametrize("n", [scan_blocking._SLOW, scan_blocking._LONG + 3])
+@pytest.mark.parametrize("n", [HOST.scan_float_steps, HOST.long_scan_steps + 3])
 def test_halves_are_rounded_at_each_step(n: int) -> None:
     same_bits(cumsum, np.abs(data(n, "f2")) / 8)
 
 
-@pytest.mark.parametrize("n", [scan_blocking._SLOW, scan_blocking._LONG + 3])
+@pytest.mark.parametrize("n", [HOST.scan_float_steps, HOST.long_scan_steps + 3])
 def test_float_products_and_extremes_are_those_of_numpy(n: int) -> None:
     x = data(n, "f8")
     same_bits(lambda x: np.cumprod(x), 1 + x / 100)
@@ -156,7 +157,7 @@ WILD = [
 
 @pytest.mark.parametrize("at", WILD)
 def test_what_is_not_finite_stays_so(at: dict[int, float]) -> None:
-    x = data(2 * scan_blocking._SLOW, "f8")
+    x = data(2 * HOST.scan_float_steps, "f8")
     for k, value in at.items():
         x[k] = value
     with np.errstate(all="ignore"):
@@ -166,11 +167,11 @@ def test_what_is_not_finite_stays_so(at: dict[int, float]) -> None:
     np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
 
 
-@pytest.mark.parametrize("n", [1, 5, scan_blocking._SLOW])
+@pytest.mark.parametrize("n", [1, 5, HOST.scan_float_steps])
 @pytest.mark.parametrize("dtype", ["f8", "c16"])
 def test_a_sum_of_negative_zeros_is_one(n: int, dtype: str) -> None:
     def f(x: np.ndarray, y: np.ndarray) -> tuple:
-        part = x.size // scan_blocking._FEW // 2 + 1
+        part = x.size // HOST.scan_parts // 2 + 1
         return np.cumsum(x)[:part].copy(), np.cumsum(y, axis=0), np.cumsum(y.T, axis=1)
 
     args = np.full(n, -0.0, dtype), np.full((min(n, 99), 3), -0.0, dtype)
@@ -181,7 +182,7 @@ def test_a_sum_of_negative_zeros_is_one(n: int, dtype: str) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_few_long_rows(rows: int, axis: int) -> None:
-    x = data(rows * (scan_blocking._SLOW + 100), "f8").reshape(rows, -1)
+    x = data(rows * (HOST.scan_float_steps + 100), "f8").reshape(rows, -1)
     x = x if axis else np.ascontiguousarray(x.T)
     got, want = compiled(lambda x: np.cumsum(x, axis=axis))(x), np.cumsum(x, axis=axis)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-10)
@@ -200,7 +201,7 @@ def users(x: np.ndarray, y: np.ndarray) -> tuple:
 
 
 @pytest.mark.parametrize(
-    "n", [10, scan_blocking._SLOW - 1, scan_blocking._SLOW, scan_blocking._LONG + 77]
+    "n", [10, HOST.scan_float_steps - 1, HOST.scan_float_steps, HOST.long_scan_steps + 77]
 )
 def test_users_of_a_running_sum(n: int) -> None:
     check(users, data(n, "f8"), data(n + 1, "f8")[1:], backend="native", rtol=1e-9)
@@ -213,14 +214,14 @@ def in_place(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
     x[::2] = np.cumsum(x[1::2])
 
 
-@pytest.mark.parametrize("n", [10, scan_blocking._SLOW, scan_blocking._LONG + 78])
+@pytest.mark.parametrize("n", [10, HOST.scan_float_steps, HOST.long_scan_steps + 78])
 def test_in_place(n: int) -> None:
     x = data(n, "f8")
     check(in_place, x, x + 1, x - 1, backend="native", rtol=1e-9)
 
 
 def test_threads_change_no_bit() -> None:
-    x, rows = data(scan_blocking._LONG + 77, "f8"), data(200_200, "f8").reshape(1001, 200)
+    x, rows = data(HOST.long_scan_steps + 77, "f8"), data(200_200, "f8").reshape(1001, 200)
     f = compiled(
         lambda x, y: (np.cumsum(x), np.cumsum(x[:20_000]) * 2, np.cumsum(y, 1), np.cumsum(y, 0))
     )
@@ -236,7 +237,7 @@ def test_threads_change_no_bit() -> None:
 
 
 def test_a_long_sum_and_its_user_are_one_loop_of_parts() -> None:
-    x = data(scan_blocking._LONG, "f8")
+    x = data(HOST.long_scan_steps, "f8")
     f = compiled(lambda x: np.cumsum(x) * 2 - 1)
     made: list = []
     with listening(made.append):
@@ -248,7 +249,7 @@ def test_a_long_sum_and_its_user_are_one_loop_of_parts() -> None:
 
 
 def test_a_short_sum_is_one_loop() -> None:
-    program = loops(lambda x: np.cumsum(x) * 2 - 1, data(scan_blocking._SLOW - 1, "f8"))
+    program = loops(lambda x: np.cumsum(x) * 2 - 1, data(HOST.scan_float_steps - 1, "f8"))
     assert program.count("for ") == 1
 
 
@@ -256,7 +257,7 @@ def test_what_is_run_over_is_computed_as_vectors() -> None:
     program = loops(lambda x: np.cumsum(np.exp(x), axis=1), data(8000, "f8").reshape(80, 100))
     lines = program.splitlines()
     (at,) = (k for k, line in enumerate(lines) if "exp" in line)
-    assert "simd" in lines[at - 1]
+    assert "vector" in lines[at - 1]
 
 
 # Rows that take turns
@@ -328,12 +329,11 @@ def test_what_parts_read(program: str) -> None:
     found = []
     # A statement that reads its own target at other indices is for no loop.
     later = () if program is BACKWARDS else (fuse, array_contraction, linearize, schedule)
-    for passes in (), (scan_blocking.scan_blocking,), (scan_blocking.scan_blocking, *later):
+    for passes in (), (scan_blocking,), (scan_blocking, *later):
         made = parse(program)
-        with eager_passes():
-            for step in passes:
-                made = step(made)
-                check_program(made)
+        for step in passes:
+            made = step(made, SMALL)
+            check_program(made)
         memory = {b: data(40, "f8") for b in made.buffers if b.kind == "input"}
         run(made, memory)
         found.append([memory[b] for b in made.buffers if b.kind in ("input", "output")])
@@ -345,8 +345,8 @@ def test_rows_that_need_each_other_do_not_take_turns() -> None:
     head = "x: f64[6,8] strides[8,1] input 0\nfor i < 5:\n  for j < 8:\n"
     own = parse(head + "    x[i, j] running sum= x[i, j] over j along j")
     before = parse(head + "    x[(1 + i), j] running sum= x[i, j] over j along j")
-    assert "jam" in text(schedule(own))
-    assert "jam" not in text(schedule(before))
+    assert "jam" in text(schedule(own, HOST))
+    assert "jam" not in text(schedule(before, HOST))
 
 
 # Columns in strips

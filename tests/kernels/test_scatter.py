@@ -150,7 +150,7 @@ def test_rows_are_stored_as_vectors() -> None:
     text = loops(
         stored, np.zeros((50, 33)), integers(70, -50, 50), np.arange(70.0 * 33).reshape(70, 33)
     )
-    assert re.search(r"simd:\n +x0\[", text)
+    assert re.search(r"vector \d+:\n +x0\[", text)
 
 
 # Indices computed in blocks

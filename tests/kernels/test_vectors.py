@@ -141,7 +141,7 @@ def test_elements_at_computed_places(n: int, size: int, dtype: str, places: str)
 def test_elements_of_a_small_array_are_put_together_to_vectors() -> None:
     at = rng().integers(0, 1000, 5000)
     text = loops(looked_up, rng().random(1000), at, at)
-    assert re.search(r"for \w+ < 8 unroll:\n +\w+\[\w+\] = x\d\[known\(", text)
+    assert re.search(r"for \w+ < 8 unroll 8:\n +\w+\[\w+\] = x\d\[known\(", text)
     assert "unroll" not in loops(looked_up, rng().random(100_000), at, at)
 
 

@@ -6,7 +6,7 @@ coefficient.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..ir import expr as E
@@ -41,6 +41,18 @@ def coefficients(i: Expr) -> dict[Expr, int]:
     return E.terms(i)[1]
 
 
+def start(i: Expr) -> int:
+    """What an index is where all of its atoms are zero."""
+    return E.terms(i)[0]
+
+
+def split(i: Expr, which: Callable[[Expr], bool]) -> tuple[dict[Expr, int], Expr]:
+    """Some of the atoms of an index, and the rest of it."""
+    atoms = coefficients(i)
+    mine = {a: atoms.pop(a) for a in list(atoms) if which(a)}
+    return mine, E.affine(start(i), atoms)
+
+
 def coefficient(i: Expr, axis: Expr) -> int:
     """What an index grows by from one value of an axis to the next, but for atoms that depend on
     it."""
@@ -49,11 +61,11 @@ def coefficient(i: Expr, axis: Expr) -> int:
 
 def line(i: Expr) -> Line | None:
     """An index of one atom; None of others."""
-    start, atoms = E.terms(i)
+    constant, atoms = E.terms(i)
     if len(atoms) != 1:
         return None
     ((atom, step),) = atoms.items()
-    return Line(start, atom, step)
+    return Line(constant, atom, step)
 
 
 def offset(i: Expr, axis: Expr) -> int | None:
@@ -62,11 +74,25 @@ def offset(i: Expr, axis: Expr) -> int | None:
     return found.start if found and found.atom is axis and found.step == 1 else None
 
 
+def distance(i: Expr, j: Expr) -> int | None:
+    """The constant that an index is ahead of another; None where it is no constant."""
+    apart = E.plus(i, E.times(j, -1))
+    return None if coefficients(apart) else start(apart)
+
+
+def linear(index: Index, strides: Sequence[int]) -> Expr:
+    """The place in memory of an element: the sum of index times stride."""
+    place: Expr = E.integer(0)
+    for i, s in zip(index, strides, strict=True):
+        place = E.plus(place, E.times(i, s))
+    return place
+
+
 def interval(i: Expr, ranges: Mapping[Expr, tuple[int, int]]) -> tuple[int, int]:
     """The least and the greatest value of an index. ranges: of atoms, where they are not whole: the
     first value, and the one after the last."""
-    start, atoms = E.terms(i)
-    lo = hi = start
+    constant, atoms = E.terms(i)
+    lo = hi = constant
     for atom, c in atoms.items():
         if atom in ranges:
             low, high = ranges[atom][0], ranges[atom][1] - 1

@@ -7,15 +7,7 @@ from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop
 from ..ir.scalars import OPS
-
-# Estimated nanoseconds below which a nest is not worth waking a thread for, and of one chunk.
-_THRESHOLD = 20_000
-_CHUNK = 12_000
-# Most chunks of a nest: each costs an atomic operation, and a reduction a partial result.
-_CHUNKS = 64
-# Cycles of a vectorized operation are spread over that many bytes; cycles of a nanosecond.
-_VECTOR = 32
-_CLOCK = 3.0
+from ..target import Target
 
 
 def cost(x: Expr) -> int:
@@ -30,39 +22,39 @@ def _cost(x: Expr) -> int:
     return row.cost if row is not None else 0
 
 
-def chunk(total: float, extent: int, width: int) -> int:
+def chunk(total: float, extent: int, width: int, machine: Target) -> int:
     """Iterations of a chunk of a loop that takes so many nanoseconds: a multiple of width, or all
     where threads are not worth it."""
-    if total < _THRESHOLD:
+    if total < machine.parallel_ns:
         return extent
     units = -(-extent // width)
-    chunks = int(min(max(total / _CHUNK, 2), _CHUNKS, units))
+    chunks = int(min(max(total / machine.chunk_ns, 2), machine.chunks, units))
     return -(-units // chunks) * width
 
 
-def estimate(loop: Loop) -> float:
+def estimate(loop: Loop, machine: Target) -> float:
     """Estimated nanoseconds of a nest."""
-    return _time(loop, 1.0, False)
+    return _time(loop, 1.0, False, machine)
 
 
-def _time(loop: Loop, times: float, jammed: bool) -> float:
+def _time(loop: Loop, times: float, jammed: bool, machine: Target) -> float:
     """As `estimate`, of a loop that runs so many times; jammed: in iterations that take turns."""
     n = loop.axis.extent * times
-    jammed = jammed or "jam" in loop.marks
+    jammed = jammed or loop.kind == "jam"
     total = 0.0
     for step in loop.body:
         if isinstance(step, Loop):
-            total += _time(step, n, jammed)
+            total += _time(step, n, jammed, machine)
         else:
             size = DTYPES[step.target.dtype].size
             for x in E.walk(step.value):
                 size = max(size, DTYPES[x.dtype].size) if x.op == "load" else size
-            cycles = max(cost(step.value), 1) * size / _VECTOR
+            cycles = max(cost(step.value), 1) * size / machine.cycle_bytes
             if any(gathers(x) for x in E.walk(step.value)) or (step.op and not step.over):
                 cycles += 4
             if step.scan:
-                cycles = max(cycles, 1 if jammed else 4)
-            total += n * cycles / _CLOCK
+                cycles = max(cycles, 1 if jammed else machine.latency)
+            total += n * cycles / machine.cycles_per_ns
     return total
 
 

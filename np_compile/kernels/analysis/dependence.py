@@ -8,7 +8,7 @@ from math import gcd
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Statement
-from .access import Index
+from .access import Index, coefficients, start
 
 
 def disjoint(a: Index, b: Index) -> bool:
@@ -20,10 +20,8 @@ def _apart(x: Expr, y: Expr) -> bool:
     (xl, xh), (yl, yh) = E.bounds(x), E.bounds(y)
     if xh < yl or yh < xl:
         return True
-    k, atoms = E.terms(x)
-    m, others = E.terms(y)
-    step = gcd(*atoms.values(), *others.values())
-    return step > 1 and (k - m) % step != 0
+    step = gcd(*coefficients(x).values(), *coefficients(y).values())
+    return step > 1 and (start(x) - start(y)) % step != 0
 
 
 def reads_elsewhere(statement: Statement) -> bool:
@@ -44,10 +42,9 @@ def same_iteration(
     known: axes of b that are known to be axes of a, with the same value in both.
     """
     for x, y in zip(a, b, strict=True):
-        k, atoms = E.terms(x)
-        m, others = E.terms(y)
+        atoms, others = coefficients(x), coefficients(y)
         c = atoms.pop(axis, 0)
-        if c == 0 or others.pop(renamed, 0) != c or k != m:
+        if c == 0 or others.pop(renamed, 0) != c or start(x) != start(y):
             continue
         others = {E.substitute(atom, known): n for atom, n in others.items()}
         for atom in [atom for atom, n in atoms.items() if others.get(atom) == n]:

@@ -16,11 +16,23 @@ from ..ir import expr as E
 from ..ir import scalars
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Loop, Program, Statement, statements
+from ..ir.program import (
+    Buffer,
+    Call,
+    Fence,
+    Loop,
+    Product,
+    Program,
+    Statement,
+    accesses,
+    nest,
+    statements,
+)
+from ..target import Target
+from .access import split
 from .cost import cost, estimate
 from .memory import Layout
 from .parallel import independent
-from .vectors import strip_width
 
 # The vector of given integers at a slot; None if it is none.
 Given = Callable[[int], "Sequence[int] | None"]
@@ -29,7 +41,6 @@ _Shifts = tuple[tuple[Expr, int], ...]
 _Vectors = Mapping[Buffer, "Sequence[int] | None"]
 _Values = dict[Expr, "int | None"]
 _ANY = 1 << 40  # values of a given integer
-_VECTOR = 64  # elements of a vector, at most: a part of a loop has whole ones
 _LIGHT, _MANY = 48, 4096  # cycles an element, and elements
 _SCALAR = 64  # bytes of what is the same for all elements
 
@@ -88,7 +99,23 @@ class Footprint:
         return found
 
 
-def footprint(loop: Loop, layout: Layout, read: Collection[Buffer]) -> Footprint | None:
+def sections(program: Program, layout: Layout, machine: Target) -> list[list[Footprint] | None]:
+    """The nests of each section of a program, between calls of torch, where they may run in parts;
+    None of other sections."""
+    read = {b for step in program.steps for b in accesses(step)[0]}
+    found: list[list[Footprint] | None] = [[]]
+    for step in program.steps:
+        if isinstance(step, (Call, Fence)) and not isinstance(step, Product):
+            found.append([])
+            continue
+        one = None if isinstance(step, Product) else footprint(nest(step), layout, read, machine)
+        found[-1] = None if one is None or found[-1] is None else [*found[-1], one]
+    return found
+
+
+def footprint(
+    loop: Loop, layout: Layout, read: Collection[Buffer], machine: Target
+) -> Footprint | None:
     """The footprint of a nest; None if its iterations depend on each other, if it sums up over
     them, or if an index that is to be checked depends on more than given integers.
 
@@ -106,29 +133,28 @@ def footprint(loop: Loop, layout: Layout, read: Collection[Buffer]) -> Footprint
         return None
     touched = () if idle else _touched(inside, loop.axis, layout)
     followed = [*checks, *(x for _, shifts in touched for x, _ in shifts)]
-    shared = "parallel" in loop.marks
-    width = strip_width(loop, shared)
-    if "simd" in loop.marks:
-        width = math.lcm(width, _VECTOR)
+    width = loop.width
+    if loop.kind == "vector":
+        width = math.lcm(width, machine.vector_bytes)  # whole vectors, of whatever elements
     return Footprint(
-        extent, width, loop.grain if shared else extent, estimate(loop), idle,
-        touched, tuple(checks),
+        extent, width, loop.grain or extent, estimate(loop, machine),
+        idle, touched, tuple(checks),
         {x.value: layout.slots[x.value] for x in E.loads(*followed)},
     )  # fmt: skip
 
 
-def light(program: Program, layout: Layout) -> bool:
+def light(program: Program, layout: Layout, machine: Target) -> bool:
     """Whether a program does little to each of many elements, and nothing else: to read and to
     write them takes as long."""
     if len(program.steps) != 1:
         return False
     (loop,) = program.steps
-    if not isinstance(loop, Loop) or "simd" not in loop.marks or loop.axis.extent < _MANY:
+    if not isinstance(loop, Loop) or loop.kind != "vector" or loop.axis.extent < _MANY:
         return False
     inside = list(statements(loop))
     if len(inside) != len(loop.body) or sum(cost(s.value) for s in inside) > _LIGHT:
         return False
-    found = footprint(loop, layout, ())
+    found = footprint(loop, layout, (), machine)
     touches = None if found is None else found.touches(lambda slot: None)
     return touches is not None and all(0 <= t.begin < t.end <= (t.step or _SCALAR) for t in touches)
 
@@ -161,7 +187,7 @@ def _under(loop: Loop, axes: dict[Expr, Expr]) -> Loop:
             made = replace(step, axes=(*axes.values(), *step.axes))
             made.map(E.replaced(axes))
             body.append(made)
-    return Loop(loop.axis, body, loop.marks, loop.grain)
+    return replace(loop, body=body)
 
 
 def _touched(
@@ -189,10 +215,8 @@ def _range(b: Buffer, index: tuple[Expr, ...], axis: Expr) -> tuple[int, int, in
     whole = 0, b.size, None, ()
     if len(index) != 1:
         return whole
-    start, atoms = E.terms(index[0])
-    step = atoms.pop(axis, None)
-    shifts = {a: c for a, c in atoms.items() if not E.axes_of(a) and _follows(a)}
-    rest = E.affine(start, {a: c for a, c in atoms.items() if a not in shifts})
+    shifts, rest = split(index[0], lambda a: a is axis or _follows(a))
+    step = shifts.pop(axis, None)
     lo, hi = E.bounds(rest)
     if hi - lo >= b.size or (step is not None and axis in E.axes_of(rest)):
         return whole

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Product, Program, accesses
-
-_ALIGN = 64
+from ..target import Target
 
 
 @dataclass
@@ -21,7 +20,7 @@ class Layout:
 
     `block` and `flag` are the slots of the block and of the flag for indices out of bounds,
     `libraries` those of the products of matrices, by dtype. `size` and `partials` are the bytes
-    that the temporaries and the results of chunks take.
+    that the temporaries and the results of chunks take; each begins at a multiple of `align`.
     """
 
     slots: dict[Buffer, int]
@@ -30,6 +29,7 @@ class Layout:
     flag: int
     size: int
     libraries: dict[str, int]
+    align: int
     partials: int = 0
 
     @property
@@ -46,22 +46,23 @@ class Layout:
     def reserve(self, elements: int) -> int:
         """The offset of memory for that many results of chunks, of 8 bytes each."""
         offset = self.partials
-        self.partials += _aligned(8 * elements)
+        self.partials += _aligned(8 * elements, self.align)
         return offset
 
 
-def plan(program: Program) -> Layout:
+def plan(program: Program, machine: Target) -> Layout:
     """A place for each buffer but registers and local arrays."""
-    offsets, size = _temporaries(program)
+    align = machine.line_bytes
+    offsets, size = _temporaries(program, align)
     fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
     slots = {b: k for k, b in enumerate(fixed)}
     products = {s.writes[0].dtype for s in program.steps if isinstance(s, Product)}
     block, flag = len(fixed), len(fixed) + 1
     libraries = {dtype: flag + 1 + k for k, dtype in enumerate(sorted(products))}
-    return Layout(slots, offsets, block, flag, size, libraries)
+    return Layout(slots, offsets, block, flag, size, libraries, align)
 
 
-def _temporaries(program: Program) -> tuple[dict[Buffer, int], int]:
+def _temporaries(program: Program, align: int) -> tuple[dict[Buffer, int], int]:
     """Byte offset of each temporary, and the size of the block."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
@@ -73,21 +74,18 @@ def _temporaries(program: Program) -> tuple[dict[Buffer, int], int]:
                     first.setdefault(b, k)
                     last[b] = k
     places: dict[Buffer, tuple[int, int]] = {}
-    for b in sorted(first, key=lambda b: (-_bytes(b), b.name)):
+    bytes_ = {b: _aligned(max(b.size, 1) * DTYPES[b.dtype].size, align) for b in first}
+    for b in sorted(first, key=lambda b: (-bytes_[b], b.name)):
         taken = sorted(places[c] for c in places if first[c] <= last[b] and first[b] <= last[c])
         at = 0
         for begin, end in taken:
-            if at + _bytes(b) <= begin:
+            if at + bytes_[b] <= begin:
                 break
             at = max(at, end)
-        places[b] = (at, at + _bytes(b))
+        places[b] = (at, at + bytes_[b])
     size = max((end for _, end in places.values()), default=0)
     return {b: begin for b, (begin, _) in places.items()}, size
 
 
-def _bytes(b: Buffer) -> int:
-    return _aligned(max(b.size, 1) * DTYPES[b.dtype].size)
-
-
-def _aligned(n: int) -> int:
-    return -(-n // _ALIGN) * _ALIGN
+def _aligned(n: int, align: int) -> int:
+    return -(-n // align) * align

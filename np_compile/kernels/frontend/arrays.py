@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import torch
 
+from ..analysis.access import Index, coefficients, linear, start
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr, new_axes
 from ..ir.program import Buffer
-
-Index = Sequence[Expr]
 
 _OF_TORCH: dict[torch.dtype, tuple[str, bool]] = {
     **{getattr(torch, row.torch): (name, False) for name, row in DTYPES.items()},
@@ -156,14 +155,12 @@ def place_of(x: Expr) -> tuple[Buffer, tuple[Expr, ...]] | None:
 def strided(array: Array) -> tuple[Buffer, int, tuple[int, ...]] | None:
     """An array that lies in memory at constant strides: buffer, offset and strides in elements
     (of the buffer; a complex array's are twice its own); None of others."""
-    place = element_of(array.parts[0])
-    if place is None:
+    element = element_of(array.parts[0])
+    if element is None:
         return None
-    buffer, index = place
-    flat: Expr = E.integer(0)
-    for i, stride in zip(index, buffer.strides, strict=True):
-        flat = E.plus(flat, E.times(i, stride))
-    offset, atoms = E.terms(flat)
+    buffer, index = element
+    place = linear(index, buffer.strides)
+    atoms = coefficients(place)
     if set(atoms) - set(array.axes):
         return None
     if array.complex:
@@ -174,4 +171,4 @@ def strided(array: Array) -> tuple[Buffer, int, tuple[int, ...]] | None:
         sides = (pairs[-1][0].value, pairs[-1][1].value)
         if sides != (0, 1) or any(a is not b for a, b in pairs[:-1]):
             return None
-    return buffer, offset, tuple(atoms.get(a, 0) for a in array.axes)
+    return buffer, start(place), tuple(atoms.get(a, 0) for a in array.axes)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .expr import Expr, axes_of, bounds, show
-from .program import COMBINE, MARKS, PAIRED, Buffer, Call, Loop, Malformed, Program, Statement, Step
+from .program import (
+    COMBINE,
+    LOOPS,
+    PAIRED,
+    Buffer,
+    Call,
+    Loop,
+    Malformed,
+    Program,
+    Statement,
+    Step,
+    statements,
+)
 
 # What a program consists of, in the order of the passes: statements with axes of their own; loops;
 # loops over places in memory, one index for each access; loops that say how they run.
@@ -54,17 +67,16 @@ class _Checker:
             self.written.update(step.writes)
 
     def loop(self, loop: Loop, around: tuple[Expr, ...]) -> None:
-        head = f"for {show(loop.axis)} < {loop.axis.extent}"
+        head = f"for {show(loop.axis)} < {loop.axis.extent}{loop.schedule}"
         if self.stage == "statements":
             self.fail(head, "there are no loops before fusion")
-        if loop.marks and self.stage not in (None, "scheduled"):
+        if loop.schedule and self.stage not in (None, "scheduled"):
             self.fail(head, "a loop says how it runs before it is scheduled")
         if loop.axis in around:
             self.fail(head, f"the axis {show(loop.axis)} is looped over twice")
-        if loop.marks - set(MARKS):
-            self.fail(head, f"no mark is called {min(loop.marks - set(MARKS))}")
-        if "parallel" in loop.marks and loop.grain < 1:
-            self.fail(head, "a parallel loop has chunks of at least one iteration")
+        if self.stage == "scheduled":
+            for rule in _broken(loop, not around):
+                self.fail(head, rule)
         for inner in loop.body:
             self.step(inner, (*around, loop.axis))
 
@@ -120,3 +132,31 @@ class _Checker:
             lo, hi = bounds(i)
             if runs and lo > -(1 << 61) and hi < (1 << 61) and (lo < 0 or hi >= extent):
                 self.fail(s, f"{show(i)} runs over {lo}..{hi}, beyond extent {extent} of {b.name}")
+
+
+def _broken(loop: Loop, outermost: bool) -> Iterator[str]:
+    """The rules that the schedule of a loop breaks."""
+    extent, width, kind = loop.axis.extent, loop.width, loop.kind
+    inside = list(statements(loop))
+    leaf = not any(isinstance(b, Loop) for b in loop.body)
+    vectors = leaf and kind == "vector"
+    if kind not in LOOPS:
+        yield f"no kind of loop is called {kind}"
+    if not 1 <= width <= max(extent, 1) or (kind == "serial" and width > 1):
+        yield f"{width} iterations cannot stay together"
+    if kind != "serial" and leaf != (kind in ("vector", "unroll")):
+        yield f"a loop of that kind has {'' if leaf else 'no '}loops inside"
+    if loop.grain and (not outermost or loop.grain >= extent or loop.grain % width):
+        yield "chunks are some iterations of an outermost loop, and a multiple of its width"
+    if not vectors and (loop.lanes, loop.chain, loop.aligned) != (1, 0, None):
+        yield "lanes, chains and alignment are of vectors"
+    if vectors and (loop.lanes > 1) != any(s.over for s in inside):
+        yield "lanes are there for reductions along vectors, and for all of them"
+    if loop.chain and not any(s.op == "sum" and s.over for s in inside):
+        yield "there is no sum whose lanes are put aside"
+    aligned = loop.aligned
+    if aligned and not (outermost and aligned in {s.target for s in inside} and loop.lanes == 1):
+        yield "vectors begin at the cache lines of what an outermost loop writes"
+    halved = width if kind == "strip" and any(loop.axis in s.over for s in inside) else loop.lanes
+    if halved & (halved - 1):
+        yield f"{halved} partial results cannot be combined by halves"

@@ -51,7 +51,7 @@ def _copy(
         axis = E.axis(step.axis.extent, step.axis.value[0][0])
         inner = {**places, step.axis: axis}
         body = [_copy(s, inner, own, change) for s in step.body]
-        return Loop(axis, body, set(step.marks), step.grain)
+        return replace(step, axis=axis, body=body)
 
     def renew(x: Expr, again: E.Rewrite) -> Expr | None:
         if x.op == "axis":

@@ -11,7 +11,7 @@ from .expr import Expr
 from .program import (
     COMBINE,
     KINDS,
-    MARKS,
+    LOOPS,
     PAIRED,
     Buffer,
     Fence,
@@ -147,11 +147,18 @@ class _Reader:
 
     def loop(self) -> Loop:
         loop = Loop(self.extent())
-        while not self.take(":"):
-            mark = self.one_of(MARKS, "mark")
-            loop.marks.add(mark)
-            if mark == "parallel":
-                loop.grain = int(self.next("int"))
+        if self.take("parallel"):
+            loop.grain = int(self.next("int"))
+            if loop.grain < 1:
+                self.fail("a parallel loop has chunks of at least one iteration")
+        if self.ahead() != ":":
+            loop.kind = self.one_of(LOOPS[1:], "kind of loop")
+            loop.width = int(self.next("int"))
+        loop.lanes = int(self.next("int")) if self.take("lanes") else 1
+        loop.chain = int(self.next("int")) if self.take("chain") else 0
+        if self.take("aligned"):
+            loop.aligned = self.buffers[self.one_of(self.buffers, "buffer")]
+        self.need(":")
         return loop
 
     def statement(self) -> Statement:

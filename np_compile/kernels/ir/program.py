@@ -3,11 +3,13 @@
     program   = buffer* step*
     buffer    = NAME ":" DTYPE "[" INTs "]" "strides" "[" INTs "]" KIND INT?
     step      = loop | ["all" extents ":"] [names] statement | call | "fence"
-    loop      = "for" extent mark* ":" step+                  (indented by two more)
+    loop      = "for" extent schedule ":" step+               (indented by two more)
     names     = "let" NAME "=" expr ("," NAME "=" expr)* ":"  for expressions that are repeated
     extent    = AXIS "<" INT
-    mark      = "parallel" INT | "simd" | "strip" | "jam" | "rows" | "unroll"
-                INT: iterations of a chunk
+    schedule  = ["parallel" INT] [how]                        INT: iterations of a chunk
+    how       = "vector" INT ["lanes" INT] ["chain" INT] ["aligned" NAME]
+              | "strip" INT | "rows" INT | "jam" INT | "unroll" INT
+                                                              the first INT: iterations together
     statement = element "=" expr                              store
               | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
                 ... ["along" AXIS]                            of each: the axis of its vectors
@@ -50,14 +52,15 @@ from typing import Any
 import torch
 
 from .dtypes import DTYPES
-from .expr import Expr, Rewrite, loads, repeated, show
+from .expr import Expr, Rewrite, axis, loads, repeated, show
 
 # Reduction -> the operation that combines two values; of argmin and argmax, ranks.
 COMBINE = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
 PAIRED = ("argmin", "argmax")
-MARKS = ("parallel", "simd", "strip", "jam", "rows", "unroll")
+# How the iterations of a loop follow each other; of the first alone the grammar is silent.
+LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll")
 # dtypes of the matrices that a `Product` multiplies
 MULTIPLIED = ("f32", "f64")
 KINDS = ("input", "output", "constant", "temporary", "local", "register")
@@ -150,13 +153,34 @@ class Statement:
 
 @dataclass(eq=False)
 class Loop:
-    """`for axis < extent`, with a body in order. marks: "parallel" (in chunks of `grain`
-    iterations), "simd", "strip", "jam", "rows", "unroll"."""
+    """`for axis < extent`, with a body in order, and how it runs (`passes.schedule` decides).
+
+    kind: "serial", one iteration after the other; "vector", as vectors; "strip", each statement
+    inside for `width` iterations at once; "rows", likewise, but the loops inside for one iteration
+    after the other; "jam", a strip whose iterations take turns; "unroll", written out.
+    width: iterations that stay together. grain: iterations of a chunk, which runs beside others; 0
+    of a loop that is not parallel. Of vectors: lanes, the partial results of each reduction, 1 for
+    none; chain, the steps after which those of a sum are put aside, 0 for never; aligned, the
+    buffer at whose cache lines they begin.
+    """
 
     axis: Expr
     body: list[Loop | Statement] = field(default_factory=list)
-    marks: set[str] = field(default_factory=set)
+    kind: str = "serial"
+    width: int = 1
     grain: int = 0
+    lanes: int = 1
+    chain: int = 0
+    aligned: Buffer | None = None
+
+    @property
+    def schedule(self) -> str:
+        """How it runs, in the grammar above."""
+        text = f" parallel {self.grain}" if self.grain else ""
+        text += f" {self.kind} {self.width}" if self.kind != "serial" else ""
+        text += f" lanes {self.lanes}" if self.lanes > 1 else ""
+        text += f" chain {self.chain}" if self.chain else ""
+        return text + (f" aligned {self.aligned.name}" if self.aligned else "")
 
 
 @dataclass(eq=False)
@@ -254,6 +278,11 @@ def identity(op: str, dtype: str, running: bool) -> float:
     return (1 << (row.bits - signed)) - 1
 
 
+def nest(step: Loop | Statement) -> Loop:
+    """The loop that a step is; of a statement without axes, one of a single iteration."""
+    return step if isinstance(step, Loop) else Loop(axis(1, "once"), [step])
+
+
 def statements(step: Step) -> Iterator[Statement]:
     """The statements of a step, in order."""
     if isinstance(step, Statement):
@@ -291,10 +320,7 @@ def text(program: Program) -> str:
 def _lines(step: Step, depth: int) -> list[str]:
     pad = "  " * depth
     if isinstance(step, Loop):
-        marks = "".join(
-            f" {m} {step.grain}" if m == "parallel" else f" {m}" for m in sorted(step.marks)
-        )
-        lines = [f"{pad}for {show(step.axis)} < {step.axis.extent}{marks}:"]
+        lines = [f"{pad}for {show(step.axis)} < {step.axis.extent}{step.schedule}:"]
         for inner in step.body:
             lines += _lines(inner, depth + 1)
         return lines

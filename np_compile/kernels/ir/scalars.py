@@ -232,6 +232,9 @@ _ROWS = [
 
 OPS: dict[str, Op] = {op.name: op for op in _ROWS}
 
+# Elementary functions: of vectors of them some last places may differ from those of single values.
+INEXACT = frozenset((*ev.ELEMENTARY, "atan2", "hypot", "pow"))
+
 
 # What a program asks
 

@@ -20,12 +20,10 @@ from ..ir.program import (
     contiguous_strides,
     elements,
 )
-
-# Scratch memory of one iteration, in bytes: it has to stay in the first-level cache, nearly.
-_LOCAL = 1 << 16
+from ..target import Target
 
 
-def array_contraction(program: Program) -> Program:
+def array_contraction(program: Program, machine: Target) -> Program:
     """The program with such temporaries as registers or local arrays."""
     home: dict[Buffer, set[int]] = {}
     for k, step in enumerate(program.steps):
@@ -37,11 +35,12 @@ def array_contraction(program: Program) -> Program:
             continue
         step = program.steps[next(iter(where))]
         if isinstance(step, Loop):
-            _shrink(b, step)
+            _shrink(b, step, machine.local_bytes)
     return program
 
 
-def _shrink(b: Buffer, nest: Loop) -> None:
+def _shrink(b: Buffer, nest: Loop, most: int) -> None:
+    """Drop what axes of b can be dropped, if no more than so many bytes are left."""
     uses = list(_uses(b, nest, ()))
     around = set.intersection(*(set(axes) for axes, _, _ in uses))
     reduced = {a for _, s, _ in uses if s.target is b and not s.scan for a in s.over}
@@ -56,7 +55,7 @@ def _shrink(b: Buffer, nest: Loop) -> None:
     if not dropped and b.shape:
         return
     shape = tuple(b.shape[d] for d in kept)
-    if elements(shape) * DTYPES[b.dtype].size > _LOCAL:
+    if elements(shape) * DTYPES[b.dtype].size > most:
         return
 
     def kept_only(x: Expr) -> Expr | None:

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Loop, Program, Statement, accesses, statements
+from ..target import Target
 
 Body = list[Loop | Statement]
 
 
-def buffer_reuse(program: Program) -> Program:
+def buffer_reuse(program: Program, machine: Target) -> Program:
     """The program with fewer temporaries."""
     touched: dict[Buffer, set[int]] = {}
     called: set[Buffer] = set()

@@ -11,9 +11,10 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Fence, Program, Statement, accesses
+from ..target import Target
 
 
-def check_hoisting(program: Program) -> Program:
+def check_hoisting(program: Program, machine: Target) -> Program:
     """The program with those loops, where it needs them."""
     steps = program.steps
     first = next((k for k, s in enumerate(steps) if _writes_argument(s)), None)

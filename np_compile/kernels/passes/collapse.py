@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ..analysis.access import split
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, statements
+from ..target import Target
 
 
-def collapse(program: Program) -> Program:
+def collapse(program: Program, machine: Target) -> Program:
     """The program with perfectly nested loops merged where every index allows it."""
     for step in program.steps:
         if isinstance(step, Loop):
@@ -57,17 +59,9 @@ def _joined(a: Expr, b: Expr, one: Expr) -> E.Rewrite:
     def change(x: Expr, again: E.Rewrite) -> Expr | None:
         if a not in E.axes_of(x) and b not in E.axes_of(x):
             return x
-        if x.op == "axis":
+        mine, rest = split(x, lambda y: y is a or y is b)
+        if mine.get(a, 0) != mine.get(b, 0) * b.extent:
             raise _Apart
-        if x.op != "affine":
-            return None
-        k, atoms = E.terms(x)
-        outer, inner = atoms.pop(a, 0), atoms.pop(b, 0)
-        if outer != inner * b.extent:
-            raise _Apart
-        atoms = {again(y): c for y, c in atoms.items()}
-        if inner:
-            atoms[one] = inner
-        return E.affine(k, atoms)
+        return E.plus(again(rest), E.times(one, mine[b])) if mine else None
 
     return E.rewriter(change)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..ir import expr as E
 from ..ir.program import Buffer, Program, Statement, accesses
+from ..target import Target
 
 
-def copy_elision(program: Program) -> Program:
+def copy_elision(program: Program, machine: Target) -> Program:
     """The program without such copies: t = x; t[...] = ...; x = t."""
     k = len(program.steps) - 1
     while k > 0:

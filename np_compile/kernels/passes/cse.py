@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement, accesses
+from ..target import Target
 
 
-def cse(program: Program) -> Program:
+def cse(program: Program, machine: Target) -> Program:
     """The program with loads of a temporary's double replaced by loads of the first."""
     writers: dict[Buffer, int] = {}
     for step in program.steps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.program import Buffer, Call, Program, Statement, Step, accesses
+from ..target import Target
 
 
 def only_checks(step: Step) -> bool:
@@ -10,7 +11,7 @@ def only_checks(step: Step) -> bool:
     return isinstance(step, Statement) and step.value.op == "wrap" and not step.target.shape
 
 
-def eliminate_dead_code(program: Program) -> Program:
+def eliminate_dead_code(program: Program, machine: Target) -> Program:
     """The program without stores to temporaries that nobody reads."""
     kept: list = []
     wanted: set[Buffer] = set()

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from ..ir import expr as E
 from ..ir.program import Buffer, Loop, Program, Statement, accesses
+from ..target import Target
 
 Steps = list[Loop | Statement]
 
 
-def dead_store_elimination(program: Program) -> Program:
+def dead_store_elimination(program: Program, machine: Target) -> Program:
     """The program with registers in place of elements that are stored again."""
     for step in program.steps:
         if isinstance(step, Loop):

@@ -16,20 +16,21 @@ from ..analysis.dependence import conflicts, reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Fence, Loop, Program, Statement, Step, accesses, statements
+from ..target import Target
 from .scan_blocking import cheap, waits
 
 # Loops of one nest: more would spill registers and slow the C compiler.
 _MOST_STATEMENTS = 40
 
 
-def fuse(program: Program) -> Program:
+def fuse(program: Program, machine: Target) -> Program:
     """The program as loops. Its notes say which neighbours stayed apart, and why."""
     placed: list[Step] = []
     for step in program.steps:
         if not isinstance(step, Statement):
             placed.append(step)
             continue
-        if not _join(placed, step, program.notes):
+        if not _join(placed, step, program.notes, machine):
             placed.append(_alone(step))
     program.steps = placed
     return program
@@ -42,13 +43,13 @@ def _alone(s: Statement, axes: Iterable[Expr] | None = None) -> Loop | Statement
     return step
 
 
-def _join(placed: list, s: Statement, notes: list[str]) -> bool:
+def _join(placed: list, s: Statement, notes: list[str], machine: Target) -> bool:
     """Put a statement into the last loop nest that takes it; false where none does."""
     reads, writes = accesses(s)
     for k in range(len(placed) - 1, max(len(placed) - 9, -1), -1):
         step = placed[k]
         if isinstance(step, Loop):
-            why = _enter(step, s, {})
+            why = _enter(step, s, {}, machine)
             if why is None:
                 return True
             if why and k == len(placed) - 1:
@@ -66,7 +67,7 @@ def _trusting(s: Statement) -> bool:
     return any(x.op == "known" for x in E.walk(*s.parts))
 
 
-def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
+def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr], machine: Target) -> str | None:
     """Put s into the loop. None when done; otherwise why not ("" where they share nothing).
 
     known: axes of s -> the loops' axes that they have become.
@@ -86,7 +87,8 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
         running = [t for t in (*inside, s) if t.scan and {loop.axis, partner} & set(t.over)]
         if any(t.op is not None and not t.scan for t in (*inside, s)) or not running:
             return "a running reduction"
-        if any(map(waits, running)) and not all(t.scan or cheap(t) for t in (*inside, s)):
+        slow = not all(t.scan or cheap(t, machine) for t in (*inside, s))
+        if slow and any(map(waits, running)):
             return "a running reduction has no vectors"
     if partner in s.over and any(a not in s.over for a in left):
         return "it reduces along this loop, and keeps axes further in"
@@ -106,7 +108,7 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr]) -> str | None:
     # A loop further in, from the last on; past one only if nothing ties s to it.
     for k in range(len(loop.body) - 1, -1, -1):
         inner = loop.body[k]
-        if isinstance(inner, Loop) and _enter(inner, s, known) is None:
+        if isinstance(inner, Loop) and _enter(inner, s, known, machine) is None:
             return None
         r, w = accesses(inner)
         reads, writes = accesses(s)

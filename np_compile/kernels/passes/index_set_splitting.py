@@ -14,11 +14,12 @@ from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, statements
+from ..target import Target
 
 _PIECES = 6
 
 
-def index_set_splitting(program: Program) -> Program:
+def index_set_splitting(program: Program, machine: Target) -> Program:
     """The program with such innermost loops in pieces."""
     program.steps = [
         new for step in program.steps for new in (_split(program, step) if isinstance(step, Loop)

@@ -25,44 +25,39 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, accesses
+from ..target import Target
 from .index_set_splitting import piece
-
-_BLOCK = 256
-_WIDEST = 512
-# Elements that are put together to a vector; blocks are multiples of it. That is quicker for arrays
-# of so many bytes, which are near; the others' elements are better asked for all at once.
-_GROUP, _NEAR = 8, 1 << 14
 
 Steps = list[Loop | Statement]
 
 
-def index_staging(program: Program) -> Program:
+def index_staging(program: Program, machine: Target) -> Program:
     """The program with such loops in blocks."""
     program.steps = [
         new
         for step in program.steps
-        for new in (_nest(program, step, True) if isinstance(step, Loop) else [step])
+        for new in (_nest(program, step, machine) if isinstance(step, Loop) else [step])
     ]
     return program
 
 
-def _nest(program: Program, loop: Loop, outermost: bool) -> Steps:
+def _nest(program: Program, loop: Loop, machine: Target) -> Steps:
     if any(isinstance(s, Loop) for s in loop.body):
         loop.body = [
             new
             for s in loop.body
-            for new in (_nest(program, s, False) if isinstance(s, Loop) else [s])
+            for new in (_nest(program, s, machine) if isinstance(s, Loop) else [s])
         ]
         return [loop]
     body = [s for s in loop.body if isinstance(s, Statement)]
-    found = _worthwhile(loop, body)
+    found = _worthwhile(loop, body, machine)
     first = _before(body, found) if found else None
-    if first is None or loop.axis.extent < _BLOCK:
+    if first is None or loop.axis.extent < machine.staged_block:
         return [loop]
-    return _blocks(program, loop, found, first)
+    return _blocks(program, loop, found, first, machine)
 
 
-def _worthwhile(loop: Loop, body: list[Statement]) -> list[Expr]:
+def _worthwhile(loop: Loop, body: list[Statement], machine: Target) -> list[Expr]:
     """The indices of a loop that are to be computed before, if that is faster."""
     if any(s.over or s.vector is not loop.axis for s in body):
         return []
@@ -77,12 +72,13 @@ def _worthwhile(loop: Loop, body: list[Statement]) -> list[Expr]:
         return [x for x in computed if x in places]
     indices = set(found)
     read = (x for x in all_of if x.op == "load" and indices.intersection(E.walk(*x.args)))
-    return found if len(computed) > 1 or any(map(_near, read)) else []
+    return found if len(computed) > 1 or any(_near(x, machine) for x in read) else []
 
 
-def _near(x: Expr) -> bool:
-    """Whether a load is of an array that stays in the first-level cache."""
-    return x.value.size * DTYPES[x.dtype].size <= _NEAR
+def _near(x: Expr, machine: Target) -> bool:
+    """Whether a load is of an array that stays in the first-level cache: to put such elements
+    together is quick; others are better asked for all at once."""
+    return x.value.size * DTYPES[x.dtype].size <= machine.near_bytes
 
 
 def _plain(x: Expr) -> bool:
@@ -127,10 +123,14 @@ def _before(body: list[Statement], found: list[Expr]) -> list[Statement] | None:
     return [s for s in body if s in needed]
 
 
-def _blocks(program: Program, loop: Loop, found: list[Expr], first: list[Statement]) -> Steps:
+def _blocks(
+    program: Program, loop: Loop, found: list[Expr], first: list[Statement], machine: Target
+) -> Steps:
     """The loop as one over blocks, and what is left over."""
     extent = loop.axis.extent
-    size = next((n for n in range(_WIDEST, _BLOCK // 4, -_GROUP) if extent % n == 0), _BLOCK)
+    block_size = machine.staged_block
+    sizes = range(machine.staged_widest, block_size // 4, -machine.staged_group)
+    size = next((n for n in sizes if extent % n == 0), block_size)
     count = extent // size
     left = [piece(program, loop, count * size, extent)] if extent % size else []
     body = [s for s in loop.body if isinstance(s, Statement)]
@@ -171,25 +171,31 @@ def _blocks(program: Program, loop: Loop, found: list[Expr], first: list[Stateme
         user = next(s for s in body if x in E.walk(s.value, *s.index))
         looks.append(Statement(user.axes, b, (E.integer(0),), x, line=user.line, calls=user.calls))
     use = inner(later, places)
-    return [Loop(block, [inner([*first, *looks], {}), _groups(program, use, checked)]), *left]
+    return [
+        Loop(block, [inner([*first, *looks], {}), _groups(program, use, checked, machine)]),
+        *left,
+    ]
 
 
-def _groups(program: Program, loop: Loop, places: set[Buffer]) -> Loop:
+def _groups(program: Program, loop: Loop, places: set[Buffer], machine: Target) -> Loop:
     """The loop as one over groups of elements: what it reads from near arrays, at indices in
     `places`, is read before the rest of a group. As it is, where it reads nothing so."""
     body = [s for s in loop.body if isinstance(s, Statement)]
     written = {s.target for s in body}
+    size = machine.staged_group
     loads = dict.fromkeys(x for s in body for x in E.loads(s.value))
-    mine = [x for x in loads if x.value not in written and _near(x) and _read_in(places, x)]
-    if not mine or loop.axis.extent % _GROUP or any(serial(s, loop.axis) for s in body):
+    mine = [
+        x for x in loads if x.value not in written and _near(x, machine) and _read_in(places, x)
+    ]
+    if not mine or loop.axis.extent % size or any(serial(s, loop.axis) for s in body):
         return loop
-    group = E.axis(loop.axis.extent // _GROUP, "m")
+    group = E.axis(loop.axis.extent // size, "m")
     known: dict[Expr, Buffer] = {}
 
     def inner(steps: list[Statement]) -> Loop:
-        lane = E.axis(_GROUP, "k")
+        lane = E.axis(size, "k")
         memo = {x: E.load(b, (lane,)) for x, b in known.items()}
-        memo[loop.axis] = E.plus(E.times(group, _GROUP), lane)
+        memo[loop.axis] = E.plus(E.times(group, size), lane)
 
         again = E.replaced(memo)
 
@@ -203,7 +209,7 @@ def _groups(program: Program, loop: Loop, places: set[Buffer]) -> Loop:
 
         return Loop(lane, [moved(s) for s in steps])
 
-    arrays = {x: _array(program, x.dtype, _GROUP) for x in mine}
+    arrays = {x: _array(program, x.dtype, size) for x in mine}
     together = set(arrays.values())
     reads = [
         Statement(body[0].axes, b, (E.integer(0),), x, line=body[0].line, calls=body[0].calls)

@@ -15,29 +15,27 @@ from ..analysis.dependence import disjoint
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Program, Statement, Step, accesses
-from .dead_code import eliminate_dead_code
+from ..target import Target
 
-# A value that is used at several indices is computed again for each, if that costs no more cycles
-# an element than this.
-RECOMPUTE = 12
 # Longest expression of a statement, in nodes: bounds the compile time and the live registers.
 _LONGEST = 240
 # Steps that write a buffer, before a load, among which its definition is looked for.
 _WRITERS = 32
 
 
-def inline(program: Program) -> Program:
-    """The program with such loads replaced, and stores that nobody reads left out."""
-    _Inliner(program).run()
-    return eliminate_dead_code(program)
+def inline(program: Program, machine: Target) -> Program:
+    """The program with such loads replaced."""
+    _Inliner(program, machine.recompute_cycles).run()
+    return program
 
 
 class _Inliner:
-    """writers: the steps that write a buffer, in order, with the box that each stores. uses: how
-    many elements of what a step stores are loaded."""
+    """recompute: most cycles an element of a value that is computed again for each of its uses.
+    writers: the steps that write a buffer, in order, with the box that each stores. uses: how many
+    elements of what a step stores are loaded."""
 
-    def __init__(self, program: Program):
-        self.steps = program.steps
+    def __init__(self, program: Program, recompute: int):
+        self.steps, self.recompute = program.steps, recompute
         self.writers: dict[Buffer, list[tuple[int, Box | None]]] = {}
         for p, step in enumerate(self.steps):
             for b in accesses(step)[1]:
@@ -94,7 +92,7 @@ class _Inliner:
         s = self.steps[p]
         assert isinstance(s, Statement)
         weight = cost(s.value)
-        if weight * (self.uses[p] - _points(s)) > RECOMPUTE * _points(s):
+        if weight * (self.uses[p] - _points(s)) > self.recompute * _points(s):
             return None
         if weight > 1 and s.axes and _points(user) > 2 * _points(s):
             return None  # computed once for each of its own elements instead

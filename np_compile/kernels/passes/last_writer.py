@@ -15,10 +15,11 @@ from ..analysis.access import grows
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement
-from .dead_code import eliminate_dead_code, only_checks
+from ..target import Target
+from .dead_code import only_checks
 
 
-def last_writer(program: Program) -> Program:
+def last_writer(program: Program, machine: Target) -> Program:
     """The program without such searches."""
     searches: dict[Buffer, Statement] = {}
     writers: dict[Buffer, list[Statement]] = {}
@@ -38,7 +39,7 @@ def last_writer(program: Program) -> Program:
             searches[s.target] = s
         elif only_checks(s) or (s.op is None and any(i.op == "wrap" for i in s.index)):
             _reduce(s, searches)
-    return eliminate_dead_code(program)
+    return program
 
 
 def _reduce(s: Statement, searches: dict[Buffer, Statement]) -> None:

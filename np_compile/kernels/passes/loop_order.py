@@ -12,8 +12,7 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement
-
-_LINE = 64
+from ..target import Target
 
 
 def access_list(s: Statement) -> list[tuple[Buffer, tuple[Expr, ...], int]]:
@@ -21,19 +20,20 @@ def access_list(s: Statement) -> list[tuple[Buffer, tuple[Expr, ...], int]]:
     return [(s.target, s.index, 2), *((x.value, x.args, 1) for x in s.reads())]
 
 
-def _distance(s: Statement, axis: Expr) -> tuple[float, float]:
-    """How far apart, in bytes, neighbours along an axis lie: capped by a cache line, and in all."""
+def _distance(s: Statement, axis: Expr, line: int) -> tuple[float, float]:
+    """How far apart, in bytes, neighbours along an axis lie: capped by a cache line of
+    so many bytes, and in all."""
     near = far = 0.0
     for buffer, index, weight in access_list(s):
         step = stride(buffer, index, axis)
         size = DTYPES[buffer.dtype].size
-        bytes_ = _LINE if step is None else abs(step) * size
-        near += weight * min(bytes_, _LINE)
+        bytes_ = line if step is None else abs(step) * size
+        near += weight * min(bytes_, line)
         far += weight * bytes_
     return near, far
 
 
-def loop_order(program: Program) -> Program:
+def loop_order(program: Program, machine: Target) -> Program:
     """The program with the axes of each statement, and of each reduction, in loop order."""
     for s in program.steps:
         if not isinstance(s, Statement) or not s.axes:
@@ -42,7 +42,7 @@ def loop_order(program: Program) -> Program:
             s.vector = s.axes[-1]
             continue
         place = {a: k for k, a in enumerate(s.axes)}
-        distance = {a: _distance(s, a) for a in s.axes}
+        distance = {a: _distance(s, a, machine.line_bytes) for a in s.axes}
         # Outer loops by decreasing distance; the innermost by what a cache line holds.
         ranked = sorted(s.axes, key=lambda a: (-distance[a][1], place[a]))
         last = min(reversed(ranked), key=lambda a: distance[a][0])

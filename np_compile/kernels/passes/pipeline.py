@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..ir.program import Program
+from ..target import Target
 from .array_contraction import array_contraction
 from .buffer_reuse import buffer_reuse
 from .check_hoisting import check_hoisting
 from .collapse import collapse
 from .copy_elision import copy_elision
 from .cse import cse
+from .dead_code import eliminate_dead_code
 from .dead_store_elimination import dead_store_elimination
 from .fuse import fuse
 from .index_set_splitting import index_set_splitting
@@ -25,18 +27,42 @@ from .rolling_buffer import rolling_buffer
 from .scan_blocking import scan_blocking
 from .scatter_privatization import scatter_privatization
 from .schedule import schedule
+from .store_trimming import store_trimming
 from .tile import tile
 from .unroll import unroll
 
-# Program -> Program, in this order.
-PASSES: tuple[Callable[[Program], Program], ...] = (
+Pass = Callable[[Program, Target], Program]
+
+
+def followed(first: Pass, *others: Pass) -> Pass:
+    """A pass, and where it changes the steps, others."""
+
+    def both(program: Program, machine: Target) -> Program:
+        before = list(program.steps)
+        program = first(program, machine)
+        if program.steps != before:
+            for step in others:
+                program = step(program, machine)
+        return program
+
+    both.__name__ = first.__name__
+    return both
+
+
+# In this order.
+PASSES: tuple[Pass, ...] = (
     cse,
     inline,
+    eliminate_dead_code,
     unroll,
     inline,
+    eliminate_dead_code,
     last_writer,
+    eliminate_dead_code,
     copy_elision,
-    region_splitting,
+    store_trimming,
+    followed(region_splitting, inline, eliminate_dead_code, store_trimming),
+    eliminate_dead_code,
     scatter_privatization,
     check_hoisting,
     loop_order,
@@ -56,14 +82,14 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
 )
 
 # The stage (`ir.check`) that a pass leaves a program in; the others keep it.
-_BEGINS: dict[Callable[[Program], Program], str] = {
+_BEGINS: dict[Pass, str] = {
     fuse: "loops",
     linearize: "linear",
     schedule: "scheduled",
 }
 
 
-def stages() -> Iterator[tuple[Callable[[Program], Program], str]]:
+def stages() -> Iterator[tuple[Pass, str]]:
     """The passes, each with the stage that a program is in after it."""
     stage = "statements"
     for step in PASSES:

@@ -12,21 +12,17 @@ from dataclasses import replace
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements, is_in_order
-
-_PARTS = 16
-# Fewest steps of a part, and most elements of the result.
-_STEPS = 256
-_COLUMNS = 512
+from ..target import Target
 
 
-def reduction_splitting(program: Program) -> Program:
+def reduction_splitting(program: Program, machine: Target) -> Program:
     """The program with such reductions in two statements."""
     steps: list = []
     parted = False
     for s in program.steps:
-        if isinstance(s, Statement) and _tall(s):
+        if isinstance(s, Statement) and _tall(s, machine):
             if s.over:
-                steps += _parts(program, s)
+                steps += _parts(program, s, machine.reduction_parts)
                 parted = True
                 continue
             # The rows are walked in the order of the parts, and not for each column.
@@ -36,23 +32,24 @@ def reduction_splitting(program: Program) -> Program:
     return program
 
 
-def _tall(s: Statement) -> bool:
+def _tall(s: Statement, machine: Target) -> bool:
     """Whether a statement runs over many rows, and keeps or makes few columns."""
     if s.scan or s.rank is not None or (s.op is None) != (not s.over) or is_in_order(s):
         return False
     rows = s.over[0] if s.over else s.axes[0] if s.axes else None
     kept = [a for a in s.axes if a not in s.over and a is not rows]
-    if rows is None or s.vector not in kept or elements(a.extent for a in kept) > _COLUMNS:
+    if rows is None or s.vector not in kept:
         return False
-    return rows.extent >= _PARTS * _STEPS
+    few = elements(a.extent for a in kept) <= machine.reduction_columns
+    return few and rows.extent >= machine.reduction_parts * machine.reduction_steps
 
 
-def _parts(program: Program, s: Statement) -> list[Statement]:
-    """The reduction of each part, of the rows that are left over, and of what these give."""
+def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
+    """The reduction of each of so many parts, of the rows that are left over, and of what these
+    give."""
     rows = s.over[0]
-    size = rows.extent // _PARTS
-    rest = rows.extent - size * _PARTS
-    count = _PARTS + (rest > 0)
+    size, rest = divmod(rows.extent, most)
+    count = most + (rest > 0)
     kept = tuple(a for a in s.axes if a not in s.over)
     others = tuple(a for a in s.over if a is not rows)
     shape = (count, *(a.extent for a in kept))
@@ -71,9 +68,9 @@ def _parts(program: Program, s: Statement) -> list[Statement]:
             lead=axes[0] if lead else None,
         )  # fmt: skip
 
-    which, total = E.axis(_PARTS, "w"), E.axis(count, "w")
+    which, total = E.axis(most, "w"), E.axis(count, "w")
     made = [reduced(which, E.times(which, size), size)]
     if rest:
-        made.append(reduced(E.integer(_PARTS), E.integer(_PARTS * size), rest))
+        made.append(reduced(E.integer(most), E.integer(most * size), rest))
     every = E.load(parts, (total, *kept))
     return [*made, replace(s, axes=(*kept, total), value=every, over=(total,))]

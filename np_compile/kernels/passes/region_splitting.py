@@ -4,11 +4,10 @@
     for i < n-1: t[1+i] = x[i] + x[1+i]    ->    for i < n-1: y[1+i] = f(x[i] + x[1+i])
     for i < n: y[i] = f(t[i])
 
-First, a store leaves out what is stored again before anybody reads it, and of temporaries what
-nobody reads. Then a statement that reads from several pieces becomes several, each of which reads
-from one, so that `inline` can compute there what the piece holds, or `fuse` put both in one loop. A
-reduction over an axis that is cut is made in parts. Where too many statements would be needed, that
-is done to the inner part alone, and the frame around it reads from memory.
+A statement that reads from several pieces becomes several, each of which reads from one, so that
+`inline` can compute there what the piece holds, or `fuse` put both in one loop. A reduction over an
+axis that is cut is made in parts. Where too many statements would be needed, that is done to the
+inner part alone, and the frame around it reads from memory.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from ..analysis.boxes import Box
 from ..analysis.cost import cost
 from ..analysis.dependence import reads_elsewhere
 from ..ir import expr as E
-from ..ir.copying import moved
 from ..ir.expr import Expr, new_axes
 from ..ir.program import (
     COMBINE,
@@ -36,123 +34,27 @@ from ..ir.program import (
     contiguous_strides,
     is_in_order,
 )
-from .dead_code import eliminate_dead_code
-from .inline import RECOMPUTE, inline, store_of
+from ..target import Target
+from .inline import store_of
+from .store_trimming import Ranges, restricted
 
-# Most statements that one becomes, most boxes of a buffer that are told apart, and fewest elements
-# of an array for which that pays.
+# Most statements that one becomes, and most boxes of a buffer that are told apart.
 _PIECES = 9
 _BOXES = 12
-_FEWEST = 512
-# Where that many statements do not do: fewest elements for which the frame of an array, left as it
-# is, is told apart from what it surrounds.
-_MANY = 1 << 18
-
-Ranges = dict[Expr, tuple[int, int]]
 
 
-def region_splitting(program: Program) -> Program:
-    """The program with such stores and statements in pieces."""
-    _trim(program)
-    if _split(program):
-        _trim(inline(program))
-    return eliminate_dead_code(program)
-
-
-# Stores
-
-
-def _trim(program: Program) -> None:
-    """Let stores leave out what is stored again, or never read."""
-    unread: dict[Buffer, list[Box]] = {
-        b: [boxes.whole(b.shape)] for b in program.buffers if b.kind == "temporary"
-    }
-    kept: list[Step] = []
-    for step in reversed(program.steps):
-        if isinstance(step, Statement):
-            kept += reversed(_trimmed(step, unread))
-        else:
-            kept.append(step)
-            if isinstance(step, Call):
-                unread.update((b, []) for b in (*step.reads, *step.writes))
-    program.steps = kept[::-1]
-
-
-def _trimmed(s: Statement, unread: dict[Buffer, list[Box]]) -> list[Statement]:
-    """What is left of a statement. unread: what is not read of each buffer before it is stored
-    again; told of what the statement reads and stores."""
-    box = store_of(s)
-    left = [s]
-    if box is not None and s.target.kind in ("temporary", "output"):
-        known = unread.get(s.target, [])
-        left = _parts_left(s, box, known)
-        unread[s.target] = boxes.joined([*known, box])[-_BOXES:]
-    read = [(x.value, x.args) for t in left for x in t.reads()]
-    if s.op is not None and not s.over:
-        read.append((s.target, s.index))  # it combines the element with a value
-    for b, index in read:
-        if unread.get(b):
-            place = boxes.hull(index, b.shape, {})
-            rest = [part for free in unread[b] for part in boxes.without(free, place)]
-            unread[b] = sorted(rest, key=boxes.size)[-_BOXES:]
-    return left
-
-
-def _parts_left(s: Statement, box: Box, known: Iterable[Box]) -> list[Statement]:
-    """A store of the elements of a box that are in none of the known ones."""
-    left = [box]
-    for other in known:
-        left = [part for whole in left for part in boxes.without(whole, other)]
-    if left == [box] or any(x.op == "wrap" for x in E.walk(s.value)):
-        return [s]
-    saved = boxes.size(box) - sum(map(boxes.size, left))
-    if len(left) > 1 and (
-        saved < max(_FEWEST, boxes.size(box) // 4) or len(left) > 2 * len(box) or reads_elsewhere(s)
-    ):
-        return [s]
-    return [_restricted(s, _ranges_of(s, part)) for part in left]
-
-
-def _ranges_of(s: Statement, part: Box) -> Ranges:
-    """The values of a store's axes for which it stores a part of its box."""
-    ranges = {}
-    for i, (lo, hi) in zip(s.index, part, strict=True):
-        f = line(i)
-        if f is not None:
-            ranges[f.atom] = f.within(lo, hi)
-    return ranges
-
-
-def _restricted(s: Statement, ranges: Mapping[Expr, tuple[int, int]]) -> Statement:
-    """A statement for some of the values of its axes."""
-    places = {}
-    for a, (lo, hi) in ranges.items():
-        if hi - lo < a.extent:
-            inner = E.integer(0) if hi - lo == 1 else E.axis(hi - lo, a.value[0][0])
-            places[a] = E.plus(inner, lo)
-    made = moved(s, places)
-    if s.over and not made.over:
-        made.op = None  # a reduction of one element
-    return made
-
-
-# Readers
-
-
-def _split(program: Program) -> bool:
-    """Cut statements that read from several pieces; whether there were such."""
+def region_splitting(program: Program, machine: Target) -> Program:
+    """The program with such statements in pieces."""
     stores: dict[Buffer, dict[Box, Statement]] = {}
     done: list[Step] = []
-    changed = False
     for step in program.steps:
-        made = _Reader(step, stores).cut(program) if isinstance(step, Statement) else None
+        made = _Reader(step, stores, machine).cut(program) if isinstance(step, Statement) else None
         now: list[Step] = [step] if made is None else [*made]
-        changed |= made is not None
         done += now
         for s in now:
             _note(s, stores)
     program.steps = done
-    return changed
+    return program
 
 
 def _note(step: Step, stores: dict[Buffer, dict[Box, Statement]]) -> None:
@@ -176,8 +78,10 @@ class _Reader:
     pieces: of each load's buffer, the boxes and what stores them.
     """
 
-    def __init__(self, s: Statement, stores: Mapping[Buffer, dict[Box, Statement]]):
-        self.s = s
+    def __init__(
+        self, s: Statement, stores: Mapping[Buffer, dict[Box, Statement]], machine: Target
+    ):
+        self.s, self.machine = s, machine
         self.pieces = {x: stores[x.value] for x in s.reads() if len(stores.get(x.value, ())) > 1}
         self.pieces = {x: p for x, p in self.pieces.items() if self._straddles(x, p, {})}
 
@@ -185,10 +89,10 @@ class _Reader:
         """The statements that it becomes; None where it stays as it is."""
         s = self.s
         points = boxes.size(tuple((0, a.extent) for a in s.axes))
-        if not self.pieces or points < _FEWEST or not _divisible(s):
+        if not self.pieces or points < self.machine.region_elements or not _divisible(s):
             return None
         parts = list(islice(self._parts({a: (0, a.extent) for a in s.axes}), _PIECES + 1))
-        if len(parts) > _PIECES and points >= _MANY:
+        if len(parts) > _PIECES and points >= self.machine.frame_elements:
             parts = self._core()
         if not 1 < len(parts) <= _PIECES or 2 * sum(map(self._gain, parts)) < points:
             return None
@@ -198,7 +102,7 @@ class _Reader:
         for part in parts:
             groups.setdefault(tuple(part[a] for a in kept), []).append(part)
         for group in groups.values():
-            made += _reduced(program, s, group) if len(group) > 1 else [_restricted(s, group[0])]
+            made += _reduced(program, s, group) if len(group) > 1 else [restricted(s, group[0])]
         return made
 
     def _parts(self, ranges: Ranges) -> Iterator[Ranges]:
@@ -258,10 +162,11 @@ class _Reader:
 
     def _gain(self, ranges: Ranges) -> int:
         """The elements of a part if a piece can be inlined there, or made in the same loop."""
+        most = self.machine.recompute_cycles
         for x, pieces_ in self.pieces.items():
             place = boxes.hull(x.args, x.value.shape, ranges)
             for box, s in pieces_.items():
-                cheap = x.value.kind == "temporary" and cost(s.value) <= RECOMPUTE
+                cheap = x.value.kind == "temporary" and cost(s.value) <= most
                 if box == place or (cheap and boxes.inside(place, box)):
                     return boxes.size(tuple(ranges.values()))
         return 0
@@ -305,7 +210,7 @@ def _reduced(program: Program, s: Statement, group: list[Ranges]) -> list[Statem
 
 def _merged(s: Statement, same: list[Ranges]) -> Statement:
     """A reduction of the values of several parts of one shape."""
-    first, *others = (_restricted(s, ranges) for ranges in same)
+    first, *others = (restricted(s, ranges) for ranges in same)
     values = [
         E.substitute(t.value, dict(zip(t.axes, first.axes, strict=True))) for t in (first, *others)
     ]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..analysis.access import offset
+from ..analysis.access import distance, offset
 from ..analysis.dependence import disjoint
 from ..ir import expr as E
 from ..ir.copying import copy
@@ -32,23 +32,18 @@ from ..ir.program import (
     elements,
     statements,
 )
-
-# Scratch memory of a chunk, in bytes; rows of a chunk for each row that is saved; chunks.
-_RING = 1 << 18
-_ROWS = 12
-_CHUNKS = 12
-_PEELED = 4
+from ..target import Target
 
 
-def rolling_buffer(program: Program) -> Program:
+def rolling_buffer(program: Program, machine: Target) -> Program:
     """The program with such pairs of loops in one."""
     k = 0
     while k + 1 < len(program.steps):
-        found = _match(program, k)
+        found = _match(program, k, machine)
         if found is not None:
             apart = f"{found.array.name} is not fused"
             program.notes = [note for note in program.notes if not note.startswith(apart)]
-            made = found.loops(program)
+            made = found.loops(program, machine)
             program.steps[k : k + 2] = made
             k += len(made)
         else:
@@ -73,7 +68,7 @@ class _Pair:
     high: int
     at: int
 
-    def loops(self, program: Program) -> list[Loop | Statement]:
+    def loops(self, program: Program, machine: Target) -> list[Loop | Statement]:
         n = self.reader.axis.extent
         lag = max(self.at - self.low, 0)
         before, after = lag, max(self.high - self.at, 0)
@@ -81,7 +76,7 @@ class _Pair:
             t.shape = (lag + 1, *t.shape[1:])
             t.strides = contiguous_strides(t.shape)
             t.kind = "local"
-        count = self._chunks(n, before + after)
+        count = self._chunks(n, before + after, machine)
         size = n // count
         steps: list[Loop | Statement] = []
         rest = n - count * size
@@ -98,8 +93,8 @@ class _Pair:
                 steps += self._save(chunk, E.plus(base, row), halo, place)
         return [*steps, *made]
 
-    def _chunks(self, n: int, halo: int) -> int:
-        most = max(1, min(_CHUNKS, n // (_ROWS * max(halo, 1))))
+    def _chunks(self, n: int, halo: int, machine: Target) -> int:
+        most = max(1, min(machine.rolling_chunks, n // (machine.rolling_rows * max(halo, 1))))
         if most <= 2:
             return most
         return min(range(most, most // 2, -1), key=lambda c: n % c)
@@ -177,26 +172,26 @@ class _Pair:
     ) -> list[Loop | Statement]:  # fmt: skip
         """A loop's body for one row of a chunk."""
         ring = E.mod(local, lag + 1)
-        row = E.plus(base, local)
+        place_of_row = E.plus(base, local)
 
         def change(x: Expr) -> Expr | None:
             if x.value in self.temporaries:
                 return E.make("load", (ring, *x.args[1:]), x.dtype, x.value)
             if x.value is not self.array or loop is self.writer:
                 return None
-            offset, atoms = E.terms(E.plus(x.args[self.rows], E.times(base, -1)))
-            if atoms:  # a row in the middle: all that it reads is the chunk's own
+            row = distance(x.args[self.rows], base)
+            if row is None:  # one in the middle: all that it reads is the chunk's own
                 return None
             rest = tuple(i for d, i in enumerate(x.args) if d != self.rows)
             number = chunk if chunk.extent > 1 else E.integer(0)
-            if offset < self.at:
-                return E.load(halo, (number, E.integer(offset - self.low), *rest))
-            if offset >= length + self.at:
-                place = before + offset - length - self.at
+            if row < self.at:
+                return E.load(halo, (number, E.integer(row - self.low), *rest))
+            if row >= length + self.at:
+                place = before + row - length - self.at
                 return E.load(halo, (number, E.integer(place), *rest))
             return None
 
-        made = copy(program, loop.body, {loop.axis: row}, change)
+        made = copy(program, loop.body, {loop.axis: place_of_row}, change)
         for step in made:
             for s in statements(step):
                 if s.target in self.temporaries:
@@ -204,11 +199,11 @@ class _Pair:
         return made
 
 
-def _match(program: Program, k: int) -> _Pair | None:
+def _match(program: Program, k: int, machine: Target) -> _Pair | None:
     reader, writer = program.steps[k : k + 2]
     if not isinstance(reader, Loop) or not isinstance(writer, Loop):
         return None
-    if reader.axis.extent != writer.axis.extent or reader.axis.extent < 2 * _ROWS:
+    if reader.axis.extent != writer.axis.extent or reader.axis.extent < 2 * machine.rolling_rows:
         return None
     first, second = list(statements(reader)), list(statements(writer))
     arrays = {s.target for s in second if s.target.kind not in ("register", "local")}
@@ -237,12 +232,13 @@ def _match(program: Program, k: int) -> _Pair | None:
                 x.args[0] is not writer.axis or any(writer.axis in E.axes_of(i) for i in x.args[1:])
             ):
                 return None
-    return _distances(reader, writer, first, second, array, sorted(targets, key=lambda b: b.name))
+    made = sorted(targets, key=lambda b: b.name)
+    return _distances(reader, writer, first, second, array, made, machine)
 
 
 def _distances(
     reader: Loop, writer: Loop, first: list[Statement], second: list[Statement], array: Buffer,
-    temporaries: list[Buffer],
+    temporaries: list[Buffer], machine: Target,
 ) -> _Pair | None:  # fmt: skip
     """The pair, if both walk one axis of the array row by row, and rows are not too far apart."""
     writes = [s.index for s in second if s.target is array]
@@ -277,9 +273,9 @@ def _distances(
         return None
     low, high = min(offsets), max(offsets)
     lag, after = max(at - low, 0), max(high - at, 0)
-    if lag + after > _PEELED:
+    if lag + after > machine.rolling_reach:
         return None
     bytes_ = sum(elements(t.shape[1:]) * DTYPES[t.dtype].size for t in temporaries)
-    if (lag + 1) * bytes_ > _RING:
+    if (lag + 1) * bytes_ > machine.working_bytes:
         return None
     return _Pair(reader, writer, array, temporaries, rows, low, high, at)

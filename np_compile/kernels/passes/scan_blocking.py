@@ -40,16 +40,7 @@ from ..ir.program import (
     elements,
     identity,
 )
-
-# Fewest steps of a reduction that waits long for each, and of one that threads alone speed up.
-_SLOW, _QUICK = 1 << 13, 1 << 17
-# Most reductions next to each other: of more, some run while others wait.
-_ROWS = 4
-# Parts of a reduction, those of a longer one, and the steps of such.
-_FEW, _MANY, _LONG = 16, 64, 1 << 18
-# Cycles of a value, or of a statement, that may be computed along with a running reduction.
-_CHEAP = 4
-_LINE = 64
+from ..target import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +85,16 @@ class _Pieces:
     stores: list[Statement]
 
 
-def scan_blocking(program: Program) -> Program:
+def scan_blocking(program: Program, machine: Target) -> Program:
     """The program with such running reductions in parts."""
     known: dict[Buffer, _Pieces] = {}
     steps: list[Step] = []
-    for s in _apart(program):
+    for s in _apart(program, machine):
         made: list[Statement] | None = None
         pieces: _Pieces | None = None
-        if isinstance(s, Statement) and _long(s):
-            made, pieces = _parts(program, s)
-        elif isinstance(s, Statement) and (cut := _follows(s, known)) is not None:
+        if isinstance(s, Statement) and _long(s, machine):
+            made, pieces = _parts(program, s, machine)
+        elif isinstance(s, Statement) and (cut := _follows(s, known, machine)) is not None:
             made, pieces = _cut(program, s, cut, known)
         for b in accesses(s)[1]:
             known.pop(b, None)
@@ -114,9 +105,9 @@ def scan_blocking(program: Program) -> Program:
     return program
 
 
-def cheap(s: Statement) -> bool:
+def cheap(s: Statement, machine: Target) -> bool:
     """Whether a statement may go without vectors."""
-    return cost(s.value) <= _CHEAP
+    return cost(s.value) <= machine.scan_cycles
 
 
 def waits(s: Statement) -> bool:
@@ -124,11 +115,11 @@ def waits(s: Statement) -> bool:
     return s.scan and s.vector in s.over
 
 
-def _apart(program: Program) -> list[Step]:
+def _apart(program: Program, machine: Target) -> list[Step]:
     """The steps, with what is not cheap to run over in a temporary, which is made as vectors."""
     steps: list[Step] = []
     for s in program.steps:
-        if isinstance(s, Statement) and waits(s) and not cheap(s):
+        if isinstance(s, Statement) and waits(s) and not cheap(s, machine):
             stored = _temporary(program, s.value.dtype, s.axes)
             steps.append(_store(s, s.axes, stored, s.value))
             s = replace(s, value=E.load(stored, s.axes))
@@ -136,32 +127,35 @@ def _apart(program: Program) -> list[Step]:
     return steps
 
 
-def _long(s: Statement) -> bool:
-    """Whether a statement is a running reduction that is worth it, and exact enough, in parts."""
+def _long(s: Statement, machine: Target) -> bool:
+    """Whether a statement is a running reduction that is worth it, and exact enough, in parts. Of
+    many next to each other, some run while others wait."""
     row = DTYPES[s.target.dtype]
     if not s.scan or len(s.over) != 1 or s.op not in COMBINE or row.narrow:
         return False
     if (row.kind == "f" and s.op == "prod") or reads_elsewhere(s):
         return False
     rows = elements(a.extent for a in s.axes if a not in s.over)
-    return rows <= _ROWS and s.over[0].extent >= (_SLOW if row.kind == "f" else _QUICK)
+    steps = machine.scan_float_steps if row.kind == "f" else machine.scan_steps
+    return rows <= machine.latency and s.over[0].extent >= steps
 
 
-def _cut_of(extent: int, size: int) -> _Cut:
+def _cut_of(extent: int, size: int, machine: Target) -> _Cut:
     """The cut of an axis of elements of that many bytes. Parts are an odd number of cache lines:
     by powers of two apart, they would fall on the same places of the cache."""
-    count = _MANY if extent >= _LONG else _FEW
-    line = _LINE // size
+    long = extent >= machine.long_scan_steps
+    count = machine.long_scan_parts if long else machine.scan_parts
+    line = machine.line_bytes // size
     lines = extent // count // line
     odd = max(lines - (lines % 2 == 0), 1)
     return _Cut(extent, min(odd * line, extent // count), count)
 
 
-def _parts(program: Program, s: Statement) -> tuple[list[Statement], _Pieces]:
+def _parts(program: Program, s: Statement, machine: Target) -> tuple[list[Statement], _Pieces]:
     """The statements of a running reduction in parts."""
     long, op = s.over[0], str(s.op)
     kept = tuple(a for a in s.axes if a is not long)
-    cut = _cut_of(long.extent, DTYPES[s.target.dtype].size)
+    cut = _cut_of(long.extent, DTYPES[s.target.dtype].size, machine)
     begins, made = _begins(program, s, kept, cut)
     pieces = _Pieces(cut, [], [])
     for region in cut.regions:
@@ -198,9 +192,9 @@ def _begins(
     return begins, [reduced, _store(s, kept, begins, nothing, (E.integer(0), *kept)), running]
 
 
-def _follows(s: Statement, known: dict[Buffer, _Pieces]) -> _Cut | None:
+def _follows(s: Statement, known: dict[Buffer, _Pieces], machine: Target) -> _Cut | None:
     """The cut of what an elementwise statement reads, if it is to go with the parts."""
-    if s.op is not None or len(s.axes) != 1 or not cheap(s) or reads_elsewhere(s):
+    if s.op is not None or len(s.axes) != 1 or not cheap(s, machine) or reads_elsewhere(s):
         return None
     if any(E.from_data(x) for x in E.walk(s.value, *s.index)):
         return None

@@ -17,27 +17,24 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr, new_axes, number
 from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements
-
-_PARTS = 8
-# Fewest values; and values for each element of the parts, which are set and added up besides.
-_VALUES = 1 << 15
-_DENSE = 4
+from ..target import Target
 
 
-def scatter_privatization(program: Program) -> Program:
+def scatter_privatization(program: Program, machine: Target) -> Program:
     """The program with such statements in parts."""
     steps: list = []
     for s in program.steps:
-        if isinstance(s, Statement) and (rows := _rows(s)) is not None:
-            steps += _parts(program, s, rows)
+        count = _count(s, machine) if isinstance(s, Statement) else 0
+        if isinstance(s, Statement) and (rows := _rows(s, count)) is not None:
+            steps += _parts(program, s, rows, count)
         else:
             steps.append(s)
     program.steps = steps
     return program
 
 
-def _rows(s: Statement) -> Expr | None:
-    """The axis that is cut into parts, of a statement where that pays."""
+def _rows(s: Statement, count: int) -> Expr | None:
+    """The axis that is cut into so many parts, of a statement where that pays."""
     if s.op != "sum" or s.over or DTYPES[s.target.dtype].size < 4:
         return None  # sums of narrow floats are rounded so much that their order shows
     if not any(E.from_data(x) for x in E.walk(*s.index)) or not all(
@@ -47,7 +44,7 @@ def _rows(s: Statement) -> Expr | None:
     if any(x.value is s.target for x in s.reads()):
         return None
     rows = next((a for a in s.axes if a not in s.index), None)
-    if rows is None or _count(s) < 2 or rows.extent < _count(s):
+    if rows is None or count < 2 or rows.extent < count:
         return None
     return rows
 
@@ -57,15 +54,16 @@ def _covers(i: Expr, extent: int) -> bool:
     return E.bounds(i) == (0, extent - 1)
 
 
-def _count(s: Statement) -> int:
-    """The number of parts."""
+def _count(s: Statement, machine: Target) -> int:
+    """The number of parts: each element of theirs is set, and added up, besides."""
     values = elements(a.extent for a in s.axes)
     size = elements(s.target.shape)
-    return min(_PARTS, values // (_DENSE * size)) if size and values >= _VALUES else 0
+    if not size or values < machine.scatter_values:
+        return 0
+    return min(machine.scatter_parts, values // (machine.scatter_density * size))
 
 
-def _parts(program: Program, s: Statement, rows: Expr) -> list[Statement]:
-    count = _count(s)
+def _parts(program: Program, s: Statement, rows: Expr, count: int) -> list[Statement]:
     size, rest = divmod(rows.extent, count)
     target = s.target
     shape = (count, *target.shape)

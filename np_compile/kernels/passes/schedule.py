@@ -1,7 +1,7 @@
-"""Scheduling: which loops run in parallel chunks, as vectors, in strips, or jammed.
+"""Scheduling: which loops run in parallel chunks, as vectors, in strips, or jammed, and how wide.
 
 parallel    the outermost loop of a nest, in chunks that the threads of the pool take
-simd        a loop without loops inside: vectors along its axis; reductions over it keep one
+vector      a loop without loops inside: vectors along its axis; reductions over it keep one
             partial result a lane
 strip       a loop with loops inside whose statements all walk memory along its axis: strips of some
             vectors, and each statement inside runs for a whole strip
@@ -17,60 +17,93 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.access import coefficients
+from ..analysis.access import coefficients, offset
 from ..analysis.cost import chunk, cost, estimate, gathers
 from ..analysis.dependence import reads_elsewhere
 from ..analysis.parallel import independent, ordered_by, ring, serial
-from ..analysis.vectors import strip_width
+from ..analysis.vectors import float_sums, lanes, most_lanes, strip_width
 from ..ir import expr as E
 from ..ir.program import Loop, Program, Statement, is_in_order, statements
-
-# Rows, and cycles of what is to be computed for each, from which strips of rows are worth it; and
-# elements of a local array of each row, at most.
-_ROWS, _HEAVY, _FEW = 16, 12, 16
-# Elements that are read each for itself, to become vectors.
-_PICKED = 16
+from ..ir.scalars import INEXACT
+from ..target import Target
 
 
-def schedule(program: Program) -> Program:
-    """The program with marks on its loops, and chunk sizes on those that run in parallel."""
+def schedule(program: Program, machine: Target) -> Program:
+    """The program with loops that say how they run."""
     for step in program.steps:
-        if not isinstance(step, Loop):
-            continue
-        _vectors(step)
-        if independent(step):
-            step.grain = chunk(estimate(step), step.axis.extent, strip_width(step, True))
-            if step.grain < step.axis.extent:
-                step.marks.add("parallel")
+        if isinstance(step, Loop):
+            _decide(step, machine)
+            _share(step, machine)
+            if step.kind == "vector" and step.lanes == 1:
+                _align(step, machine)
     return program
 
 
-def _vectors(loop: Loop) -> None:
+def _share(loop: Loop, machine: Target) -> None:
+    """Cut an outermost loop into chunks, if its iterations are independent and worth threads."""
+    if not independent(loop):
+        return
+    strip = loop.kind == "strip"
+    width = strip_width(loop, True, machine) if strip else loop.width
+    grain = chunk(estimate(loop, machine), loop.axis.extent, width, machine)
+    if grain < loop.axis.extent:
+        loop.grain, loop.width = grain, width
+
+
+def _align(loop: Loop, machine: Target) -> None:
+    """Where a long loop changes memory in place, its vectors begin at cache lines: one across two
+    lines, written just before its neighbour is read, costs half as much again. Not with elementary
+    functions, whose vectors round in another way: what they give of an element would follow from
+    where it lies."""
+    inside = list(statements(loop))
+    inexact = any(x.op in INEXACT for s in inside for x in E.walk(s.value))
+    if loop.axis.extent < machine.aligned_iterations or inexact:
+        return
+    read = {x.value for s in inside for x in s.reads()}
+    changed = (s for s in inside if s.target in read and s.target.kind not in ("register", "local"))
+    places = (s.target for s in changed if offset(s.index[0], loop.axis) is not None)
+    loop.aligned = next(places, None)
+
+
+def _decide(loop: Loop, machine: Target) -> None:
+    """The kind of a loop, and of those inside that follow one another; what goes with it."""
+    loop.kind = _kind(loop, machine)
+    most = max(min(most_lanes(loop, machine), loop.axis.extent), 1)
+    if loop.kind in ("vector", "unroll", "rows"):
+        loop.width = most
+    elif loop.kind == "strip":
+        loop.width = strip_width(loop, False, machine)
+    elif loop.kind == "jam":
+        loop.width = min(machine.latency, loop.axis.extent)
+    if loop.kind == "vector" and any(s.over for s in statements(loop)):
+        loop.lanes = lanes(loop, machine)
+        steps = machine.sum_steps
+        if loop.lanes == 1:
+            loop.kind, loop.width = "serial", 1
+        elif float_sums(loop) and loop.axis.extent > 2 * steps * loop.lanes:
+            loop.chain = steps
+
+
+def _kind(loop: Loop, machine: Target) -> str:
     inside = list(statements(loop))
     inner = [b for b in loop.body if isinstance(b, Loop)]
     if not inner:
-        if loop.axis.extent <= _PICKED and all(_picks(s) for s in inside):
-            loop.marks.add("unroll")
-            return
+        if loop.axis.extent <= machine.picked_elements and all(_picks(s) for s in inside):
+            return "unroll"
         ordered = any(serial(s, loop.axis) for s in inside) or ring(inside, loop.axis)
         if len(inside) == 1 and _walks(inside[0], loop.axis):
             ordered = False
-        if loop.axis.extent > 1 and not ordered:
-            loop.marks.add("simd")
-        return
+        return "vector" if loop.axis.extent > 1 and not ordered else "serial"
     deeper = [s for s in inside if s.axes[-1:] != (loop.axis,)]
     walks = all(s.vector is loop.axis for s in deeper)
     in_order = any(loop.axis in s.over and is_in_order(s) for s in inside)
     if walks and loop.axis.extent >= 4 and not in_order and not ordered_by(inside, loop.axis):
-        loop.marks.add("strip")
-        return
+        return "strip"
     if _jammed(loop, inside):
-        loop.marks.add("jam")
-        return
+        return "jam"
     for b in inner:
-        _vectors(b)
-    if _rows(loop, inside):
-        loop.marks.add("rows")
+        _decide(b, machine)
+    return "rows" if _rows(loop, inside, machine) else "serial"
 
 
 def _picks(s: Statement) -> bool:
@@ -78,15 +111,16 @@ def _picks(s: Statement) -> bool:
     return s.op is None and s.target.kind == "local" and gathers(s.value)
 
 
-def _rows(loop: Loop, inside: list[Statement]) -> bool:
+def _rows(loop: Loop, inside: list[Statement], machine: Target) -> bool:
     """Whether what a loop computes beside the loops inside is to be done for strips of it."""
     own = [s for s in loop.body if isinstance(s, Statement)]
     inner = [b for b in loop.body if isinstance(b, Loop)]
     return (
-        loop.axis.extent >= _ROWS
-        and sum(cost(s.value) for s in own) >= _HEAVY
-        and not any(b.marks - {"simd"} or any(isinstance(c, Loop) for c in b.body) for b in inner)
-        and all(s.target.size <= _FEW for s in inside if s.target.kind == "local")
+        loop.axis.extent >= machine.row_iterations
+        and sum(cost(s.value) for s in own) >= machine.row_cycles
+        and all(b.kind in ("serial", "vector") for b in inner)
+        and not any(isinstance(c, Loop) for b in inner for c in b.body)
+        and all(s.target.size <= machine.row_elements for s in inside if s.target.kind == "local")
         and not any(loop.axis in s.over for s in inside)
         and not ordered_by(inside, loop.axis)
     )

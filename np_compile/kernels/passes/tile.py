@@ -14,26 +14,23 @@ from ..ir.copying import copy
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, statements
-
-_SIDE = 32
-# Bytes of an array below which it stays in the cache without tiles.
-_LARGE = 1 << 17
+from ..target import Target
 
 
-def tile(program: Program) -> Program:
+def tile(program: Program, machine: Target) -> Program:
     """The program with such loops in tiles, and loops over what is left at the edges."""
     steps = []
     for step in program.steps:
-        pair = _pair(step) if isinstance(step, Loop) else None
+        pair = _pair(step, machine) if isinstance(step, Loop) else None
         if pair is None:
             steps.append(step)
         else:
-            steps += _tiles(program, *pair)
+            steps += _tiles(program, *pair, machine.tile_side)
     program.steps = steps
     return program
 
 
-def _pair(loop: Loop) -> tuple[Loop, Loop] | None:
+def _pair(loop: Loop, machine: Target) -> tuple[Loop, Loop] | None:
     """Two perfectly nested loops of independent stores that walk memory along both axes."""
     if len(loop.body) != 1 or not isinstance(loop.body[0], Loop):
         return None
@@ -43,10 +40,10 @@ def _pair(loop: Loop) -> tuple[Loop, Loop] | None:
         return None
     if any(serial(s, loop.axis) for s in inside):
         return None
-    if min(loop.axis.extent, inner.axis.extent) < 2 * _SIDE:
+    if min(loop.axis.extent, inner.axis.extent) < 2 * machine.tile_side:
         return None
     size = max(DTYPES[s.target.dtype].size for s in inside)
-    if loop.axis.extent * inner.axis.extent * size < _LARGE:
+    if loop.axis.extent * inner.axis.extent * size < machine.tiled_bytes:
         return None
     steps: set[tuple[bool, bool]] = set()
     for s in inside:
@@ -66,34 +63,35 @@ def _pair(loop: Loop) -> tuple[Loop, Loop] | None:
     return (loop, inner) if len(steps) == 2 else None
 
 
-def _tiles(program: Program, outer: Loop, inner: Loop) -> list[Loop]:
+def _tiles(program: Program, outer: Loop, inner: Loop, side: int) -> list[Loop]:
     made = []
     n, m = outer.axis.extent, inner.axis.extent
-    rows, columns = n - n % _SIDE, m - m % _SIDE
+    rows, columns = n - n % side, m - m % side
     for begin, end, left, right in (
         (0, rows, 0, columns), (0, rows, columns, m), (rows, n, 0, m)
     ):  # fmt: skip
         if begin < end and left < right:
-            made.append(_region(program, outer, inner, (begin, end), (left, right)))
+            made.append(_region(program, outer, inner, (begin, end), (left, right), side))
     return made
 
 
 def _region(
-    program: Program, outer: Loop, inner: Loop, rows: tuple[int, int], columns: tuple[int, int]
-) -> Loop:
+    program: Program, outer: Loop, inner: Loop, rows: tuple[int, int], columns: tuple[int, int],
+    side: int,
+) -> Loop:  # fmt: skip
     """The iterations of a rectangle, by tiles where it has several."""
     loops: list[Expr] = []
     places: dict[Expr, Expr] = {}
     near: list[Expr] = []
     for axis, (begin, end) in ((outer.axis, rows), (inner.axis, columns)):
         length = end - begin
-        step = E.axis(min(length, _SIDE), axis.value[0][0])
+        step = E.axis(min(length, side), axis.value[0][0])
         place: Expr = E.plus(step, begin)
-        if length > _SIDE and length % _SIDE == 0:
-            block = E.axis(length // _SIDE, "w")
+        if length > side and length % side == 0:
+            block = E.axis(length // side, "w")
             loops.append(block)
-            place = E.plus(place, E.times(block, _SIDE))
-        elif length > _SIDE:
+            place = E.plus(place, E.times(block, side))
+        elif length > side:
             step = E.axis(length, axis.value[0][0])
             place = E.plus(step, begin)
         near.append(step)

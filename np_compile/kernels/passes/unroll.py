@@ -10,17 +10,17 @@ from itertools import product
 from ..ir import expr as E
 from ..ir.expr import Expr, number
 from ..ir.program import COMBINE, Program, Statement
+from ..target import Target
 
-# Most elements of such a reduction, nodes of the expression, and fewest results.
+# Most elements of such a reduction, and nodes of the expression.
 _MOST = 8
 _NODES = 200
-_RESULTS = 32
 
 
-def unroll(program: Program) -> Program:
+def unroll(program: Program, machine: Target) -> Program:
     """The program with such reductions written out."""
     for s in program.steps:
-        if isinstance(s, Statement) and _short(s):
+        if isinstance(s, Statement) and _short(s, machine.unrolled_results):
             values = [
                 (E.substitute(s.value, at), None if s.rank is None else E.substitute(s.rank, at))
                 for at in _steps(s)
@@ -37,7 +37,7 @@ def unroll(program: Program) -> Program:
     return program
 
 
-def _short(s: Statement) -> bool:
+def _short(s: Statement, fewest: int) -> bool:
     if not s.over or s.scan:
         return False
     steps = results = 1
@@ -46,7 +46,7 @@ def _short(s: Statement) -> bool:
             steps *= a.extent
         else:
             results *= a.extent
-    return steps <= _MOST and results >= _RESULTS and len(E.walk(s.value)) * steps <= _NODES
+    return steps <= _MOST and results >= fewest and len(E.walk(s.value)) * steps <= _NODES
 
 
 def _is_square(x: Expr) -> bool:

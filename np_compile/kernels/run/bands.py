@@ -18,18 +18,10 @@ from typing import Protocol
 
 from ..analysis.cost import chunk
 from ..analysis.footprint import Footprint
+from ..target import Target
 from .blocks import Block, Memory, most_bytes
 
-# Bytes that a band has in use; and that a cache holds, so that there is no need for bands.
-_BYTES = 1 << 18
-_CACHE = 1 << 20
-# Chunks of what the cache holds: few, as memory is walked best in long pieces.
-_SHARES = 4
-# Nanoseconds of each nest in a band, at least.
-_CALL = 30
-# Parts that are left to share, where the nests have more; nests of a group.
-_PARTS = 64
-_NESTS = 512
+_NESTS = 512  # most nests of a group
 
 # Of a pointer: a number of what it leads to, and how many bytes behind its beginning; None for what
 # is never written. What has different numbers does not overlap, where it is written.
@@ -77,25 +69,25 @@ class Runs(Protocol):
         """The vector of given integers that a pointer leads to, if it does."""
 
 
-def plan(sections: Iterable[Section], runs: Runs) -> list[Group | Alone]:
+def plan(sections: Iterable[Section], runs: Runs, machine: Target) -> list[Group | Alone]:
     """The sections of several runs, in order, in groups where they can run so."""
-    return list(_planned(sections, runs))
+    return list(_planned(sections, runs, machine))
 
 
-def _planned(sections: Iterable[Section], runs: Runs) -> Iterator[Group | Alone]:
-    group = _Growing()
+def _planned(sections: Iterable[Section], runs: Runs, machine: Target) -> Iterator[Group | Alone]:
+    group = _Growing(machine)
     for step, address, nests in sections:
         touched = None if nests is None else [_blocks(step, found, runs) for _, found in nests]
         if nests is None or touched is None or None in touched:
             yield from group.ended()
-            group = _Growing()
+            group = _Growing(machine)
             yield Alone(step, address)
             continue
         for (function, found), blocks in zip(nests, touched, strict=True):
             nest = _Nest(step, function, found)
             if not found.idle and not group.add(nest, blocks or {}):
                 yield from group.ended()
-                group = _Growing()
+                group = _Growing(machine)
                 group.add(nest, blocks or {})
     yield from group.ended()
 
@@ -132,7 +124,8 @@ class _Nest:
 class _Growing:
     """A group, nest by nest."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Target) -> None:
+        self._machine = machine
         self._nests: list[_Nest] = []
         self._parts = 0
         self._together = 1  # parts that stay together
@@ -145,7 +138,8 @@ class _Growing:
         parts = math.gcd(self._parts, found.extent)
         coarser, per = self._parts // parts, found.extent // parts
         if self._nests:
-            if len(self._nests) >= _NESTS or parts < min(self._parts, found.extent, _PARTS):
+            fewest = min(self._parts, found.extent, self._machine.band_parts)
+            if len(self._nests) >= _NESTS or parts < fewest:
                 return False
             together = math.lcm(_fewest(self._together, coarser), _fewest(found.width, per))
             if together >= parts:
@@ -180,16 +174,17 @@ class _Growing:
 
     def _sizes(self) -> tuple[int, int]:
         """The parts of a chunk, and of a band."""
-        used = max(most_bytes(list(self._memories.values()), len(self._nests)), 1)
-        held = used * self._parts <= _CACHE
-        least = _CALL * len(self._nests) * self._parts / max(self._time, 1.0)
-        few = max(least, self._parts / _SHARES) if held else least
-        grain = self._whole(max(chunk(self._time, self._parts, self._together), few))
+        machine, nests = self._machine, len(self._nests)
+        used = max(most_bytes(list(self._memories.values()), nests, machine.line_bytes), 1)
+        held = used * self._parts <= machine.l2_bytes
+        least = machine.band_ns * nests * self._parts / max(self._time, 1.0)
+        few = max(least, self._parts / machine.shared_chunks) if held else least
+        grain = self._whole(max(chunk(self._time, self._parts, self._together, machine), few))
         if 2 * grain > self._parts + self._together:  # the second chunk would be a small one
             grain = self._parts
         if held:
             return grain, self._parts
-        band = self._whole(min(max(_BYTES / used, least), grain))
+        band = self._whole(min(max(machine.working_bytes / used, least), grain))
         return -(-grain // band) * band, band
 
     def _whole(self, parts: float) -> int:

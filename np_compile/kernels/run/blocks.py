@@ -10,8 +10,6 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-_LINE = 64  # bytes of a cache line
-
 
 @dataclass(frozen=True, order=True)
 class Block:
@@ -42,12 +40,11 @@ class Block:
         one, two = self.of(parts), other.of(parts)
         return one.end <= two.begin or two.end <= one.begin
 
-    @property
-    def lines(self) -> tuple[int, int]:
-        """The bytes of the cache that a part needs, as begin and end."""
-        if abs(self.step) < _LINE:
+    def lines(self, line: int) -> tuple[int, int]:
+        """The bytes of the cache that a part needs, as begin and end; line: bytes of its lines."""
+        if abs(self.step) < line:
             return self.begin, self.begin + min(self.end - self.begin, abs(self.step))
-        return self.begin // _LINE * _LINE, -(-self.end // _LINE) * _LINE
+        return self.begin // line * line, -(-self.end // line) * line
 
 
 class _Lane:
@@ -118,12 +115,12 @@ class Memory:
         return True
 
 
-def most_bytes(memories: list[Memory], nests: int) -> int:
+def most_bytes(memories: list[Memory], nests: int, line: int) -> int:
     """The most bytes of a part that nests have in use at one time: from the first of so many nests
-    that touches them to the last."""
+    that touches them to the last. line: bytes of a cache line."""
     change = [0] * (nests + 1)
     for memory in memories:
-        found = [(*b.lines, *used) for b, used in memory.used.items() if b.step]
+        found = [(*b.lines(line), *used) for b, used in memory.used.items() if b.step]
         reached: tuple[int, int, int, int] | None = None
         for begin, end, first, last in sorted(found):
             if reached is not None and begin < reached[1]:

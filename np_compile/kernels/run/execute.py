@@ -17,6 +17,7 @@ from ..analysis.footprint import Footprint, light
 from ..analysis.memory import Layout
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Fence, Interface, Product, Program, Store, Tensor, accesses
+from ..target import Target
 from . import gemm, pool
 
 
@@ -29,6 +30,7 @@ class Source:
     layout: Layout
     text: str
     sections: list[list[Footprint] | None]  # of each its nests, if they may run in parts
+    machine: Target
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -84,7 +86,7 @@ class Entry:
     array of so many pointers; of each section the nests that it consists of, if they may run in
     parts, with the addresses of their functions; the slots of its inputs among the pointers, with
     their positions among tensors and parameters; the pointers that are always the same; the results
-    in their order."""
+    in their order; the machine that it was made for."""
 
     sections: list[int]
     nests: list[list[tuple[int, Footprint]] | None]
@@ -95,6 +97,7 @@ class Entry:
     block: int
     flag: int
     scratch_bytes: int
+    machine: Target
 
 
 _Old = tuple[torch.Tensor, torch.Tensor]  # a tensor, and what was in it
@@ -364,7 +367,7 @@ class Executable:
         results = [self._fresh[k] for k in self._results]
         return Entry(
             sections, self._nests(), layout.pointers, self._inputs, self._fixed, results,
-            layout.block, layout.flag, self._bytes,
+            layout.block, layout.flag, self._bytes, self.source.machine,
         )  # fmt: skip
 
     def _nests(self) -> list[list[tuple[int, Footprint]] | None]:
@@ -380,7 +383,7 @@ class Executable:
     @cached_property
     def light(self) -> bool:
         """Whether it does little to each of many elements, and nothing else."""
-        return light(self.source.program, self.source.layout)
+        return light(self.source.program, self.source.layout, self.source.machine)
 
     @property
     def notes(self) -> list[str]:

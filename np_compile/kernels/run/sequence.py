@@ -11,6 +11,7 @@ import ctypes
 import functools
 from collections.abc import Iterator
 from collections.abc import Sequence as Several
+from ctypes import POINTER, c_int64, c_void_p
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -21,10 +22,12 @@ import numpy as np
 import torch
 
 from .. import build
+from ..build.structures import declarations
+from ..target import HOST
 from . import bands, pool
 from .execute import KEPT_BYTES, Entry
 
-_ALIGN = 64
+_ALIGN = HOST.line_bytes
 DATA = object.__basicsize__  # where in an array object the address of its data is
 
 
@@ -62,6 +65,63 @@ def _block(size: int) -> np.ndarray:
     """Memory that begins at a cache line."""
     memory = np.empty(size + _ALIGN, np.uint8)
     return memory[-memory.ctypes.data % _ALIGN :][:size]
+
+
+# Types of functions in C.
+_FUNCTIONS = """\
+typedef long i64;
+typedef void (*body_t)(void *memory, i64 begin, i64 end);
+typedef void (*run_t)(body_t, void *, i64, i64, int);
+typedef int (*section_t)(void *memory, int threads, run_t run);
+"""
+
+
+class body_t(c_void_p):
+    """The function of a nest."""
+
+
+class run_t(c_void_p):
+    """The function of the pool that runs chunks of a nest."""
+
+
+class section_t(c_void_p):
+    """The function of a section."""
+
+
+class _Member(ctypes.Structure):
+    """A nest of a group; per: its iterations in a part."""
+
+    _fields_ = (("body", body_t), ("memory", c_void_p), ("per", c_int64))
+
+
+class _Group(ctypes.Structure):
+    """Nests that run together, see `bands.Group`."""
+
+    _fields_ = (
+        ("members", POINTER(_Member)), ("count", c_int64), ("parts", c_int64), ("band", c_int64),
+        ("grain", c_int64),
+    )  # fmt: skip
+
+
+class _Step(ctypes.Structure):
+    """A section and its pointers, or no section and a group."""
+
+    _fields_ = (("section", section_t), ("memory", c_void_p))
+
+
+class _Link(ctypes.Structure):
+    """A pointer that leads to `offset` bytes behind the beginning of an object's data."""
+
+    _fields_ = (("slot", c_void_p), ("object", c_int64), ("offset", c_int64))
+
+
+class _Sequence(ctypes.Structure):
+    """What `npc_sequence` runs. data: offset of the data pointer in an object."""
+
+    _fields_ = (
+        ("steps", POINTER(_Step)), ("count", c_int64), ("links", POINTER(_Link)),
+        ("linked", c_int64), ("objects", POINTER(c_void_p)), ("data", c_int64), ("run", run_t),
+    )  # fmt: skip
 
 
 class Work(ctypes.Structure):
@@ -125,7 +185,8 @@ class Sequence:
         self._objects = {position: k for k, position in enumerate(self.read)}
         self._vectors: list[np.ndarray] = []
         self._pointers = self._point()
-        self.plan = bands.plan(self._sections(), _Runs(self._pointers))
+        machine = steps[0].program.machine if steps else HOST
+        self.plan = bands.plan(self._sections(), _Runs(self._pointers), machine)
         self._works: list[tuple] = []  # each with whatever the addresses in it lead to
 
     def _lay_out(self) -> int:
@@ -240,55 +301,48 @@ class Sequence:
         memory = np.zeros(sum(sizes), np.uintp)
         starts = list(accumulate(sizes, initial=0))
         bases = [memory.ctypes.data + 8 * at for at in starts]
-        links: list[tuple[int, int, int]] = []
+        links: list[_Link] = []
         for at, base, step, pointers in zip(
             starts, bases, self.steps, self._pointers, strict=False
         ):
             memory[at + step.program.flag] = ctypes.addressof(work) + Work.flag.offset
             for slot, address in pointers.fixed.items():
                 memory[at + slot] = address
-            links += [(base + 8 * slot, *link) for slot, link in pointers.links.items()]
-        steps, *tables = _tables(self.plan, bases)
-        linked = _table(links, 3)
-        header = np.array(
-            [
-                steps.ctypes.data, len(steps), linked.ctypes.data, len(linked),
-                ctypes.addressof(objects), DATA, pool.run_address(),
-            ],
-            np.uintp,
-        )  # fmt: skip
-        work.objects, work.sequence = ctypes.addressof(objects), header.ctypes.data
+            links += [_Link(base + 8 * slot, *link) for slot, link in pointers.links.items()]
+        steps, groups = _steps(self.plan, bases)
+        linked = _table(_Link, links)
+        header = _Sequence(
+            steps, len(steps), linked, len(linked), objects, DATA, pool.run_address()
+        )
+        work.objects, work.sequence = ctypes.addressof(objects), ctypes.addressof(header)
         work.rows, work.has_block = len(steps), block is not None
-        held = steps, tables, linked, header, memory
-        self._works.append((work, objects, block, held))
+        self._works.append((work, objects, block, header, steps, groups, linked, memory))
         return ctypes.addressof(work)
 
 
-def _tables(plan: list[bands.Group | bands.Alone], bases: list[int]) -> list[np.ndarray]:
-    """The steps of a plan as `npc_sequence` reads them, and the tables that they lead to. bases:
+def _steps(plan: list[bands.Group | bands.Alone], bases: list[int]) -> tuple[Any, Any]:
+    """The steps of a plan as `npc_sequence` reads them, and the groups that they lead to. bases:
     where the pointers of each run lie."""
-    groups = [item for item in plan if isinstance(item, bands.Group)]
-    members = _table([(m.address, bases[m.step], m.per) for g in groups for m in g.members], 3)
-    rows = []
-    first = members.ctypes.data
-    for g in groups:
-        rows.append((first, len(g.members), g.parts, g.band, g.grain))
-        first += members.itemsize * 3 * len(g.members)
-    grouped = _table(rows, 5)
-    steps = []
-    next_ = grouped.ctypes.data
-    for item in plan:
-        if isinstance(item, bands.Group):
-            steps.append((0, next_))
-            next_ += grouped.itemsize * 5
-        else:
-            steps.append((item.address, bases[item.step]))
-    return [_table(steps, 2), members, grouped]
+    found = [item for item in plan if isinstance(item, bands.Group)]
+    groups = _table(_Group, [_group(g, bases) for g in found])
+    places = (ctypes.addressof(g) for g in groups)
+    steps = [
+        _Step(None, next(places))
+        if isinstance(item, bands.Group)
+        else _Step(item.address, bases[item.step])
+        for item in plan
+    ]
+    return _table(_Step, steps), groups
 
 
-def _table(rows: Several[tuple[int, ...]], width: int) -> np.ndarray:
-    """Rows of machine words, as C reads them."""
-    return np.array(rows, np.uintp).reshape(-1, width)
+def _group(g: bands.Group, bases: list[int]) -> _Group:
+    members = [_Member(m.address, bases[m.step], m.per) for m in g.members]
+    return _Group(_table(_Member, members), len(members), g.parts, g.band, g.grain)
+
+
+def _table(kind: Any, rows: Several[Any]) -> Any:
+    """Structures as an array of C."""
+    return (kind * len(rows))(*rows)
 
 
 def _made(t: Any) -> _Made:
@@ -300,7 +354,8 @@ def _made(t: Any) -> _Made:
 @functools.cache
 def source() -> str:
     """The C text of `npc_sequence`."""
-    return Path(__file__).with_name("sequence.c").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("sequence.c").read_text(encoding="utf-8")
+    return _FUNCTIONS + declarations(_Member, _Group, _Step, _Link, _Sequence) + text
 
 
 @functools.cache

@@ -14,31 +14,22 @@ from dataclasses import dataclass
 
 from ...analysis.access import offset
 from ...analysis.memory import Layout
-from ...analysis.vectors import lanes, strip_width
-from ...ir import expr as E
 from ...ir.dtypes import DTYPES
 from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
-from . import libm
 from .memory import pointer
 from .reductions import (
     Accumulator,
     Partials,
     accumulate,
     begun,
-    crowded,
-    lane_count,
     leave,
     scatter,
     share,
 )
 from .values import Code
 
-# Steps of a lane after which its sum is put aside: keeps the error of a long sum small.
-_CHAIN = 64
-# Iterations from which vectors are aligned, to lines of the cache of so many bytes.
-_LONG, _LINE = 2048, 64
-# The marks of loops that run in strips.
-_STRIPS = {"strip", "jam", "rows"}
+# The kinds of loops that run in strips.
+_STRIPS = ("strip", "jam", "rows")
 
 
 class Nest:
@@ -55,8 +46,8 @@ class Nest:
     def function(self, name: str, loop: Loop) -> str:
         """The function that runs iterations begin..end of a nest."""
         code = self._code
-        write = self._strips if loop.marks & _STRIPS else self._loop
-        write(loop, "begin", "end", "parallel" in loop.marks)
+        write = self._strips if loop.kind in _STRIPS else self._loop
+        write(loop, "begin", "end")
         written = _written(loop)
         pointers = [b for b in code.buffers if b.kind not in ("register", "local")]
         lines = ["    " + pointer(self._layout, b, b in written) for b in pointers]
@@ -70,26 +61,26 @@ class Nest:
 
     # Loops and statements
 
-    def _loop(self, loop: Loop, lo: str, hi: str, chunk: bool = False) -> None:
-        """A loop from lo to hi; chunk: one of several parts, which may run at the same time."""
+    def _loop(self, loop: Loop, lo: str, hi: str) -> None:
+        """A loop from lo to hi."""
         started = sorted(begun(loop), key=lambda s: s.op not in PAIRED)  # others may share theirs
         for k, s in enumerate(started):
             leaf = _leaf(loop, s)
             assert leaf is not None
             before = (self._accumulators[t] for t in started[:k] if _leaf(loop, t) is leaf)
             shared = next((a for t in before if (a := share(t, s)) is not None), None)
-            made = shared or accumulate(self._code, s, _lanes_of(leaf), True)
+            made = shared or accumulate(self._code, s, leaf.lanes, True)
             self._accumulators[s] = made
-        if "simd" in loop.marks:
+        if loop.kind == "vector":
             self._vector(loop, lo, hi)
         else:
             v = self._code.axis(loop.axis)
             head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
-            if "unroll" in loop.marks:
+            if loop.kind == "unroll":
                 head = self._code.unrolled(head, loop.axis.extent)
             with self._code.block(head, (loop.axis,), _written(loop)):
                 self._inside(loop)
-        self._finish(loop, started, chunk)
+        self._finish(loop, started)
 
     def _inside(self, loop: Loop) -> None:
         """A loop's body, with the registers and local arrays that belong to it."""
@@ -100,7 +91,7 @@ class Nest:
         for step in loop.body:
             if isinstance(step, Statement):
                 self._statement(step)
-            elif step.marks & _STRIPS:
+            elif step.kind in _STRIPS:
                 self._strips(step, "0", str(step.axis.extent))
             else:
                 self._loop(step, "0", f"{step.axis.extent}L")
@@ -133,14 +124,14 @@ class Nest:
         if s.value.op != "const":
             code.remember(s.target, s.index[0], text)
 
-    def _finish(self, loop: Loop, mine: list[Statement], chunk: bool) -> None:
+    def _finish(self, loop: Loop, mine: list[Statement]) -> None:
         """The results of reductions, after their loop."""
         for s in mine:
             a = self._accumulators.pop(s)
             if s.scan:
                 continue
             result = a.fold(self._code)
-            if chunk:
+            if loop.grain:
                 self.partials.append(leave(self._code, self._layout, a, loop))
             else:
                 self._code.store(s.target, s.index[0], result)
@@ -149,15 +140,7 @@ class Nest:
 
     def _vector(self, loop: Loop, lo: str, hi: str) -> None:
         code = self._code
-        body = [s for s in loop.body if isinstance(s, Statement)]
-        reducing = [self._accumulators[s] for s in body if s in self._accumulators]
-        width = _lanes_of(loop) if reducing else 1
-        if width == 1 and reducing:
-            v = code.axis(loop.axis)
-            head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
-            with code.block(head, (loop.axis,), _written(loop)):
-                self._inside(loop)
-            return
+        width = loop.lanes
         if width == 1:
             with self._aligned(loop, lo, hi) as (first, end):
                 v = code.axis(loop.axis)
@@ -165,10 +148,9 @@ class Nest:
                 with code.block(head, (loop.axis,), _written(loop)):
                     self._inside(loop)
             return
-        sums = [a for a in reducing if a.is_float_sum]
         at = code.fresh("j")
-        if sums and loop.axis.extent > 2 * _CHAIN * width:
-            self._chains(loop, at, lo, hi, width, sums)
+        if loop.chain:
+            self._chains(loop, at, lo, hi, width)
         else:
             code.line(f"i64 {at} = {lo};")
             self._whole(loop, at, hi, width)
@@ -177,10 +159,9 @@ class Nest:
 
     @contextmanager
     def _aligned(self, loop: Loop, lo: str, hi: str) -> Iterator[tuple[str, str]]:
-        """The bounds of the vectors of a loop. Where it changes memory in place, it is run twice,
-        first for the few elements up to a cache line: a vector across two lines, written just
-        before its neighbour is read, costs half as much again."""
-        b, first = _changed(loop) if lo == "begin" and loop.axis.extent >= _LONG else (None, 0)
+        """The bounds of the vectors of a loop. Where they are aligned, it is run twice, first for
+        the few elements up to a cache line."""
+        b = loop.aligned
         if b is None:
             yield lo, hi
             return
@@ -188,21 +169,23 @@ class Nest:
         size = DTYPES[b.dtype].size
         at, stop = code.fresh("from"), code.fresh("to")
         code.buffers[b] = None
-        place = f"({b.name} + {lo} + {first}L)"
-        code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {_LINE // size}UL);")
+        places = (offset(s.index[0], loop.axis) for s in statements(loop) if s.target is b)
+        place = f"({b.name} + {lo} + {next(k for k in places if k is not None)}L)"
+        line = self._layout.align // size
+        code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {line}UL);")
         code.line(f"{stop} = {stop} < {hi} ? {stop} : {hi};")
         head = f"for (i64 {at} = {lo}; {at} < {hi}; {at} = {stop}, {stop} = {hi})"
         with code.block(head, (), _written(loop)):
             yield at, stop
 
-    def _chains(
-        self, loop: Loop, at: str, lo: str, hi: str, width: int, sums: list[Accumulator]
-    ) -> None:
+    def _chains(self, loop: Loop, at: str, lo: str, hi: str, width: int) -> None:
         """The whole vectors of a loop; the lanes of sums are put aside after some steps."""
         code = self._code
+        reducing = (self._accumulators.get(s) for s in statements(loop))
+        sums = [a for a in reducing if a is not None and a.is_float_sum]
         names = [a.name for a in sums]
         each = f"for (int l = 0; l < {width}; l++)"
-        block = _CHAIN * width
+        block = loop.chain * width
         stop = code.fresh("stop")
         for a in sums:
             code.line(f"{DTYPES[a.dtype].register} {a.name}_all[{width}];")
@@ -243,11 +226,11 @@ class Nest:
 
     # Strips
 
-    def _strips(self, loop: Loop, lo: str, hi: str, chunk: bool = False) -> None:
+    def _strips(self, loop: Loop, lo: str, hi: str) -> None:
         """A loop from lo to hi in strips: each statement inside runs for a whole strip."""
         code = self._code
         extent = loop.axis.extent
-        width = strip_width(loop, chunk)
+        width = loop.width
         rest = extent % width
         started = begun(loop)
         for s in started:
@@ -266,13 +249,13 @@ class Nest:
             else:
                 self._strip(whole, 1)
             code.line("}")
-        self._finish(loop, started, chunk)
+        self._finish(loop, started)
 
     def _strip(self, strip: _Strip, deeper: int) -> None:
         """One strip: its variables are arrays of one element for each lane."""
         code = self._code
         made = {s.target for s in statements(strip.loop)}
-        if "rows" in strip.loop.marks:  # what a loop inside has for itself is not handed on
+        if strip.loop.kind == "rows":  # what a loop inside has for itself is not handed on
             made &= set(_owned(strip.loop))
         mine = {b for b in made - self._declared if b.kind in ("register", "local")}
         with code.section(strip.written, deeper):
@@ -289,7 +272,7 @@ class Nest:
         """The steps of a loop; statements that follow one another are one loop over the lanes."""
         for group in _grouped(steps):
             if isinstance(group, Loop):
-                inner = self._row_loop if "rows" in strip.loop.marks else self._strip_loop
+                inner = self._row_loop if strip.loop.kind == "rows" else self._strip_loop
                 inner(group, strip)
                 continue
             with self._lanes(strip):
@@ -330,8 +313,8 @@ class Nest:
         code = self._code
         lane = code.fresh("l")
         head = f"for (int {lane} = 0; {lane} < {strip.count}; {lane}++)"
-        jam = "jam" in strip.loop.marks
-        head = code.unrolled(head, strip.count) if jam else code.simd(head)
+        jammed = strip.loop.kind == "jam"
+        head = code.unrolled(head, strip.count) if jammed else code.simd(head)
         with code.block(head, (strip.loop.axis,), strip.written, lane, lane):
             code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {lane};")
             yield
@@ -366,32 +349,8 @@ def _grouped(steps: list[Loop | Statement]) -> Iterator[Loop | list[Statement]]:
         yield group
 
 
-def _changed(loop: Loop) -> tuple[Buffer | None, int]:
-    """What a loop changes where it lies, element after element, and where it begins. Not of a loop
-    with elementary functions: what they give of an element would follow from where it lies, as
-    those of vectors round in another way."""
-    if any(x.op in libm.ULP for s in statements(loop) for x in E.walk(s.value)):
-        return None, 0
-    read = {x.value for s in statements(loop) for x in s.reads()}
-    for s in statements(loop):
-        if s.target in read and s.target.kind not in ("register", "local"):
-            start = offset(s.index[0], loop.axis)
-            if start is not None:
-                return s.target, start
-    return None, 0
-
-
 def _written(loop: Loop) -> frozenset[Buffer]:
     return frozenset(s.target for s in statements(loop))
-
-
-def _lanes_of(leaf: Loop) -> int:
-    """Partial results of a reduction along a vectorized loop; 1: no vectors."""
-    if "simd" not in leaf.marks:
-        return 1
-    most = lanes(leaf)
-    count = lane_count(leaf.axis.extent, most)
-    return count // 2 if count > most // 4 and crowded(leaf) else count
 
 
 def _leaf(loop: Loop, s: Statement) -> Loop | None:

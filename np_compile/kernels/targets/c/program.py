@@ -11,12 +11,9 @@ The functions of sections that are nothing but independent nests are also listed
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from ...analysis.footprint import Footprint, footprint
+from ...analysis.footprint import Footprint
 from ...analysis.memory import Layout
-from ...ir import expr as E
-from ...ir.program import Call, Fence, Loop, Product, Program, accesses
+from ...ir.program import Call, Fence, Loop, Product, Program, nest
 from . import products
 from .loops import Nest
 
@@ -26,65 +23,44 @@ _INLINE = "__attribute__((always_inline)) inline "
 _SHORT = 4000
 
 
-@dataclass
-class _Section:
-    """The lines of a section, and its nests: their names and footprints, None if there is more to
-    it."""
-
-    lines: list[str] = field(default_factory=list)
-    nests: dict[str, Footprint] | None = field(default_factory=dict)
-
-    def add(self, name: str, found: Footprint | None) -> None:
-        """Note a nest."""
-        if found is None:
-            self.nests = None
-        elif self.nests is not None:
-            self.nests[name] = found
-
-
-def source(program: Program, layout: Layout) -> tuple[str, list[list[Footprint] | None]]:
-    """The C text of a program without prelude, and the nests of each of its sections that may run
-    in parts, None for other sections."""
+def source(program: Program, layout: Layout, nests: list[list[Footprint] | None]) -> str:
+    """The C text of a program without prelude. nests: of each section, if they may run in parts."""
     functions: dict[str, str] = {}
-    sections = [_Section()]
-    read = {b for step in program.steps for b in accesses(step)[0]}
+    sections: list[list[str]] = [[]]
+    names = []
     for step in program.steps:
         if isinstance(step, Product):
-            sections[-1].lines += products.call(step, layout)
-            sections[-1].nests = None
+            sections[-1] += products.call(step, layout)
             continue
         if isinstance(step, (Call, Fence)):
-            sections.append(_Section())
+            sections.append([])
             continue
-        name = f"kernel_{len(functions)}"
-        loop = step if isinstance(step, Loop) else Loop(E.axis(1, "once"), [step])
-        nest = Nest(layout)
-        functions[name] = nest.function(name, loop)
-        section = sections[-1]
-        section.lines += _run(name, loop)
-        for p in nest.partials:
-            section.lines += p.combined(layout)
-        section.add(name, footprint(loop, layout, read))
+        name, loop, made = f"kernel_{len(functions)}", nest(step), Nest(layout)
+        functions[name] = made.function(name, loop)
+        sections[-1] += _run(name, loop)
+        for p in made.partials:
+            sections[-1] += p.combined(layout)
+        if nests[len(sections) - 1] is not None:
+            names.append(name)
     head = (
         "typedef void (*body_t)(void *, i64, i64);\n"
         "typedef void (*run_t)(body_t, void *, i64, i64, int);\n"
         + (products.DECLARATIONS if layout.libraries else "")
         + f"#define PARTIALS {layout.size}L\n\n"
     )
-    names = [name for section in sections for name in section.nests or ()]
     text = head + "\n\n".join(
         _INLINE + f if name in names and len(f) < _SHORT else f for name, f in functions.items()
     )
-    for k, section in enumerate(sections):
-        text += _section(k, section.lines, layout)
+    for k, lines in enumerate(sections):
+        text += _section(k, lines, layout)
     if names:
         text += f"\nvoid (*const nests[])(void **, i64, i64) = {{{', '.join(names)}}};\n"
-    return text, [None if s.nests is None else list(s.nests.values()) for s in sections]
+    return text
 
 
 def _run(name: str, loop: Loop) -> list[str]:
     """The call of a nest's function for all its iterations."""
-    if "parallel" not in loop.marks:
+    if not loop.grain:
         return [f"{name}(memory, 0, {loop.axis.extent}L);"]
     return [f"run((body_t){name}, memory, {loop.axis.extent}L, {loop.grain}L, threads);"]
 

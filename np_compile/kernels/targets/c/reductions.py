@@ -200,36 +200,6 @@ def scatter(code: Code, s: Statement) -> None:
     code.write(s.target, place, _combined(s.op, s.target.dtype, was, code.value(s.value)))
 
 
-def lane_count(extent: int, most: int) -> int:
-    """How many partial results a reduction of that length keeps: a power of two, or 1.
-
-    Many hide the time of an addition where the loop is long. Where it is short, what is left over
-    the end and the combination of the lanes count.
-    """
-    if extent >= 8 * most:
-        return most
-    vector = most // 4
-    counts = [w for w in (most, most // 2, vector, vector // 2, 4) if 4 <= w <= extent]
-
-    def steps(w: int) -> float:
-        rest = extent % w
-        return (
-            extent // w * 4 * max(1, w / most)
-            + (rest // vector + rest % vector) * 2
-            + (w.bit_length() * 4)
-        )
-
-    return min(counts, key=steps, default=1)
-
-
-def crowded(leaf: Loop) -> bool:
-    """Whether a loop runs several reductions, which hide each other's times with fewer lanes. A sum
-    of floats wants its lanes for its exactness."""
-    mine = [s for s in statements(leaf) if leaf.axis in s.over]
-    sums = any(s.op == "sum" and DTYPES[s.target.dtype].kind == "f" for s in mine)
-    return not sums and sum(1 + (s.op in PAIRED) for s in mine) > 2
-
-
 def begun(loop: Loop) -> list[Statement]:
     """The reductions whose outermost reduced axis is that of the loop."""
     return [s for s in statements(loop) if s.over and _outermost(s) is loop.axis]

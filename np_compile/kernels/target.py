@@ -1,0 +1,102 @@
+"""Machine model: what passes and analyses know of the machine that a program is compiled for.
+
+A `Target` holds facts (sizes in bytes) and thresholds (iterations, cycles, nanoseconds). Decisions
+follow from it and from the program alone, never from the number of threads, so results do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine, and from which sizes on the passes find their work worth it.
+
+    "Elements" are elements of an array, "iterations" those of one loop, "cycles" an estimate of
+    what an expression takes for each element (`analysis.cost`).
+    """
+
+    # The machine.
+    vector_bytes: int = 64  # bytes of its widest vectors
+    cycle_bytes: int = 32  # bytes of a vector operation's operand that one cycle does, on average
+    latency: int = 4  # cycles of an addition: so many hide each other's time
+    line_bytes: int = 64  # bytes of a cache line
+    l1_bytes: int = 1 << 15  # bytes of the first-level cache of a core
+    l2_bytes: int = 1 << 20  # bytes of its second-level cache
+    cycles_per_ns: float = 3.0
+
+    # Threads.
+    parallel_ns: int = 20_000  # nanoseconds of a nest from which threads are worth it
+    chunk_ns: int = 12_000  # nanoseconds of a chunk
+    chunks: int = 64  # most chunks: each costs an atomic operation, a reduction a partial result
+
+    # Memory that a thread has in use.
+    working_bytes: int = 1 << 18  # bytes of scratch arrays of a strip, a rolling buffer, or a band
+    tiled_bytes: int = 1 << 17  # bytes of an array from which it is walked in tiles
+    tile_side: int = 32  # iterations of a tile along each of its axes
+
+    # Inlining, unrolling, splitting into regions.
+    recompute_cycles: int = 12  # most cycles of a value that is computed again for each of its uses
+    unrolled_results: int = 32  # fewest results of a short reduction that is written out
+    region_elements: int = 512  # fewest elements of an array that is stored in regions
+    frame_elements: int = 1 << 18  # fewest of one whose inner part alone is told apart
+
+    # Reductions of many rows to few columns, in parts.
+    reduction_parts: int = 16
+    reduction_steps: int = 256  # fewest iterations of a part
+    reduction_columns: int = 512  # most elements of the result
+
+    # Scatters in parts.
+    scatter_parts: int = 8  # most parts
+    scatter_values: int = 1 << 15  # fewest values
+    scatter_density: int = 4  # fewest values for each element of the parts' arrays
+
+    # Running reductions in parts.
+    scan_float_steps: int = 1 << 13  # fewest iterations where each waits some cycles for the last
+    scan_steps: int = 1 << 17  # fewest iterations of others, which threads alone speed up
+    scan_parts: int = 16
+    long_scan_steps: int = 1 << 18  # fewest iterations of a long one
+    long_scan_parts: int = 64
+    scan_cycles: int = 4  # most cycles of what is computed along with one, which has no vectors
+
+    # Rolling buffers.
+    rolling_rows: int = 12  # fewest rows of a chunk for each row that is saved before
+    rolling_chunks: int = 12  # most chunks
+    rolling_reach: int = 4  # most rows between the first and the last that a row is made of
+
+    # Indices from data.
+    staged_block: int = 256  # fewest iterations of a block whose indices are computed ahead
+    staged_widest: int = 512  # most iterations of one
+    staged_group: int = 8  # elements that are put together to a vector; blocks are multiples of it
+    picked_elements: int = 16  # most iterations of a loop that picks elements, to be unrolled
+
+    # Vectors.
+    wide_cycles: int = 24  # most cycles of a loop's body from which its strips are wide
+    row_iterations: int = 16  # fewest rows of a loop in strips of rows
+    row_cycles: int = 12  # fewest cycles of what it computes beside the loops inside
+    row_elements: int = 16  # most elements of a scratch array of each row
+    sum_steps: int = 64  # additions of a lane, after which its sum is put aside
+    aligned_iterations: int = 2048  # fewest iterations of a loop whose vectors begin at cache lines
+
+    # Nests that run block by block.
+    shared_chunks: int = 4  # chunks of what the second-level cache holds
+    band_ns: int = 30  # fewest nanoseconds of a nest in a band
+    band_parts: int = 64  # fewest parts that may be left to share, where the nests have more
+
+    @property
+    def near_bytes(self) -> int:
+        """Bytes of an array that stays in the first-level cache beside what else is read."""
+        return self.l1_bytes // 2
+
+    @property
+    def local_bytes(self) -> int:
+        """Most bytes of scratch memory of one iteration: nearly in the first-level cache."""
+        return 2 * self.l1_bytes
+
+    def lanes(self, size: int) -> int:
+        """Elements of that many bytes in as many vectors as hide the time of an addition."""
+        return self.latency * self.vector_bytes // size
+
+
+HOST = Target()
