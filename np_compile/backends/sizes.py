@@ -28,7 +28,16 @@ class ByOperators:
         return run
 
 
-_BACKENDS: dict[str, Callable[[Any, Sequence[int]], Any]] = {"eager": ByOperators}
+def native(graph: Any, sizes: Sequence[int]) -> Any:
+    """Kernels for many sizes."""
+    from np_compile.kernels.compile import ForSizes
+
+    return ForSizes(graph.graph, graph.symbols, graph.integers, graph.conditions, sizes)
+
+
+_BACKENDS: dict[str, Callable[[Any, Sequence[int]], Any]] = {
+    "eager": ByOperators, "native": native,
+}  # fmt: skip
 
 
 def for_sizes(backend: Any) -> Callable[[Any, Sequence[int]], Any] | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 from torch import fx
@@ -15,10 +16,14 @@ from np_compile import config
 from .analysis import memory
 from .analysis.footprint import sections
 from .build.toolchain import compiler, vector_math_available
+from .frontend.sizes import sized
 from .frontend.translate import Translation
 from .ir.check import check
+from .ir.program import Call, Fence, Product, Program
+from .ir.size import Facts
 from .passes.pipeline import stages
-from .run.execute import Executable, Source
+from .run.execute import Executable, Source, libraries_of
+from .run.sizes import at_sizes
 from .target import HOST, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -41,8 +46,11 @@ def targeting(machine: Target) -> Iterator[None]:
         _target.reset(before)
 
 
-def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Source:
-    """The C of a tensor graph. Unsupported, if the graph has no translation."""
+def generate(
+    graph: fx.Graph, attributes: Callable[[str], torch.Tensor], facts: Facts | None = None
+) -> Source:
+    """The C of a tensor graph. Unsupported, if the graph has no translation. facts: of its symbols,
+    where it is for many sizes."""
     machine = target()
     clock = time.perf_counter
     start = clock()
@@ -51,11 +59,13 @@ def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Sour
     translated = clock()
     for step, stage in stages():
         program = step(program, machine)
-        if config.debug:
+        if config.debug and facts is None:
             check(program, stage)
     passed = clock()
-    layout = memory.plan(program, machine)
-    nests = sections(program, layout, machine)
+    layout = memory.plan(program, machine, facts)
+    nests = sections(program, layout, machine) if facts is None else [None] * _sections(program)
+    if facts is not None:
+        layout.symbols = tuple(facts.values)
     body = emit.source(program, layout, nests)
     vector_math = vector_math_available(compiler().kind)
     text = prelude(body, vector_math) + body
@@ -82,7 +92,69 @@ def listening(listener: Listener) -> Iterator[None]:
 def compile_graph(module: fx.GraphModule) -> Executable:
     """The executable of a tensor graph on the CPU."""
     source = generate(module.graph, lambda name: getattr(module, name))
-    made = Executable(source, lambda *tensors: module.forward(*tensors), config.waits())
+    libraries = libraries_of(source, config.waits())
+    return _told(Executable(source, lambda *tensors: module.forward(*tensors), libraries))
+
+
+def _told(made: Executable) -> Executable:
     for listener in _listeners:
         listener(made)
     return made
+
+
+def _sections(program: Program) -> int:
+    """How many sections a program has."""
+    ends = (isinstance(s, (Call, Fence)) and not isinstance(s, Product) for s in program.steps)
+    return 1 + sum(ends)
+
+
+class ForSizes:
+    """A tensor graph compiled for many sizes: `bind` gives the executable of some.
+
+    names: of the graph's symbols, with the place of each among the sizes. conditions: that the
+    graph takes for granted. integers: places of the sizes that it takes as inputs.
+    """
+
+    def __init__(
+        self, module: fx.GraphModule, names: Mapping[str, int], integers: Sequence[int],
+        conditions: Sequence[Any], sizes: Sequence[int],
+    ):  # fmt: skip
+        self._module = module
+        self._integers = integers
+        values = {name: sizes[k] for name, k in names.items()}
+        graph, facts = sized(module.graph, names, values, conditions)
+        self._places = tuple(names.values())
+        self._symbols = tuple(facts.values)
+        self._facts = facts
+        self._source = generate(graph, lambda name: getattr(module, name), facts)
+        self._libraries = libraries_of(self._source, config.waits())
+        self._holds = facts.predicate()
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """What the passes ask of sizes."""
+        return tuple(map(str, self._facts.guards))
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of the compile by phase."""
+        return {**self._source.seconds, "compiler": self._libraries.took}
+
+    def serves(self, sizes: Sequence[int]) -> bool:
+        """Whether the guards are true of sizes."""
+        return self._holds([sizes[k] for k in self._places])
+
+    def bind(self, sizes: Sequence[int]) -> Executable:
+        """The executable for these sizes. All share one library."""
+        given = zip(self._symbols, (sizes[k] for k in self._places), strict=False)
+        values = self._facts.all_values(dict(given))
+        more = tuple([sizes[k] for k in self._integers])
+        forward = self._module.forward
+        source = at_sizes(self._source, values)
+        made = Executable(
+            source,
+            lambda *tensors: forward(*tensors, *more),
+            self._libraries,
+            list(values.values()),
+        )
+        return _told(made)

@@ -34,13 +34,14 @@ class GeneralGraph:
     """graph: as `lower` gives it, with symbolic extents. symbols: of the sizes that may change
     their positions in the form, by the names that stand for them in the graph. integers: positions
     of those of them that the graph has as inputs, in their order. holds: whether the graph is that
-    of other sizes of the form. guards: what that asks, as text."""
+    of other sizes of the form. guards: what that asks, as text; conditions: as torch has it."""
 
     graph: torch.fx.GraphModule
     symbols: dict[str, int]
     integers: tuple[int, ...]
     holds: Callable[[Sequence[int]], bool]
     guards: tuple[str, ...]
+    conditions: tuple[Any, ...]
 
 
 def lower_general(
@@ -109,7 +110,9 @@ def lower_general(
         raise Special(fixed)
     texts = tuple(_text(guard.expr) for guard in env.guards)
     given = (k for k in range(form.inputs, len(sizes)) if not isinstance(sizes[k], int))
-    return GeneralGraph(made, names, tuple(given), _predicate(texts, names, form), texts)
+    conditions = tuple(guard.expr for guard in env.guards)
+    holds = _predicate(texts, names, form)
+    return GeneralGraph(made, names, tuple(given), holds, texts, conditions)
 
 
 def _text(condition: Any) -> str:

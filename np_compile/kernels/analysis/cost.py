@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop
 from ..ir.scalars import OPS
+from ..ir.size import Size, evaluated, hint
 from ..target import Target
 
 
@@ -32,19 +35,35 @@ def chunk(total: float, extent: int, width: int, machine: Target) -> int:
     return -(-units // chunks) * width
 
 
-def estimate(loop: Loop, machine: Target) -> float:
-    """Estimated nanoseconds of a nest."""
-    return _time(loop, 1.0, False, machine)
+def grain(loop: Loop, width: int, machine: Target) -> int | Size:
+    """Iterations of a chunk of a nest: of one whose extent is a symbol, another symbol."""
+    extent = loop.axis.extent
+
+    def known(values: Mapping[str, int] | None) -> int:
+        n = hint(extent) if values is None else evaluated(extent, values)
+        return chunk(estimate(loop, machine, values), n, width, machine)
+
+    if isinstance(extent, Size):
+        return extent.facts.later(lambda values: max(known(values), 1), 1)
+    return known(None)
 
 
-def _time(loop: Loop, times: float, jammed: bool, machine: Target) -> float:
+def estimate(loop: Loop, machine: Target, values: Mapping[str, int] | None = None) -> float:
+    """Estimated nanoseconds of a nest, for these values of the symbols of sizes."""
+    return _time(loop, 1.0, False, machine, values)
+
+
+def _time(
+    loop: Loop, times: float, jammed: bool, machine: Target, values: Mapping[str, int] | None
+) -> float:
     """As `estimate`, of a loop that runs so many times; jammed: in iterations that take turns."""
-    n = loop.axis.extent * times
+    extent = loop.axis.extent
+    n = (hint(extent) if values is None else evaluated(extent, values)) * times
     jammed = jammed or loop.kind == "jam"
     total = 0.0
     for step in loop.body:
         if isinstance(step, Loop):
-            total += _time(step, n, jammed, machine)
+            total += _time(step, n, jammed, machine, values)
         else:
             size = DTYPES[step.target.dtype].size
             for x in E.walk(step.value):

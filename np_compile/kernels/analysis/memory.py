@@ -8,9 +8,11 @@ first written. Behind them lies what the chunks of parallel loops leave of their
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Product, Program, accesses
+from ..ir.size import Facts, evaluated
 from ..target import Target
 
 
@@ -30,12 +32,19 @@ class Layout:
     size: int
     libraries: dict[str, int]
     align: int
+    chunks: int  # most that leave results
+    symbols: tuple[str, ...] = ()  # of sizes, in the order of their values
     partials: int = 0
+
+    @property
+    def sizes(self) -> int:
+        """The slot of the values of the symbols."""
+        return self.flag + 1 + len(self.libraries)
 
     @property
     def pointers(self) -> int:
         """How many slots there are."""
-        return self.flag + 1 + len(self.libraries)
+        return self.sizes + 1
 
     def place(self, b: Buffer) -> tuple[int, int]:
         """The slot of the pointer that leads to a buffer, and how many bytes behind it begins."""
@@ -50,20 +59,25 @@ class Layout:
         return offset
 
 
-def plan(program: Program, machine: Target) -> Layout:
-    """A place for each buffer but registers and local arrays."""
+def plan(program: Program, machine: Target, facts: Facts | None = None) -> Layout:
+    """A place for each buffer but registers and local arrays. facts: of the sizes of a program for
+    many; there the temporaries have their places when the sizes are known."""
     align = machine.line_bytes
-    offsets, size = _temporaries(program, align)
+    lives = _lives(program)
+    offsets, size = _placed(lives, {b: b.size for b in lives}, align, facts)
     fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
     slots = {b: k for k, b in enumerate(fixed)}
     products = {s.writes[0].dtype for s in program.steps if isinstance(s, Product)}
     block, flag = len(fixed), len(fixed) + 1
     libraries = {dtype: flag + 1 + k for k, dtype in enumerate(sorted(products))}
-    return Layout(slots, offsets, block, flag, size, libraries, align)
+    return Layout(slots, offsets, block, flag, size, libraries, align, machine.chunks)
 
 
-def _temporaries(program: Program, align: int) -> tuple[dict[Buffer, int], int]:
-    """Byte offset of each temporary, and the size of the block."""
+_Lives = dict[Buffer, tuple[int, int]]
+
+
+def _lives(program: Program) -> _Lives:
+    """The first and the last step that each temporary is in."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
     made = {b for s in program.steps if isinstance(s, Call) and s.strides for b in s.writes}
@@ -73,10 +87,30 @@ def _temporaries(program: Program, align: int) -> tuple[dict[Buffer, int], int]:
                 if b.kind == "temporary" and b not in made:
                     first.setdefault(b, k)
                     last[b] = k
+    return {b: (first[b], last[b]) for b in first}
+
+
+def _placed(
+    lives: _Lives, sizes: dict[Buffer, Any], align: int, facts: Facts | None
+) -> tuple[dict[Buffer, Any], Any]:
+    """Byte offset of each temporary, of so many elements, and the size of the block."""
+    if facts is not None:
+        known: list[tuple[Any, Any]] = [(None, None)]  # the last values, and what they give
+
+        def at(values: Any, b: Buffer | None) -> int:
+            if known[0][0] is not values:
+                numbers = {c: evaluated(n, values) for c, n in sizes.items()}
+                known[0] = values, _placed(lives, numbers, align, None)
+            offsets, size = known[0][1]
+            return size if b is None else offsets[b]
+
+        offsets = {b: facts.later(lambda values, b=b: at(values, b)) for b in lives}
+        return offsets, facts.later(lambda values: at(values, None)) if lives else 0
     places: dict[Buffer, tuple[int, int]] = {}
-    bytes_ = {b: _aligned(max(b.size, 1) * DTYPES[b.dtype].size, align) for b in first}
-    for b in sorted(first, key=lambda b: (-bytes_[b], b.name)):
-        taken = sorted(places[c] for c in places if first[c] <= last[b] and first[b] <= last[c])
+    bytes_ = {b: _aligned(max(sizes[b], 1) * DTYPES[b.dtype].size, align) for b in lives}
+    for b in sorted(lives, key=lambda b: (-bytes_[b], b.name)):
+        (first, last) = lives[b]
+        taken = sorted(places[c] for c in places if lives[c][0] <= last and first <= lives[c][1])
         at = 0
         for begin, end in taken:
             if at + bytes_[b] <= begin:

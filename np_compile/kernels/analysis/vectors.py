@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.program import PAIRED, Loop, statements
+from ..ir.size import Size, reaches
 from ..target import Target
 from .cost import cost
 
@@ -44,7 +45,7 @@ def _lane_count(extent: int, most: int, vector: int) -> int:
     Many hide the time of an addition where the loop is long. Where it is short, what is left over
     the end and the combination of the lanes count.
     """
-    if extent >= 8 * most:
+    if reaches(extent, 8 * most):
         return most
     counts = [w for w in (most, most // 2, vector, vector // 2, 4) if 4 <= w <= extent]
 
@@ -67,7 +68,7 @@ def strip_width(loop: Loop, shared: bool, machine: Target) -> int:
     """
     extent, most = loop.axis.extent, most_lanes(loop, machine)
     if any(loop.axis in s.over for s in statements(loop)):  # the lanes are combined by halves
-        return min(most, 1 << (extent.bit_length() - 1))
+        return most if reaches(extent, most) else 1 << (extent.bit_length() - 1)
     vector = most // machine.latency
     inside = list(statements(loop))
     arrays = {s.target for s in inside if s.target.kind == "local"}
@@ -78,6 +79,8 @@ def strip_width(loop: Loop, shared: bool, machine: Target) -> int:
     bytes_ = sum(b.size * DTYPES[b.dtype].size for b in arrays)
     while wide > vector and wide * bytes_ > machine.working_bytes:
         wide //= 2
+    if isinstance(extent, Size):
+        return wide
     strips = -(-extent // wide)
     if shared:
         strips = max(strips, min(4, extent // (2 * most) * 2))

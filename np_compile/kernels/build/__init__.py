@@ -1,6 +1,6 @@
 """C source to a loaded library: the compiler, and the cache of what it made."""
 
-from .beside import Job
+from .beside import Job, Libraries
 from .library import key, load, load_all, load_cached
 from .toolchain import CompileFailed, Compiler, NoCompiler, compiler, flags
 
@@ -8,6 +8,7 @@ __all__ = [
     "CompileFailed",
     "Compiler",
     "Job",
+    "Libraries",
     "NoCompiler",
     "compiler",
     "flags",

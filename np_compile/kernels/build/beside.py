@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from .library import load_all
+from .library import load_all, load_cached
 
 _SECONDS, _BYTES = 0.1, 20_000  # what a compile takes, of sources of that length; until it is known
 
@@ -107,3 +107,37 @@ class Job:
         if self._error is not None:
             raise self._error
         return self._libraries
+
+
+class Libraries:
+    """The libraries of (source, name) pairs, which may be on their way.
+
+    waits: for the compiler, here; else `get` does, and it works beside the program until then.
+    took: seconds of the compiler, once it is done.
+    """
+
+    def __init__(self, sources: Sequence[tuple[str, str]], waits: bool):
+        start = time.perf_counter()
+        found = load_all(sources) if waits else load_cached(sources)
+        self.took = time.perf_counter() - start
+        self._job = None if found is not None else Job(sources)
+        self._found = found
+
+    @property
+    def ready(self) -> bool:
+        """Whether `get` waits for nothing."""
+        return self._job is None or self._job.ready
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it does, roughly."""
+        return 0.0 if self._job is None else self._job.seconds
+
+    def get(self) -> list[ctypes.CDLL]:
+        """The libraries. CompileFailed if one cannot be made."""
+        if self._found is None:
+            assert self._job is not None
+            self._found = self._job.result()
+            self.took += self._job.took
+            self._job = None
+        return self._found

@@ -97,7 +97,7 @@ class Array:
 
     def select(self, dim: int, at: int | Expr) -> Array:
         shape = [n for k, n in enumerate(self.shape) if k != dim]
-        where = E.integer(at) if isinstance(at, int) else at
+        where = at if isinstance(at, Expr) else E.integer(at)
         return self.view(shape, lambda *a: [*a[:dim], where, *a[dim:]])
 
     def unsqueeze(self, dim: int) -> Array:

@@ -16,6 +16,7 @@ from torch import fx
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import MULTIPLIED, Product, elements
+from ..ir.size import Size, reaches
 from .arrays import Array, of_torch
 from .nodes import args_of
 from .reductions import accumulator
@@ -44,6 +45,8 @@ def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr,
 
 def _loops(rows: int, sums: int, columns: int) -> bool:
     """Whether a product of matrices of these extents is a loop."""
+    if any(isinstance(n, Size) for n in (rows, sums, columns)):  # of large ones
+        return any(not reaches(n, _SHORT + 1) for n in (rows, sums, columns))
     least, middle, _ = sorted((rows, sums, columns))
     small = elements((rows, sums, columns)) <= _SMALL
     return small or middle <= _NARROW or least <= 1 or sums <= _SHORT

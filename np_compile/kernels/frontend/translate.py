@@ -27,6 +27,7 @@ from ..ir.program import (
     contiguous_strides,
     elements,
 )
+from ..ir.size import Real, Size
 from . import arrays, elementwise, indexing, library, products, reductions, views
 from .arrays import Array, of_torch
 from .nodes import Unsupported, args_of, mutated_roots, node_of, packet
@@ -236,6 +237,10 @@ class Translation:
 
     def scalar_array(self, value: Any, shape: tuple[int, ...], dtype: torch.dtype) -> Array:
         name, is_complex = of_torch(dtype)
+        if isinstance(value, (Size, Real)):
+            size = E.integer(value.size if isinstance(value, Real) else value)
+            parts = (E.cast(size, name), number(0, name))
+            return arrays.constant(shape, *parts[: 1 + is_complex])
         if is_complex:
             z = complex(value)
             return arrays.constant(shape, number(z.real, name), number(z.imag, name))
@@ -253,6 +258,8 @@ class Translation:
         if isinstance(x, fx.Node):
             array = self.array(x)
             return array if dtype is None else self.cast(array, dtype)
+        if dtype is None and isinstance(x, (Size, Real)):
+            dtype = torch.int64 if isinstance(x, Size) else torch.get_default_dtype()
         if dtype is None:
             dtype = torch.result_type(torch.empty((), dtype=torch.bool), x)
         return self.scalar_array(x, (), dtype)
@@ -482,7 +489,7 @@ def _copying(operator: Callable[..., torch.Tensor]) -> Callable[..., torch.Tenso
 
 def _static(t: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shape, strides = tuple(t.shape), tuple(t.stride())
-    if not all(type(n) is int for n in (*shape, *strides)):
+    if not all(type(n) in (int, Size) for n in (*shape, *strides)):
         raise Unsupported("sizes that are symbols")
     return shape, strides
 

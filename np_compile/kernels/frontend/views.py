@@ -119,8 +119,10 @@ def _slice(t: Any, node: fx.Node) -> Array:
     given = arguments_of(node)
     dim = from_front(given.get("dim", 0), len(source.axes))
     ends = given.get("start"), given.get("end"), given.get("step", 1)
-    begin, _, step = slice(*ends).indices(source.shape[dim])
-    return source.slice(dim, begin, _shape(node)[dim], step)
+    start, _, step = (*ends,)
+    extent, length = source.shape[dim], _shape(node)[dim]
+    begin = 0 if start is None or length == 0 else from_front(start, extent)
+    return source.slice(dim, max(begin, 0), length, step)
 
 
 def _select(t: Any, node: fx.Node) -> Array:

@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import scalars
+from .size import Size
 
 _FAR = 1 << 62
 _interned: WeakValueDictionary[tuple, Expr] = WeakValueDictionary()
@@ -81,7 +82,9 @@ class Expr:
 
 def make(op: str, args: tuple[Expr, ...], dtype: str, value: Any = None) -> Expr:
     """The node of that operation, as it stands; the functions below simplify first."""
-    key = (op, args, dtype, repr(value) if op == "const" else value)
+    # A number by its text: 0.0 equals -0.0, and NaN nothing.
+    text = op == "const" and type(value) is not Size
+    key = (op, args, dtype, repr(value) if text else value)
     found = _interned.get(key)
     if found is not None:
         return found
@@ -102,12 +105,12 @@ def const(value: Any, dtype: str) -> Expr:
 
 def integer(value: int) -> Expr:
     """A constant index."""
-    return make("const", (), "i64", int(value))
+    return make("const", (), "i64", value if type(value) is Size else int(value))
 
 
 def axis(extent: int, hint: str = "i") -> Expr:
     """A new axis of `extent` steps."""
-    return make("axis", (), "i64", (f"{hint}{next(_numbers)}", int(extent)))
+    return make("axis", (), "i64", (f"{hint}{next(_numbers)}", extent))
 
 
 def load(buffer: Any, index: Iterable[Expr]) -> Expr:
@@ -118,7 +121,7 @@ def cast(x: Expr, dtype: str) -> Expr:
     """x as `dtype`; of a constant, the constant."""
     if x.dtype == dtype:
         return x
-    if x.op == "const":
+    if x.op == "const" and type(x.value) is not Size:
         return const(scalars.convert(x.value, x.dtype, dtype), dtype)
     return make("cast", (x,), dtype)
 
@@ -213,7 +216,7 @@ def scalar(op: str, *args: Expr) -> Expr:
             return yes if condition.value else no
         if yes is no:
             return yes
-    elif all(a.op == "const" for a in args):
+    elif all(a.op == "const" and type(a.value) is not Size for a in args):
         return const(scalars.fold(op, args[0].dtype, [a.value for a in args]), dtype)
     elif op in ("mul", "div") and _is_one(args[1]):  # x * 1 -> x, x / 1 -> x
         return args[0]
@@ -295,7 +298,7 @@ def _recombined(atoms: Mapping[Expr, int]) -> dict[Expr, int]:
 
 
 def plus(a: Expr, b: Expr | int) -> Expr:
-    if isinstance(b, int):
+    if not isinstance(b, Expr):
         if b == 0:
             return a
         k, atoms = terms(a)

@@ -1,18 +1,18 @@
 """Sizes that are not known when a program is compiled: integer expressions over symbols.
 
-A `Size` takes part in arithmetic like an `int`, and is one again as soon as no symbol is left in it.
-It is a polynomial with integer coefficients over atoms: symbols, and quotients and remainders by
-numbers. What a pass asks of it (`n > 4`, `n % 8 == 0`, `m == n`) is answered by what is known of
+A `Size` takes part in arithmetic like an `int`, and is one again as soon as no symbol is left in
+it. It is a polynomial with integer coefficients over atoms: symbols, and quotients and remainders
+by numbers. What a pass asks of it (`n > 4`, `n % 8 == 0`, `m == n`) is answered by what is known of
 the symbols, or else by the sizes at hand, and then noted as a *guard*: the program holds for all
 sizes of which its guards are true. A size that has to be a number (`range(n)`) is one from then
-on, by a guard. An estimate needs no guard: `hint`, and whatever is computed with floats.
+on, by a guard. An estimate needs no guard: `hint`.
 """
 
 from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -61,6 +61,7 @@ class Facts:
         self.values: dict[str, int] = {}
         self.least: dict[str, int] = {}
         self.guards: list[Guard] = []
+        self.recipes: dict[str, Callable[[Mapping[str, int]], int]] = {}
         self._known: dict[tuple, bool] = {}
         self._least: list[Size] = []  # that are known not to be negative
 
@@ -70,8 +71,38 @@ class Facts:
         self.least[name] = least
         return Size({(Atom("symbol", name),): 1}, self)
 
+    def later(self, recipe: Callable[[Mapping[str, int]], int], least: int = 0) -> Size:
+        """A symbol whose value, no less than `least`, is computed from those of the others."""
+        name = f"m{len(self.recipes)}"
+        self.recipes[name] = recipe
+        return self.symbol(name, recipe(self.values), least)
+
+    def all_values(self, values: Mapping[str, int]) -> dict[str, int]:
+        """The values of all symbols, from those of the sizes."""
+        found = dict(values)
+        for name, recipe in self.recipes.items():
+            found[name] = recipe(found)
+        return found
+
+    def predicate(self) -> Callable[[Sequence[int]], bool]:
+        """Whether all guards are true of values of the symbols, in their order."""
+        tests = [
+            f"({guard.size.text('//')} {guard.op} 0) is {guard.holds}" for guard in self.guards
+        ]
+        names = [name for name in self.values if name not in self.recipes]
+        code = f"lambda values: (lambda {', '.join(names)}: {' and '.join(tests) or True})(*values)"
+        made: Callable[[Sequence[int]], bool] = eval(code, {})
+        return made
+
+    def assume(self, size: int | Size) -> None:
+        """Take it for granted that a size is not negative."""
+        if isinstance(size, Size):
+            self._least.append(size)
+
     def holds(self, size: Size, op: str) -> bool:
         """Whether `size op 0`; a guard, where that does not follow from what is known."""
+        if abs(size.terms.get(_ONE, 0)) >= _BEYOND:
+            return _HOLDS[op](size.hint, 0)
         proved = self._proved(size, op)
         if proved is not None:
             return proved
@@ -107,6 +138,8 @@ class Facts:
 
 
 _FAR = -(1 << 62)
+_FEW = 4  # a greatest quotient of two sizes of which it is asked whether it is the quotient
+_BEYOND = 1 << 60  # more than any array's elements: what is compared with it is not in doubt
 
 
 def _asking() -> str:
@@ -136,9 +169,7 @@ class Size:
     # -- arithmetic ---------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Any:
-        if type(other) is float:
-            return self.hint + other
-        if type(other) is not int and type(other) is not Size:
+        if not isinstance(other, (int, Size)):
             return NotImplemented
         terms = dict(self.terms)
         for product, c in _terms(other).items():
@@ -151,15 +182,13 @@ class Size:
         return _made({p: -c for p, c in self.terms.items()}, self.facts)
 
     def __sub__(self, other: Any) -> Any:
-        return self + -other if type(other) in (int, Size, float) else NotImplemented
+        return self + -other if isinstance(other, (int, Size)) else NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        if type(other) is float:
-            return self.hint * other
-        if type(other) is not int and type(other) is not Size:
+        if not isinstance(other, (int, Size)):
             return NotImplemented
         terms: Terms = {}
         for p, c in self.terms.items():
@@ -196,13 +225,17 @@ class Size:
             quotient = _quotient(self, other)
             if quotient is not None:
                 return quotient if op == "//" else 0
-            if self >= 0 and self < other:
-                return 0 if op == "//" else self
+            many = self.hint // other.hint
+            if 0 <= many <= _FEW and self >= other * many and self < other * (many + 1):
+                return many if op == "//" else self - other * many
             other = int(other)
         if type(other) is not int:
             return NotImplemented
         if other == 1:
             return self if op == "//" else 0
+        if other > 1 and self.least < 0 and (-self).least >= 0:  # -(-n // 4) rounds up
+            up = -((-self + (other - 1)) // other)
+            return up if op == "//" else self - up * other
         if other <= 0:
             return operator.floordiv(int(self), other) if op == "//" else int(self) % other
         # What divides leaves the quotient: (4*n + m) // 4 is n + m // 4.
@@ -212,18 +245,11 @@ class Size:
         if type(part) is int:
             part = part // other if op == "//" else part % other
         else:
+            if part < 0:  # C rounds to zero
+                return operator.floordiv(int(self), other) if op == "//" else int(self) % other
             atom = Atom(op, "", part.key, other)
             part = Size({(atom,): 1}, self.facts)
         return _made(whole, self.facts) + part if op == "//" else part
-
-    def __truediv__(self, other: Any) -> float:
-        return self.hint / _hint(other)
-
-    def __rtruediv__(self, other: Any) -> float:
-        return float(_hint(other) / self.hint)
-
-    def __float__(self) -> float:
-        return float(self.hint)
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
@@ -247,11 +273,9 @@ class Size:
         return self._hash
 
     def __eq__(self, other: Any) -> Any:
-        if type(other) is Size and other.key == self.key:
-            return True
-        if type(other) is float:
-            return self.hint == other
-        if type(other) is not int and type(other) is not Size:
+        if type(other) is Size and (other.key == self.key or other.facts is not self.facts):
+            return other.facts is self.facts
+        if not isinstance(other, (int, Size)):
             return NotImplemented
         return _holds(self - other, "==", self.facts)
 
@@ -268,11 +292,8 @@ class Size:
         return self._compared(other, -1, -1)
 
     def _compared(self, other: Any, sign: int, more: int) -> Any:
-        """Whether sign * (self - other) + more is not negative. With a float: by the hint."""
-        if type(other) is float:
-            difference = sign * (self.hint - other)
-            return difference > 0 if more else difference >= 0
-        if type(other) is not int and type(other) is not Size:
+        """Whether sign * (self - other) + more is not negative."""
+        if not isinstance(other, (int, Size)):
             return NotImplemented
         return _holds((self - other) * sign + more, ">=", self.facts)
 
@@ -324,10 +345,14 @@ class Size:
     # -- text ---------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        """As C has it, in parentheses if it is more than a symbol."""
+        return self.text("/")
+
+    def text(self, quotient: str) -> str:
+        """As C has it, in parentheses if it is more than a symbol; or as Python has it, whose
+        quotients are written in another way. Dividends are never negative."""
         parts = []
         for product, c in self.key:
-            factors = [_atom_text(a) for a in product]
+            factors = [_atom_text(a, quotient) for a in product]
             if not factors or abs(c) != 1:
                 factors.insert(0, str(abs(c)))
             parts.append(("-" if c < 0 else "+") + "*".join(factors))
@@ -341,12 +366,22 @@ class Size:
         return str(self)
 
 
+@dataclass(frozen=True)
+class Real:
+    """A size as a float, among the arguments of an operator."""
+
+    size: int | Size
+
+
 def hint(x: Any) -> Any:
     """A number or a size as a number, for an estimate: no guard is noted."""
     return x.hint if type(x) is Size else x
 
 
-_hint = hint
+def reaches(x: int | Size, threshold: int) -> bool:
+    """Whether a number is at least so large, for a choice that is right in any case: where it is
+    not known, the program is made for large ones."""
+    return isinstance(x, Size) or x >= threshold
 
 
 def evaluated(x: Any, values: Mapping[str, int]) -> Any:
@@ -426,10 +461,9 @@ def _atom_value(atom: Atom, values: Mapping[str, int]) -> int:
     return inside // atom.by if atom.op == "//" else inside % atom.by
 
 
-def _atom_text(atom: Atom) -> str:
-    """A quotient in C rounds to zero: dividends are never negative where C is printed."""
+def _atom_text(atom: Atom, quotient: str) -> str:
     if atom.op == "symbol":
         return atom.name
     inside = Size.__new__(Size)
     inside.key = atom.terms
-    return f"({inside}{'/' if atom.op == '//' else '%'}{atom.by})"
+    return f"({inside.text(quotient)}{quotient if atom.op == '//' else '%'}{atom.by})"

@@ -12,6 +12,7 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement
+from ..ir.size import hint
 from ..target import Target
 
 
@@ -27,7 +28,7 @@ def _distance(s: Statement, axis: Expr, line: int) -> tuple[float, float]:
     for buffer, index, weight in access_list(s):
         step = stride(buffer, index, axis)
         size = DTYPES[buffer.dtype].size
-        bytes_ = line if step is None else abs(step) * size
+        bytes_ = line if step is None else abs(hint(step)) * size
         near += weight * min(bytes_, line)
         far += weight * bytes_
     return near, far

@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.access import coefficients, offset
-from ..analysis.cost import chunk, cost, estimate, gathers
+from ..analysis.cost import cost, gathers, grain
 from ..analysis.dependence import reads_elsewhere
 from ..analysis.parallel import independent, ordered_by, ring, serial
 from ..analysis.vectors import float_sums, lanes, most_lanes, strip_width
 from ..ir import expr as E
 from ..ir.program import Loop, Program, Statement, is_in_order, statements
 from ..ir.scalars import INEXACT
+from ..ir.size import Size, reaches
 from ..target import Target
 
 
@@ -45,9 +46,9 @@ def _share(loop: Loop, machine: Target) -> None:
         return
     strip = loop.kind == "strip"
     width = strip_width(loop, True, machine) if strip else loop.width
-    grain = chunk(estimate(loop, machine), loop.axis.extent, width, machine)
-    if grain < loop.axis.extent:
-        loop.grain, loop.width = grain, width
+    found = grain(loop, width, machine)
+    if isinstance(found, Size) or found < loop.axis.extent:
+        loop.grain, loop.width = found, width
 
 
 def _align(loop: Loop, machine: Target) -> None:
@@ -57,7 +58,7 @@ def _align(loop: Loop, machine: Target) -> None:
     where it lies."""
     inside = list(statements(loop))
     inexact = any(x.op in INEXACT for s in inside for x in E.walk(s.value))
-    if loop.axis.extent < machine.aligned_iterations or inexact:
+    if not reaches(loop.axis.extent, machine.aligned_iterations) or inexact:
         return
     read = {x.value for s in inside for x in s.reads()}
     changed = (s for s in inside if s.target in read and s.target.kind not in ("register", "local"))
@@ -68,19 +69,22 @@ def _align(loop: Loop, machine: Target) -> None:
 def _decide(loop: Loop, machine: Target) -> None:
     """The kind of a loop, and of those inside that follow one another; what goes with it."""
     loop.kind = _kind(loop, machine)
-    most = max(min(most_lanes(loop, machine), loop.axis.extent), 1)
+    most = most_lanes(loop, machine)
+    if not reaches(loop.axis.extent, most):
+        most = max(loop.axis.extent, 1)
     if loop.kind in ("vector", "unroll", "rows"):
         loop.width = most
     elif loop.kind == "strip":
         loop.width = strip_width(loop, False, machine)
     elif loop.kind == "jam":
-        loop.width = min(machine.latency, loop.axis.extent)
+        few = not reaches(loop.axis.extent, machine.latency)
+        loop.width = loop.axis.extent if few else machine.latency
     if loop.kind == "vector" and any(s.over for s in statements(loop)):
         loop.lanes = lanes(loop, machine)
         steps = machine.sum_steps
         if loop.lanes == 1:
             loop.kind, loop.width = "serial", 1
-        elif float_sums(loop) and loop.axis.extent > 2 * steps * loop.lanes:
+        elif float_sums(loop) and reaches(loop.axis.extent, 2 * steps * loop.lanes + 1):
             loop.chain = steps
 
 
@@ -88,7 +92,8 @@ def _kind(loop: Loop, machine: Target) -> str:
     inside = list(statements(loop))
     inner = [b for b in loop.body if isinstance(b, Loop)]
     if not inner:
-        if loop.axis.extent <= machine.picked_elements and all(_picks(s) for s in inside):
+        many = reaches(loop.axis.extent, machine.picked_elements + 1)
+        if not many and all(_picks(s) for s in inside):
             return "unroll"
         ordered = any(serial(s, loop.axis) for s in inside) or ring(inside, loop.axis)
         if len(inside) == 1 and _walks(inside[0], loop.axis):
@@ -116,7 +121,7 @@ def _rows(loop: Loop, inside: list[Statement], machine: Target) -> bool:
     own = [s for s in loop.body if isinstance(s, Statement)]
     inner = [b for b in loop.body if isinstance(b, Loop)]
     return (
-        loop.axis.extent >= machine.row_iterations
+        reaches(loop.axis.extent, machine.row_iterations)
         and sum(cost(s.value) for s in own) >= machine.row_cycles
         and all(b.kind in ("serial", "vector") for b in inner)
         and not any(isinstance(c, Loop) for b in inner for c in b.body)

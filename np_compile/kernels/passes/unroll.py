@@ -10,6 +10,7 @@ from itertools import product
 from ..ir import expr as E
 from ..ir.expr import Expr, number
 from ..ir.program import COMBINE, Program, Statement
+from ..ir.size import reaches
 from ..target import Target
 
 # Most elements of such a reduction, and nodes of the expression.
@@ -46,7 +47,11 @@ def _short(s: Statement, fewest: int) -> bool:
             steps *= a.extent
         else:
             results *= a.extent
-    return steps <= _MOST and results >= fewest and len(E.walk(s.value)) * steps <= _NODES
+    return (
+        not reaches(steps, _MOST + 1)
+        and reaches(results, fewest)
+        and len(E.walk(s.value)) * steps <= _NODES
+    )
 
 
 def _is_square(x: Expr) -> bool:

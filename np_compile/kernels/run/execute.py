@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -124,29 +123,33 @@ def _block(size: int) -> torch.Tensor:
     return torch.from_numpy(np.empty(size, np.uint8))
 
 
+def libraries_of(source: Source, waits: bool) -> build.Libraries:
+    """What a program needs. waits: see `Libraries`."""
+    products = [(gemm.source(dtype), f"gemm_{dtype}") for dtype in source.layout.libraries]
+    return build.Libraries([(source.text, "program"), (pool.source(), "pool"), *products], waits)
+
+
 class Executable:
     """A compiled program: called with the graph's inputs, gives its outputs.
 
     Several threads may run it at once: each takes a workspace from the list of free ones.
-    waits: for the C compiler, here; else a run does.
+    libraries: the program's own and others, which may be on their way: see `libraries_of`. sizes:
+    the values of the symbols of a program for many sizes.
 
     Errors: IndexError, for an index array with a value out of bounds; nothing is written then.
     """
 
-    def __init__(self, source: Source, eager: Callable[..., Any], waits: bool = True):
+    def __init__(
+        self, source: Source, eager: Callable[..., Any], libraries: build.Libraries,
+        sizes: Sequence[int] = (),
+    ):  # fmt: skip
         self.source = source
         self._eager = eager
         layout = source.layout
-        products = [(gemm.source(dtype), f"gemm_{dtype}") for dtype in layout.libraries]
-        sources = [(source.text, "program"), (pool.source(), "pool"), *products]
-        self._job: build.Job | None = None
+        self._libraries = libraries
         self._fixed: list[tuple[int, int]] = []
         self._sections: list[Any] = []
-        start = time.perf_counter()
-        libraries = build.load_all(sources) if waits else build.load_cached(sources)
-        self._compiler = time.perf_counter() - start
-        if libraries is None:
-            self._job = build.Job(sources)
+        self._sizes = (ctypes.c_int64 * len(sizes))(*sizes)
         self._pointers = ctypes.c_void_p * layout.pointers
         self._bytes = layout.size + layout.partials
         t = source.interface
@@ -186,34 +189,29 @@ class Executable:
         )
         self._free: list[_Workspace] = []
         self._early = _written_early(source.program)
-        if libraries is not None:
-            self._attach(libraries)
+        if libraries.ready:
+            self.wait()
 
     @property
     def ready(self) -> bool:
         """Whether the kernels are compiled, so that a run waits for nothing."""
-        return self._job is None or self._job.ready
+        return self._libraries.ready
 
     @property
     def seconds(self) -> dict[str, float]:
         """Seconds of the compile by phase; of the C compiler once it is known to be done."""
-        return {**self.source.seconds, "compiler": self._compiler}
+        return {**self.source.seconds, "compiler": self._libraries.took}
 
     @property
     def seconds_left(self) -> float:
         """How long that will take, roughly."""
-        return 0.0 if self._job is None else self._job.seconds
+        return self._libraries.seconds_left
 
     def wait(self) -> None:
         """Wait until the kernels are compiled. CompileFailed if they cannot be."""
-        if self._job is not None:
-            self._attach(self._job.result())
-            self._compiler += self._job.took
-            self._job = None
-
-    def _attach(self, libraries: list[ctypes.CDLL]) -> None:
-        """Take the functions out of the libraries."""
-        self.library = libraries[0]
+        if self._sections:
+            return
+        self.library = self._libraries.get()[0]
         self._run = ctypes.c_void_p(pool.run_address())
         found = [getattr(self.library, f"section_{k}") for k in range(len(self.source.sections))]
         for f in found:
@@ -221,6 +219,9 @@ class Executable:
             f.restype = ctypes.c_int
         known = self.source.layout.libraries.items()
         self._fixed = [*self._constants, *((slot, gemm.address(dtype)) for dtype, slot in known)]
+        if self._sizes:
+            slot = self.source.layout.sizes
+            self._fixed.append((slot, ctypes.addressof(self._sizes)))
         self._sections = found
 
     def __call__(self, *tensors: torch.Tensor) -> list[Any]:

@@ -16,7 +16,9 @@ from ...analysis.access import offset
 from ...analysis.memory import Layout
 from ...ir.dtypes import DTYPES
 from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
-from .memory import pointer
+from ...ir.size import Size
+from .literals import long
+from .memory import pointer, symbols
 from .reductions import (
     Accumulator,
     Partials,
@@ -50,7 +52,8 @@ class Nest:
         write(loop, "begin", "end")
         written = _written(loop)
         pointers = [b for b in code.buffers if b.kind not in ("register", "local")]
-        lines = ["    " + pointer(self._layout, b, b in written) for b in pointers]
+        lines = [f"    {line}" for line in symbols(self._layout)]
+        lines += ["    " + pointer(self._layout, b, b in written) for b in pointers]
         if code.checks:
             lines.append("    i64 bad = 0;")
         lines += code.lines
@@ -94,7 +97,7 @@ class Nest:
             elif step.kind in _STRIPS:
                 self._strips(step, "0", str(step.axis.extent))
             else:
-                self._loop(step, "0", f"{step.axis.extent}L")
+                self._loop(step, "0", f"{long(step.axis.extent)}")
         self._declared.difference_update(mine)
 
     def _variable(self, b: Buffer, width: int = 0) -> None:
@@ -154,7 +157,8 @@ class Nest:
         else:
             code.line(f"i64 {at} = {lo};")
             self._whole(loop, at, hi, width)
-        if not (lo == "0" and loop.axis.extent % width == 0):
+        extent = loop.axis.extent
+        if lo != "0" or isinstance(extent, Size) or extent % width:
             self._rest(loop, at, hi)
 
     @contextmanager
@@ -170,7 +174,7 @@ class Nest:
         at, stop = code.fresh("from"), code.fresh("to")
         code.buffers[b] = None
         places = (offset(s.index[0], loop.axis) for s in statements(loop) if s.target is b)
-        place = f"({b.name} + {lo} + {next(k for k in places if k is not None)}L)"
+        place = f"({b.name} + {lo} + {long(next(k for k in places if k is not None))})"
         line = self._layout.align // size
         code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {line}UL);")
         code.line(f"{stop} = {stop} < {hi} ? {stop} : {hi};")
@@ -231,7 +235,7 @@ class Nest:
         code = self._code
         extent = loop.axis.extent
         width = loop.width
-        rest = extent % width
+        rest = extent % width if isinstance(width, int) else 0
         started = begun(loop)
         for s in started:
             self._accumulators[s] = accumulate(code, s, width)
@@ -240,8 +244,8 @@ class Nest:
         # Of its own scope, so that what is computed outside of the strips is written before them.
         with code.section(whole.written):
             code.line(f"for (i64 {base} = {lo}; {base} < {hi}; {base} += {width}) {{")
-            if rest:
-                code.line(f"    if ({extent}L - {base} >= {width}) {{")
+            if isinstance(rest, Size) or rest:
+                code.line(f"    if ({long(extent)} - {base} >= {width}) {{")
                 self._strip(whole, 2)
                 code.line("    } else {")
                 self._strip(_Strip(loop, base, rest, width), 2)
@@ -286,7 +290,7 @@ class Nest:
         for s in started:
             self._accumulators[s] = accumulate(code, s, strip.width)
         v = code.axis(loop.axis)
-        head = f"for (i64 {v} = 0; {v} < {loop.axis.extent}L; {v}++)"
+        head = f"for (i64 {v} = 0; {v} < {long(loop.axis.extent)}; {v}++)"
         with code.block(head, (loop.axis,), _written(loop)):
             self._strip_body(loop.body, strip)
         ended = [self._accumulators.pop(s) for s in started]
@@ -305,7 +309,7 @@ class Nest:
         head = f"for (int {row} = 0; {row} < {strip.count}; {row}++)"
         with code.block(head, (strip.loop.axis,), strip.written, element=row):
             code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {row};")
-            self._loop(loop, "0", f"{loop.axis.extent}L")
+            self._loop(loop, "0", f"{long(loop.axis.extent)}")
 
     @contextmanager
     def _lanes(self, strip: _Strip) -> Iterator[None]:
@@ -314,7 +318,8 @@ class Nest:
         lane = code.fresh("l")
         head = f"for (int {lane} = 0; {lane} < {strip.count}; {lane}++)"
         jammed = strip.loop.kind == "jam"
-        head = code.unrolled(head, strip.count) if jammed else code.simd(head)
+        known = isinstance(strip.count, int)
+        head = code.unrolled(head, strip.count) if jammed and known else code.simd(head)
         with code.block(head, (strip.loop.axis,), strip.written, lane, lane):
             code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {lane};")
             yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...analysis.memory import Layout
 from ...ir.dtypes import DTYPES
 from ...ir.program import Product
+from .literals import long
 from .memory import address
 
 DECLARATIONS = (
@@ -20,8 +21,9 @@ def call(step: Product, layout: Layout) -> list[str]:
     for x in (c, a, b):
         sizes += [*([] if batch else [0]), *x.strides]
     kind = c.buffer.dtype
+    size = DTYPES[kind].size
     at = ", ".join(
-        f"(char *){address(layout, x.buffer)} + {x.offset * DTYPES[kind].size}L" for x in (c, a, b)
+        f"(char *){address(layout, x.buffer)} + {long(x.offset * size)}" for x in (c, a, b)
     )
     return [
         "{",

@@ -15,7 +15,9 @@ from ...analysis.footprint import Footprint
 from ...analysis.memory import Layout
 from ...ir.program import Call, Fence, Loop, Product, Program, nest
 from . import products
+from .literals import long
 from .loops import Nest
+from .memory import symbols
 
 # A function that is listed in `nests` would not be compiled for the iterations that its section
 # runs. Longer ones take too long to be compiled twice.
@@ -46,7 +48,7 @@ def source(program: Program, layout: Layout, nests: list[list[Footprint] | None]
         "typedef void (*body_t)(void *, i64, i64);\n"
         "typedef void (*run_t)(body_t, void *, i64, i64, int);\n"
         + (products.DECLARATIONS if layout.libraries else "")
-        + f"#define PARTIALS {layout.size}L\n\n"
+        + f"#define PARTIALS {long(layout.size)}\n\n"
     )
     text = head + "\n\n".join(
         _INLINE + f if name in names and len(f) < _SHORT else f for name, f in functions.items()
@@ -61,13 +63,14 @@ def source(program: Program, layout: Layout, nests: list[list[Footprint] | None]
 def _run(name: str, loop: Loop) -> list[str]:
     """The call of a nest's function for all its iterations."""
     if not loop.grain:
-        return [f"{name}(memory, 0, {loop.axis.extent}L);"]
-    return [f"run((body_t){name}, memory, {loop.axis.extent}L, {loop.grain}L, threads);"]
+        return [f"{name}(memory, 0, {long(loop.axis.extent)});"]
+    return [f"run((body_t){name}, memory, {long(loop.axis.extent)}, {long(loop.grain)}, threads);"]
 
 
 def _section(k: int, lines: list[str], layout: Layout) -> str:
     return (
         f"\n\nint section_{k}(void **memory, int threads, run_t run) {{\n"
+        + "".join(f"    {line}\n" for line in symbols(layout))
         + "".join(f"    {line}\n" for line in lines)
         + f"    return *(i64 *)memory[{layout.flag}] != 0;\n}}\n"
     )

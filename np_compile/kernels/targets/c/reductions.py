@@ -15,6 +15,8 @@ from ...ir.dtypes import DTYPES
 from ...ir.expr import Expr
 from ...ir.program import COMBINE, PAIRED, Loop, Statement, identity, is_in_order, statements
 from ...ir.scalars import c_constant, c_expression, c_load, c_store
+from ...ir.size import Size
+from .literals import long
 from .memory import partial, pointer
 from .values import Code
 
@@ -121,7 +123,7 @@ class Partials:
     """What the chunks of a parallel loop leave in memory of one reduction."""
 
     accumulator: Accumulator
-    chunks: int
+    chunks: str
     offsets: tuple[int, ...]
 
     def combined(self, layout: Layout) -> list[str]:
@@ -182,12 +184,15 @@ def share(a: Accumulator, s: Statement) -> Accumulator | None:
 
 def leave(code: Code, layout: Layout, a: Accumulator, loop: Loop) -> Partials:
     """Write what a chunk of a loop has found to reserved memory."""
-    chunks = -(-loop.axis.extent // loop.grain)
+    extent, grain = loop.axis.extent, loop.grain
+    general = isinstance(grain, Size)
+    chunks = f"({extent} + {grain} - 1) / {grain}" if general else str(-(-extent // grain))
     offsets = []
     for kind, name, _ in a.variables:
-        offset = layout.reserve(chunks)
+        offset = layout.reserve(layout.chunks if general else int(chunks))
         found = f"{name}[0]" if a.lanes else name
-        code.line(f"({partial(layout, offset, f'{kind} *')})[begin / {loop.grain}L] = {found};")
+        place = partial(layout, offset, f"{kind} *")
+        code.line(f"({place})[begin / {long(grain)}] = {found};")
         offsets.append(offset)
     return Partials(a, chunks, tuple(offsets))
 

@@ -16,6 +16,8 @@ from ...ir.dtypes import DTYPES
 from ...ir.expr import Expr
 from ...ir.program import Buffer, Statement
 from ...ir.scalars import c_cast, c_constant, c_expression, c_load, c_store
+from ...ir.size import Size
+from .literals import long
 
 _SIMD = "#pragma omp simd"
 _NOTHING: frozenset = frozenset()
@@ -147,7 +149,7 @@ class Code:
     def value(self, x: Expr) -> str:
         """A C expression for x, at the place that is being written."""
         if x.op == "const":
-            return c_constant(x.value, x.dtype)
+            return str(x.value) if type(x.value) is Size else c_constant(x.value, x.dtype)
         if x.op == "axis":
             return self.axis(x)
         scope = self._scope_of(x)
@@ -263,9 +265,9 @@ class Code:
         parts = []
         for a, c in sorted(zip(x.args, x.value[1:], strict=True), key=lambda p: -abs(p[1])):
             text = self.value(a)
-            parts.append(text if c == 1 else f"{c}L * {text}")
+            parts.append(text if c == 1 else f"{long(c)} * {text}")
         if k:
-            parts.append(f"{k}L")
+            parts.append(f"{long(k)}")
         return "(" + " + ".join(parts) + ")"
 
     def _quotient(self, x: Expr, sign: str) -> str:
@@ -273,16 +275,17 @@ class Code:
         lo, hi = E.bounds(inner)
         text = self.value(inner)
         if lo >= 0 and hi < 2 * d:
-            past, below = (f"{text} - {d}L", text) if sign == "%" else ("1L", "0L")
-            return f"({text} >= {d}L ? {past} : {below})"
-        if lo >= 0 and hi < 1 << 31:
+            past, below = (f"{text} - {long(d)}", text) if sign == "%" else ("1L", "0L")
+            return f"({text} >= {long(d)} ? {past} : {below})"
+        if lo >= 0 and type(d) is int and type(hi) is int and hi < 1 << 31:
             return f"(i64)((u32){text} {sign} {d}U)"
         if lo >= 0:
-            return f"({text} {sign} {d}L)"
-        return f"{'floordiv' if sign == '/' else 'remainder'}_i64({text}, {d}L)"
+            return f"({text} {sign} {long(d)})"
+        return f"{'floordiv' if sign == '/' else 'remainder'}_i64({text}, {long(d)})"
 
     def _wrap(self, x: Expr) -> str:
         extent = x.value[0]
+        count = long(extent, "UL")
         self._scopes[-1].checks = True
         name = self.fresh("at")
         inner, lifted = x.args[0], E.bounds(x.args[0])[0] < 0
@@ -293,16 +296,17 @@ class Code:
         if self._scopes[-1].simd:
             # Both are minima of unsigned integers. What is not empty has a last element.
             if lifted:
-                again = f"(u64){name} + {extent}UL"
+                again = f"(u64){name} + {count}"
                 self.line(f"{name} = (i64)((u64){name} < {again} ? (u64){name} : {again});")
             inside, last = self.fresh("at"), max(extent - 1, 0)
-            self.line(f"const i64 {inside} = (u64){name} < {extent}UL ? {name} : {last}L;")
+            held = f"(u64){name} < {count} ? {name} : {long(last)}"
+            self.line(f"const i64 {inside} = {held};")
             self.line(f"bad |= {name} ^ {inside};" if extent else "bad |= 1;")
             return inside
         # One by one, the processor guesses right, and does not wait for the comparison.
-        lift = f"{name} = (i64)((u64){name} + {extent}UL); " if lifted else ""
-        again = f"if ((u64){name} >= {extent}UL) " if lifted else ""
-        self.line(f"if (__builtin_expect((u64){name} >= {extent}UL, 0)) {{")
+        lift = f"{name} = (i64)((u64){name} + {count}); " if lifted else ""
+        again = f"if ((u64){name} >= {count}) " if lifted else ""
+        self.line(f"if (__builtin_expect((u64){name} >= {count}, 0)) {{")
         self.line(f"    {lift}{again}bad |= 1, {name} = 0L;")
         self.line("}")
         return name

@@ -1,0 +1,60 @@
+"""A program for many sizes as that of some: what a run needs of it, with numbers for symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..ir.program import Buffer, Call, Interface, Program, Tensor
+from ..ir.size import evaluated
+from .execute import Source
+
+
+def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
+    """The program for these values of the symbols. Its loops are those of the program for many."""
+    known: dict[Buffer, Buffer] = {}
+
+    def buffer(b: Buffer) -> Buffer:
+        found = known.get(b)
+        if found is None:
+            shape, strides = evaluated(b.shape, values), evaluated(b.strides, values)
+            found = known[b] = Buffer(b.name, b.dtype, shape, strides, b.kind, b.position)
+        return found
+
+    def of(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            places = (evaluated(part, values) for part in (x.offset, x.shape, x.strides))
+            return Tensor(buffer(x.buffer), *places, x.dtype)
+        if isinstance(x, Buffer):
+            return buffer(x)
+        if isinstance(x, (tuple, list)):
+            return type(x)([of(v) for v in x])
+        if isinstance(x, dict):
+            return {k: of(v) for k, v in x.items()}
+        return evaluated(x, values)
+
+    steps = [
+        replace(
+            s, args=of(s.args), kwargs=of(s.kwargs), reads=of(s.reads), writes=of(s.writes),
+            strides=of(s.strides),
+        )
+        if isinstance(s, Call)
+        else s
+        for s in source.program.steps
+    ]  # fmt: skip
+    program = Program([buffer(b) for b in source.program.buffers], steps, source.program.notes)
+    t = source.interface
+    layout = source.layout
+    return replace(
+        source,
+        program=program,
+        interface=Interface(of(t.inputs), t.constants, of(t.outputs)),
+        layout=replace(
+            layout,
+            slots={buffer(b): k for b, k in layout.slots.items()},
+            offsets={buffer(b): evaluated(n, values) for b, n in layout.offsets.items()},
+            size=evaluated(layout.size, values),
+        ),
+        seconds={},
+    )
