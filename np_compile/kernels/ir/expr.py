@@ -375,7 +375,8 @@ def _bounds(x: Expr) -> tuple[int, int]:
     if x.op == "const":
         return x.value, x.value
     if x.op == "axis":
-        return 0, max(x.value[1] - 1, 0)
+        n = x.value[1]
+        return 0, n - 1 if type(n) is Size else max(n - 1, 0)  # of none, anything is true
     if x.op == "affine":
         lo = hi = x.value[0]
         for atom, c in zip(x.args, x.value[1:], strict=True):

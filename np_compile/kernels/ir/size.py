@@ -212,9 +212,11 @@ class Size:
         return self._numbered(operator.mod, other)
 
     def _numbered(self, function: Callable, other: int) -> Any:
-        """`function(other, self)`: 0 or `other` where that follows from a comparison."""
+        """`function(other, self)`: where a comparison tells that self is more."""
         if other >= 0 and self > other:
             return 0 if function is operator.floordiv else other
+        if other < 0 and self >= -other:
+            return -1 if function is operator.floordiv else self + other
         return function(other, int(self))
 
     def __divmod__(self, other: Any) -> tuple:
@@ -376,6 +378,17 @@ class Real:
 def hint(x: Any) -> Any:
     """A number or a size as a number, for an estimate: no guard is noted."""
     return x.hint if type(x) is Size else x
+
+
+def span(begin: int | Size, end: int | Size) -> list[Any]:
+    """The numbers from `begin` to before `end`, which are so many whatever the sizes are."""
+    count = end - begin
+    return [begin + k for k in range(int(count))] if count > 0 else []
+
+
+def some(n: int | Size) -> bool:
+    """Whether there may be something, of a number that is not negative."""
+    return isinstance(n, Size) or n > 0
 
 
 def reaches(x: int | Size, threshold: int) -> bool:

@@ -14,6 +14,7 @@ from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, statements
+from ..ir.size import span
 from ..target import Target
 
 _PIECES = 6
@@ -51,8 +52,9 @@ def _breaks(s: Statement, axis: Expr) -> set[int]:
     for x in E.walk(s.value, *s.index):
         if x.op in ("imod", "idiv"):
             if (k := offset(x.args[0], axis)) is not None:
-                lo, hi = k, k + axis.extent - 1
-                found.update(m * x.value - k for m in range(lo // x.value + 1, hi // x.value + 1))
+                first, last = k // x.value + 1, (k + axis.extent - 1) // x.value + 1
+                if isinstance(last - first, int):
+                    found.update(m * x.value - k for m in span(first, last))
         elif x.op in ("lt", "le", "gt", "ge", "eq", "ne") and x.args[0].dtype == "i64":
             f = line(E.plus(x.args[0], E.times(x.args[1], -1)))
             if f is not None and f.atom is axis and f.step in (1, -1):

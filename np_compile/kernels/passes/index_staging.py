@@ -25,6 +25,7 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, accesses
+from ..ir.size import some
 from ..target import Target
 from .index_set_splitting import piece
 
@@ -130,9 +131,9 @@ def _blocks(
     extent = loop.axis.extent
     block_size = machine.staged_block
     sizes = range(machine.staged_widest, block_size // 4, -machine.staged_group)
-    size = next((n for n in sizes if extent % n == 0), block_size)
+    size = next((n for n in sizes if not some(extent % n)), block_size)
     count = extent // size
-    left = [piece(program, loop, count * size, extent)] if extent % size else []
+    left = [piece(program, loop, count * size, extent)] if some(extent % size) else []
     body = [s for s in loop.body if isinstance(s, Statement)]
     later = [s for s in body if s not in first]
     block = E.axis(count, "b")

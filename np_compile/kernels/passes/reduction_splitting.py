@@ -12,6 +12,7 @@ from dataclasses import replace
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements, is_in_order
+from ..ir.size import some
 from ..target import Target
 
 
@@ -49,7 +50,7 @@ def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
     give."""
     rows = s.over[0]
     size, rest = divmod(rows.extent, most)
-    count = most + (rest > 0)
+    count = most + some(rest)
     kept = tuple(a for a in s.axes if a not in s.over)
     others = tuple(a for a in s.over if a is not rows)
     shape = (count, *(a.extent for a in kept))
@@ -70,7 +71,7 @@ def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
 
     which, total = E.axis(most, "w"), E.axis(count, "w")
     made = [reduced(which, E.times(which, size), size)]
-    if rest:
+    if some(rest):
         made.append(reduced(E.integer(most), E.integer(most * size), rest))
     every = E.load(parts, (total, *kept))
     return [*made, replace(s, axes=(*kept, total), value=every, over=(total,))]

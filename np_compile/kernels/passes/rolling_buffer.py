@@ -32,6 +32,7 @@ from ..ir.program import (
     elements,
     statements,
 )
+from ..ir.size import Size, span
 from ..target import Target
 
 
@@ -79,10 +80,12 @@ class _Pair:
         count = self._chunks(n, before + after, machine)
         size = n // count
         steps: list[Loop | Statement] = []
-        rest = n - count * size
+        # Of a size that may be anything, what is left over belongs to the last chunk.
+        alike = count if isinstance(n, int) else count - 1
+        parts = (0, alike, size), (alike * size, 1, n - alike * size)
         made: list[Loop | Statement] = []
-        for begin, number, length in ((0, count, size), (count * size, 1, rest)):
-            if length == 0:
+        for begin, number, length in parts:
+            if number == 0 or length == 0:
                 continue
             chunk = E.axis(number, "w")
             base = E.plus(E.times(chunk, size), begin) if number > 1 else E.integer(begin)
@@ -94,8 +97,10 @@ class _Pair:
         return [*steps, *made]
 
     def _chunks(self, n: int, halo: int, machine: Target) -> int:
-        most = max(1, min(machine.rolling_chunks, n // (machine.rolling_rows * max(halo, 1))))
-        if most <= 2:
+        rows = machine.rolling_rows * max(halo, 1)
+        large = n >= machine.rolling_chunks * rows
+        most = machine.rolling_chunks if large else int(max(1, n // rows))
+        if most <= 2 or isinstance(n, Size):
             return most
         return min(range(most, most // 2, -1), key=lambda c: n % c)
 
@@ -146,7 +151,7 @@ class _Pair:
         target = body
         first = max(before, lag)
         last = length - after
-        for r in range(min(first, length)):
+        for r in span(0, min(first, length)):
             read(E.integer(r))
             if r >= lag:
                 body_of(E.integer(r - lag), self.writer, E.integer(r - lag))
@@ -159,10 +164,10 @@ class _Pair:
             body_of(shifted, self.writer, shifted)
             target = body
             body.append(loop)
-        for r in range(max(last, first), length):
+        for r in span(max(last, first), length):
             read(E.integer(r))
             body_of(E.integer(r - lag), self.writer, E.integer(r - lag))
-        for r in range(max(length - lag, 0), length):
+        for r in span(max(length - lag, 0), length):
             body_of(E.integer(r), self.writer, E.integer(r))
         return body
 

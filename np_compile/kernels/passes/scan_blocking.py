@@ -146,8 +146,8 @@ def _cut_of(extent: int, size: int, machine: Target) -> _Cut:
     long = extent >= machine.long_scan_steps
     count = machine.long_scan_parts if long else machine.scan_parts
     line = machine.line_bytes // size
-    lines = extent // count // line
-    odd = max(lines - (lines % 2 == 0), 1)
+    lines = extent // (count * line)
+    odd = max((lines + 1) // 2 * 2 - 1, 1)
     return _Cut(extent, min(odd * line, extent // count), count)
 
 

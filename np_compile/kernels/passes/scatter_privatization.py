@@ -17,6 +17,7 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr, new_axes, number
 from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements
+from ..ir.size import some
 from ..target import Target
 
 
@@ -24,8 +25,9 @@ def scatter_privatization(program: Program, machine: Target) -> Program:
     """The program with such statements in parts."""
     steps: list = []
     for s in program.steps:
-        count = _count(s, machine) if isinstance(s, Statement) else 0
-        if isinstance(s, Statement) and (rows := _rows(s, count)) is not None:
+        rows = _rows(s) if isinstance(s, Statement) else None
+        count = _count(s, machine) if rows is not None else 0
+        if rows is not None and 2 <= count <= rows.extent:
             steps += _parts(program, s, rows, count)
         else:
             steps.append(s)
@@ -33,8 +35,8 @@ def scatter_privatization(program: Program, machine: Target) -> Program:
     return program
 
 
-def _rows(s: Statement, count: int) -> Expr | None:
-    """The axis that is cut into so many parts, of a statement where that pays."""
+def _rows(s: Statement) -> Expr | None:
+    """The axis that may be cut into parts, of a statement where that pays."""
     if s.op != "sum" or s.over or DTYPES[s.target.dtype].size < 4:
         return None  # sums of narrow floats are rounded so much that their order shows
     if not any(E.from_data(x) for x in E.walk(*s.index)) or not all(
@@ -43,10 +45,7 @@ def _rows(s: Statement, count: int) -> Expr | None:
         return None
     if any(x.value is s.target for x in s.reads()):
         return None
-    rows = next((a for a in s.axes if a not in s.index), None)
-    if rows is None or count < 2 or rows.extent < count:
-        return None
-    return rows
+    return next((a for a in s.axes if a not in s.index), None)
 
 
 def _covers(i: Expr, extent: int) -> bool:
@@ -60,7 +59,9 @@ def _count(s: Statement, machine: Target) -> int:
     size = elements(s.target.shape)
     if not size or values < machine.scatter_values:
         return 0
-    return min(machine.scatter_parts, values // (machine.scatter_density * size))
+    most = machine.scatter_parts
+    full = values >= machine.scatter_density * size * most
+    return most if full else int(values // (machine.scatter_density * size))
 
 
 def _parts(program: Program, s: Statement, rows: Expr, count: int) -> list[Statement]:
@@ -85,7 +86,7 @@ def _parts(program: Program, s: Statement, rows: Expr, count: int) -> list[State
         Statement(place, part, place, zero),
         added((which, step, *others), E.plus(E.times(which, size), step), which),
     ]
-    if rest:  # in the last part, so that its order stays
+    if some(rest):  # in the last part, so that its order stays
         step = E.axis(rest, "i")
         made.append(added((step, *others), E.plus(step, count * size), E.integer(count - 1)))
     place = new_axes(target.shape)

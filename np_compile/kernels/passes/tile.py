@@ -14,6 +14,7 @@ from ..ir.copying import copy
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, statements
+from ..ir.size import reaches, some
 from ..target import Target
 
 
@@ -40,10 +41,10 @@ def _pair(loop: Loop, machine: Target) -> tuple[Loop, Loop] | None:
         return None
     if any(serial(s, loop.axis) for s in inside):
         return None
-    if min(loop.axis.extent, inner.axis.extent) < 2 * machine.tile_side:
+    if not all(reaches(a.extent, 2 * machine.tile_side) for a in (loop.axis, inner.axis)):
         return None
     size = max(DTYPES[s.target.dtype].size for s in inside)
-    if loop.axis.extent * inner.axis.extent * size < machine.tiled_bytes:
+    if not reaches(loop.axis.extent * inner.axis.extent * size, machine.tiled_bytes):
         return None
     steps: set[tuple[bool, bool]] = set()
     for s in inside:
@@ -70,7 +71,7 @@ def _tiles(program: Program, outer: Loop, inner: Loop, side: int) -> list[Loop]:
     for begin, end, left, right in (
         (0, rows, 0, columns), (0, rows, columns, m), (rows, n, 0, m)
     ):  # fmt: skip
-        if begin < end and left < right:
+        if some(end - begin) and some(right - left):
             made.append(_region(program, outer, inner, (begin, end), (left, right), side))
     return made
 

@@ -16,7 +16,7 @@ from ...analysis.access import offset
 from ...analysis.memory import Layout
 from ...ir.dtypes import DTYPES
 from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
-from ...ir.size import Size
+from ...ir.size import some
 from .literals import long
 from .memory import pointer, symbols
 from .reductions import (
@@ -157,8 +157,7 @@ class Nest:
         else:
             code.line(f"i64 {at} = {lo};")
             self._whole(loop, at, hi, width)
-        extent = loop.axis.extent
-        if lo != "0" or isinstance(extent, Size) or extent % width:
+        if lo != "0" or some(loop.axis.extent % width):
             self._rest(loop, at, hi)
 
     @contextmanager
@@ -244,7 +243,7 @@ class Nest:
         # Of its own scope, so that what is computed outside of the strips is written before them.
         with code.section(whole.written):
             code.line(f"for (i64 {base} = {lo}; {base} < {hi}; {base} += {width}) {{")
-            if isinstance(rest, Size) or rest:
+            if some(rest):
                 code.line(f"    if ({long(extent)} - {base} >= {width}) {{")
                 self._strip(whole, 2)
                 code.line("    } else {")
