@@ -15,6 +15,7 @@ from ._ndarray import ndarray
 from ._normalize import Array, Operand, Out, Static, function
 from ._ranges import steps
 from ._shapes import concrete, let_numpy_raise, normalize_axis, target_device
+from ._shapes import size as extent
 from ._unsigned import cast
 
 _NORMS = (None, "backward", "ortho", "forward")
@@ -53,7 +54,7 @@ def _one(name: str, a: torch.Tensor, n: Any, axis: int, norm: Any) -> torch.Tens
         n = a.shape[axis]
         if name in ("irfft", "hfft"):
             n = (n - 1) * 2
-    n = operator.index(n)
+    n = extent(n)
     _check_points(n)
     _check_norm(name, norm)
     axis = normalize_axis(axis, a.dim())

@@ -11,6 +11,7 @@ import torch
 
 from ._dtypes import DataDependent, Weak
 from ._ndarray import as_array, ndarray
+from ._shapes import common_shape
 
 _WHAT_IS_VALID = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
@@ -269,7 +270,7 @@ def positions_of(p: Plan) -> list[torch.Tensor]:
             found.append(~part if first + k in p.flip else part)
     shapes = [tuple(i.shape) for i in found]
     try:
-        np.broadcast_shapes(*shapes)
+        common_shape(*shapes)
     except ValueError:
         told = "".join(str(s).replace(" ", "") + " " for s in shapes)
         raise IndexError(

@@ -134,7 +134,7 @@ def stack(
     """Arrays of one shape side by side along a new axis. ValueError for shapes that differ."""
     if not arrays:
         raise ValueError("need at least one array to stack")
-    if len({tuple(t.shape) for t in arrays}) != 1:
+    if any(t.shape != arrays[0].shape for t in arrays[1:]):
         raise ValueError("all input arrays must have the same shape")
     axis = normalize_axis(axis, arrays[0].dim() + 1)
     return _join([t.unsqueeze(axis) for t in arrays], axis, out, dtype, casting)

@@ -57,6 +57,11 @@ def _sequence(convert: Callable) -> Callable:
 
 
 # annotation -> (converter or None, takes data)
+def _index(value: Any) -> Any:
+    """An integer; one that is a symbol as it is."""
+    return value if isinstance(value, torch.SymInt) else operator.index(value)
+
+
 _CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
     "Array": (as_tensor, True),
     "View": (as_array, True),
@@ -68,7 +73,7 @@ _CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
     "Raw": (None, True),
     "Out": (None, True),
     "Static": (None, False),
-    "int": (operator.index, False),
+    "int": (_index, False),
     "bool": (None, False),
     "str": (None, False),
     "float": (None, False),

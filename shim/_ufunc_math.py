@@ -108,7 +108,7 @@ def bits_reciprocal(a: torch.Tensor) -> torch.Tensor:
 def shift_left(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
     """a << n, 0 from the width on."""
     inside = (n >= 0) & (n < 8 * a.dtype.itemsize)
-    return where(inside, a << where(inside, n, 0), 0)
+    return where(inside, torch.bitwise_left_shift(a, where(inside, n, 0)), 0)
 
 
 def shift_right(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
@@ -116,9 +116,9 @@ def shift_right(a: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
     width = 8 * a.dtype.itemsize
     inside = (n >= 0) & (n < width)
     return (
-        a >> where(inside, n, width - 1)
+        torch.bitwise_right_shift(a, where(inside, n, width - 1))
         if a.dtype.is_signed
-        else where(inside, a >> where(inside, n, 0), 0)
+        else where(inside, torch.bitwise_right_shift(a, where(inside, n, 0)), 0)
     )
 
 

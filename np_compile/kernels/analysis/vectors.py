@@ -79,8 +79,8 @@ def strip_width(loop: Loop, shared: bool, machine: Target) -> int:
     bytes_ = sum(b.size * DTYPES[b.dtype].size for b in arrays)
     while wide > vector and wide * bytes_ > machine.working_bytes:
         wide //= 2
-    if isinstance(extent, Size):
-        return wide
+    if isinstance(extent, Size):  # what is left over, of any length, is slow
+        return min(wide, most)
     strips = -(-extent // wide)
     if shared:
         strips = max(strips, min(4, extent // (2 * most) * 2))

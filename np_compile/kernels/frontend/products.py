@@ -16,7 +16,7 @@ from torch import fx
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import MULTIPLIED, Product, elements
-from ..ir.size import Size, reaches
+from ..ir.size import reaches
 from .arrays import Array, of_torch
 from .nodes import args_of
 from .reductions import accumulator
@@ -25,6 +25,7 @@ from .reductions import accumulator
 # with sums so short: to write the result is then most of the work.
 _SMALL = 16 * 32 * 32
 _NARROW = 4
+_LARGE = 1 << 30  # what is not known
 _SHORT = 8
 
 
@@ -45,11 +46,10 @@ def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr,
 
 def _loops(rows: int, sums: int, columns: int) -> bool:
     """Whether a product of matrices of these extents is a loop."""
-    if any(isinstance(n, Size) for n in (rows, sums, columns)):  # of large ones
-        return any(not reaches(n, _SHORT + 1) for n in (rows, sums, columns))
-    least, middle, _ = sorted((rows, sums, columns))
-    small = elements((rows, sums, columns)) <= _SMALL
-    return small or middle <= _NARROW or least <= 1 or sums <= _SHORT
+    known = sorted(n for n in (rows, sums, columns) if isinstance(n, int))
+    least, middle, _ = (*known, _LARGE, _LARGE, _LARGE)[:3]
+    small = len(known) == 3 and elements(known) <= _SMALL
+    return small or middle <= _NARROW or least <= 1 or not reaches(sums, _SHORT + 1)
 
 
 def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Array | None]:

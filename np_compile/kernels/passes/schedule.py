@@ -84,7 +84,7 @@ def _decide(loop: Loop, machine: Target) -> None:
         steps = machine.sum_steps
         if loop.lanes == 1:
             loop.kind, loop.width = "serial", 1
-        elif float_sums(loop) and reaches(loop.axis.extent, 2 * steps * loop.lanes + 1):
+        elif float_sums(loop) and loop.axis.extent > 2 * steps * loop.lanes:
             loop.chain = steps
 
 

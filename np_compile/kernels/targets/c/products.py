@@ -27,7 +27,7 @@ def call(step: Product, layout: Layout) -> list[str]:
     )
     return [
         "{",
-        f"    static const i64 shape[] = {{{', '.join(map(str, sizes))}}};",
+        f"    const i64 shape[] = {{{', '.join(map(str, sizes))}}};",
         f"    ((gemm_t)memory[{layout.libraries[kind]}])(run, threads, shape, {at});",
         "}",
     ]
