@@ -34,7 +34,7 @@ from np_compile.kernels.passes.loop_order import loop_order
 from np_compile.kernels.passes.schedule import schedule
 from np_compile.kernels.target import HOST
 
-from .graphs import after, captured, compiled, copied, eager_passes, preserved
+from ..graphs import after, captured, compiled, copied, eager_passes, preserved
 
 # NumPy functions
 
