@@ -45,7 +45,7 @@ never mean the same memory: views are indices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -250,6 +250,17 @@ class Program:
     steps: list[Step]
     notes: list[str] = field(default_factory=list)
 
+    def buffer(
+        self, hint: str, dtype: str, shape: Sequence[int] = (), kind: str = "temporary",
+        strides: Sequence[int] | None = None, position: int = -1,
+    ) -> Buffer:  # fmt: skip
+        """A new buffer, in C order if no strides are given; its name begins with the hint."""
+        shape = tuple(shape)
+        where = contiguous_strides(shape) if strides is None else tuple(strides)
+        made = Buffer(f"{hint}{len(self.buffers)}", dtype, shape, where, kind, position)
+        self.buffers.append(made)
+        return made
+
     def __str__(self) -> str:
         return text(self)
 
@@ -290,6 +301,20 @@ def statements(step: Step) -> Iterator[Statement]:
     elif isinstance(step, Loop):
         for inner in step.body:
             yield from statements(inner)
+
+
+def with_leaves(steps: list, change: Callable[[Loop], Sequence[Loop | Statement]]) -> list:
+    """The steps, with what `change` makes of each loop that has no loops inside."""
+    made: list = []
+    for step in steps:
+        if not isinstance(step, Loop):
+            made.append(step)
+        elif any(isinstance(s, Loop) for s in step.body):
+            step.body = with_leaves(step.body, change)
+            made.append(step)
+        else:
+            made += change(step)
+    return made
 
 
 def accesses(step: Step) -> tuple[set[Buffer], set[Buffer]]:

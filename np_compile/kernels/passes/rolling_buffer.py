@@ -108,11 +108,7 @@ class _Pair:
     def _halo(self, program: Program, chunk: Expr, count: int, before: int, after: int) -> Buffer:
         shape = list(self.array.shape)
         del shape[self.rows]
-        whole = (count, before + after, *shape)
-        name = f"halo{len(program.buffers)}"
-        b = Buffer(name, self.array.dtype, whole, contiguous_strides(whole), "temporary")
-        program.buffers.append(b)
-        return b
+        return program.buffer("halo", self.array.dtype, (count, before + after, *shape))
 
     def _save(self, chunk: Expr, row: Expr, halo: Buffer, place: int) -> list[Loop | Statement]:
         copy_of = E.axis(chunk.extent, "w")
