@@ -128,6 +128,11 @@ class Statement:
         """Every load of its parts."""
         return loads(*self.parts)
 
+    @property
+    def touched(self) -> list[tuple[Buffer, tuple[Expr, ...]]]:
+        """What it writes, and what it reads: buffers and indices."""
+        return [(self.target, self.index), *((x.value, x.args) for x in self.reads())]
+
     def map(self, change: Rewrite) -> None:
         """Change each of its parts."""
         self.value = change(self.value)
@@ -287,6 +292,13 @@ def identity(op: str, dtype: str, running: bool) -> float:
     if low:
         return -(1 << (row.bits - 1)) if signed else 0
     return (1 << (row.bits - signed)) - 1
+
+
+def looped(axes: Sequence[Expr], body: list[Loop | Statement]) -> list[Loop | Statement]:
+    """Statements in loops over the axes, from the outermost on."""
+    for axis_ in reversed(axes):
+        body = [Loop(axis_, body)]
+    return body
 
 
 def nest(step: Loop | Statement) -> Loop:

@@ -30,6 +30,7 @@ from ..ir.program import (
     accesses,
     contiguous_strides,
     elements,
+    looped,
     statements,
 )
 from ..target import Target
@@ -119,10 +120,7 @@ class _Pair:
             (copy_of, *inner), halo, (copy_of, E.integer(place), *inner),
             E.load(self.array, source), vector=inner[-1] if inner else copy_of,
         )  # fmt: skip
-        step: Loop | Statement = s
-        for a in (*reversed(inner), copy_of):
-            step = Loop(a, [step])
-        return [step]
+        return looped(s.axes, [s])
 
     def _chunk(
         self, program: Program, chunk: Expr, base: Expr, length: int, lag: int, before: int,
