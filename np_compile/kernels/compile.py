@@ -15,6 +15,7 @@ from .analysis import memory
 from .analysis.footprint import sections
 from .build.toolchain import compiler, vector_math_available
 from .frontend.translate import Translation
+from .ir import expr as E
 from .ir.check import check
 from .passes.pipeline import stages
 from .run.execute import Executable, Source
@@ -42,7 +43,13 @@ def targeting(machine: Target) -> Iterator[None]:
 
 def generate(graph: fx.Graph, attributes: Callable[[str], torch.Tensor]) -> Source:
     """The C of a tensor graph. Unsupported, if the graph has no translation."""
-    machine = target()
+    with E.fresh():
+        return _generated(graph, attributes, target())
+
+
+def _generated(
+    graph: fx.Graph, attributes: Callable[[str], torch.Tensor], machine: Target
+) -> Source:
     translation = Translation(graph, attributes)
     program = translation.program
     for step, stage in stages():

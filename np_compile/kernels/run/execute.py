@@ -341,7 +341,7 @@ class Executable:
     @cached_property
     def light(self) -> bool:
         """Whether it does little to each of many elements, and nothing else."""
-        return light(self.source.program, self.source.layout, self.source.machine)
+        return light(self.source.program, self.source.sections)
 
     @property
     def notes(self) -> list[str]:

@@ -307,6 +307,12 @@ def test_old_values_are_read_before_new_ones_are_stored(f: Callable, shape: tupl
                 compiled(module, inputs)
 
 
+def test_a_graph_becomes_the_same_loops_each_time() -> None:
+    for module, _ in captured(lambda a: np.cumsum(a @ a, 0) / a.sum(), _a(6, 6)):
+        made = [pipeline.generate(module.graph, partial(getattr, module)) for _ in range(2)]
+        assert len({str(source.program) for source in made}) == 1
+
+
 # How many loop nests
 
 
