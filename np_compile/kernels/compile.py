@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from .analysis.footprint import sections
 from .build.toolchain import compiler, vector_math_available
 from .frontend.sizes import sized
 from .frontend.translate import Translation
+from .ir import expr as E
 from .ir.check import check
 from .ir.program import Call, Fence, Product, Program
 from .ir.size import Facts
@@ -51,7 +51,14 @@ def generate(
 ) -> Source:
     """The C of a tensor graph. Unsupported, if the graph has no translation. facts: of its symbols,
     where it is for many sizes."""
-    machine = target()
+    with E.fresh():
+        return _generated(graph, attributes, target(), facts)
+
+
+def _generated(
+    graph: fx.Graph, attributes: Callable[[str], torch.Tensor], machine: Target,
+    facts: Facts | None,
+) -> Source:  # fmt: skip
     clock = time.perf_counter
     start = clock()
     translation = Translation(graph, attributes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,3 +15,8 @@ def _debug() -> Iterator[None]:
     """Each program is checked after each pass."""
     with config.patch(debug=1):
         yield
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """pytest takes a folder of that name for one of built files."""
+    return False if collection_path.name == "build" else None

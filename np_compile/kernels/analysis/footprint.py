@@ -143,10 +143,10 @@ def footprint(
     )  # fmt: skip
 
 
-def light(program: Program, layout: Layout, machine: Target) -> bool:
+def light(program: Program, nests: list[list[Footprint] | None]) -> bool:
     """Whether a program does little to each of many elements, and nothing else: to read and to
-    write them takes as long."""
-    if len(program.steps) != 1:
+    write them takes as long. nests: its `sections`."""
+    if len(program.steps) != 1 or not nests[0]:
         return False
     (loop,) = program.steps
     if not isinstance(loop, Loop) or loop.kind != "vector" or loop.axis.extent < _MANY:
@@ -154,8 +154,7 @@ def light(program: Program, layout: Layout, machine: Target) -> bool:
     inside = list(statements(loop))
     if len(inside) != len(loop.body) or sum(cost(s.value) for s in inside) > _LIGHT:
         return False
-    found = footprint(loop, layout, (), machine)
-    touches = None if found is None else found.touches(lambda slot: None)
+    touches = nests[0][0].touches(lambda slot: None)
     return touches is not None and all(0 <= t.begin < t.end <= (t.step or _SCALAR) for t in touches)
 
 

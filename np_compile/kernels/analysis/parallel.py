@@ -25,7 +25,7 @@ def ring(inside: list[Statement], axis: E.Expr) -> bool:
     """Whether a local array hands values from one iteration to another (see `rolling_buffer`)."""
     places: dict[Buffer, set[tuple[E.Expr, ...]]] = {}
     for s in inside:
-        for b, index in ((s.target, s.index), *((x.value, x.args) for x in s.reads())):
+        for b, index in s.touched:
             if b.kind == "local" and any(axis in E.axes_of(i) for i in index):
                 places.setdefault(b, set()).add(index)
     return any(not disjoint(x, y) for found in places.values() for x, y in combinations(found, 2))

@@ -73,11 +73,7 @@ class Translation:
         self, dtype: str, shape: Sequence[int], kind: str = "temporary",
         strides: Sequence[int] | None = None, position: int = -1, hint: str = "t",
     ) -> Buffer:  # fmt: skip
-        shape = tuple(shape)
-        where = contiguous_strides(shape) if strides is None else tuple(strides)
-        b = Buffer(f"{hint}{len(self.program.buffers)}", dtype, shape, where, kind, position)
-        self.program.buffers.append(b)
-        return b
+        return self.program.buffer(hint, dtype, shape, kind, strides, position)
 
     def add(
         self, axes: Sequence[Expr], target: Buffer, index: Sequence[Expr], value: Expr, **more: Any

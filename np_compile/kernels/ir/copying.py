@@ -24,12 +24,12 @@ def copy(
     inside = {id(s) for step in steps for s in statements(step)}
     used = {
         b for step in steps for s in statements(step)
-        for b in (s.target, *(x.value for x in s.reads())) if b.kind in ("register", "local")
+        for b, _ in s.touched if b.kind in ("register", "local")
     }  # fmt: skip
     for step in program.steps:
         for s in statements(step):
             if id(s) not in inside:
-                used -= {s.target, *(x.value for x in s.reads())}
+                used -= {b for b, _ in s.touched}
     own: dict[Buffer, Buffer] = {}
     for b in sorted(used, key=lambda b: b.name):
         own[b] = replace(b, name=f"{b.name}_{len(program.buffers)}")

@@ -1,7 +1,8 @@
 """Expressions of the loop IR: hash-consed nodes; indices in an affine normal form.
 
-An expression is an immutable, interned node; equal expressions are the same object. Index
-expressions (dtype "i64") are kept in one normal form, an affine sum of atoms,
+An expression is an immutable, interned node; equal expressions of one compile (`fresh`) are the
+same object, and so are those that a thread makes outside of any. Index expressions (dtype "i64")
+are kept in one normal form, an affine sum of atoms,
 
     const + c1 * atom1 + c2 * atom2 + ...
 
@@ -13,9 +14,9 @@ that a reshape of an array costs nothing where it is no more than another way to
 from __future__ import annotations
 
 import itertools
-import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -25,18 +26,29 @@ from . import scalars
 from .size import Size
 
 _FAR = 1 << 62
-_interned: WeakValueDictionary[tuple, Expr] = WeakValueDictionary()
-_numbers = itertools.count()
-_lock = threading.RLock()  # of new nodes
 
 
-def _renew_lock() -> None:
-    """In a forked child: the thread that may hold the lock is not there."""
-    global _lock
-    _lock = threading.RLock()
+class _Nodes(threading.local):
+    """The nodes that a thread knows, and their numbers."""
+
+    def __init__(self) -> None:
+        self.known: MutableMapping[tuple, Expr] = WeakValueDictionary()
+        self.numbers = itertools.count()
 
 
-os.register_at_fork(after_in_child=_renew_lock)
+_nodes = _Nodes()
+
+
+@contextmanager
+def fresh() -> Iterator[None]:
+    """Within the block this thread makes the expressions of one compile: they count from zero, and
+    none of them is one that was made outside."""
+    before = _nodes.known, _nodes.numbers
+    _nodes.known, _nodes.numbers = {}, itertools.count()
+    try:
+        yield
+    finally:
+        _nodes.known, _nodes.numbers = before
 
 
 class NoOperation(Exception):
@@ -85,17 +97,12 @@ def make(op: str, args: tuple[Expr, ...], dtype: str, value: Any = None) -> Expr
     # A number by its text: 0.0 equals -0.0, and NaN nothing.
     text = op == "const" and type(value) is not Size
     key = (op, args, dtype, repr(value) if text else value)
-    found = _interned.get(key)
-    if found is not None:
-        return found
-    with _lock:
-        found = _interned.get(key)
-        if found is None:  # no other thread has made it meanwhile
-            found = Expr()
-            found.op, found.args, found.dtype, found.value = op, args, dtype, value
-            found._range = found._atoms = None
-            found.number = next(_numbers)
-            _interned[key] = found
+    found = _nodes.known.get(key)
+    if found is None:
+        found = _nodes.known[key] = Expr()
+        found.op, found.args, found.dtype, found.value = op, args, dtype, value
+        found._range = found._atoms = None
+        found.number = next(_nodes.numbers)
     return found
 
 
@@ -110,7 +117,7 @@ def integer(value: int) -> Expr:
 
 def axis(extent: int, hint: str = "i") -> Expr:
     """A new axis of `extent` steps."""
-    return make("axis", (), "i64", (f"{hint}{next(_numbers)}", extent))
+    return make("axis", (), "i64", (f"{hint}{next(_nodes.numbers)}", extent))
 
 
 def load(buffer: Any, index: Iterable[Expr]) -> Expr:

@@ -45,7 +45,7 @@ never mean the same memory: views are indices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +127,11 @@ class Statement:
     def reads(self) -> list[Expr]:
         """Every load of its parts."""
         return loads(*self.parts)
+
+    @property
+    def touched(self) -> list[tuple[Buffer, tuple[Expr, ...]]]:
+        """What it writes, and what it reads: buffers and indices."""
+        return [(self.target, self.index), *((x.value, x.args) for x in self.reads())]
 
     def map(self, change: Rewrite) -> None:
         """Change each of its parts."""
@@ -250,6 +255,17 @@ class Program:
     steps: list[Step]
     notes: list[str] = field(default_factory=list)
 
+    def buffer(
+        self, hint: str, dtype: str, shape: Sequence[int] = (), kind: str = "temporary",
+        strides: Sequence[int] | None = None, position: int = -1,
+    ) -> Buffer:  # fmt: skip
+        """A new buffer, in C order if no strides are given; its name begins with the hint."""
+        shape = tuple(shape)
+        where = contiguous_strides(shape) if strides is None else tuple(strides)
+        made = Buffer(f"{hint}{len(self.buffers)}", dtype, shape, where, kind, position)
+        self.buffers.append(made)
+        return made
+
     def __str__(self) -> str:
         return text(self)
 
@@ -278,6 +294,13 @@ def identity(op: str, dtype: str, running: bool) -> float:
     return (1 << (row.bits - signed)) - 1
 
 
+def looped(axes: Sequence[Expr], body: list[Loop | Statement]) -> list[Loop | Statement]:
+    """Statements in loops over the axes, from the outermost on."""
+    for axis_ in reversed(axes):
+        body = [Loop(axis_, body)]
+    return body
+
+
 def nest(step: Loop | Statement) -> Loop:
     """The loop that a step is; of a statement without axes, one of a single iteration."""
     return step if isinstance(step, Loop) else Loop(axis(1, "once"), [step])
@@ -290,6 +313,20 @@ def statements(step: Step) -> Iterator[Statement]:
     elif isinstance(step, Loop):
         for inner in step.body:
             yield from statements(inner)
+
+
+def with_leaves(steps: list, change: Callable[[Loop], Sequence[Loop | Statement]]) -> list:
+    """The steps, with what `change` makes of each loop that has no loops inside."""
+    made: list = []
+    for step in steps:
+        if not isinstance(step, Loop):
+            made.append(step)
+        elif any(isinstance(s, Loop) for s in step.body):
+            step.body = with_leaves(step.body, change)
+            made.append(step)
+        else:
+            made += change(step)
+    return made
 
 
 def accesses(step: Step) -> tuple[set[Buffer], set[Buffer]]:

@@ -69,8 +69,7 @@ def _form(x: Expr) -> Expr:
 def _look(program: Program, s: Statement, x: Expr) -> Statement:
     """A loop that computes an index, and nothing else."""
     axes = tuple(a for a in s.axes if a in E.axes_of(x))
-    target = Buffer(f"check{len(program.buffers)}", "i64", (), (), "temporary")
-    program.buffers.append(target)
+    target = program.buffer("check", "i64")
     return Statement(
         axes, target, (), x, op="max" if axes else None, over=axes, line=s.line, calls=s.calls
     )

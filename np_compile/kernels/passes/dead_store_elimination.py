@@ -40,7 +40,7 @@ def _loop(program: Program, loop: Loop) -> None:
             held.pop(s.target, None)
             continue
         if s.target not in held:
-            held[s.target] = _register(program, s.target)
+            held[s.target] = program.buffer(f"{s.target.name}_", s.target.dtype, (), "register")
         s.target, s.index = held[s.target], ()
 
 
@@ -68,9 +68,3 @@ def _read(s: Statement, held: dict[Buffer, Buffer]) -> None:
     """Take what a statement reads from registers where it is there."""
     if held:
         s.map(E.loads_replaced(lambda x: E.load(held[x.value], ()) if x.value in held else None))
-
-
-def _register(program: Program, b: Buffer) -> Buffer:
-    made = Buffer(f"{b.name}_{len(program.buffers)}", b.dtype, (), (), "register")
-    program.buffers.append(made)
-    return made

@@ -9,13 +9,11 @@ stage inside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..analysis.access import coefficients
 from ..analysis.dependence import conflicts, reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Fence, Loop, Program, Statement, Step, accesses, statements
+from ..ir.program import Fence, Loop, Program, Statement, Step, accesses, looped, statements
 from ..target import Target
 from .scan_blocking import cheap, waits
 
@@ -31,16 +29,9 @@ def fuse(program: Program, machine: Target) -> Program:
             placed.append(step)
             continue
         if not _join(placed, step, program.notes, machine):
-            placed.append(_alone(step))
+            placed += looped(step.axes, [step])
     program.steps = placed
     return program
-
-
-def _alone(s: Statement, axes: Iterable[Expr] | None = None) -> Loop | Statement:
-    step: Loop | Statement = s
-    for a in reversed(tuple(s.axes if axes is None else axes)):
-        step = Loop(a, [step])
-    return step
 
 
 def _join(placed: list, s: Statement, notes: list[str], machine: Target) -> bool:
@@ -117,7 +108,7 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr], machine: Target) -
     if len(s.axes) > len(known) and _mixed(loop, s):
         return "running reductions take turns, and nothing else does"
     _rename(s, known)
-    loop.body.append(_alone(s, s.axes[len(known) :]))
+    loop.body += looped(s.axes[len(known) :], [s])
     return None
 
 
@@ -147,18 +138,14 @@ def _agree(axis: Expr, partner: Expr, inside: list[Statement], s: Statement) -> 
     return len(ends) < 2
 
 
-def _touched(s: Statement) -> list[tuple[Buffer, tuple[Expr, ...]]]:
-    return [(s.target, s.index), *((x.value, x.args) for x in s.reads())]
-
-
 def _partner(
     axis: Expr, inside: list[Statement], s: Statement, left: list[Expr], known: dict[Expr, Expr]
 ) -> Expr | None:
     """The axis of s that walks the same buffers in the same way as the loop's axis."""
     votes: dict[Expr, int] = {}
-    mine = _touched(s)
+    mine = s.touched
     for t in inside:
-        for buffer, index in _touched(t):
+        for buffer, index in t.touched:
             for other, place in mine:
                 if other is not buffer:
                     continue
@@ -173,6 +160,6 @@ def _partner(
 
 
 def _shared(inside: list[Statement], s: Statement) -> str:
-    mine = {b for b, _ in _touched(s)}
-    both = [b.name for t in inside for b, _ in _touched(t) if b in mine]
+    mine = {b for b, _ in s.touched}
+    both = [b.name for t in inside for b, _ in t.touched if b in mine]
     return f"its loops do not match those that make {both[0]}" if both else ""

@@ -13,7 +13,7 @@ from ..analysis.access import line, offset
 from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.expr import Expr
-from ..ir.program import Loop, Program, Statement, statements
+from ..ir.program import Loop, Program, Statement, statements, with_leaves
 from ..ir.size import span
 from ..target import Target
 
@@ -22,20 +22,11 @@ _PIECES = 6
 
 def index_set_splitting(program: Program, machine: Target) -> Program:
     """The program with such innermost loops in pieces."""
-    program.steps = [
-        new for step in program.steps for new in (_split(program, step) if isinstance(step, Loop)
-        else [step])
-    ]  # fmt: skip
+    program.steps = with_leaves(program.steps, lambda loop: _split(program, loop))
     return program
 
 
 def _split(program: Program, loop: Loop) -> list[Loop]:
-    if any(isinstance(s, Loop) for s in loop.body):
-        loop.body = [
-            new for step in loop.body for new in (_split(program, step) if isinstance(step, Loop)
-            else [step])
-        ]  # fmt: skip
-        return [loop]
     inside = list(statements(loop))
     if any(loop.axis in s.over for s in inside):
         return [loop]

@@ -24,7 +24,7 @@ from ..analysis.parallel import serial
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Loop, Program, Statement, accesses
+from ..ir.program import Buffer, Loop, Program, Statement, accesses, with_leaves
 from ..ir.size import some
 from ..target import Target
 from .index_set_splitting import piece
@@ -34,22 +34,11 @@ Steps = list[Loop | Statement]
 
 def index_staging(program: Program, machine: Target) -> Program:
     """The program with such loops in blocks."""
-    program.steps = [
-        new
-        for step in program.steps
-        for new in (_nest(program, step, machine) if isinstance(step, Loop) else [step])
-    ]
+    program.steps = with_leaves(program.steps, lambda loop: _staged(program, loop, machine))
     return program
 
 
-def _nest(program: Program, loop: Loop, machine: Target) -> Steps:
-    if any(isinstance(s, Loop) for s in loop.body):
-        loop.body = [
-            new
-            for s in loop.body
-            for new in (_nest(program, s, machine) if isinstance(s, Loop) else [s])
-        ]
-        return [loop]
+def _staged(program: Program, loop: Loop, machine: Target) -> Steps:
     body = [s for s in loop.body if isinstance(s, Statement)]
     found = _worthwhile(loop, body, machine)
     first = _before(body, found) if found else None
@@ -139,8 +128,8 @@ def _blocks(
     block = E.axis(count, "b")
     handed = {s.target for s in first if s.target.kind == "register"}
     handed &= {x.value for s in later for x in s.reads()}
-    arrays = {b: _array(program, b.dtype, size) for b in handed}
-    places = {x: _array(program, "i64", size) for x in found}
+    arrays = {b: program.buffer("at", b.dtype, [size], "local") for b in handed}
+    places = {x: program.buffer("at", "i64", [size], "local") for x in found}
 
     def inner(steps: list[Statement], known: dict[Expr, Buffer]) -> Loop:
         lane = E.axis(size, "l")
@@ -210,7 +199,7 @@ def _groups(program: Program, loop: Loop, places: set[Buffer], machine: Target) 
 
         return Loop(lane, [moved(s) for s in steps])
 
-    arrays = {x: _array(program, x.dtype, size) for x in mine}
+    arrays = {x: program.buffer("at", x.dtype, [size], "local") for x in mine}
     together = set(arrays.values())
     reads = [
         Statement(body[0].axes, b, (E.integer(0),), x, line=body[0].line, calls=body[0].calls)
@@ -223,12 +212,6 @@ def _groups(program: Program, loop: Loop, places: set[Buffer], machine: Target) 
 
 def _read_in(places: set[Buffer], x: Expr) -> bool:
     return any(y.value in places for y in E.loads(*x.args))
-
-
-def _array(program: Program, dtype: str, size: int) -> Buffer:
-    made = Buffer(f"at{len(program.buffers)}", dtype, (size,), (1,), "local")
-    program.buffers.append(made)
-    return made
 
 
 def _extent(x: Expr) -> int:

@@ -11,21 +11,17 @@ from ..analysis.access import stride
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Program, Statement
+from ..ir.program import Program, Statement
 from ..ir.size import hint
 from ..target import Target
-
-
-def access_list(s: Statement) -> list[tuple[Buffer, tuple[Expr, ...], int]]:
-    """The accesses of a statement, each with a weight."""
-    return [(s.target, s.index, 2), *((x.value, x.args, 1) for x in s.reads())]
 
 
 def _distance(s: Statement, axis: Expr, line: int) -> tuple[float, float]:
     """How far apart, in bytes, neighbours along an axis lie: capped by a cache line of
     so many bytes, and in all."""
     near = far = 0.0
-    for buffer, index, weight in access_list(s):
+    for k, (buffer, index) in enumerate(s.touched):
+        weight = 1 if k else 2  # of what it writes
         step = stride(buffer, index, axis)
         size = DTYPES[buffer.dtype].size
         bytes_ = line if step is None else abs(hint(step)) * size

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..ir import expr as E
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements, is_in_order
+from ..ir.program import Program, Statement, elements, is_in_order
 from ..ir.size import some
 from ..target import Target
 
@@ -53,11 +53,7 @@ def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
     count = most + some(rest)
     kept = tuple(a for a in s.axes if a not in s.over)
     others = tuple(a for a in s.over if a is not rows)
-    shape = (count, *(a.extent for a in kept))
-    parts = Buffer(
-        f"part{len(program.buffers)}", s.target.dtype, shape, contiguous_strides(shape), "temporary"
-    )
-    program.buffers.append(parts)
+    parts = program.buffer("part", s.target.dtype, (count, *(a.extent for a in kept)))
 
     def reduced(part: Expr, begin: Expr, length: int) -> Statement:
         step = E.axis(length, "i")

@@ -31,7 +31,6 @@ from ..ir.program import (
     Program,
     Statement,
     Step,
-    contiguous_strides,
     is_in_order,
 )
 from ..target import Target
@@ -197,9 +196,7 @@ def _reduced(program: Program, s: Statement, group: list[Ranges]) -> list[Statem
     place = tuple(E.plus(a, -lo) for a, (lo, _) in kept.items())
     made = []
     for same in alike.values():
-        name = f"piece{len(program.buffers)}"
-        b = Buffer(name, s.target.dtype, shape, contiguous_strides(shape), "temporary")
-        program.buffers.append(b)
+        b = program.buffer("piece", s.target.dtype, shape)
         made.append(_merged(replace(s, target=b, index=place), same))
     axes = new_axes(shape)
     at = {a: E.plus(i, lo) for i, (a, (lo, _)) in zip(axes, kept.items(), strict=True)}

@@ -30,6 +30,7 @@ from ..ir.program import (
     accesses,
     contiguous_strides,
     elements,
+    looped,
     statements,
 )
 from ..ir.size import Size, span
@@ -113,11 +114,7 @@ class _Pair:
     def _halo(self, program: Program, chunk: Expr, count: int, before: int, after: int) -> Buffer:
         shape = list(self.array.shape)
         del shape[self.rows]
-        whole = (count, before + after, *shape)
-        name = f"halo{len(program.buffers)}"
-        b = Buffer(name, self.array.dtype, whole, contiguous_strides(whole), "temporary")
-        program.buffers.append(b)
-        return b
+        return program.buffer("halo", self.array.dtype, (count, before + after, *shape))
 
     def _save(self, chunk: Expr, row: Expr, halo: Buffer, place: int) -> list[Loop | Statement]:
         copy_of = E.axis(chunk.extent, "w")
@@ -128,10 +125,7 @@ class _Pair:
             (copy_of, *inner), halo, (copy_of, E.integer(place), *inner),
             E.load(self.array, source), vector=inner[-1] if inner else copy_of,
         )  # fmt: skip
-        step: Loop | Statement = s
-        for a in (*reversed(inner), copy_of):
-            step = Loop(a, [step])
-        return [step]
+        return looped(s.axes, [s])
 
     def _chunk(
         self, program: Program, chunk: Expr, base: Expr, length: int, lag: int, before: int,

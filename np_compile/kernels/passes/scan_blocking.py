@@ -36,7 +36,6 @@ from ..ir.program import (
     Statement,
     Step,
     accesses,
-    contiguous_strides,
     elements,
     identity,
 )
@@ -256,8 +255,4 @@ def _store(
 
 
 def _temporary(program: Program, dtype: str, axes: tuple[Expr, ...]) -> Buffer:
-    shape = tuple(a.extent for a in axes)
-    strides = contiguous_strides(shape)
-    b = Buffer(f"scan{len(program.buffers)}", dtype, shape, strides, "temporary")
-    program.buffers.append(b)
-    return b
+    return program.buffer("scan", dtype, [a.extent for a in axes])

@@ -16,7 +16,7 @@ from functools import reduce
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr, new_axes, number
-from ..ir.program import Buffer, Program, Statement, contiguous_strides, elements
+from ..ir.program import Program, Statement, elements
 from ..ir.size import some
 from ..target import Target
 
@@ -68,9 +68,7 @@ def _parts(program: Program, s: Statement, rows: Expr, count: int) -> list[State
     size, rest = divmod(rows.extent, count)
     target = s.target
     shape = (count, *target.shape)
-    name = f"part{len(program.buffers)}"
-    part = Buffer(name, target.dtype, shape, contiguous_strides(shape), "temporary")
-    program.buffers.append(part)
+    part = program.buffer("part", target.dtype, shape)
     which, step = E.axis(count, "w"), E.axis(size, "i")
 
     def added(axes: tuple[Expr, ...], at: Expr, number: Expr) -> Statement:

@@ -1,7 +1,9 @@
 """Store trimming: a store leaves out what is stored again before it is read, and what nobody reads.
 
-for i < n: t[i] = x[i]                  for i < 1:   t[i] = x[i]
-for i < n-1: t[1+i] = y[i]      ->      for i < n-1: t[1+i] = y[i]
+    for i < n: t[i] = x[i]                  for i < 1:   t[i] = x[i]
+    for i < n-1: t[1+i] = y[i]      ->      for i < n-1: t[1+i] = y[i]
+
+What is left of a store is a box, or a few of them.
 """
 
 from __future__ import annotations

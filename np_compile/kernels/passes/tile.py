@@ -13,7 +13,7 @@ from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
-from ..ir.program import Loop, Program, Statement, statements
+from ..ir.program import Loop, Program, Statement, looped, statements
 from ..ir.size import reaches, some
 from ..target import Target
 
@@ -102,9 +102,6 @@ def _region(
         assert isinstance(s, Statement)
         s.axes = (*loops, *near)
         s.vector = near[-1]
-    nest: list[Loop | Statement] = body
-    for axis in reversed((*loops, *near)):
-        nest = [Loop(axis, nest)]
-    first = nest[0]
+    (first,) = looped((*loops, *near), body)
     assert isinstance(first, Loop)
     return first

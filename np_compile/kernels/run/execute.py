@@ -18,6 +18,7 @@ from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Fence, Interface, Product, Program, Store, Tensor, accesses
 from ..target import Target
 from . import gemm, pool
+from .private import empty_strided
 
 
 @dataclass
@@ -33,8 +34,6 @@ class Source:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-# In a third of the time of `torch.empty_strided`.
-_new: Any = torch._C._dynamo.guards._empty_strided_cpu  # type: ignore[attr-defined]
 _num_threads = torch.get_num_threads
 _LARGE = 1 << 22  # bytes of an array from which the system's large pages matter
 KEPT_BYTES = 1 << 26  # a larger scratch block is given back after each run
@@ -71,7 +70,7 @@ class _Output:
         """A new tensor."""
         if self.bytes >= _LARGE:
             return self.large()
-        made: torch.Tensor = _new(self.shape, self.strides, self.dtype)
+        made: torch.Tensor = empty_strided(self.shape, self.strides, self.dtype)
         return made
 
     def large(self) -> torch.Tensor:
@@ -248,7 +247,7 @@ class Executable:
             self._parameters(work, given, floats, ints)
         made = []
         for o in self._fresh:
-            new = o.large() if o.bytes >= _LARGE else _new(o.shape, o.strides, o.dtype)
+            new = o.large() if o.bytes >= _LARGE else empty_strided(o.shape, o.strides, o.dtype)
             pointers[o.slot] = new.data_ptr()
             made.append(new)
         results = self._results
@@ -384,7 +383,7 @@ class Executable:
     @cached_property
     def light(self) -> bool:
         """Whether it does little to each of many elements, and nothing else."""
-        return light(self.source.program, self.source.layout, self.source.machine)
+        return light(self.source.program, self.source.sections)
 
     @property
     def notes(self) -> list[str]:

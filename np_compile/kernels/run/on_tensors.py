@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .sequence import DATA, Sequence, Work, run_address
+from .private import DATA
+from .sequence import Sequence, Work, run_address
 
 _num_threads = torch.get_num_threads
 

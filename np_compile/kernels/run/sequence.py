@@ -26,9 +26,9 @@ from ..build.structures import declarations
 from ..target import HOST
 from . import bands, pool
 from .execute import KEPT_BYTES, Entry
+from .private import DATA
 
 _ALIGN = HOST.line_bytes
-DATA = object.__basicsize__  # where in an array object the address of its data is
 
 
 @dataclass

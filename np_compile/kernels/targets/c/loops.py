@@ -373,7 +373,7 @@ def _owned(loop: Loop) -> list[Buffer]:
     found: dict[Buffer, set[int]] = {}
     for k, step in enumerate(loop.body):
         for s in statements(step):
-            for b in (s.target, *(x.value for x in s.reads())):
+            for b, _ in s.touched:
                 if b.kind in ("register", "local"):
                     found.setdefault(b, set()).add(k)
     mine = []

@@ -14,9 +14,9 @@ import np_compile
 from np_compile.kernels import compile as pipeline
 from np_compile.kernels.passes.dead_store_elimination import dead_store_elimination
 
-from ..support import check
-from .graphs import after
-from .native_checks import check_table
+from ...support import check
+from ..graphs import after
+from ..native_checks import check_table
 
 NATIVE = {"backend": "native"}
 

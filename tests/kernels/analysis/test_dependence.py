@@ -15,7 +15,7 @@ from np_compile.kernels.passes.linearize import linearize
 from np_compile.kernels.passes.schedule import schedule
 from np_compile.kernels.passes.tile import tile
 
-from .graphs import after
+from ..graphs import after
 
 
 def _value(x: Expr, axes: dict[Expr, int]) -> int:

@@ -10,7 +10,7 @@ from np_compile import config
 from np_compile.kernels.compile import listening
 from np_compile.kernels.ir.program import text
 
-from ..support import check
+from ...support import check
 
 
 def loops(f, *args):

@@ -26,8 +26,8 @@ from np_compile.kernels.passes.scan_blocking import scan_blocking
 from np_compile.kernels.passes.schedule import schedule
 from np_compile.kernels.target import HOST
 
-from ..support import check
-from .graphs import SMALL
+from ...support import check
+from ..graphs import SMALL
 
 # Around the sizes from which on, and into how many parts, reductions are cut.
 SIZES = [

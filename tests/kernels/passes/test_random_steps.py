@@ -16,7 +16,7 @@ from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Program
 from np_compile.kernels.passes.pipeline import PASSES, stages
 
-from .graphs import SMALL
+from ..graphs import SMALL
 
 # Arrays that a program may have, by name: those of one letter are arguments.
 SHAPES = {"x": (6,), "y": (4, 6), "z": (6, 4), "tx": (6,), "ty": (4, 6), "tz": (6, 4), "to": (6, 6)}

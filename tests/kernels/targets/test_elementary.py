@@ -13,7 +13,7 @@ from np_compile.kernels.ir import scalars
 from np_compile.kernels.ir.dtypes import DTYPES
 from np_compile.kernels.targets.c import libm
 
-from .scalar_loops import (
+from ..scalar_loops import (
     CASES,
     CC,
     ELEMENTARY,

@@ -19,7 +19,7 @@ from np_compile.kernels.ir import scalars
 from np_compile.kernels.ir.dtypes import DTYPES
 from np_compile.kernels.targets.c import libm
 
-from .scalar_loops import (
+from ..scalar_loops import (
     CASES,
     CASTS,
     CC,
@@ -344,6 +344,6 @@ def test_no_operation_and_no_cast_has_undefined_behaviour(tmp_path):
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr[-3000:]

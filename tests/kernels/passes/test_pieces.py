@@ -16,8 +16,8 @@ from np_compile.kernels.analysis.boxes import Box
 from np_compile.kernels.ir import expr as E
 from np_compile.kernels.passes.pipeline import PASSES
 
-from .graphs import after, compiled, copied, eager_passes, preserved, traced
-from .test_random_programs import slices
+from ..graphs import after, compiled, copied, eager_passes, preserved, traced
+from ..test_random_programs import slices
 
 # Of the passes those from `store_trimming` to the end of what follows `region_splitting`.
 _NAMES = [p.__name__ for p in PASSES]

@@ -26,8 +26,8 @@ from np_compile.kernels.compile import listening
 from np_compile.kernels.run import gemm, pool
 from np_compile.kernels.run.execute import Executable
 
-from ..support import check, data
-from .native_checks import check_table
+from ...support import check, data
+from ..native_checks import check_table
 
 DTYPES = {"f32": np.float32, "f64": np.float64}
 Product = Callable[..., None]

@@ -34,7 +34,7 @@ from np_compile.kernels.passes.loop_order import loop_order
 from np_compile.kernels.passes.schedule import schedule
 from np_compile.kernels.target import HOST
 
-from .graphs import after, captured, compiled, copied, eager_passes, preserved
+from ..graphs import after, captured, compiled, copied, eager_passes, preserved
 
 # NumPy functions
 
@@ -305,6 +305,12 @@ def test_old_values_are_read_before_new_ones_are_stored(f: Callable, shape: tupl
         with passes():
             for module, inputs in captured(f, _a(*shape)):
                 compiled(module, inputs)
+
+
+def test_a_graph_becomes_the_same_loops_each_time() -> None:
+    for module, _ in captured(lambda a: np.cumsum(a @ a, 0) / a.sum(), _a(6, 6)):
+        made = [pipeline.generate(module.graph, partial(getattr, module)) for _ in range(2)]
+        assert len({str(source.program) for source in made}) == 1
 
 
 # How many loop nests

@@ -324,9 +324,9 @@ def helper_ids(call: Callable[[], object]) -> set[int]:
 
 PRELUDE = f"""
 import ctypes, os, sys, time
-sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from np_compile.kernels.run import pool
-from tests.kernels import test_pool as t
+from tests.kernels.run import test_pool as t
 bodies = t.build.load(t.BODIES)
 run = ctypes.c_void_p(pool.run_address())
 def use(threads=4):

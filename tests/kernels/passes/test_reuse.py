@@ -15,7 +15,7 @@ from np_compile import config
 from np_compile.kernels.compile import listening
 from np_compile.kernels.passes.buffer_reuse import buffer_reuse
 
-from .graphs import after
+from ..graphs import after
 
 HEAD = """\
 x: f64[4,6] strides[6,1] input 0

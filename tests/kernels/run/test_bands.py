@@ -21,7 +21,7 @@ from np_compile.kernels.run.bands import Alone, Group
 from np_compile.kernels.run.blocks import Block, Memory, most_bytes
 from np_compile.kernels.target import HOST
 
-from ..support import same
+from ...support import same
 
 # Blocks
 
