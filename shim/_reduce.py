@@ -125,7 +125,7 @@ def reduce_engine(
             "one has to specify 'initial'"
         )
     if start is None and any(tensor.shape[a] == 0 for a in axes):
-        if identity is None and result_size(tensor, axes) > 0:
+        if identity is None:
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
         start = _constant(0, work, tensor) if identity is None else identity
     if mask is not None:

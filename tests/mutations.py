@@ -119,7 +119,8 @@ MUTATIONS = (
         "            if s.scan or is_in_order(s) or any(E.axes_of(i) for i in s.index):",
         "            if s.scan or is_in_order(s):",
         (
-            "kernels/passes/test_schedules.py kernels/test_native_reductions.py kernels/run/test_pool.py "
+            "kernels/passes/test_schedules.py kernels/test_native_reductions.py "
+            "kernels/run/test_pool.py "
             "kernels/passes/test_random_steps.py"
         ),
     ),
@@ -223,13 +224,19 @@ MUTATIONS = (
         "np_compile/kernels/passes/last_writer.py",
         "if len(writers[s.target]) != 2 or",
         "if",
-        "kernels/passes/test_passes.py kernels/test_native_indexing.py kernels/passes/test_random_steps.py",
+        (
+            "kernels/passes/test_passes.py kernels/test_native_indexing.py "
+            "kernels/passes/test_random_steps.py"
+        ),
     ),
     Mutation(
         "np_compile/kernels/passes/last_writer.py",
         "same = where is x.args[0] and",
         "same =",
-        "kernels/passes/test_passes.py kernels/test_native_indexing.py kernels/passes/test_random_steps.py",
+        (
+            "kernels/passes/test_passes.py kernels/test_native_indexing.py "
+            "kernels/passes/test_random_steps.py"
+        ),
     ),
     Mutation(
         "np_compile/kernels/passes/cse.py",
@@ -248,7 +255,8 @@ MUTATIONS = (
         "found.update((at, at + 1))",
         "found.update((at,))",
         (
-            "kernels/passes/test_passes.py kernels/passes/test_schedules.py kernels/test_native_views.py "
+            "kernels/passes/test_passes.py kernels/passes/test_schedules.py "
+            "kernels/test_native_views.py "
             "kernels/passes/test_random_steps.py"
         ),
     ),
@@ -337,13 +345,19 @@ MUTATIONS = (
         "np_compile/kernels/passes/loop_order.py",
         "        if s.scan:\n            ranked",
         "        if False:\n            ranked",
-        "kernels/passes/test_scans.py kernels/passes/test_passes.py kernels/passes/test_random_steps.py",
+        (
+            "kernels/passes/test_scans.py kernels/passes/test_passes.py "
+            "kernels/passes/test_random_steps.py"
+        ),
     ),
     Mutation(
         "np_compile/kernels/passes/collapse.py",
         " or (s.scan and (a in s.over)):",
         ":",
-        "kernels/passes/test_scans.py kernels/passes/test_passes.py kernels/passes/test_random_steps.py",
+        (
+            "kernels/passes/test_scans.py kernels/passes/test_passes.py "
+            "kernels/passes/test_random_steps.py"
+        ),
     ),
     Mutation(
         "np_compile/kernels/passes/collapse.py",

@@ -14,8 +14,9 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from np_compile import config, log, shim
 from np_compile.errors import GraphBreak
-from np_compile.runtime.general import General, build_general
+from np_compile.runtime.general import General, Sizes, build_general
 from np_compile.runtime.program import Program, build, by_operators
+from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
 
 from . import state
@@ -72,11 +73,12 @@ def cut(c: Capture, reason: Break) -> None:
     program = variants.programs.get(key)
     again = program is not None
     decision = None
+    pending = False
     if program is None and _may_be_general(c, grad):
-        program = _known_for_sizes(c, seg, live, variants)
+        program, pending = _known_for_sizes(c, seg, live, variants)
     if program is None:
         begins = reason is loops.BEGINNING or resumes
-        decision = decide.of_segment(c, node, variants, begins)
+        decision = decide.of_segment(c, node, variants, begins, pending)
         if decision.way is Way.OPERATORS:
             program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
         elif decision.way is Way.KERNELS:
@@ -214,11 +216,25 @@ def _may_be_general(c: Capture, grad: bool) -> bool:
     return c.options.dynamic is not False and c.device is None and not grad
 
 
-def _known_for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Program | None:
-    """The program of a segment from one that serves many sizes."""
+def _known_for_sizes(
+    c: Capture, seg: Segment, live: tuple, variants: Variants
+) -> tuple[Program | None, bool]:
+    """The program of a segment from one that serves many sizes; whether such a one is being made
+    beside the program, which begins here."""
     form, known = c.options.forms.of(seg.node, live, False)
     general = known.find(form.sizes, seg.ints)
-    return None if general is None else _bound(c, seg, live, variants, general, form.sizes)
+    if general is not None:
+        return _bound(c, seg, live, variants, general, form.sizes), False
+    if not config.waits() and not known.pending and known.seen:
+        _build(c, seg, live, form, known)
+    return None, known.pending
+
+
+def _build(c: Capture, seg: Segment, live: tuple, form: Form, known: Sizes) -> General | None:
+    fixed = fixed_ints(seg.node)
+    return build_general(
+        seg.node, live, seg.inputs, seg.floats, seg.ints, fixed, c.options, form, known
+    )
 
 
 def _bound(
@@ -227,6 +243,10 @@ def _bound(
     program = general.program(seg.node, live, sizes, c.options)
     variants.take(general.dynamic, seg.ints)
     variants.programs[(False, *variants.key(seg.ints))] = program
+    if not general.noted:
+        general.noted = True
+        program.seconds = general.seconds
+        _note(c, program)
     return program
 
 
@@ -235,15 +255,10 @@ def _for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Pro
     for the first of a form, and where there cannot be one."""
     form, known = c.options.forms.of(seg.node, live, False)
     program = None
-    if known.seen or c.options.dynamic is True:
-        general = build_general(
-            seg.node, live, seg.inputs, seg.floats, seg.ints, fixed_ints(seg.node),
-            c.options, form, known,
-        )  # fmt: skip
+    if config.waits() and (known.seen or c.options.dynamic is True):
+        general = _build(c, seg, live, form, known)
         if general is not None:
             program = _bound(c, seg, live, variants, general, form.sizes)
-            program.seconds = general.seconds
-            _note(c, program)
     if program is None:
         known.seen.append((form.sizes, tuple(seg.ints)))
     return program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,7 @@ from torch import fx
 from np_compile import config
 
 from .analysis import memory
-from .analysis.footprint import sections
+from .analysis.footprint import Footprint, sections
 from .build.toolchain import compiler, vector_math_available
 from .frontend.sizes import sized
 from .frontend.translate import Translation
@@ -70,8 +71,11 @@ def _generated(
             check(program, stage)
     passed = clock()
     layout = memory.plan(program, machine, facts)
-    nests = sections(program, layout, machine) if facts is None else [None] * _sections(program)
-    if facts is not None:
+    nests: list[list[Footprint] | None]
+    if facts is None:
+        nests = sections(program, layout, machine)
+    else:  # what an iteration touches is not known
+        nests = [None for _ in range(_sections(program))]
         layout.symbols = tuple(facts.values)
     body = emit.source(program, layout, nests)
     vector_math = vector_math_available(compiler().kind)

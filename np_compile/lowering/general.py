@@ -8,7 +8,6 @@ these are true. Integers of calls that may change are inputs of the graph, after
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,8 +98,7 @@ def lower_general(
         result: list[torch.Tensor] = replay(given[: len(inputs)], calls_with(node, now), graph)
         return result
 
-    with mode, torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with mode, torch.no_grad():
         made = make_fx(run, tracing_mode="real", _allow_non_fake_inputs=True)(*inputs, *moving)
     made.graph.eliminate_dead_code()
     made.recompile()

@@ -336,9 +336,9 @@ def _looks_as_expected(a: np.ndarray) -> bool:
 
 
 @functools.cache
-def _job() -> build.Job | None:
+def _job() -> build.Compile | None:
     """The compile of what kept calls need, where it is not in the cache."""
-    return None if build.load_cached(_sources()) is not None else build.Job(_sources())
+    return None if build.load_cached(_sources()) is not None else build.Compile(_sources())
 
 
 def pending() -> bool:

@@ -6,41 +6,58 @@ differ become variables of a second program; it serves each later one that keeps
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
+from np_compile import config
 from np_compile.backends import for_sizes
+from np_compile.kernels.build import Job
 from np_compile.lowering.general import GeneralGraph, Special
 from np_compile.lowering.lower import lower_for_sizes
-from np_compile.tape.form import Form, form_of
+from np_compile.tape.form import Form, form_of, size_names
 from np_compile.tape.node import Node
 
 from .program import Program, uncollected
 
 _TRIES = 3  # traces of one segment, with fewer sizes that may change each time
 _FAILURES = 2  # of a form, after which its programs are for one size each
+_PROGRAMS = 6  # for many sizes of one form; the guards of each admit others
 
 
 class General:
     """One program for many sizes. dynamic: the integers that are data of it; ints: all of the
-    segment that it was made for. guards: what it asks of sizes, as text."""
+    segment that it was made for. guards: what it asks of sizes, as text. noted: whether the compile
+    was, see `segments`."""
 
-    __slots__ = ("_graph", "_made", "backend_name", "dynamic", "guards", "ints", "seconds")
+    __slots__ = (
+        "_graph", "_made", "backend_name", "dynamic", "guards", "ints", "noted", "notes", "seconds",
+    )  # fmt: skip
 
     def __init__(
         self, graph: GeneralGraph, made: Any, backend_name: str, dynamic: frozenset[int],
-        ints: Sequence[int], seconds: dict[str, float],
+        ints: Sequence[int], seconds: dict[str, float], names: Sequence[str],
     ):  # fmt: skip
         self._graph = graph
         self._made = made
         self.backend_name = backend_name
         self.dynamic = dynamic
         self.ints = tuple(ints)
-        self.guards = (*graph.guards, *getattr(made, "guards", ()))
+        # The kernels have numbered the symbols.
+        numbers = {symbol: f"n{k}" for k, symbol in enumerate(graph.symbols)}
+        own = [
+            re.sub(r"\bs\d+\b", lambda m: numbers.get(m[0], m[0]), text) for text in graph.guards
+        ]
+        self.guards = (*own, *made.guards)
+        what = (f"n{k} is {names[place]}" for k, place in enumerate(graph.symbols.values()))
+        self.notes = ["one program for many sizes: " + ", ".join(what)]
+        self.notes += [f"it serves sizes with {guard}" for guard in self.guards]
         self.seconds = seconds
+        self.noted = False
 
     def serves(self, sizes: Sequence[int], ints: Sequence[int]) -> bool:
         """Whether it is the program of these sizes and integers."""
@@ -56,19 +73,29 @@ class General:
         )  # fmt: skip
         made.constant_ints = {k: n for k, n in enumerate(self.ints) if k not in self.dynamic}
         made.sizes = tuple([sizes[k] for k in self._graph.integers])
+        made.notes = self.notes
         return made
 
 
 class Sizes:
     """What is known of the segments of one form. seen: sizes and integers of those that have a
-    program for them alone. programs: those for many sizes. failures: attempts to make one."""
+    program for them alone. programs: those for many sizes. failures: attempts to make one. job: one
+    that is under way, beside the program."""
 
-    __slots__ = ("failures", "programs", "seen")
+    __slots__ = ("failures", "job", "programs", "seen")
 
     def __init__(self) -> None:
         self.seen: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
         self.programs: list[General] = []
         self.failures = 0
+        self.job: Job | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether a program for many sizes is being made."""
+        if self.job is not None and self.job.ready:
+            self.job = None
+        return self.job is not None
 
     def find(self, sizes: Sequence[int], ints: Sequence[int]) -> General | None:
         """The program for these, if there is one."""
@@ -96,9 +123,10 @@ def build_general(
     fixed: frozenset[int], options: Any, form: Form, known: Sizes,
 ) -> General | None:  # fmt: skip
     """A program for the sizes that differ from those seen before, or with `dynamic=True` for all.
-    None where one cannot be made. fixed: integers that cannot be data."""
-    backend = for_sizes(options.backend)
-    if backend is None or known.failures >= _FAILURES:
+    None where one cannot be made, or is made beside the program. fixed: integers that cannot be
+    data."""
+    enough = known.failures >= _FAILURES or len(known.programs) >= _PROGRAMS
+    if enough or for_sizes(options.backend) is None:
         return None
     every = options.dynamic is True
     changing = frozenset(
@@ -109,8 +137,33 @@ def build_general(
     )
     if not changing or (moved & fixed and not every):
         return None
+    if any(a._t.is_conj() or a._t.is_neg() for a in inputs):
+        return None
     dynamic = moved - fixed
-    args = [a._t.detach() for a in inputs]
+    # Of the inputs no more than dtype and device is asked.
+    args = [torch.empty(0, dtype=a._t.dtype, device=a._t.device) for a in inputs]
+    numbers = list(ints)
+
+    def make() -> General | None:
+        return _made(
+            node, live, args, floats, numbers, dynamic, changing, every, options, form, known
+        )  # fmt: skip
+
+    if config.waits():
+        return make()
+    known.job = Job(make)
+    return None
+
+
+def _made(
+    node: Node, live: tuple, inputs: list[torch.Tensor], floats: list[float], ints: list[int],
+    dynamic: frozenset[int], changing: frozenset[int], every: bool, options: Any, form: Form,
+    known: Sizes,
+) -> General | None:  # fmt: skip
+    """As `build_general`, for what is to change."""
+    backend = for_sizes(options.backend)
+    assert backend is not None
+    args = list(inputs)
     if floats:
         args.append(torch.tensor(floats, dtype=torch.float64))
     order = tuple(sorted(dynamic))
@@ -136,7 +189,8 @@ def build_general(
                 break
             done = time.perf_counter()
             seconds = {"lower": lowered - start, "backend": done - lowered}
-            general = General(graph, made, options.backend, dynamic, ints, seconds)
+            names = size_names(node, form)
+            general = General(graph, made, options.backend, dynamic, ints, seconds, names)
             if general.serves(form.sizes, ints):
                 known.programs.append(general)
                 return general

@@ -33,13 +33,13 @@ class Program:
     that are inputs. turn: of the call that compiled it, 0 once another
     one ran it (see `capture.budget`). name: of the compiled function. constant_ints: values of the
     integers that are constants of it, by number. grad: whether it may be differentiated. sizes:
-    what a graph for many sizes takes beside its tensors.
+    what a graph for many sizes takes beside its tensors. notes: on what it is for.
     """
 
     __slots__ = (
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
-        "constant_ints", "grad", "graph", "live", "mutates", "name", "node", "seconds", "sizes",
-        "turn", "written",
+        "constant_ints", "grad", "graph", "live", "mutates", "name", "node", "notes", "seconds",
+        "sizes", "turn", "written",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +65,7 @@ class Program:
         self.constant_ints: dict[int, int] = {}
         self.grad = False
         self.sizes: tuple[int, ...] = ()
+        self.notes: list[str] = []
         self._pending = hasattr(compiled, "wait")  # for its C compiler, or that is not known
 
     @property

@@ -44,6 +44,20 @@ def form_of(node: Node) -> Form:
     return Form(tuple(key), (*extents, *integers), len(extents))
 
 
+def size_names(node: Node, form: Form) -> list[str]:
+    """What each size of a form is."""
+    names: list[str] = []
+    count = 0
+    for step in node.path():
+        if step.call is None:
+            _, shape, strides, *_ = step.signature
+            names += [f"extent {d} of input {count}" for d in range(len(shape))]
+            if _layout(shape, strides) is None:
+                names += [f"stride {d} of input {count}" for d in range(len(shape))]
+            count += 1
+    return names + [f"integer {k} of its calls" for k in range(len(form.sizes) - form.inputs)]
+
+
 def shapes_in(node: Node, sizes: Sequence[Any]) -> list[tuple[tuple, tuple]]:
     """Shape and strides of each input of a segment, of these sizes in the order of its form."""
     rest = list(sizes)

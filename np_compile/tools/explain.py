@@ -106,7 +106,7 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
                     return
                 steps = what.calls()
                 lines = list(dict.fromkeys(node.user_line for node, _ in steps))
-                notes = list(getattr(more.compiled, "notes", ()))
+                notes = [*more.notes, *getattr(more.compiled, "notes", ())]
                 segments[id(what)] = SegmentReport([call.name for _, call in steps], lines, notes)
                 report.segments.append(segments[id(what)])
             else:

@@ -67,6 +67,8 @@ _BEGINNING = Decision(
     "the beginning of a loop runs in NumPy: each iteration is a segment",
     rest=False,
 )
+_FOR_SIZES = Decision(Way.NUMPY, "a program for all sizes is being made", rest=False)
+_FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
 _NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
 
 
@@ -89,11 +91,14 @@ def of_step(c: Capture, arrays: list[Any]) -> Decision:
     return Decision(Way.NUMPY, _NEW, max(LARGE, 2 * max([a.size for a in arrays], default=0)))
 
 
-def of_segment(c: Capture, node: Node, variants: Variants, begins: bool) -> Decision:
+def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending: bool) -> Decision:
     """A segment without a program. begins: whether it was cut as a loop was found in it, and is no
-    piece of the user's code."""
+    piece of the user's code. pending: whether a program for its size, among others, is being made
+    beside the program."""
     if c.leaving:
         return _LEAVES
+    if pending:
+        return _FOR_SIZES_ON_TENSORS if c.tensors else _FOR_SIZES
     if c.options.compiles.are_enough(node, c.options.name):
         return Decision(
             Way.OPERATORS if c.tensors or c.device is not None or node.guesses else Way.NUMPY,

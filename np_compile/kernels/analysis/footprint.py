@@ -137,7 +137,7 @@ def footprint(
     if loop.kind == "vector":
         width = math.lcm(width, machine.vector_bytes)  # whole vectors, of whatever elements
     return Footprint(
-        extent, width, loop.grain or extent, estimate(loop, machine),
+        extent, width, int(loop.grain) or extent, estimate(loop, machine),
         idle, touched, tuple(checks),
         {x.value: layout.slots[x.value] for x in E.loads(*followed)},
     )  # fmt: skip

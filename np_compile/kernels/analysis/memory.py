@@ -7,7 +7,9 @@ first written. Behind them lies what the chunks of parallel loops leave of their
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..ir.dtypes import DTYPES
@@ -64,7 +66,10 @@ def plan(program: Program, machine: Target, facts: Facts | None = None) -> Layou
     many; there the temporaries have their places when the sizes are known."""
     align = machine.line_bytes
     lives = _lives(program)
-    offsets, size = _placed(lives, {b: b.size for b in lives}, align, facts)
+    if facts is None:
+        offsets, size = _placed(lives, {b: b.size for b in lives}, align)
+    else:
+        offsets, size = _placed_later(lives, align, facts)
     fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
     slots = {b: k for k, b in enumerate(fixed)}
     products = {s.writes[0].dtype for s in program.steps if isinstance(s, Product)}
@@ -90,22 +95,25 @@ def _lives(program: Program) -> _Lives:
     return {b: (first[b], last[b]) for b in first}
 
 
+def _placed_later(lives: _Lives, align: int, facts: Facts) -> tuple[dict[Buffer, Any], Any]:
+    """As `_placed`, as symbols: where the temporaries lie follows from the sizes."""
+    known: list[tuple[Any, Any]] = [(None, None)]  # the last values, and what they give
+
+    def place(values: Mapping[str, int], b: Buffer | None) -> int:
+        if known[0][0] is not values:
+            numbers = {c: evaluated(c.size, values) for c in lives}
+            known[0] = values, _placed(lives, numbers, align)
+        offsets, size = known[0][1]
+        return int(size if b is None else offsets[b])
+
+    offsets = {b: facts.later(partial(place, b=b)) for b in lives}
+    return offsets, facts.later(partial(place, b=None)) if lives else 0
+
+
 def _placed(
-    lives: _Lives, sizes: dict[Buffer, Any], align: int, facts: Facts | None
-) -> tuple[dict[Buffer, Any], Any]:
+    lives: _Lives, sizes: Mapping[Buffer, int], align: int
+) -> tuple[dict[Buffer, int], int]:
     """Byte offset of each temporary, of so many elements, and the size of the block."""
-    if facts is not None:
-        known: list[tuple[Any, Any]] = [(None, None)]  # the last values, and what they give
-
-        def at(values: Any, b: Buffer | None) -> int:
-            if known[0][0] is not values:
-                numbers = {c: evaluated(n, values) for c, n in sizes.items()}
-                known[0] = values, _placed(lives, numbers, align, None)
-            offsets, size = known[0][1]
-            return size if b is None else offsets[b]
-
-        offsets = {b: facts.later(lambda values, b=b: at(values, b)) for b in lives}
-        return offsets, facts.later(lambda values: at(values, None)) if lives else 0
     places: dict[Buffer, tuple[int, int]] = {}
     bytes_ = {b: _aligned(max(sizes[b], 1) * DTYPES[b.dtype].size, align) for b in lives}
     for b in sorted(lives, key=lambda b: (-bytes_[b], b.name)):

@@ -1,4 +1,4 @@
-"""Libraries that are compiled while the program goes on.
+"""Work that is done while the program goes on: compiles, of libraries above all.
 
 A few daemon threads wait for the compilers. An interpreter that ends does not wait for them; what
 was begun is completed without it, see `publish`. A fork has none of its parent's threads: there a
@@ -12,7 +12,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .library import load_all, load_cached
 
@@ -47,9 +48,10 @@ class _Workers:
             job.run()
             job.took = time.perf_counter() - start
             job.done.set()
-            with self.lock:
-                self.seconds += job.took
-                self.bytes += job.bytes
+            if job.bytes:
+                with self.lock:
+                    self.seconds += job.took
+                    self.bytes += job.bytes
 
 
 _workers = _Workers()
@@ -65,13 +67,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class Job:
-    """Libraries on their way. sources: (source, name) pairs. bytes: of the sources. done: set by
-    the worker that has run it. took: seconds."""
+    """Work that a thread of the workers does. done: set when it is. took: seconds. bytes: of C
+    sources that a compiler has to read for it."""
 
-    def __init__(self, sources: Sequence[tuple[str, str]]):
-        self._sources = sources
-        self.bytes = sum(len(text) for text, _ in sources)
-        self._libraries: list[ctypes.CDLL] = []
+    bytes = 0
+
+    def __init__(self, work: Callable[[], Any]):
+        self._work = work
+        self._made: Any = None
         self._error: BaseException | None = None
         self.took = 0.0
         self._begin()
@@ -82,9 +85,9 @@ class Job:
         _workers.add(self)
 
     def run(self) -> None:
-        """Compile and load; called by a thread of the workers."""
+        """Do it; called by a worker."""
         try:
-            self._libraries = load_all(self._sources, outlives=True)
+            self._made = self._work()
         except BaseException as e:
             self._error = e
 
@@ -95,18 +98,26 @@ class Job:
             self._begin()
         return self.done.is_set()
 
-    @property
-    def seconds(self) -> float:
-        """How long it will take, roughly, from its beginning."""
-        return self.bytes * _workers.seconds / _workers.bytes
-
-    def result(self) -> list[ctypes.CDLL]:
-        """The libraries, once they are there. CompileFailed if one cannot be made."""
+    def result(self) -> Any:
+        """What the work gives, once it is done. Errors: those of the work."""
         if not self.ready:
             self.done.wait()
         if self._error is not None:
             raise self._error
-        return self._libraries
+        return self._made
+
+
+class Compile(Job):
+    """Libraries of (source, name) pairs on their way. CompileFailed if one cannot be made."""
+
+    def __init__(self, sources: Sequence[tuple[str, str]]):
+        self.bytes = sum(len(text) for text, _ in sources)
+        super().__init__(lambda: load_all(sources, outlives=True))
+
+    @property
+    def seconds(self) -> float:
+        """How long it will take, roughly, from its beginning."""
+        return self.bytes * _workers.seconds / _workers.bytes
 
 
 class Libraries:
@@ -120,7 +131,7 @@ class Libraries:
         start = time.perf_counter()
         found = load_all(sources) if waits else load_cached(sources)
         self.took = time.perf_counter() - start
-        self._job = None if found is not None else Job(sources)
+        self._job = None if found is not None else Compile(sources)
         self._found = found
 
     @property

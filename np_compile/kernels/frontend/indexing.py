@@ -33,6 +33,8 @@ def _checked(index: Expr, extent: int, dim: int) -> Expr:
 def _look(t: Any, axes: Sequence[Expr], place: Sequence[Expr], made: Sequence[Expr]) -> None:
     """Check those of the indices `place` that are not part of what was made with them: the one
     element of an axis, and equal elements, do not depend on the index."""
+    if any(a.extent == 0 for a in axes):
+        return
     used = set(E.walk(*made))
     for x in place:
         if x.op == "wrap" and x not in used:
@@ -41,13 +43,20 @@ def _look(t: Any, axes: Sequence[Expr], place: Sequence[Expr], made: Sequence[Ex
             t.add(over, t.fresh("i64", ()), (), x, **more)
 
 
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape to which arrays of these broadcast, which is known to be one."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    return tuple(next((n for n in extents if n != 1), 1) for extents in zip(*padded, strict=True))
+
+
 def _indexed(source: Array, indices: Sequence[Array | None], t: Any) -> tuple | None:
     """Axes of `source[indices]`, and the index into source, by NumPy's rules for integer arrays."""
     found = {k: i for k, i in enumerate(indices) if i is not None}
     given = list(found)
     if not given or any(i.dtype == "bool" for i in found.values()):
         return None
-    common = torch.broadcast_shapes(*(i.shape for i in found.values()))
+    common = _broadcast([i.shape for i in found.values()])
     together = new_axes(common)
     adjacent = given == list(range(given[0], given[-1] + 1))
     kept = [k for k in range(len(source.axes)) if k not in found]

@@ -66,7 +66,7 @@ class SizedTensor(torch.Tensor):
             step = step * n
         return True
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
 
 def sized(

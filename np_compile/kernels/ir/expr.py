@@ -110,7 +110,7 @@ def const(value: Any, dtype: str) -> Expr:
     return make("const", (), dtype, value)
 
 
-def integer(value: int) -> Expr:
+def integer(value: int | Size) -> Expr:
     """A constant index."""
     return make("const", (), "i64", value if type(value) is Size else int(value))
 

@@ -53,6 +53,7 @@ import torch
 
 from .dtypes import DTYPES
 from .expr import Expr, Rewrite, axis, loads, repeated, show
+from .size import Size
 
 # Reduction -> the operation that combines two values; of argmin and argmax, ranks.
 COMBINE = {
@@ -173,7 +174,7 @@ class Loop:
     body: list[Loop | Statement] = field(default_factory=list)
     kind: str = "serial"
     width: int = 1
-    grain: int = 0
+    grain: int | Size = 0
     lanes: int = 1
     chain: int = 0
     aligned: Buffer | None = None

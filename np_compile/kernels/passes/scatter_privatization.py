@@ -25,14 +25,19 @@ def scatter_privatization(program: Program, machine: Target) -> Program:
     """The program with such statements in parts."""
     steps: list = []
     for s in program.steps:
-        rows = _rows(s) if isinstance(s, Statement) else None
-        count = _count(s, machine) if rows is not None else 0
-        if rows is not None and 2 <= count <= rows.extent:
-            steps += _parts(program, s, rows, count)
-        else:
-            steps.append(s)
+        made = _privatized(program, s, machine) if isinstance(s, Statement) else None
+        steps += [s] if made is None else made
     program.steps = steps
     return program
+
+
+def _privatized(program: Program, s: Statement, machine: Target) -> list[Statement] | None:
+    """The statement in parts, where that pays."""
+    rows = _rows(s)
+    count = 0 if rows is None else _count(s, machine)
+    if rows is None or not 2 <= count <= rows.extent:
+        return None
+    return _parts(program, s, rows, count)
 
 
 def _rows(s: Statement) -> Expr | None:

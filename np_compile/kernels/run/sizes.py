@@ -24,8 +24,8 @@ def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
 
     def of(x: Any) -> Any:
         if isinstance(x, Tensor):
-            places = (evaluated(part, values) for part in (x.offset, x.shape, x.strides))
-            return Tensor(buffer(x.buffer), *places, x.dtype)
+            offset, shape = evaluated(x.offset, values), evaluated(x.shape, values)
+            return Tensor(buffer(x.buffer), offset, shape, evaluated(x.strides, values), x.dtype)
         if isinstance(x, Buffer):
             return buffer(x)
         if isinstance(x, (tuple, list)):

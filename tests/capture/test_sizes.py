@@ -1,0 +1,326 @@
+"""One program for many sizes: the first is a constant, the second makes it general."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import np_compile
+from benchmarks.programs import PROGRAMS
+from np_compile import config
+
+from ..support import compiled, data
+
+
+def equal(got, want, rtol=1e-11):
+    """Values, dtypes, shapes and types."""
+    if isinstance(want, (tuple, list)):
+        assert type(got) is type(want)
+        for a, b in zip(got, want, strict=True):
+            equal(a, b, rtol)
+        return
+    assert type(got) is type(want)
+    if want is None:
+        return
+    a, b = np.asarray(got), np.asarray(want)
+    if b.dtype.kind in "fc":
+        finite = np.abs(b[np.isfinite(b)])
+        np.testing.assert_allclose(a, b, rtol, rtol * finite.max(initial=0), strict=True)
+    else:
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
+def same(fast, f, *args, rtol=1e-11):
+    """The compiled function does what the function does, with its arguments too."""
+    mine, theirs = [
+        [np.copy(a, order="K") if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)
+    ]
+    try:
+        want = f(*theirs)
+    except Exception as e:
+        with pytest.raises(type(e)):
+            fast(*mine)
+    else:
+        equal(fast(*mine), want, rtol)
+    equal(mine, theirs, rtol)
+
+
+@pytest.fixture(autouse=True)
+def kernels():
+    with config.patch(plain="never", compile_in="call", recompile_limit=1000):
+        yield
+
+
+def compiles(fast):
+    return len(np_compile.recompiles(fast))
+
+
+SIZES = (7, 12, 1, 40, 2, 13, 0, 64, 97, 30, 3, 150)
+
+
+def shifted(x):
+    y = np.sin(x) * 2
+    y[1:-1] += x[2:] - x[:-2]
+    return y, y[::-1], y[: len(x) // 2]
+
+
+def made(x):
+    n = len(x)
+    return np.arange(n) * 2 + np.zeros(n), np.linspace(0, 1, n) * x, np.ones((n, 3)) * x[:, None]
+
+
+def joined(x):
+    return np.concatenate([x, 2 * x]), np.stack([x, -x]), np.tile(x, 3), np.roll(x, 2), x.repeat(2)
+
+
+def reshaped(x):
+    y = np.tile(x, 6).reshape(-1, 3)
+    return y.sum(axis=0), y.T @ y, y.reshape(2, -1).max(axis=1)
+
+
+def reduced(x):
+    z = np.exp(-np.abs(x))
+    return z.sum(), z.mean(), z.std(), np.cumsum(x), z @ z, np.prod(z[:3])
+
+
+def ordered(x):
+    i = np.argsort(x)
+    return x[i], np.sort(x), np.searchsorted(np.sort(x), x), np.where(x > 0, x, 0)
+
+
+def written(x):
+    x[::2] = 0
+    x *= 2
+    x[1:] += x[:-1].copy()
+    view = x[: len(x) // 3]
+    view -= 1
+    return view
+
+
+def gathered(x):
+    i = np.arange(len(x))[::-1].copy()
+    y = x[i] * 2
+    y[i] += x
+    np.add.at(y, i % 5, 1.0) if len(x) > 5 else None
+    return y, np.bincount(i % 4, minlength=4)
+
+
+def outer(x):
+    d = x[:, None] - x[None, :]
+    e = np.sqrt((d * d).sum(axis=1))
+    return e, d.max(axis=0), np.tril(d).sum(), d.T[1:].mean(axis=1)
+
+
+def integers(x):
+    k = (x * 10).astype(int)
+    return k // 3, k % 4, k << 2, k >> 1, (k > 3).sum(), np.minimum(k, 7).argmax() if len(x) else 0
+
+
+def complexes(x):
+    z = x + 1j * x[::-1]
+    return z.conj() * z, np.abs(z), z.sum(), np.fft.fft(z) if len(x) else z
+
+
+FUNCTIONS = (
+    shifted, made, joined, reshaped, reduced, ordered, written, gathered, outer, integers,
+    complexes,
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_any_sizes(f, backend):
+    fast = np_compile.compile(f, backend=backend)
+    for n in SIZES:
+        same(fast, f, data(n))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("f", [shifted, made, joined, reduced, written], ids=lambda f: f.__name__)
+def test_few_compiles_serve_all_sizes(f):
+    fast = np_compile.compile(f)
+    for n in range(600, 640):
+        same(fast, f, data(n))
+    assert compiles(fast) <= 4
+
+
+def test_thirty_sizes_and_thirty_integers():
+    def f(x, s):
+        return np.sin(x * s) + s
+
+    fast = np_compile.compile(f)
+    for n in range(30):
+        same(fast, f, data(100 + 7 * n), n + 3)
+    assert compiles(fast) <= 3
+
+
+def test_dynamic_false_never_and_true_at_once():
+    def f(x):
+        return np.sin(x) + x.sum()
+
+    never, at_once = np_compile.compile(f, dynamic=False), np_compile.compile(f, dynamic=True)
+    for n in (50, 60, 70, 81):
+        same(never, f, data(n))
+        same(at_once, f, data(n))
+    assert compiles(never) == 4
+    assert compiles(at_once) == 1
+
+
+def test_sizes_that_are_equal_and_then_are_not():
+    def f(x, y):
+        return x * y + 1, (x - y).sum()
+
+    fast = np_compile.compile(f)
+    for n, m in ((5, 5), (6, 6), (7, 7), (7, 1), (1, 9), (8, 8), (4, 5), (11, 11), (1, 1)):
+        same(fast, f, data(n), data(m, seed=1))
+
+
+def layouts(n):
+    """Arrays of n rows, laid out in many ways."""
+    whole = data(2 * n, 8)
+    yield data(n, 4)
+    yield np.asfortranarray(data(n, 4))
+    yield whole[::2, ::2]
+    yield whole[n:, 4:]
+    yield whole[:n, 3::-1]
+    yield data(4, n).T
+    yield np.broadcast_to(data(4), (n, 4)).copy()[:, ::-1]
+
+
+def test_layouts_and_sizes():
+    def f(a):
+        b = a * 2 + a.sum(axis=0)
+        return b.ravel(), a.T @ a, np.cumsum(a, axis=0), b[1:] - a[:-1]
+
+    fast = np_compile.compile(f)
+    for n in (9, 14, 5, 21, 33):
+        for a in layouts(n):
+            same(fast, f, a)
+
+
+def test_sizes_that_follow_from_data():
+    def f(x):
+        y = np.sort(x[x > 0])
+        i = np.nonzero(y > 0.5)[0]
+        return np.exp(y) * 2 + y.mean(), np.unique(np.round(x, 1)) * 3, y[i] - 1
+
+    fast = np_compile.compile(f)
+    for seed in range(14):
+        same(fast, f, data(60 + seed, seed=seed) + 0.1)
+    before = compiles(fast)
+    for seed in range(14, 24):
+        same(fast, f, data(60 + seed, seed=seed) + 0.1)
+    assert compiles(fast) <= before + 1
+
+
+def test_errors_keep_their_class_and_moment():
+    def f(x, y, i):
+        x += 1
+        z = x[: len(y)] + y
+        x[i] = 5
+        return z
+
+    fast = np_compile.compile(f)
+    for n, m, i in ((9, 4, 2), (12, 5, 3), (13, 6, 4), (14, 20, 1), (15, 7, 99), (16, 8, -3)):
+        same(fast, f, data(n), data(m), i)
+
+
+def test_calls_that_are_kept_at_each_size():
+    def f(x):
+        return np.tanh(x) * 2 + x
+
+    fast = np_compile.compile(f)
+    for n in (10, 20, 30, 40) * 6:
+        same(fast, f, data(n))
+    assert np_compile.explain(fast)(data(30)).kept
+
+
+def test_explain_names_sizes_and_guards():
+    def f(x, y):
+        return np.concatenate([x[2:], y]) * 2
+
+    fast = np_compile.compile(f)
+    for n in (10, 20, 30):
+        fast(data(n), data(n + 3))
+    (segment,) = np_compile.explain(fast)(data(41), data(43)).segments
+    text = "\n".join(segment.notes)
+    assert "one program for many sizes" in text
+    assert "extent 0 of input 0" in text
+    assert "it serves sizes with" in text
+
+
+def test_tensors_of_many_sizes():
+    import torch
+
+    def f(x):
+        return (np.sin(x) * 2).sum(axis=0) + x[0]
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f))
+    for n in (5, 9, 14, 20, 33):
+        x = torch.from_numpy(data(n, 3))
+        np.testing.assert_allclose(fast(x).numpy(), f(data(n, 3)), rtol=1e-12)
+        g = x.clone().requires_grad_()
+        fast(g).sum().backward()
+        assert g.grad.shape == (n, 3)
+    assert compiles(fast) <= 3 + 5  # those with a gradient are for one size each
+
+
+def test_growing_arrays():
+    def f(x, n):
+        for i in range(n):
+            x = np.concatenate([x, np.sin(x[-2:]) + i])
+            x[-1] -= x.mean()
+        return x
+
+    fast = np_compile.compile(f)
+    same(fast, f, data(5), 40)
+    assert compiles(fast) <= 8
+
+
+def test_a_program_for_all_sizes_is_made_beside_the_program():
+    def f(x):
+        return np.sin(x) * x + np.cos(x).mean()
+
+    fast = np_compile.compile(f)
+    with config.patch(compile_in="background", plain="auto"):
+        deadline = time.monotonic() + 120
+        n = 200
+        while compiles(fast) < 2 and time.monotonic() < deadline:
+            n += 1
+            same(fast, f, data(n))
+            time.sleep(0.01)
+        for n in range(900, 910):
+            same(fast, f, data(n))
+    assert compiles(fast) == 2
+
+
+BENCHMARKS = [p for p in PROGRAMS.values() if p.name not in ("smoothing",)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", BENCHMARKS, ids=lambda p: p.name)
+def test_benchmark_programs_at_several_sizes(program):
+    fast = np_compile.compile(program.function)
+    base = program.sizes["small"]
+    for k, scale in enumerate((1, 1.4, 0.7, 2.1, 1.13)):
+        size = tuple(max(3, int(n * scale) + k % 2) if n > 8 else n for n in base)
+        args = program.make(np.random.default_rng(k), *size)
+        same(fast, program.function, *args, rtol=program.rtol)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=3, max_size=8))
+def test_histories_of_sizes(history):
+    def f(a, b):
+        c = a @ b
+        d = np.maximum(c, c.mean()) if c.size else c
+        d[: len(d) // 2] *= 2
+        return d, d.sum(axis=0), np.concatenate([a.ravel(), b.ravel()])[1:] * 3
+
+    fast, _ = compiled(f)
+    for n, m in history:
+        same(fast, f, data(n, m), data(m, 3))
