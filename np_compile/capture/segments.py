@@ -68,13 +68,13 @@ def cut(c: Capture, reason: Break) -> None:
     variants = node.programs.get(live)
     if variants is None:
         variants = node.programs.setdefault(live, Variants())
-    grad = c.grads and torch.is_grad_enabled()
+    grad = _may_differentiate(c)
     key = (grad, *variants.key(seg.ints))
     program = variants.programs.get(key)
     again = program is not None
     decision = None
     pending = False
-    if program is None and _may_be_general(c, grad):
+    if program is None and _may_be_general(c, seg):
         program, pending = _known_for_sizes(c, seg, live, variants)
     if program is None:
         begins = reason is loops.BEGINNING or resumes
@@ -190,7 +190,7 @@ def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bo
         dynamic = variants.widen(seg.node, seg.ints, c.options.dynamic)
         key = (grad, *variants.key(seg.ints))
         program = variants.programs.get(key)
-        if program is None and _may_be_general(c, grad):
+        if program is None and _may_be_general(c, seg):
             program = _for_sizes(c, seg, live, variants)
         if program is None:
             program = build(
@@ -211,9 +211,18 @@ def _note(c: Capture, program: Program) -> None:
     c.overhead += seconds
 
 
-def _may_be_general(c: Capture, grad: bool) -> bool:
-    """Whether one program may serve many sizes."""
-    return c.options.dynamic is not False and c.device is None and not grad
+def _may_differentiate(c: Capture) -> bool:
+    """Whether torch notes what is done with tensors that require gradients."""
+    return c.grads and torch.is_grad_enabled()
+
+
+def _may_be_general(c: Capture, seg: Segment) -> bool:
+    """Whether one program may serve many sizes: one without a gradient."""
+    return (
+        c.options.dynamic is not False
+        and c.device is None
+        and not (c.grads and any(a._t.requires_grad for a in seg.inputs))
+    )
 
 
 def _known_for_sizes(
@@ -221,7 +230,7 @@ def _known_for_sizes(
 ) -> tuple[Program | None, bool]:
     """The program of a segment from one that serves many sizes; whether such a one is being made
     beside the program, which begins here."""
-    form, known = c.options.forms.of(seg.node, live, False)
+    form, known = c.options.forms.of(seg.node, live)
     general = known.find(form.sizes, seg.ints)
     if general is not None:
         return _bound(c, seg, live, variants, general, form.sizes), False
@@ -242,7 +251,7 @@ def _bound(
 ) -> Program:
     program = general.program(seg.node, live, sizes, c.options)
     variants.take(general.dynamic, seg.ints)
-    variants.programs[(False, *variants.key(seg.ints))] = program
+    variants.programs[(_may_differentiate(c), *variants.key(seg.ints))] = program
     if not general.noted:
         general.noted = True
         program.seconds = general.seconds
@@ -253,7 +262,7 @@ def _bound(
 def _for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Program | None:
     """A new program that serves many sizes, where segments of this form had others before; None
     for the first of a form, and where there cannot be one."""
-    form, known = c.options.forms.of(seg.node, live, False)
+    form, known = c.options.forms.of(seg.node, live)
     program = None
     if config.waits() and (known.seen or c.options.dynamic is True):
         general = _build(c, seg, live, form, known)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -110,10 +109,10 @@ class Forms:
     def __init__(self) -> None:
         self._known: dict[tuple, Sizes] = {}
 
-    def of(self, node: Node, live: tuple, grad: bool) -> tuple[Form, Sizes]:
+    def of(self, node: Node, live: tuple) -> tuple[Form, Sizes]:
         """The form of the segment that ends at a node, and what is known of such."""
         form = form_of(node)
-        key = form.key, live, grad
+        key = form.key, live
         known = self._known.get(key)
         return form, self._known.setdefault(key, Sizes()) if known is None else known
 
