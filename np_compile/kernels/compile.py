@@ -140,6 +140,7 @@ class ForSizes:
         self._source = generate(graph, lambda name: getattr(module, name), facts)
         self._libraries = libraries_of(self._source, config.waits())
         self._holds = facts.predicate()
+        facts.closed = True
 
     @property
     def guards(self) -> tuple[str, ...]:

@@ -110,7 +110,9 @@ def test_new_sizes_in_each_call_are_given_up():
 
 @pytest.mark.usefixtures("poor")
 def test_explain_says_that_new_code_runs_in_numpy():
-    explained = np_compile.explain(np_compile.compile(grows, backend="eager"))(data(3), 20)
+    explained = np_compile.explain(np_compile.compile(grows, backend="eager", dynamic=False))(
+        data(3), 20
+    )
     reasons = [b for b in explained.breaks if b.kind == "plain"]
     assert reasons
     assert all("compiling has taken longer than NumPy" in b.reason for b in reasons)
@@ -137,7 +139,7 @@ def test_large_arrays_end_what_runs_in_numpy(monkeypatch):
         return x, (y * 2).sum() + x[0]
 
     x, y = data(20), data(200_000)
-    explained = np_compile.explain(np_compile.compile(f, backend="eager"))(x, y)
+    explained = np_compile.explain(np_compile.compile(f, backend="eager", dynamic=False))(x, y)
     assert any("compiling has taken longer" in b.reason for b in explained.breaks)
     assert "ndarray.sum" in explained.segments[-1].calls
     np.testing.assert_allclose(explained.result[1], f(x, y)[1], rtol=1e-12)

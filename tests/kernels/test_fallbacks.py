@@ -59,6 +59,7 @@ def run(
     """A process with an empty cache and these variables."""
     own = {k: v for k, v in os.environ.items() if k != "CC" and not k.startswith("NP_COMPILE_")}
     own |= {"NP_COMPILE_CACHE_DIR": str(tmp_path / "cache"), "NP_COMPILE_PLAIN": "never"}
+    own["NP_COMPILE_COMPILE_IN"] = "call"
     own |= environment
     return subprocess.run(
         [sys.executable, "-c", code],

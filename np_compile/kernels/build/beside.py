@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .library import load_all, load_cached
+from . import library
 
 _SECONDS, _BYTES = 0.1, 20_000  # what a compile takes, of sources of that length; until it is known
 
@@ -112,7 +112,7 @@ class Compile(Job):
 
     def __init__(self, sources: Sequence[tuple[str, str]]):
         self.bytes = sum(len(text) for text, _ in sources)
-        super().__init__(lambda: load_all(sources, outlives=True))
+        super().__init__(lambda: library.load_all(sources, outlives=True))
 
     @property
     def seconds(self) -> float:
@@ -129,7 +129,7 @@ class Libraries:
 
     def __init__(self, sources: Sequence[tuple[str, str]], waits: bool):
         start = time.perf_counter()
-        found = load_all(sources) if waits else load_cached(sources)
+        found = library.load_all(sources) if waits else library.load_cached(sources)
         self.took = time.perf_counter() - start
         self._job = None if found is not None else Compile(sources)
         self._found = found

@@ -88,12 +88,11 @@ def _real_to_complex(node: fx.Node) -> Into | None:
 
 
 def _complex_to_real(node: fx.Node) -> Into | None:
-    _, _, normalization, n = node.args
+    _, _, normalization, _ = node.args
     norm: Any = {0: "forward", 2: "backward"}.get(normalization)  # type: ignore[arg-type]
-    length: Any = n
     if not _single(node) or norm is None:
         return None
-    return Into(lambda out, x: np.fft.irfft(x, length, norm=norm, out=out))
+    return Into(lambda out, x: np.fft.irfft(x, len(out), norm=norm, out=out))
 
 
 _RULES: dict[str, Callable[[fx.Node], Into | None]] = {

@@ -54,13 +54,15 @@ class Facts:
     """What is known of the symbols of one compile.
 
     values: of the symbols, in the segment at hand. guards: conditions that were asked for and did
-    not follow from the others. least: lower bounds of symbols.
+    not follow from the others. least: lower bounds of symbols. closed: whether the program is made,
+    and no more guards can be noted.
     """
 
     def __init__(self) -> None:
         self.values: dict[str, int] = {}
         self.least: dict[str, int] = {}
         self.guards: list[Guard] = []
+        self.closed = False
         self.recipes: dict[str, Callable[[Mapping[str, int]], int]] = {}
         self._known: dict[tuple, bool] = {}
         self._least: list[Size] = []  # that are known not to be negative
@@ -101,6 +103,8 @@ class Facts:
 
     def holds(self, size: Size, op: str) -> bool:
         """Whether `size op 0`; a guard, where that does not follow from what is known."""
+        if self.closed:
+            raise RuntimeError(f"{size}: a size is asked for when the program is made already")
         if abs(size.terms.get(_ONE, 0)) >= _BEYOND:
             return _HOLDS[op](size.hint, 0)
         proved = self._proved(size, op)
