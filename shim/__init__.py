@@ -55,7 +55,7 @@ from . import _namespace  # noqa: E402  (needs every row)
 
 _namespace.attach_methods(ndarray)
 globals().update(_namespace.top_level())
-from . import fft, linalg, random  # noqa: E402
+from . import fft, linalg, random, testing  # noqa: E402
 
 __all__ = [
     "NUMPY_DTYPES",
@@ -74,6 +74,7 @@ __all__ = [
     "ndarray",
     "random",
     "share_numpy",
+    "testing",
     "to_numpy",
     "torch_dtype",
 ]

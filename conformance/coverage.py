@@ -1,0 +1,4 @@
+"""docs/coverage.md."""
+
+
+def write() -> None: ...
