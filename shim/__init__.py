@@ -12,6 +12,7 @@ from typing import Any
 import numpy as _np
 
 from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, torch_dtype
+from ._host import in_numpy, strict
 from ._ndarray import as_array, from_numpy, from_tensor, ndarray, share_numpy, to_numpy
 from ._table import TABLE, Kind, Row
 
@@ -70,10 +71,12 @@ __all__ = [
     "fft",
     "from_numpy",
     "from_tensor",
+    "in_numpy",
     "linalg",
     "ndarray",
     "random",
     "share_numpy",
+    "strict",
     "testing",
     "to_numpy",
     "torch_dtype",
@@ -82,4 +85,9 @@ __all__ += _namespace.top_level()
 
 
 def __getattr__(name: str) -> Any:
-    raise _namespace.missing("numpy", _np, name)
+    found = globals()[name] = _namespace.lookup(_np, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_np)})

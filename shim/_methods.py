@@ -15,6 +15,7 @@ from . import _attributes, _unsigned
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
 from ._flags import flagsobj
+from ._host import door, method_of
 from ._index import _fitted, one_element, refuse_list
 from ._ndarray import ndarray, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
@@ -139,7 +140,7 @@ def fill(self: ndarray, value: Any) -> None:
     """Set every element, in place."""
     if self._scalar:
         return
-    if getattr(self, "_readonly", False):
+    if self._readonly:
         raise ValueError("assignment destination is read-only")
     refuse_list(value, self.dtype)
     v = assigned(value, self._t.dtype, self._t.device, True)
@@ -390,7 +391,7 @@ def _dlpack(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
-    if getattr(self, "_readonly", False) and not copy:
+    if self._readonly and not copy:
         raise BufferError("Cannot export readonly array since signalling readonly is unsupported")
     if self._flip and copy is False:
         raise BufferError("a reversed array cannot be exported without a copy")
@@ -438,4 +439,5 @@ def _array_function(self: ndarray, func: Any, types: Any, args: Any, kwargs: Any
 
 
 for _name in OPERATORS:
-    setattr(ndarray, _name, make_operator(_name))
+    _operator = make_operator(_name)
+    setattr(ndarray, _name, door(f"ndarray.{_name}", _operator, method_of(_name)))

@@ -14,7 +14,7 @@ from ._table import Kind, Row, add_row
 
 def _to_numpy(value: Any, written: list) -> Any:
     """An argument for NumPy; arrays that NumPy has to work on in a copy are noted in `written`."""
-    if isinstance(value, ndarray):
+    if type(value) is ndarray:
         own = to_numpy(value)
         if not value._scalar and value._t.device.type != "cpu":
             written.append((value, own, own.copy()))
@@ -50,7 +50,7 @@ def _drawing(draw: Callable) -> Callable:
             if not np.array_equal(after, before, equal_nan=after.dtype.kind in "fc"):
                 array[...] = as_array(after)
         for original, own in zip((*args, *kwargs.values()), (*given, *named.values()), strict=True):
-            if result is own and isinstance(original, ndarray):
+            if result is own and type(original) is ndarray:
                 return original  # out=
         return _from_numpy(result)
 

@@ -109,7 +109,7 @@ def fill_diagonal(a: View, val: Raw, wrap: bool = False):
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if getattr(a, "_readonly", False):
+    if a._readonly:
         raise ValueError("assignment destination is read-only")
     t = a._t
     values = assigned(val, t.dtype, t.device)
