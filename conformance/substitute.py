@@ -130,6 +130,8 @@ class Facade(types.ModuleType):
 
     def _of(self, name: str, value: Any) -> Any:
         path = self.__name__, name
+        if name in ("__array_namespace_info__", "__array_api_version__"):
+            return getattr(shim, name)
         if name.startswith("__") or self.__name__.startswith(_HARMLESS):
             return value
         if path[0] not in _MODULES or (name.startswith("_") and path[0] in _MODULES):

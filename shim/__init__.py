@@ -13,6 +13,7 @@ import numpy as _np
 
 from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, torch_dtype
 from ._host import in_numpy, strict
+from ._info import NamespaceInfo
 from ._ndarray import as_array, from_numpy, from_tensor, ndarray, share_numpy, to_numpy
 from ._table import TABLE, Kind, Row
 
@@ -82,6 +83,10 @@ __all__ = [
     "torch_dtype",
 ]
 __all__ += _namespace.top_level()
+
+
+__array_api_version__ = _np.__array_api_version__
+__array_namespace_info__ = NamespaceInfo
 
 
 def __getattr__(name: str) -> Any:

@@ -37,7 +37,7 @@ def _device(value: Any) -> torch.device:
     if isinstance(value, Weak):
         return value.tensor.device
     if type(value) is ndarray:
-        return value.device
+        return value._t.device
     return _device(next(v for v in value if _holds_shim_arrays(v)))
 
 

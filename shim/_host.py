@@ -10,6 +10,7 @@ import contextlib
 import functools
 import threading
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 
 from ._dtypes import TO_TORCH, DataDependent, NotSupported, Weak
-from ._ndarray import ndarray, share_or_host, to_numpy, within
+from ._ndarray import as_array, ndarray, share_or_host, to_numpy, within
 
 in_numpy: collections.Counter[tuple[str, str]] = collections.Counter()
 _mode = threading.local()  # strict: whether handing over is an error
@@ -45,8 +46,8 @@ def is_concrete(t: torch.Tensor) -> bool:
     )
 
 
-class Stays(Exception):
-    """An argument that NumPy cannot have: on no host memory, or with a gradient."""
+class Stays(NotSupported):
+    """An argument that NumPy cannot have: without data, or with a gradient."""
 
 
 class Handing:
@@ -80,10 +81,14 @@ class Handing:
             return np.ndarray
         own = getattr(kind, "__np_own__", None)
         if own is not None:
-            return own(value)
-        if kind in (types.FunctionType, types.MethodType, functools.partial):
+            found = own(value)
+            self._known[id(found)] = (found, value)
+            return found
+        if kind in _CALLABLE:
             real = getattr(value, "__numpy__", None)
             return _callback(value) if real is None else real
+        if hasattr(kind, "__array__") and not _answers(kind):
+            return _array_like(kind)(value)
         return value
 
     def _array(self, a: ndarray) -> Any:
@@ -93,7 +98,7 @@ class Handing:
             own = a._own
         else:
             if t.requires_grad or t.device.type == "meta":
-                raise Stays
+                raise Stays("NumPy cannot have an array without data, or with a gradient")
             own = to_numpy(a)
             if t.device.type != "cpu" and not a._scalar:
                 self._away.append((a, own, own.copy()))
@@ -119,11 +124,16 @@ class Handing:
         if kind is dict:
             return {k: self.take(v) for k, v in value.items()}
         wrap = _WRAPPED.get(kind)
-        return value if wrap is None else wrap(value)
+        if wrap is not None:
+            known = self._known.get(id(value))
+            return wrap(value) if known is None else known[1]
+        if isinstance(value, np.generic) and getattr(within, "wrapped", False):
+            return as_array(value) if value.dtype in TO_TORCH else value
+        return value
 
     def _owner(self, result: np.ndarray) -> ndarray | None:
         for own, a in self._known.values():
-            if np.may_share_memory(own, result):
+            if type(a) is ndarray and np.may_share_memory(own, result):
                 return a if a._base is None else a._base
         base = result.base
         return share_or_host(base) if type(base) is np.ndarray else None
@@ -135,10 +145,47 @@ class Handing:
                 a[...] = share_or_host(after)
 
 
+_CALLABLE = (types.FunctionType, types.MethodType, functools.partial)
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(Ellipsis)))
 _PLAIN |= {np.dtype(t).type for t in TO_TORCH}
 # A class of NumPy's -> what makes its stand-in of an instance; see `handed_class`.
 _WRAPPED: dict[type, Callable[[Any], Any]] = {}
+
+
+def _answers(kind: type) -> bool:
+    """Whether instances are NumPy's, or are asked for their own answer before they are read."""
+    own = (np.ndarray, np.generic, np.flatiter, Handed, torch.Tensor)
+    return issubclass(kind, own) or hasattr(kind, "__array_ufunc__")
+
+
+class _ArrayLike:
+    """An object whose `__array__` gives a shim array, for NumPy."""
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return Handing().give(self._value.__array__(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_value"], name)
+
+
+def _wrap_up(self: _ArrayLike, array: Any, *context: Any) -> Any:
+    return self._value.__array_wrap__(Handing().take(array), *context)
+
+
+def _forward(name: str) -> Callable:
+    return lambda self, *args: getattr(self._value, name)(*args)
+
+
+@functools.cache
+def _array_like(kind: type) -> type:
+    names = ("__len__", "__getitem__", "__float__", "__int__", "__index__", "__complex__")
+    namespace: dict[str, Any] = {n: _forward(n) for n in names if hasattr(kind, n)}
+    if hasattr(kind, "__array_wrap__"):
+        namespace["__array_wrap__"] = _wrap_up
+    return type(kind.__name__, (_ArrayLike,), namespace)
 
 
 def _callback(function: Callable) -> Callable:
@@ -178,6 +225,54 @@ def hand_over(label: str, own: Callable, args: tuple, kwargs: dict, why: Excepti
     return handing.take(result)
 
 
+def tell(own: Callable, args: tuple, kwargs: dict, r: Any, level: int = 3) -> None:
+    """The floating-point errors of a call, as `np.errstate` asks for them: NumPy makes it again
+    where its result says that there may be some. level: of the frame that warnings are for."""
+    for part in r if type(r) is tuple else (r,):
+        if type(part) is not ndarray or not _doubtful(part._t, own):
+            continue
+        if getattr(_mode, "strict", False) or getattr(within, "wrapped", False):
+            return
+        handing = Handing()
+        try:
+            given = [handing.give(v) for v in args]
+            named = {k: handing.give(v) for k, v in kwargs.items()}
+        except Stays:
+            return
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                own(*given, **named)
+            except FloatingPointError as error:
+                raise error from None
+        for warning in seen:
+            if issubclass(warning.category, RuntimeWarning):
+                warnings.warn(warning.message, stacklevel=level)
+        return
+
+
+_DIVISIONS = frozenset(
+    (np.floor_divide, np.remainder, np.fmod, np.divmod, "__floordiv__", "__mod__", "__divmod__")
+)
+
+
+def _doubtful(t: torch.Tensor, own: Callable) -> bool:
+    """Whether some element may come of a floating-point error that somebody asks for."""
+    if t.is_floating_point() or t.is_complex():
+        if not is_concrete(t):
+            return False
+        states = np.geterr()
+        if states["under"] != "ignore":
+            return True
+        values = t.resolve_conj().resolve_neg().numpy()
+        return not np.isfinite(values).all() and any(s != "ignore" for s in states.values())
+    names = own, getattr(own, "__self__", None), getattr(own, "__name__", "")
+    if not any(n in _DIVISIONS for n in names):
+        return False
+    # by 0: 0; the lowest integer by -1: itself, or 0
+    return is_concrete(t) and bool(((t == 0) | (t == torch.iinfo(t.dtype).min)).any())
+
+
 def scalar_or_array(r: ndarray) -> Any:
     """A result for the user: a NumPy scalar where it stands for one and its value is at hand."""
     if not r._scalar:
@@ -200,8 +295,11 @@ def results(r: Any) -> Any:
     return r
 
 
-def door(label: str, row: Callable, own: Callable) -> Callable:
-    """A row's function as users have it: what it refuses runs in NumPy, scalars are NumPy's."""
+def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Callable:
+    """A row's function as users have it: what it refuses runs in NumPy, scalars are NumPy's.
+
+    signals: floating-point errors are told as NumPy tells them.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -210,16 +308,47 @@ def door(label: str, row: Callable, own: Callable) -> Callable:
             return hand_over(label, own, args, kwargs, why)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
-    _named_as(call, row, label)
-    call.__wrapped__ = row
-    call.__numpy__ = own
-    return call
+    def call_and_tell(*args: Any, **kwargs: Any) -> Any:
+        try:
+            r = row(*args, **kwargs)
+        except Exception as why:
+            return hand_over(label, own, args, kwargs, why)
+        if kwargs.get("out") is None:
+            tell(own, args, kwargs, r, level)
+        return r if type(r) is ndarray and not r._scalar else results(r)
+
+    binds = hasattr(type(own), "__get__")
+    level = 3 if binds else 4
+    call = call_and_tell if signals else call
+    made = call if binds else Unbound(call)
+    _named_as(made, row, label)
+    made.__wrapped__ = row
+    made.__numpy__ = own
+    return made
+
+
+class Unbound:
+    """A function that is no method of a class where it is an attribute, as those written in C."""
+
+    def __init__(self, call: Callable):
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<built-in function {self.__name__}>"
+
+    def __reduce__(self) -> tuple:
+        return _of_own, (self.__numpy__,)
 
 
 def _named_as(call: Any, of: Any, label: str) -> None:
-    call.__name__ = call.__qualname__ = label.rpartition(".")[2]
+    path, _, name = label.rpartition(".")
+    call.__name__ = name
+    call.__qualname__ = label if path == "ndarray" else name
     call.__doc__ = of.__doc__
-    call.__module__ = getattr(of, "__module__", None) or "numpy"
+    call.__module__ = "np_compile.shim" if path in ("", "ndarray") else f"np_compile.shim.{path}"
 
 
 def method_of(name: str) -> Callable:
@@ -229,6 +358,7 @@ def method_of(name: str) -> Callable:
         cls = np.ndarray if isinstance(array, np.ndarray) else type(array)
         return getattr(cls, name)(array, *args, **kwargs)
 
+    call.__name__ = name
     return call
 
 
@@ -239,9 +369,10 @@ def handed(label: str, own: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         return hand_over(label, own, args, kwargs, why)
 
-    _named_as(call, own, label)
-    call.__numpy__ = own
-    return call
+    made = call if hasattr(type(own), "__get__") else Unbound(call)
+    _named_as(made, own, label)
+    made.__numpy__ = own
+    return made
 
 
 class ufunc:
@@ -259,7 +390,8 @@ class ufunc:
         for name in ("reduce", "accumulate", "reduceat", "outer", "at"):
             path, method = f"{label}.{name}", getattr(own, name)
             found = methods.get(name)
-            made = handed(path, method) if found is None else door(path, found, method)
+            signals = name in ("reduce", "accumulate", "outer")
+            made = handed(path, method) if found is None else door(path, found, method, signals)
             setattr(self, name, made)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -267,6 +399,8 @@ class ufunc:
             r = self._row(*args, **kwargs)
         except Exception as why:
             return hand_over(self._label, self._own, args, kwargs, why)
+        if len(args) == self._own.nin and kwargs.get("out") is None:
+            tell(self._own, args, kwargs, r)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
     def __np_own__(self) -> np.ufunc:
@@ -280,7 +414,13 @@ class ufunc:
     def __repr__(self) -> str:
         return repr(self._own)
 
-    def __reduce__(self) -> str | tuple:
+    def __eq__(self, other: object) -> bool:
+        return self is other or other is self._own
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+    def __reduce__(self) -> tuple:
         return _of_own, (self._own,)
 
     def __copy__(self) -> ufunc:
@@ -290,7 +430,7 @@ class ufunc:
         return self
 
 
-def _of_own(own: np.ufunc) -> Any:
+def _of_own(own: Any) -> Any:
     from ._namespace import public
 
     return public(own)
@@ -301,7 +441,9 @@ class Handed:
 
     def __init__(self, *args: Any, **kwargs: Any):
         cls = type(self)
-        self.__dict__["_own"] = _call(cls.__name__, cls._numpy, args, kwargs)
+        handing = Handing()
+        named = {k: handing.give(v) for k, v in kwargs.items()}
+        self.__dict__["_own"] = cls._numpy(*map(handing.give, args), **named)
 
     @classmethod
     def of(cls, own: Any) -> Any:
@@ -316,7 +458,7 @@ class Handed:
     def __getattr__(self, name: str) -> Any:
         if name == "_own":
             raise AttributeError(name)
-        return _member(type(self).__name__, self._own, name)
+        return _member(self._own, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._own, name, Handing().give(value))
@@ -328,16 +470,10 @@ class Handed:
         return dir(self._own)
 
 
-def _call(label: str, own: Callable, args: tuple, kwargs: dict) -> Any:
-    """As `hand_over` with no conversion of what comes back."""
-    handing = Handing()
-    return own(*map(handing.give, args), **{k: handing.give(v) for k, v in kwargs.items()})
-
-
-def _member(label: str, own: Any, name: str) -> Any:
+def _member(own: Any, name: str) -> Any:
     value = getattr(own, name)
     if callable(value) and not isinstance(value, type):
-        return handed(f"{label}.{name}", value)
+        return drawing(value) if hasattr(value, "__name__") else functools.partial(returned, value)
     return Handing().take(value)
 
 
@@ -362,23 +498,34 @@ class _HandedType(type):
     def __getattr__(cls, name: str) -> Any:
         if name == "_numpy":
             raise AttributeError(name)
-        return _member(cls.__name__, cls._numpy, name)
+        return _member(cls._numpy, name)
 
 
 def _special(name: str) -> Callable:
     def method(self: Handed, *args: Any, **kwargs: Any) -> Any:
         own = self._own
-        result = _returned(type(self).__name__, getattr(type(own), name), (own, *args), kwargs)
-        return self if result is own else result
+        result = returned(getattr(type(own), name), own, *args, **kwargs)
+        return self if type(result) is type(self) and result._own is own else result
 
     method.__name__ = method.__qualname__ = name
     return method
 
 
-def _returned(label: str, own: Callable, args: tuple, kwargs: dict) -> Any:
+def drawing(own: Callable) -> Callable:
+    """A function of NumPy's that always runs in NumPy."""
+    made = Unbound(functools.partial(returned, own))
+    _named_as(made, own, own.__name__)
+    made.__numpy__ = own
+    return made
+
+
+def returned(own: Callable, /, *args: Any, **kwargs: Any) -> Any:
+    """What a function of NumPy's gives, of shim arrays and as shim arrays."""
     handing = Handing()
     named = {k: handing.give(v) for k, v in kwargs.items()}
-    return handing.take(own(*map(handing.give, args), **named))
+    result = own(*map(handing.give, args), **named)
+    handing.settle()
+    return handing.take(result)
 
 
 def handed_class(own: type) -> type:

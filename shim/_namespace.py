@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ._flags import flatiter
+from ._attributes import FlatIterator
 from ._host import door, handed, handed_class, method_of, ufunc
-from ._ndarray import ndarray
+from ._ndarray import ndarray, share_or_host
 from ._table import TABLE, Kind
 
 # Classes of NumPy's that take and give arrays. All others are handed out as they are: scalar types,
@@ -30,11 +30,7 @@ _OWN_FUNCTIONS = (
     *("issubdtype", "isdtype", "mintypecode", "broadcast_shapes", "binary_repr", "base_repr"),
     *("typename", "info", "datetime_data", "test"),
 )
-_REPLACED: dict[Any, Any] = {
-    np.ndarray: ndarray,
-    np.flatiter: flatiter,
-    np.ufunc: ufunc,
-}
+_REPLACED: dict[Any, Any] = {np.ndarray: ndarray, np.ufunc: ufunc, np.flatiter: FlatIterator}
 _made: dict[int, tuple[Any, Any]] = {}  # of NumPy's object: itself, and what stands for it
 
 
@@ -76,14 +72,16 @@ def _stand_in(own: Any, label: str) -> Any:
         row = TABLE[name]
         if isinstance(own, np.ufunc):
             return ufunc(name, row.function, own, _methods(name))
-        if isinstance(row.function, type):
+        if row.kind is Kind.IMPURE:
             return row.function
-        return door(name, row.function, own)
+        return door(name, row.function, own, name in _SUMS)
     if isinstance(own, types.ModuleType):
         short = own.__name__.removeprefix("numpy.")
         return own if short.partition(".")[0] in _OWN_MODULES else Module(own)
     if isinstance(own, np.ufunc):
         return ufunc(label, None, own, {})
+    if type(own) is np.ndarray:
+        return share_or_host(own)
     if isinstance(own, type):
         return handed_class(own) if own in _HANDED else own
     if isinstance(own, (np.dtype, np.generic, str, int, float, complex, tuple, dict, enum.Enum)):
@@ -93,6 +91,10 @@ def _stand_in(own: Any, label: str) -> Any:
     if callable(own):
         return handed(label, own)
     return handed_class(type(own)).of(own)
+
+
+# Reductions of ufuncs under names of their own. Other rows give their warnings themselves.
+_SUMS = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum", "nanprod"))
 
 
 def _methods(name: str) -> dict[str, Callable]:
@@ -170,7 +172,7 @@ def attach_methods(cls: type) -> None:
         if row.kind is Kind.QUERY and not callable(getattr(np.ndarray, method, len)):
             continue  # an attribute
         own = _PROTOCOLS.get(method) or method_of(method)
-        setattr(cls, method, door(name, row.function, own))
+        setattr(cls, method, door(name, row.function, own, method in _SUMS))
     for name in dir(np.ndarray):
         if name in _LEFT or name in cls.__dict__:
             continue

@@ -84,6 +84,12 @@ class ndarray(metaclass=_ArrayType):
 
     __array_priority__ = 1000.0
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is ndarray:
+            return object.__new__(ndarray)
+        own = (np.ndarray if v is ndarray else to_numpy(v) for v in args)  # of a derived class
+        return np.ndarray.__new__(cls, *own, **{k: to_numpy(v) for k, v in kwargs.items()})
+
     def __init__(
         self, t: Any = None, flip: Any = (), scalar: Any = False, *more: Any, **given: Any
     ):
@@ -173,8 +179,11 @@ class ndarray(metaclass=_ArrayType):
         return self._base
 
     @property
-    def device(self) -> torch.device:
-        return self._t.device
+    def device(self) -> str:
+        try:
+            return str(self._t.device)
+        except NotSupported:
+            return "cpu"
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -282,7 +291,7 @@ def from_numpy(a: np.ndarray) -> ndarray:
     if not a.dtype.isnative:
         a = a.astype(a.dtype.newbyteorder("="))
     try:
-        x = share_numpy(a)
+        x = share_numpy(a if _aligned(a) else a.copy())
     except (ValueError, TypeError):
         x = share_numpy(a.copy())
     assert x._t.dtype == dtype
@@ -290,10 +299,15 @@ def from_numpy(a: np.ndarray) -> ndarray:
     return x if device.type == "cpu" else ndarray(x._t.to(device), x._flip)
 
 
+def _aligned(a: np.ndarray) -> bool:
+    """Whether the elements lie where torch's kernels expect them: complex numbers as a whole."""
+    return a.flags.aligned and (a.dtype.kind != "c" or a.ctypes.data % a.itemsize == 0)
+
+
 def _take_over(x: ndarray, a: np.ndarray) -> None:
     """Make x, which is new, the array of `a`: on its memory, as a tensor where torch can."""
     x._flip, x._scalar = (), False
-    if a.dtype in NUMPY_DTYPES and a.dtype.isnative:
+    if a.dtype in NUMPY_DTYPES and _aligned(a):
         try:
             shared = share_numpy(a)
         except (ValueError, TypeError):  # torch cannot say where its elements lie
@@ -345,8 +359,13 @@ def as_array(value: Any) -> ndarray:
     if isinstance(value, (list, tuple)):
         return _stack(value) if _holds_arrays(value) else from_numpy(np.array(value))
     kind = type(value)
+    if hasattr(kind, "__array_wrap__"):
+        raise NotSupported(f"{kind.__name__} wraps up what NumPy gives")
     if hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__"):
         raise NotSupported(f"{kind.__name__} has its own answers to NumPy's functions")
+    if hasattr(kind, "__array__"):
+        found = value.__array__()
+        return as_array(found) if isinstance(found, (ndarray, np.generic)) else from_numpy(found)
     return from_numpy(np.array(value))
 
 

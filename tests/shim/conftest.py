@@ -1,4 +1,4 @@
-"""The shim's own answers are tested: nothing is handed over to NumPy, but where a test asks for it."""
+"""The shim's own answers are tested: nothing is handed over to NumPy, unless a test asks for it."""
 
 from __future__ import annotations
 
