@@ -51,7 +51,8 @@ def _numpy(a: argparse.Namespace) -> int:
             )
     n = total["passed"] + total["failed"]
     print(
-        f"{'all in scope':<40} {n:>9} {total['passed']:>7} {100 * total['passed'] / max(n, 1):>6.1f}"
+        f"{'all in scope':<40} {n:>9} {total['passed']:>7} "
+        f"{100 * total['passed'] / max(n, 1):>6.1f}"
     )
     print(f"private names: {total['private']}, skipped: {total['skipped']}")
     functions = [f for one in found.values() for f in one.values()]

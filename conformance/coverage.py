@@ -31,11 +31,11 @@ HEAD = """# Coverage
 What the public names of NumPy are here. `python -m conformance coverage` writes this page from the
 shim's table; do not edit it.
 
-- **tensors**: computed with torch, on any device. **NumPy**: the shim hands the call over to NumPy, on the
-  same memory; a compiled function does so between its kernels. **NumPy's own**: the object itself is handed
-  out, as no array goes in or comes out.
-- **gradient**: whether the result carries the gradient of an array of floats that is the first argument;
-  empty where no call with plain arrays of floats is one of the function's.
+- **tensors**: computed with torch, on any device. **NumPy**: the shim hands the call over to NumPy,
+  on the same memory; a compiled function does so between its kernels. **NumPy's own**: the object
+  itself is handed out, as no array goes in or comes out.
+- **gradient**: whether the result carries the gradient of an array of floats that is the first
+  argument; empty where no call with plain arrays of floats is one of the function's.
 """
 
 

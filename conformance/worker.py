@@ -2,8 +2,8 @@
 
 Each outcome is written to RESULTS, a line of JSON, as soon as it is known, so that a crash costs
 one test. MODE: `shim` (NumPy's place is taken by the shim), `compiled:BACKEND` (each test function
-runs compiled), `numpy` (as NumPy has it), `collect` (so too, and nothing runs). DONE: ids that are not
-to run again, one a line.
+runs compiled), `numpy` (as NumPy has it), `collect` (so too, and nothing runs). DONE: a file of ids
+that are not to run again.
 """
 
 from __future__ import annotations
