@@ -56,6 +56,9 @@ def _numpy(a: argparse.Namespace) -> int:
     )
     print(f"private names: {total['private']}, skipped: {total['skipped']}")
     functions = [f for one in found.values() for f in one.values()]
+    if a.compiled:
+        captured = sum(f.state == "passed" and f.segments > 0 for f in functions)
+        print(f"passed with compiled segments: {captured}")
     failures = {f.name: f.reason for f in functions if f.state == "failed"}
     if a.details:
         details = {f.name: [f.why, f.failing] for f in functions if f.state == "failed"}

@@ -53,6 +53,7 @@ class Function:
     outcomes: Counter = field(default_factory=Counter)
     why: str = ""
     private: bool = False
+    segments: int = 0  # compiled ones, of all its parameter sets
     failing: list[str] = field(default_factory=list)
 
     @property
@@ -122,6 +123,7 @@ def _read(results: Path, functions: dict[str, Function], finished: set[str]) -> 
         elif "id" in entry:
             finished.add(entry["id"])
             _note(functions, entry["id"], entry["outcome"], entry["why"], bool(entry["private"]))
+            functions[entry["id"].partition("[")[0]].segments += entry["segments"]
     return started
 
 

@@ -110,23 +110,32 @@ class Facade(types.ModuleType):
 
     def __init__(self, real: types.ModuleType):
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__["_real"] = real
+        object.__setattr__(self, "_real", real)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        before, TOUCHED.private = TOUCHED.private, set()
+        try:
+            names = [n for n in vars(self._real) if not n.startswith("__")]
+            return {n: getattr(self, n) for n in names if hasattr(self, n)}
+        finally:
+            TOUCHED.private = before
 
     def __getattr__(self, name: str) -> Any:
-        real = self.__dict__["_real"]
+        real = self._real
         value = getattr(real, name)  # AttributeError where NumPy lacks it too
         if isinstance(value, types.ModuleType):
             return module(value.__name__) if value.__name__.startswith("numpy") else value
         return self._of(name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.__dict__["_real"], name, value)
+        setattr(self._real, name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.__dict__["_real"], name)
+        delattr(self._real, name)
 
     def __dir__(self) -> list[str]:
-        return dir(self.__dict__["_real"])
+        return dir(self._real)
 
     def _of(self, name: str, value: Any) -> Any:
         path = self.__name__, name

@@ -94,6 +94,7 @@ class _Plugin:
             TOUCHED.private.update(private[n] for n in _names(code) if n in private)
         self.failed: str | None = None
         self.skipped = False
+        self.segments = 0
         signal.signal(signal.SIGALRM, _ring)
         signal.alarm(SECONDS)
         try:
@@ -105,6 +106,7 @@ class _Plugin:
                 outcome=self._outcome(),
                 why=self.failed or "",
                 private=sorted(TOUCHED.private),
+                segments=self.segments,
             )
 
     def _outcome(self) -> str:
@@ -135,8 +137,12 @@ class _Plugin:
 
         arguments = {n: pyfuncitem.funcargs[n] for n in pyfuncitem._fixtureinfo.argnames}
         function = pyfuncitem.obj
-        backend = self.mode.partition(":")[2]
-        np_compile.compile(function, backend=backend)(**arguments)
+        own = ()
+        if isinstance(function, types.MethodType):  # what is compiled are functions
+            function, own = function.__func__, (function.__self__,)
+        compiled = np_compile.compile(function, backend=self.mode.partition(":")[2])
+        report = np_compile.explain(compiled)(*own, **arguments)
+        self.segments = len(report.segments)
         return True
 
 

@@ -371,7 +371,7 @@ def handed(label: str, own: Callable) -> Callable:
 
     made = call if hasattr(type(own), "__get__") else Unbound(call)
     _named_as(made, own, label)
-    made.__numpy__ = own
+    made.__wrapped__ = made.__numpy__ = own
     return made
 
 

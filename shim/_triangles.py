@@ -14,7 +14,7 @@ from ._ndarray import as_array, ndarray
 from ._normalize import Array, Arrays, Raw, Static, View, function
 from ._parts import diagonal_of
 from ._ranges import offsets
-from ._shapes import concrete, gathered
+from ._shapes import concrete, gathered, let_numpy_raise
 from ._table import Kind
 from ._ufuncs import readable
 from ._unsigned import choose_by, flip, to_signed
@@ -229,11 +229,8 @@ def ravel_multi_index(multi_index: Arrays, dims: Static, mode: Static = "raise",
     """
     dims = tuple(concrete(dims).ravel().tolist())
     modes = mode if isinstance(mode, (tuple, list)) else (mode,) * len(dims)
-    known = all(m in ("raise", "wrap", "clip") for m in modes) and order in ("C", "F")
-    if len(multi_index) != len(dims) or not known or len(modes) != len(dims):
-        np.ravel_multi_index(
-            tuple(np.zeros(1, np.intp) for _ in multi_index), dims, mode=mode, order=order
-        )
+    stand_ins = tuple(np.zeros(min(t.numel(), 1), np.intp) for t in multi_index)
+    let_numpy_raise(np.ravel_multi_index, stand_ins, dims, mode=mode, order=order)
     parts = []
     for t, n, how in zip(multi_index, dims, modes, strict=True):
         t = _integer_indices(t, "ravel")

@@ -273,6 +273,7 @@ def test_flat_indices():
     assert_matches("unravel_index", 0, ())
     assert_matches("unravel_index", 3, 5)
     assert_matches("ravel_multi_index", ([0.5], [1]), (3, 4))
+    assert_matches("ravel_multi_index", ([0], [0]), (2**40, 2**40), meta=False)
 
 
 def test_functions_of_parts():
