@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 
-def run(suite: Path, examples: int, plain: bool, jobs: int) -> tuple[dict[str, str], set[str], int]:
-    """Failures (why, by id), the tests that passed, and how many ran. plain: of NumPy itself."""
+def run(suite: Path, examples: int, plain: bool, jobs: int) -> tuple[dict[str, str], set[str]]:
+    """Failures (why, by id), and the tests that passed. plain: of NumPy itself."""
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     environment["ARRAY_API_TESTS_MODULE"] = "numpy" if plain else "np_compile.shim"
     environment["PYTHONPATH"] = os.pathsep.join(
@@ -36,7 +36,7 @@ def run(suite: Path, examples: int, plain: bool, jobs: int) -> tuple[dict[str, s
         elif test["outcome"] in ("failed", "error"):
             stage = test.get("call") or test["setup"]
             failures[test["nodeid"]] = _why(stage.get("crash", {}).get("message", ""))
-    return failures, passed, len(failures) + len(passed)
+    return failures, passed
 
 
 def _why(message: str) -> str:

@@ -485,7 +485,7 @@ _SPECIAL = (
     *("call", "getitem", "setitem", "delitem", "len", "iter", "next", "contains", "enter", "exit"),
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv"),
     *("mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "neg", "pos", "eq", "ne", "lt", "le"),
-    *("gt", "ge", "str", "repr", "format", "array", "copy", "deepcopy", "bool", "hash"),
+    *("gt", "ge", "str", "repr", "format", "copy", "deepcopy", "bool", "hash"),
 )
 
 
@@ -532,6 +532,8 @@ def handed_class(own: type) -> type:
     """A class of NumPy's whose instances take and give shim arrays."""
     names = [f"__{n}__" for n in _SPECIAL]
     namespace: dict[str, Any] = {n: _special(n) for n in names if getattr(own, n, None) is not None}
+    if hasattr(own, "__array__"):
+        namespace["__array__"] = lambda self, *args, **kwargs: self._own.__array__(*args, **kwargs)
     namespace.update(_numpy=own, __doc__=own.__doc__, __module__=own.__module__)
     made = _HandedType(own.__name__, (Handed,), namespace)
     _WRAPPED[own] = made.of

@@ -206,7 +206,8 @@ def resize(self: ndarray, *new_shape: Any, refcheck: bool = True) -> None:
     is not known here: it is never refused for that.
     """
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
-    shape = self.shape if shape is None else shape
+    if new_shape in ((), (None,)):
+        return
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     let_numpy_raise(np.zeros(self.shape, np.int8).resize, shape, refcheck=False)
     changes = math.prod(shape) != self._t.numel()

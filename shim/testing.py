@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as _np
 
+from ._host import Handed as _Handed
 from ._ndarray import ndarray as _ndarray
 from ._ndarray import to_numpy as _to_numpy
 
@@ -20,8 +21,10 @@ _COMPARING = (
 
 def _numpy_of(value: Any) -> Any:
     """The same value with NumPy arrays and scalars in the place of shim arrays."""
-    if isinstance(value, _ndarray):
+    if type(value) is _ndarray:
         return _to_numpy(value)
+    if isinstance(value, _Handed):
+        return value.__np_own__()
     if type(value) in (list, tuple):
         return type(value)(map(_numpy_of, value))
     if type(value) is dict:

@@ -112,6 +112,8 @@ def test_written_in_place():
         v[...] = 2 * v
     np.testing.assert_array_equal(shim.to_numpy(a), 2 * X)
     a.flat[1:3] = 7
+    assert np.asarray(a.flat).tolist() == a.ravel().tolist()
+    shim.testing.assert_array_equal(a.flat, a.ravel())
     assert a[0].tolist() == [0, 7, 7]
     view = shim.lib.stride_tricks.as_strided(a, (3,), (8,))
     view[0] = -1
@@ -129,6 +131,7 @@ def test_resize_in_place():
     a = shim.arange(6)
     a.resize((2, 2))
     assert a.tolist() == [[0, 1], [2, 3]]
+    a.resize()
     a.resize(6)
     assert a.tolist() == [0, 1, 2, 3, 0, 0]
     part = a[1:]
