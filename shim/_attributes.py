@@ -140,4 +140,6 @@ for _name, (_get, _set, _kind) in _PROPERTIES.items():
     _setter = None if _set is None else door(_label, _set, partial(_set_attribute, _name))
     setattr(ndarray, _name, property(_public, _setter, doc=_get.__doc__))
     add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
-ndarray.shape = ndarray.shape.setter(_set_shape)
+ndarray.shape = ndarray.shape.setter(
+    door("ndarray.shape", _set_shape, partial(_set_attribute, "shape"))
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import sys
 import threading
 import types
 import warnings
@@ -155,7 +156,9 @@ _WRAPPED: dict[type, Callable[[Any], Any]] = {}
 def _answers(kind: type) -> bool:
     """Whether instances are NumPy's, or are asked for their own answer before they are read."""
     own = (np.ndarray, np.generic, np.flatiter, Handed, torch.Tensor)
-    return issubclass(kind, own) or hasattr(kind, "__array_ufunc__")
+    if issubclass(kind, own) or hasattr(kind, "__array_ufunc__"):
+        return True
+    return kind.__module__.partition(".")[0] == "numpy"
 
 
 class _ArrayLike:
@@ -320,7 +323,7 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
     binds = hasattr(type(own), "__get__")
     level = 3 if binds else 4
     call = call_and_tell if signals else call
-    made = call if binds else Unbound(call)
+    made = call if binds else Unbound(call, label)
     _named_as(made, row, label)
     made.__wrapped__ = row
     made.__numpy__ = own
@@ -330,8 +333,9 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
 class Unbound:
     """A function that is no method of a class where it is an attribute, as those written in C."""
 
-    def __init__(self, call: Callable):
+    def __init__(self, call: Callable, label: str):
         self._call = call
+        self._label = label
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
@@ -340,7 +344,7 @@ class Unbound:
         return f"<built-in function {self.__name__}>"
 
     def __reduce__(self) -> tuple:
-        return _of_own, (self.__numpy__,)
+        return named, (self._label,)
 
 
 def _named_as(call: Any, of: Any, label: str) -> None:
@@ -369,13 +373,23 @@ def handed(label: str, own: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         return hand_over(label, own, args, kwargs, why)
 
-    made = call if hasattr(type(own), "__get__") else Unbound(call)
+    made = call if hasattr(type(own), "__get__") else Unbound(call, label)
     _named_as(made, own, label)
     made.__wrapped__ = made.__numpy__ = own
     return made
 
 
-class ufunc:
+class _UfuncType(type):
+    """The type of ufunc: what it has not is that of NumPy's class."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(np.ufunc, name)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return type(value) is cls or isinstance(value, np.ufunc)
+
+
+class ufunc(metaclass=_UfuncType):
     """NumPy's ufunc as users of the shim have it: `row` computes on tensors, NumPy what it lacks.
 
     row: the function of the table, None where there is none. methods: the rows of its methods.
@@ -421,7 +435,7 @@ class ufunc:
         return hash(self._own)
 
     def __reduce__(self) -> tuple:
-        return _of_own, (self._own,)
+        return named, (self._label,)
 
     def __copy__(self) -> ufunc:
         return self
@@ -430,10 +444,12 @@ class ufunc:
         return self
 
 
-def _of_own(own: Any) -> Any:
-    from ._namespace import public
-
-    return public(own)
+def named(path: str) -> Any:
+    """What the shim has under a dotted name: how a pickled function comes back."""
+    found: Any = sys.modules[__package__]
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
 
 
 class Handed:
@@ -513,7 +529,7 @@ def _special(name: str) -> Callable:
 
 def drawing(own: Callable) -> Callable:
     """A function of NumPy's that always runs in NumPy."""
-    made = Unbound(functools.partial(returned, own))
+    made = Unbound(functools.partial(returned, own), f"random.{own.__name__}")
     _named_as(made, own, own.__name__)
     made.__numpy__ = own
     return made

@@ -208,6 +208,10 @@ def resize(self: ndarray, *new_shape: Any, refcheck: bool = True) -> None:
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
     if new_shape in ((), (None,)):
         return
+    own = getattr(self, "_own", None)
+    if own is not None:
+        own.resize(shape, refcheck=False)
+        return
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     let_numpy_raise(np.zeros(self.shape, np.int8).resize, shape, refcheck=False)
     changes = math.prod(shape) != self._t.numel()

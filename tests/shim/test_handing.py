@@ -271,3 +271,20 @@ def test_namespace_info():
     assert shim.ones(1).__array_namespace__() is shim
     with pytest.raises(ValueError, match="not supported"):
         shim.ones(1).__array_namespace__(api_version="1999.12")
+
+
+def test_parts_of_numbers_and_attributes_of_classes():
+    assert type(shim.real(1)) is int
+    assert (shim.imag(2j), shim.real(shim.array(3.0)).ndim) == (2.0, 0)
+    assert isinstance(np.frompyfunc(len, 1, 1), shim.ufunc)
+    assert shim.ufunc.reduce is np.ufunc.reduce
+    words = shim.array(["a", "b"])
+    words.resize(3)
+    assert words.tolist() == ["a", "b", ""]
+    assert [v.tolist() for v in shim.lib.Arrayterator(shim.arange(4), 2)] == [[0, 1], [2, 3]]
+
+
+def test_shape_is_set_in_place():
+    for a in (shim.array(["a", "b"]), shim.from_numpy(np.zeros(2))):
+        a.shape = (2, 1)
+        assert (a.shape, a.tolist()[1:]) == ((2, 1), a[1:].tolist())
