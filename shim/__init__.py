@@ -12,6 +12,8 @@ from typing import Any
 import numpy as _np
 
 from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, torch_dtype
+from ._host import in_numpy, strict
+from ._info import NamespaceInfo
 from ._ndarray import as_array, from_numpy, from_tensor, ndarray, share_numpy, to_numpy
 from ._table import TABLE, Kind, Row
 
@@ -55,7 +57,7 @@ from . import _namespace  # noqa: E402  (needs every row)
 
 _namespace.attach_methods(ndarray)
 globals().update(_namespace.top_level())
-from . import fft, linalg, random  # noqa: E402
+from . import fft, linalg, random, testing  # noqa: E402
 
 __all__ = [
     "NUMPY_DTYPES",
@@ -70,15 +72,27 @@ __all__ = [
     "fft",
     "from_numpy",
     "from_tensor",
+    "in_numpy",
     "linalg",
     "ndarray",
     "random",
     "share_numpy",
+    "strict",
+    "testing",
     "to_numpy",
     "torch_dtype",
 ]
 __all__ += _namespace.top_level()
 
 
+__array_api_version__ = _np.__array_api_version__
+__array_namespace_info__ = NamespaceInfo
+
+
 def __getattr__(name: str) -> Any:
-    raise _namespace.missing("numpy", _np, name)
+    found = globals()[name] = _namespace.lookup(_np, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_np)})

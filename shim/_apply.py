@@ -156,5 +156,5 @@ def broadcast(*tensors: torch.Tensor, ufunc: bool = False) -> list[torch.Tensor]
 
 def check_writeable(a: Any, text: str = "assignment destination is read-only") -> None:
     """ValueError for a read-only array or a NumPy scalar."""
-    if a._scalar or getattr(a, "_readonly", False):
+    if a._scalar or a._readonly:
         raise ValueError(text)

@@ -28,7 +28,7 @@ def assigned(
     Errors: ValueError, OverflowError, TypeError (a complex number) in NumPy's words. Where a
     number's value is not known yet, its `_limits` say between which integers it has to be.
     """
-    if isinstance(value, ndarray):
+    if type(value) is ndarray:
         t = value.tensor.to(device)
         if single and value._scalar and dtype in INT_RANGE and dtype.is_signed:
             t = _confined(value, t, dtype)

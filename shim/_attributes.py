@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ import torch
 
 from ._dtypes import NotSupported
 from ._flags import flagsobj, flatiter
+from ._host import door, handed_class, is_concrete
 from ._index import setitem
-from ._ndarray import ndarray, to_numpy, view_of
+from ._ndarray import ndarray, to_numpy, view_of, within
 from ._shapes import let_numpy_warn
 from ._table import Kind, Row, add_row
 
@@ -107,6 +110,18 @@ def _ctypes(self: ndarray) -> Any:
     raise NotSupported("ndarray.ctypes")
 
 
+def _set_attribute(name: str, array: Any, value: Any) -> None:
+    setattr(array, name, value)
+
+
+def _flat(self: ndarray) -> Any:
+    """NumPy's own iterator where the elements are in host memory."""
+    if getattr(within, "wrapped", False) or not is_concrete(self._t):
+        return flatiter(self)
+    return FlatIterator.of(to_numpy(self).flat)
+
+
+FlatIterator = handed_class(np.flatiter)
 _PROPERTIES = {
     "real": (real, _set_real, Kind.ARRAY),
     "imag": (imag, _set_imag, Kind.ARRAY),
@@ -119,6 +134,12 @@ _PROPERTIES = {
     "__cuda_array_interface__": (_cuda_array_interface, None, Kind.DATA),
 }
 for _name, (_get, _set, _kind) in _PROPERTIES.items():
-    setattr(ndarray, _name, property(_get, _set, doc=_get.__doc__))
+    _label = f"ndarray.{_name}"
+    _get = _flat if _get is flatiter else _get
+    _public = door(_label, _get, attrgetter(_name))
+    _setter = None if _set is None else door(_label, _set, partial(_set_attribute, _name))
+    setattr(ndarray, _name, property(_public, _setter, doc=_get.__doc__))
     add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
-ndarray.shape = ndarray.shape.setter(_set_shape)
+ndarray.shape = ndarray.shape.setter(
+    door("ndarray.shape", _set_shape, partial(_set_attribute, "shape"))
+)

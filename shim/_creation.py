@@ -29,15 +29,15 @@ from ._views import at_least
 def _holds_shim_arrays(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_holds_shim_arrays, value))
-    return isinstance(value, (ndarray, Weak))
+    return type(value) in (ndarray, Weak)
 
 
 def _device(value: Any) -> torch.device:
     """Where the first array in a value lies."""
     if isinstance(value, Weak):
         return value.tensor.device
-    if isinstance(value, ndarray):
-        return value.device
+    if type(value) is ndarray:
+        return value._t.device
     return _device(next(v for v in value if _holds_shim_arrays(v)))
 
 

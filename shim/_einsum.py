@@ -206,7 +206,7 @@ def einsum(
     options = {} if dtype is None else {"dtype": TO_NUMPY[dtype]}
     target = dtype
     if target is None:
-        extra = [out._t.dtype] if isinstance(out, ndarray) and out._t.dtype.is_complex else []
+        extra = [out._t.dtype] if type(out) is ndarray and out._t.dtype.is_complex else []
         target = result_type(*(a._t.dtype for a in arrays), *extra)
     for a in arrays:
         if not np.can_cast(a.dtype, TO_NUMPY[target], casting):
@@ -234,9 +234,9 @@ def _finished(
     result: ndarray, arrays: list, converted: list, out: Any, order: str, casting: str
 ) -> ndarray:
     if out is not None:
-        if not isinstance(out, ndarray):
+        if type(out) is not ndarray:
             raise TypeError("return arrays must be of ArrayType")
-        if getattr(out, "_readonly", False):
+        if out._readonly:
             raise ValueError("output array is read-only")
         if tuple(out.shape) != tuple(result.shape):
             raise ValueError(

@@ -168,7 +168,7 @@ for _one_name, _says in {
 
 
 def _check_count(n: Any) -> Any:
-    if isinstance(n, (ndarray, Weak)):
+    if type(n) in (ndarray, Weak):
         n = concrete(n)[()]
     if not isinstance(n, (int, np.integer)):
         raise ValueError("n should be an integer")

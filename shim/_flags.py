@@ -9,7 +9,7 @@ import torch
 
 from ._assigned import assigned
 from ._index import getitem, setitem
-from ._ndarray import ndarray
+from ._ndarray import ndarray, refuse_own
 from ._unsigned import flip
 
 
@@ -19,6 +19,7 @@ class flagsobj:
     __slots__ = ("_array",)
 
     def __init__(self, array: ndarray):
+        refuse_own(array)
         object.__setattr__(self, "_array", array)
 
     def _straight(self) -> torch.Tensor | None:
@@ -41,13 +42,13 @@ class flagsobj:
 
     @property
     def writeable(self) -> bool:
-        return not (self._array._scalar or getattr(self._array, "_readonly", False))
+        return not (self._array._scalar or self._array._readonly)
 
     @writeable.setter
     def writeable(self, value: Any) -> None:
         a = self._array
         base = a.base
-        if value and (a._scalar or (base is not None and getattr(base, "_readonly", False))):
+        if value and (a._scalar or (base is not None and base._readonly)):
             raise ValueError("cannot set WRITEABLE flag to True of this array")
         a._readonly = not value
 
@@ -103,6 +104,7 @@ class flatiter:
     __slots__ = ("_next", "base")
 
     def __init__(self, base: ndarray):
+        refuse_own(base)
         self.base = base
         self._next = 0
 
@@ -139,7 +141,7 @@ class flatiter:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         base = self.base
-        if getattr(base, "_readonly", False):
+        if base._readonly:
             raise ValueError("assignment destination is read-only")
         places = ndarray(torch.arange(base.size, device=base._t.device))
         chosen = getitem(places, index).tensor
@@ -157,7 +159,7 @@ class flatiter:
 
     def assign(self, value: Any) -> None:
         """Set all elements, repeating the value as often as needed (`a.flat = value`)."""
-        if getattr(self.base, "_readonly", False):
+        if self.base._readonly:
             raise ValueError("assignment destination is read-only")
         v = assigned(value, self.base._t.dtype, self.base._t.device)
         self._store(_repeated(v, self.base.size))

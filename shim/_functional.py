@@ -162,7 +162,7 @@ def size(a: View, axis: Static = None):
 @function(kind=Kind.QUERY)
 def isscalar(element: Raw):
     """Whether it is a number, NumPy scalar, or string."""
-    if isinstance(element, ndarray):
+    if type(element) is ndarray:
         return element._scalar
     return isinstance(element, Weak) or np.isscalar(element)
 
@@ -170,7 +170,7 @@ def isscalar(element: Raw):
 @function(kind=Kind.QUERY)
 def iterable(y: Raw):
     """Whether iter(y) works."""
-    if isinstance(y, ndarray):
+    if type(y) is ndarray:
         return y.ndim > 0
     return np.iterable(y)
 

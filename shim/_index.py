@@ -69,7 +69,7 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
         raise TypeError(
             f"'numpy.{self.dtype.type.__name__}' object does not support item assignment"
         )
-    if getattr(self, "_readonly", False):
+    if self._readonly:
         raise ValueError("assignment destination is read-only")
     before_write(self)
     p = plan(self, index)

@@ -77,7 +77,7 @@ def _array_item(value: Any) -> Any:
     a = as_array(value)
     t = a.tensor
     if t.dtype is torch.bool:
-        if t.dim() == 0 and (not isinstance(value, ndarray) or readable(t)):
+        if t.dim() == 0 and (type(value) is not ndarray or readable(t)):
             return bool(t)
         return t
     if t.dtype.is_floating_point or t.dtype.is_complex:
@@ -116,7 +116,7 @@ def _item(value: Any) -> Any:
 def _whole(value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, ndarray):
+    if type(value) is ndarray:
         return int(value._t) if not value._t.dtype.is_floating_point else operator.index(value)
     try:
         return value if type(value) is torch.SymInt else operator.index(value)

@@ -86,9 +86,9 @@ def _stored(out: Any, tensors: list, axis: int | None, dtype: Any, casting: str)
         raise TypeError(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
-    if not isinstance(out, ndarray):
+    if type(out) is not ndarray:
         raise TypeError(f"'out' must be an array, not {type(out).__name__}")
-    if getattr(out, "_readonly", False):
+    if out._readonly:
         raise ValueError("output array is read-only")
     result = joined(tensors, axis, out._t.dtype, casting)
     if tuple(result.shape) != tuple(out._t.shape):

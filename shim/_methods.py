@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,9 +16,11 @@ from . import _attributes, _unsigned
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
 from ._flags import flagsobj
+from ._host import door, method_of
 from ._index import _fitted, one_element, refuse_list
-from ._ndarray import ndarray, to_numpy, view_of
+from ._ndarray import ndarray, share_or_host, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
+from ._shapes import let_numpy_raise
 from ._table import TABLE, Deferred, Kind, Row, add_row
 from ._ufuncs import UFUNCS
 
@@ -139,7 +142,7 @@ def fill(self: ndarray, value: Any) -> None:
     """Set every element, in place."""
     if self._scalar:
         return
-    if getattr(self, "_readonly", False):
+    if self._readonly:
         raise ValueError("assignment destination is read-only")
     refuse_list(value, self.dtype)
     v = assigned(value, self._t.dtype, self._t.device, True)
@@ -181,6 +184,8 @@ def view(self: ndarray, dtype: Any = None, type: Any = None) -> ndarray:
             )
     if self._scalar:
         return ndarray(t.view(wanted).clone(), (), True)
+    if t.storage_offset() * t.dtype.itemsize % TO_NUMPY[wanted].alignment:
+        raise NotSupported(f"a view as {wanted} that does not lie at a multiple of its size")
     return view_of(self, t.view(wanted), self._flip)
 
 
@@ -195,8 +200,28 @@ def byteswap(self: ndarray, inplace: bool = False) -> ndarray:
 
 @_method()
 def resize(self: ndarray, *new_shape: Any, refcheck: bool = True) -> None:
-    """Not supported: a compiled function runs it in NumPy."""
-    raise NotSupported(f"ndarray.resize{new_shape}, refcheck={refcheck}")
+    """Change shape and size in place, zeros at the end. ValueError where others see the memory.
+
+    Whether names beside this one refer to the array, which NumPy asks unless refcheck is false,
+    is not known here: it is never refused for that.
+    """
+    shape = new_shape[0] if len(new_shape) == 1 else new_shape
+    if new_shape in ((), (None,)):
+        return
+    own = getattr(self, "_own", None)
+    if own is not None:
+        own.resize(shape, refcheck=False)
+        return
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    let_numpy_raise(np.zeros(self.shape, np.int8).resize, shape, refcheck=False)
+    changes = math.prod(shape) != self._t.numel()
+    if changes and (self._base is not None or self._shared is not None or self._readonly):
+        let_numpy_raise(np.zeros(4)[:2].resize, 3, refcheck=refcheck)
+    flat = self.tensor.reshape(-1)
+    made = torch.zeros(math.prod(shape), dtype=flat.dtype, device=flat.device)
+    kept = min(flat.numel(), made.numel())
+    made[:kept] = flat[:kept]
+    self._t, self._flip = made.reshape(shape), ()
 
 
 @_method()
@@ -354,9 +379,7 @@ def _deepcopy(self: ndarray, memo: Any) -> ndarray:
 
 
 def _rebuild(values: Any, scalar: bool) -> ndarray:
-    from ._ndarray import from_numpy
-
-    made = from_numpy(np.array(values))
+    made = share_or_host(np.array(values))
     made._scalar = scalar
     return made
 
@@ -390,7 +413,7 @@ def _dlpack(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
-    if getattr(self, "_readonly", False) and not copy:
+    if self._readonly and not copy:
         raise BufferError("Cannot export readonly array since signalling readonly is unsupported")
     if self._flip and copy is False:
         raise BufferError("a reversed array cannot be exported without a copy")
@@ -405,8 +428,7 @@ def _dlpack_device(self: ndarray) -> tuple:
 
 @_method("__array_namespace__", Kind.QUERY)
 def _array_namespace(self: ndarray, *, api_version: str | None = None) -> Any:
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"Version {api_version!r} of the Array API Standard is not supported.")
+    let_numpy_raise(np.zeros(0).__array_namespace__, api_version=api_version)
     import np_compile.shim
 
     return np_compile.shim
@@ -437,5 +459,6 @@ def _array_function(self: ndarray, func: Any, types: Any, args: Any, kwargs: Any
     return _row_of(name)(*args, **kwargs)
 
 
-for _name in OPERATORS:
-    setattr(ndarray, _name, make_operator(_name))
+for _name, (_, _how) in OPERATORS.items():
+    _operator, _own = make_operator(_name), method_of(_name)
+    setattr(ndarray, _name, door(f"ndarray.{_name}", _operator, _own, _how != "inplace"))

@@ -20,35 +20,99 @@ import numpy as np
 import torch
 
 from . import _unsigned
-from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, numpy_dtype, torch_dtype
+from ._dtypes import (
+    NUMPY_DTYPES,
+    TO_NUMPY,
+    NotSupported,
+    Weak,
+    check_python_int,
+    numpy_dtype,
+    torch_dtype,
+)
 
 within = threading.local()  # wrapped: whether NumPy code of tensors runs, which may have others too
 
 
-class ndarray:
+class _Subclass(np.ndarray):
+    """What derives from the shim's ndarray derives from NumPy's, and is an array of NumPy's."""
+
+    def view(self, *given: Any, **named: Any) -> Any:
+        given = tuple(np.ndarray if v is ndarray else v for v in given)
+        named = {k: np.ndarray if v is ndarray else v for k, v in named.items()}
+        result = super().view(*given, **named)
+        return share_or_host(result) if type(result) is np.ndarray else result
+
+
+class _ArrayType(type):
+    """The type of ndarray: NumPy's arrays are instances too, and derived classes are NumPy's."""
+
+    def __new__(meta, name: str, bases: tuple, namespace: dict, **more: Any) -> type:
+        if any(type(b) is meta for b in bases):
+            bases = tuple(_Subclass if type(b) is meta else b for b in bases)
+            return type(np.ndarray)(name, bases, namespace, **more)
+        return super().__new__(meta, name, bases, namespace, **more)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return type(value) is cls or isinstance(value, np.ndarray)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or issubclass(other, np.ndarray)
+
+
+class ndarray(metaclass=_ArrayType):
     """NumPy's array on a torch tensor, on any device, with gradients.
 
     t: the tensor, shared and not copied. flip: axes that are read backwards.
     scalar: the array stands for a NumPy scalar (0-D, immutable).
+    Or, as in NumPy: shape, dtype, buffer, offset, strides, order.
+
+    An array whose dtype torch lacks is held as NumPy's own: `_own` is set and `_t` is not, and
+    who asks for `_t` gets NotSupported.
     """
 
     __slots__ = (
-        "__weakref__", "_base", "_flip", "_limits", "_readonly", "_scalar", "_shared", "_t",
+        "__weakref__", "_base", "_flip", "_limits", "_own", "_readonly", "_scalar", "_shared", "_t",
     )  # fmt: skip
     _t: torch.Tensor
     _flip: tuple[int, ...]
     _scalar: bool
-    _readonly: bool  # this and the following: unset until needed
-    _base: ndarray
+    _readonly: bool
+    _base: ndarray | None
     _shared: Any
-    _limits: tuple[int, int]  # of a NumPy scalar without data: as of a Weak
+    _limits: tuple[int, int]  # of a NumPy scalar without data: as of a Weak; else unset
+    _own: np.ndarray
 
     __array_priority__ = 1000.0
 
-    def __init__(self, t: torch.Tensor, flip: tuple[int, ...] = (), scalar: bool = False):
-        self._t = t
-        self._flip = flip
-        self._scalar = scalar
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is ndarray:
+            return object.__new__(ndarray)
+        own = (np.ndarray if v is ndarray else to_numpy(v) for v in args)  # of a derived class
+        return np.ndarray.__new__(cls, *own, **{k: to_numpy(v) for k, v in kwargs.items()})
+
+    def __init__(
+        self, t: Any = None, flip: Any = (), scalar: Any = False, *more: Any, **given: Any
+    ):
+        self._base = self._shared = None
+        self._readonly = False
+        if isinstance(t, torch.Tensor):
+            self._t = t
+            self._flip = flip
+            self._scalar = scalar
+            return
+        names = ("shape", "dtype", "buffer", "offset", "strides", "order")
+        places = (t, *((flip, scalar) if flip != () else ()), *more)
+        given = {**{n: v for n, v in zip(names, places, strict=False) if v is not None}, **given}
+        if isinstance(given.get("buffer"), ndarray):
+            given["buffer"] = np.asarray(given["buffer"])
+        if given.get("buffer") is False:  # the default of `scalar`
+            del given["buffer"]
+        _take_over(self, np.ndarray(**given))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_t":
+            raise NotSupported(f"dtype {self._own.dtype!r} has no torch counterpart")
+        raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
 
     @property
     def tensor(self) -> torch.Tensor:
@@ -57,32 +121,53 @@ class ndarray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self._t.shape)
+        try:
+            return tuple(self._t.shape)
+        except NotSupported:
+            return self._own.shape
 
     @property
     def dtype(self) -> np.dtype:
-        return TO_NUMPY[self._t.dtype]
+        try:
+            return TO_NUMPY[self._t.dtype]
+        except NotSupported:
+            return self._own.dtype
 
     @property
     def ndim(self) -> int:
-        return self._t.dim()
+        try:
+            return self._t.dim()
+        except NotSupported:
+            return self._own.ndim
 
     @property
     def size(self) -> int:
-        return self._t.numel()
+        try:
+            return self._t.numel()
+        except NotSupported:
+            return self._own.size
 
     @property
     def itemsize(self) -> int:
-        return self._t.element_size()
+        try:
+            return self._t.element_size()
+        except NotSupported:
+            return self._own.itemsize
 
     @property
     def nbytes(self) -> int:
-        return self._t.numel() * self._t.element_size()
+        try:
+            return self._t.numel() * self._t.element_size()
+        except NotSupported:
+            return self._own.nbytes
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Steps in bytes along each axis, negative for reversed ones."""
-        width = self._t.element_size()
+        try:
+            width = self._t.element_size()
+        except NotSupported:
+            return self._own.strides
         return tuple(
             -s * width if axis in self._flip else s * width
             for axis, s in enumerate(self._t.stride())
@@ -91,22 +176,30 @@ class ndarray:
     @property
     def base(self) -> ndarray | None:
         """The array this one is a view of, None when it owns its data."""
-        return getattr(self, "_base", None)
+        return self._base
 
     @property
-    def device(self) -> torch.device:
-        return self._t.device
+    def device(self) -> str:
+        try:
+            return str(self._t.device)
+        except NotSupported:
+            return "cpu"
 
     def __len__(self) -> int:
-        if self._t.dim() == 0:
+        if self.ndim == 0:
             raise TypeError("len() of unsized object")
-        return self._t.shape[0]
+        return self.shape[0]
 
     if TYPE_CHECKING:  # rows of the table, of which mypy does not know
 
         def __getitem__(self, key: Any) -> ndarray: ...
 
         def __setitem__(self, key: Any, value: Any) -> None: ...
+
+
+def refuse_own(a: ndarray) -> None:
+    """NotSupported for an array that is NumPy's own."""
+    _ = a._t
 
 
 def before_write(a: ndarray) -> None:
@@ -116,7 +209,7 @@ def before_write(a: ndarray) -> None:
     """
     if not (a._t.requires_grad and torch.is_grad_enabled()) or a.base is not None:
         return
-    token = getattr(a, "_shared", None)
+    token = a._shared
     if token is None or (token is not True and sys.getrefcount(token) <= 3):  # no view lives
         a._t = a._t.clone()
 
@@ -131,25 +224,31 @@ def write(a: ndarray, values: torch.Tensor) -> None:
 def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     """The array on `t`, a view of the memory of `a`: same base, writeable when `a` is."""
     view = ndarray(t, flip)
-    base = getattr(a, "_base", None)
+    base = a._base
     view._base = owner = a if base is None else base
-    if not hasattr(owner, "_shared"):
+    if owner._shared is None:
         owner._shared = object()
     view._shared = owner._shared  # every view holds it: `before_write` counts them
-    if a._scalar or getattr(a, "_readonly", False):
+    if a._scalar or a._readonly:
         view._readonly = True
     return view
 
 
 def to_numpy(a: ndarray) -> Any:
-    """The NumPy array (shared where it lies in host memory) or NumPy scalar of a shim array."""
-    t = a._t.detach()
+    """The NumPy array (shared where it lies in host memory) or NumPy scalar of a shim array; what
+    is NumPy's already is returned as it is."""
+    if type(a) is not ndarray:
+        return a
+    try:
+        t = a._t.detach()
+    except NotSupported:
+        return a._own
     if t.device.type != "cpu":
         t = t.cpu()
     result = t.resolve_conj().resolve_neg().numpy()
     if a._flip:
         result = np.flip(result, a._flip)
-    if getattr(a, "_readonly", False):
+    if a._readonly:
         result = result.view()
         result.flags.writeable = False
     return result[()] if a._scalar else result
@@ -192,12 +291,42 @@ def from_numpy(a: np.ndarray) -> ndarray:
     if not a.dtype.isnative:
         a = a.astype(a.dtype.newbyteorder("="))
     try:
-        x = share_numpy(a)
+        x = share_numpy(a if _aligned(a) else a.copy())
     except (ValueError, TypeError):
         x = share_numpy(a.copy())
     assert x._t.dtype == dtype
     device = torch.get_default_device()
     return x if device.type == "cpu" else ndarray(x._t.to(device), x._flip)
+
+
+def _aligned(a: np.ndarray) -> bool:
+    """Whether the elements lie where torch's kernels expect them: complex numbers as a whole."""
+    return a.flags.aligned and (a.dtype.kind != "c" or a.ctypes.data % a.itemsize == 0)
+
+
+def _take_over(x: ndarray, a: np.ndarray) -> None:
+    """Make x, which is new, the array of `a`: on its memory, as a tensor where torch can."""
+    x._flip, x._scalar = (), False
+    if a.dtype in NUMPY_DTYPES and _aligned(a):
+        try:
+            shared = share_numpy(a)
+        except (ValueError, TypeError):  # torch cannot say where its elements lie
+            x._own = a
+            return
+        device = torch.get_default_device()
+        x._t = shared._t if device.type == "cpu" else shared._t.to(device)
+        x._flip, x._readonly = shared._flip, shared._readonly
+    else:
+        x._own = a
+
+
+def share_or_host(a: np.ndarray) -> ndarray:
+    """The shim array on the memory of a NumPy array; NumPy's own behind it if torch lacks it."""
+    x = ndarray.__new__(ndarray)
+    x._base = x._shared = None
+    x._readonly = False
+    _take_over(x, a)
+    return x
 
 
 def from_tensor(t: torch.Tensor) -> ndarray:
@@ -227,14 +356,22 @@ def as_array(value: Any) -> ndarray:
         return from_numpy(value)
     if isinstance(value, np.generic):
         return ndarray(from_numpy(np.array(value))._t, (), True)
-    if isinstance(value, (list, tuple)) and _holds_arrays(value):
-        return _stack(value)
+    if isinstance(value, (list, tuple)):
+        return _stack(value) if _holds_arrays(value) else from_numpy(np.array(value))
+    kind = type(value)
+    if hasattr(kind, "__array_wrap__"):
+        raise NotSupported(f"{kind.__name__} wraps up what NumPy gives")
+    if hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__"):
+        raise NotSupported(f"{kind.__name__} has its own answers to NumPy's functions")
+    if hasattr(kind, "__array__"):
+        found = value.__array__()
+        return as_array(found) if isinstance(found, (ndarray, np.generic)) else from_numpy(found)
     return from_numpy(np.array(value))
 
 
 def _holds_arrays(values: Any) -> bool:
     return any(
-        isinstance(v, (ndarray, Weak)) or (isinstance(v, (list, tuple)) and _holds_arrays(v))
+        type(v) in (ndarray, Weak) or (isinstance(v, (list, tuple)) and _holds_arrays(v))
         for v in values
     )
 
@@ -298,11 +435,11 @@ def store(out: Any, result: Any) -> Any:
     """Store a result into `out=` (cast same_kind, shapes equal) and return `out` itself."""
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
-    if not isinstance(out, ndarray):
+    if type(out) is not ndarray:
         raise TypeError("return arrays must be of ArrayType")
-    if out._scalar or getattr(out, "_readonly", False):
+    if out._scalar or out._readonly:
         raise ValueError("output array is read-only")
-    if isinstance(result, ndarray):
+    if type(result) is ndarray:
         result = result.tensor
     if tuple(out._t.shape) != tuple(result.shape):
         raise ValueError(

@@ -74,7 +74,7 @@ def _divisions(sections: object) -> object:
         hasattr(sections, "ndim") and getattr(sections, "ndim", 1) == 0
     ):
         return [int(s) for s in np.ravel(concrete(sections))]
-    return int(concrete(sections)) if isinstance(sections, ndarray) else int(sections)
+    return int(concrete(sections)) if type(sections) is ndarray else int(sections)
 
 
 def _split(a: ndarray, sections: object, axis: int) -> list:

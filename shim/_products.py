@@ -115,9 +115,9 @@ def _into(name: str, out: Any, result: torch.Tensor, casting: str) -> ndarray:
         out = out[0]
     if out is None:
         return ndarray(result, (), result.dim() == 0)
-    if not isinstance(out, ndarray) or out._scalar:
+    if type(out) is not ndarray or out._scalar:
         raise TypeError("return arrays must be of ArrayType")
-    if getattr(out, "_readonly", False):
+    if out._readonly:
         raise ValueError("output array is read-only")
     if not np.can_cast(TO_NUMPY[result.dtype], out.dtype, casting):
         let_numpy_raise(
@@ -254,7 +254,7 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
     """`out=` of dot: no casts, no broadcasting, C order."""
     if out is None:
         return ndarray(result, (), result.dim() == 0)
-    if not isinstance(out, ndarray):
+    if type(out) is not ndarray:
         raise TypeError("'out' must be an array")
     exact = result.dtype.is_floating_point or result.dtype.is_complex
     if (
@@ -269,7 +269,7 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
         or tuple(out._t.shape) != tuple(result.shape)
         or out._flip
         or not out._t.is_contiguous()
-        or getattr(out, "_readonly", False)
+        or out._readonly
     ):
         raise ValueError(
             "output array is not acceptable (must have the right datatype, number of dimensions, "

@@ -13,7 +13,7 @@ from ._table import Kind, Row, add_row
 
 
 def _dtype_of(value: Any) -> Any:
-    if isinstance(value, ndarray):
+    if type(value) is ndarray:
         return value.dtype
     return value.kind(0) if isinstance(value, Weak) else value
 
@@ -35,7 +35,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 def min_scalar_type(a: Any, /) -> np.dtype:
     """The smallest dtype that holds a scalar's value; an array's own dtype. Looks at scalars."""
-    if isinstance(a, ndarray):
+    if type(a) is ndarray:
         return np.min_scalar_type(to_numpy(a)) if a.ndim == 0 else a.dtype
     return np.min_scalar_type(a)
 

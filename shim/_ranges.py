@@ -52,7 +52,7 @@ def steps(n: Any, first: Any, step: Any, dtype: torch.dtype, device: Any = None)
 def _number(value: Any) -> Any:
     if value is None or isinstance(value, (int, float, torch.SymInt, np.generic)):
         return value
-    if isinstance(value, (ndarray, Weak)):
+    if type(value) in (ndarray, Weak):
         value = concrete(value)
         return value[()]
     return value

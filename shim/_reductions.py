@@ -21,9 +21,10 @@ from ._apply import (
     smooth_root,
 )
 from ._dtypes import result_type
-from ._ndarray import ndarray
-from ._normalize import Array, DType, NoValue, Operand, Out, Static, function
+from ._ndarray import ndarray, store
+from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, function
 from ._reduce import normalize_axes, reduce_engine, result_size
+from ._shapes import let_numpy_raise
 from ._table import Kind
 from ._ufuncs import UFUNCS
 from ._unsigned import cast, order_key
@@ -356,13 +357,22 @@ def _arg_complex(a: torch.Tensor, dim: int, largest: bool) -> torch.Tensor:
     return torch.argmax(top.to(torch.uint8), dim)
 
 
+def _placed(places: torch.Tensor, out: Any) -> Any:
+    """Indices, stored into `out`. TypeError for an `out` whose dtype is wider than an index."""
+    if out is None:
+        return places
+    if isinstance(out, ndarray) and not np.can_cast(out.dtype, np.intp):
+        let_numpy_raise(np.argmax, np.zeros(1), out=np.zeros((), out.dtype))
+    return store(out, places)
+
+
 @function(method=True)
-def argmax(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static = NoValue):
+def argmax(a: Array, axis: Static = None, out: Raw = None, *, keepdims: Static = NoValue):
     """Index of the first largest element along `axis` (None: of the flat array): int64."""
-    return arg_extremum(a, axis, flag(keepdims), True)
+    return _placed(arg_extremum(a, axis, flag(keepdims), True), out)
 
 
 @function(method=True)
-def argmin(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static = NoValue):
+def argmin(a: Array, axis: Static = None, out: Raw = None, *, keepdims: Static = NoValue):
     """Index of the first smallest element along `axis` (None: of the flat array): int64."""
-    return arg_extremum(a, axis, flag(keepdims), False)
+    return _placed(arg_extremum(a, axis, flag(keepdims), False), out)

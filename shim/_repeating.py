@@ -52,7 +52,7 @@ def repeat(a: Array, repeats: Raw, axis: Static = None):
 def roll(a: Array, shift: Static, axis: Static = None):
     """The elements moved along axes (None: in the flattened array), those pushed out coming in
     again at the other end: a fresh array. AxisError, ValueError."""
-    shift = concrete(shift).tolist() if isinstance(shift, (ndarray, Weak)) else shift
+    shift = concrete(shift).tolist() if type(shift) in (ndarray, Weak) else shift
     if axis is None:
         return ndarray(torch.roll(a.reshape(-1), _whole(shift)).reshape(a.shape))
     axes = normalize_axes(axis, a.dim(), None, True)

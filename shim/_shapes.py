@@ -38,7 +38,7 @@ def shape_tuple(shape: Any) -> tuple:
     """A shape argument (an int, or a sequence or array of ints) as a tuple."""
     if isinstance(shape, torch.SymInt):
         return (shape,)
-    if isinstance(shape, ndarray):
+    if type(shape) is ndarray:
         shape = concrete(shape).tolist()
     if isinstance(shape, bool) or hasattr(shape, "__next__"):  # which an attempt would use up
         np.empty(shape, np.bool_)
@@ -56,7 +56,7 @@ def concrete(value: Any) -> Any:
     """The data of an argument as a NumPy array. DataDependent where there is no data to see."""
     if isinstance(value, Weak):
         value = ndarray(value.tensor, (), True)
-    if isinstance(value, ndarray):
+    if type(value) is ndarray:
         if value._t.device.type == "meta" or type(value._t) not in (
             torch.Tensor,
             torch.nn.Parameter,
@@ -64,7 +64,7 @@ def concrete(value: Any) -> Any:
             raise DataDependent("a result's shape depends on the values of an array")
         return np.asarray(to_numpy(value))
     if isinstance(value, (list, tuple)):
-        return np.array([concrete(v) if isinstance(v, (ndarray, Weak)) else v for v in value])
+        return np.array([concrete(v) if type(v) in (ndarray, Weak) else v for v in value])
     return np.asarray(value)
 
 

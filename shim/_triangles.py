@@ -14,7 +14,7 @@ from ._ndarray import as_array, ndarray
 from ._normalize import Array, Arrays, Raw, Static, View, function
 from ._parts import diagonal_of
 from ._ranges import offsets
-from ._shapes import concrete, gathered
+from ._shapes import concrete, gathered, let_numpy_raise
 from ._table import Kind
 from ._ufuncs import readable
 from ._unsigned import choose_by, flip, to_signed
@@ -109,7 +109,7 @@ def fill_diagonal(a: View, val: Raw, wrap: bool = False):
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if getattr(a, "_readonly", False):
+    if a._readonly:
         raise ValueError("assignment destination is read-only")
     t = a._t
     values = assigned(val, t.dtype, t.device)
@@ -229,11 +229,8 @@ def ravel_multi_index(multi_index: Arrays, dims: Static, mode: Static = "raise",
     """
     dims = tuple(concrete(dims).ravel().tolist())
     modes = mode if isinstance(mode, (tuple, list)) else (mode,) * len(dims)
-    known = all(m in ("raise", "wrap", "clip") for m in modes) and order in ("C", "F")
-    if len(multi_index) != len(dims) or not known or len(modes) != len(dims):
-        np.ravel_multi_index(
-            tuple(np.zeros(1, np.intp) for _ in multi_index), dims, mode=mode, order=order
-        )
+    stand_ins = tuple(np.zeros(min(t.numel(), 1), np.intp) for t in multi_index)
+    let_numpy_raise(np.ravel_multi_index, stand_ins, dims, mode=mode, order=order)
     parts = []
     for t, n, how in zip(multi_index, dims, modes, strict=True):
         t = _integer_indices(t, "ravel")

@@ -307,9 +307,9 @@ class ufunc:
         else:
             out = (out,)
         for target in out:
-            if target is not None and (not isinstance(target, ndarray) or target._scalar):
+            if target is not None and (type(target) is not ndarray or target._scalar):
                 raise TypeError("return arrays must be of ArrayType")
-            if target is not None and getattr(target, "_readonly", False):
+            if target is not None and target._readonly:
                 raise ValueError("output array is read-only")
         return out
 
@@ -433,9 +433,9 @@ class ufunc:
 
     def at(self, a: Any, indices: Any, b: Any = None, /) -> None:
         """In place: a[indices] = ufunc(a[indices], b), repeated indices once for each time."""
-        if not isinstance(a, ndarray):
+        if type(a) is not ndarray:
             raise TypeError("first operand must be array")
-        if getattr(a, "_readonly", False) or a._scalar:
+        if a._readonly or a._scalar:
             raise ValueError("assignment destination is read-only")
         if self.nin == 2 and b is None:
             raise ValueError("second operand needed for ufunc")

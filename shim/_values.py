@@ -21,8 +21,8 @@ from ._apply import (
 )
 from ._cumulative import _difference
 from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, result_type
-from ._ndarray import ndarray, scalar_tensor, view_of, write
-from ._normalize import Array, NoValue, Operand, Out, Static, View, function
+from ._ndarray import as_array, ndarray, scalar_tensor, view_of, write
+from ._normalize import Array, NoValue, Operand, Out, Raw, Static, View, function
 from ._selection import promoted
 from ._shapes import let_numpy_warn
 from ._table import Kind
@@ -154,14 +154,20 @@ def _part(val: ndarray, name: str) -> ndarray:
 
 
 @function(scalar=False)
-def real(val: View):
-    """The real part, a view; real arrays themselves."""
+def real(val: Raw):
+    """The real part, a view; real arrays, and the parts of Python's numbers, themselves."""
+    if type(val) in NUMBERS:
+        return val.real
+    val = as_array(val)
     return _part(val, "real") if val._t.dtype.is_complex else val
 
 
 @function(scalar=False)
-def imag(val: View):
-    """The imaginary part, a view; of real arrays read-only zeros."""
+def imag(val: Raw):
+    """The imaginary part, a view; of real arrays read-only zeros; of a Python number its own."""
+    if type(val) in NUMBERS:
+        return val.imag
+    val = as_array(val)
     if val._t.dtype.is_complex:
         return _part(val, "imag")
     zeros = ndarray(torch.zeros_like(val._t), (), val._scalar)

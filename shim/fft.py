@@ -1,4 +1,4 @@
-"""numpy.fft on tensors: the rows "fft.*" of the table."""
+"""numpy.fft on tensors: the rows "fft.*" of the table, and NumPy's own beside."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as _np
 
 from . import _namespace
 
-globals().update(_namespace.submodule("fft"))
-__all__ = sorted(_namespace.submodule("fft"))
+globals().update(_namespace.submodule(_np.fft))
+__all__ = sorted(_namespace.submodule(_np.fft))
 
 
 def __getattr__(name: str) -> Any:
-    raise _namespace.missing("numpy.fft", _np.fft, name)
+    return _namespace.lookup(_np.fft, name)

@@ -1,4 +1,4 @@
-"""numpy.linalg on tensors: the rows "linalg.*" of the table."""
+"""numpy.linalg on tensors: the rows "linalg.*" of the table, and NumPy's own beside."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as _np
 
 from . import _namespace
 
-globals().update(_namespace.submodule("linalg"))
-__all__ = sorted(_namespace.submodule("linalg"))
+globals().update(_namespace.submodule(_np.linalg))
+__all__ = sorted(_namespace.submodule(_np.linalg))
 
 
 def __getattr__(name: str) -> Any:
-    raise _namespace.missing("numpy.linalg", _np.linalg, name)
+    return _namespace.lookup(_np.linalg, name)

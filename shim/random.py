@@ -1,4 +1,4 @@
-"""numpy.random on tensors: the rows "random.*" of the table."""
+"""numpy.random on tensors: the rows "random.*" of the table, and NumPy's own beside."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as _np
 
 from . import _namespace
 
-globals().update(_namespace.submodule("random"))
-__all__ = sorted(_namespace.submodule("random"))
+globals().update(_namespace.submodule(_np.random))
+__all__ = sorted(_namespace.submodule(_np.random))
 
 
 def __getattr__(name: str) -> Any:
-    raise _namespace.missing("numpy.random", _np.random, name)
+    return _namespace.lookup(_np.random, name)

@@ -244,7 +244,7 @@ def test_read_only():
 def test_scalars_and_views():
     a = shim.from_numpy(X.copy())
     element = a[0, 0, 0]
-    assert element._scalar
+    assert type(element) is np.float64
     a[0, 0, 0] = 50
     assert float(element) == 0
     view = a[0, 0, 0, ...]

@@ -290,7 +290,7 @@ def test_copies_and_pickles():
         assert twin is not a
         assert_same(twin, X)
     assert pickle.loads(pickle.dumps(shim.add)) is shim.add
-    assert pickle.loads(pickle.dumps(shim.add(1, 2)))._scalar
+    assert pickle.loads(pickle.dumps(shim.as_array(np.int64(3))))._scalar
 
 
 def test_conjugate():
@@ -313,7 +313,7 @@ def test_promotion():
 def test_to_device():
     a = to_shim(X)
     assert a.to_device("cpu") is a
-    assert a.to_device("meta").device.type == "meta"
+    assert a.to_device("meta").device == "meta"
 
 
 def test_tracing():

@@ -283,3 +283,12 @@ def test_methods() -> None:
         for name in ("sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "argmax"):
             got = shim.to_numpy(getattr(x, name)(axis=1))
             np.testing.assert_allclose(got, getattr(a, name)(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_are_not_stored_into_floats(name):
+    a = np.array([1.0, 3.0, 2.0])
+    assert_matches(lambda m: getattr(m, name)(a if m is np else to_shim(a), out=m.zeros(())))
+    out = shim.zeros((), dtype=np.int32)
+    assert getattr(shim, name)(to_shim(a), out=out) is out
+    assert int(out) == getattr(np, name)(a)

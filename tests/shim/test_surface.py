@@ -37,9 +37,13 @@ def test_reachable(name):
     for part in name.split("."):
         found = getattr(found, part)
     row = TABLE[name]
-    assert found == row.function
+    assert found is row.function or _row_behind(found) == row.function
     assert isinstance(row.kind, Kind)
     assert callable(_numpy(name)), f"NumPy has no {name}"
+
+
+def _row_behind(public):
+    return public._row if isinstance(public, shim.ufunc) else public.__wrapped__
 
 
 # Parameters that were deprecated when the shim began, and that later versions of NumPy lack
@@ -115,12 +119,11 @@ def test_submodules_and_constants():
 
 
 def test_missing_names():
-    with pytest.raises(AttributeError, match=r"numpy\.busday_count is not in the shim; a compiled"):
-        _ = shim.busday_count
-    with pytest.raises(AttributeError, match=r"has no attribute 'spam' \(nor has NumPy\)"):
-        _ = shim.spam
-    with pytest.raises(AttributeError, match=r"has no attribute 'spam' \(nor has NumPy\)"):
-        _ = shim.linalg.spam
+    for module in (shim, shim.linalg):
+        with pytest.raises(
+            AttributeError, match=r"no attribute '(linalg\.)?spam' \(nor has NumPy\)"
+        ):
+            _ = module.spam
     assert not hasattr(shim, "spam")
 
 

@@ -1,0 +1,1 @@
+"""Tests that others wrote, against the shim and the compiler: `python -m conformance --help`."""

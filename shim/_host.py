@@ -1,0 +1,556 @@
+"""Calls that run in NumPy: shim arrays in, on the same memory; shim arrays out.
+
+What runs in NumPy, and why, is counted in `in_numpy`. Within `strict()` it raises in place of that.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._dtypes import TO_TORCH, DataDependent, NotSupported, Weak
+from ._ndarray import as_array, ndarray, share_or_host, to_numpy, within
+
+in_numpy: collections.Counter[tuple[str, str]] = collections.Counter()
+_mode = threading.local()  # strict: whether handing over is an error
+
+
+@contextlib.contextmanager
+def strict(on: bool = True) -> Iterator[None]:
+    """A block in which nothing is handed over to NumPy: the shim's own error is raised."""
+    before = getattr(_mode, "strict", False)
+    _mode.strict = on
+    try:
+        yield
+    finally:
+        _mode.strict = before
+
+
+def is_concrete(t: torch.Tensor) -> bool:
+    """Whether a tensor's elements are at hand in host memory, and nothing follows what is done."""
+    return (
+        type(t) is torch.Tensor
+        and t.device.type == "cpu"
+        and not t.requires_grad
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+    )
+
+
+class Stays(NotSupported):
+    """An argument that NumPy cannot have: without data, or with a gradient."""
+
+
+class Handing:
+    """The arguments of one call on their way to NumPy, and its results on the way back."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, ndarray]] = {}
+        self._away: list[tuple[ndarray, np.ndarray, np.ndarray]] = []
+
+    def give(self, value: Any, depth: int = 0) -> Any:
+        """The argument for NumPy; itself where there is no shim array in it."""
+        kind = type(value)
+        if kind is ndarray:
+            return self._array(value)
+        if kind is list or kind is tuple or kind is set:
+            if depth > 40 or not any(type(v) not in _PLAIN for v in value):
+                return value
+            items = [self.give(v, depth + 1) for v in value]
+            return value if all(a is b for a, b in zip(items, value, strict=True)) else kind(items)
+        if kind is dict:
+            items = [self.give(v, depth + 1) for v in value.values()]
+            same = all(a is b for a, b in zip(items, value.values(), strict=True))
+            return value if same else dict(zip(value, items, strict=True))
+        if kind in _PLAIN:
+            return value
+        if kind is Weak:
+            return value.kind(value.tensor.item())
+        if kind is slice:
+            return slice(*(self.give(v) for v in (value.start, value.stop, value.step)))
+        if value is ndarray:
+            return np.ndarray
+        own = getattr(kind, "__np_own__", None)
+        if own is not None:
+            found = own(value)
+            self._known[id(found)] = (found, value)
+            return found
+        if kind in _CALLABLE:
+            real = getattr(value, "__numpy__", None)
+            return _callback(value) if real is None else real
+        if hasattr(kind, "__array__") and not _answers(kind):
+            return _array_like(kind)(value)
+        return value
+
+    def _array(self, a: ndarray) -> Any:
+        try:
+            t = a._t
+        except NotSupported:
+            own = a._own
+        else:
+            if t.requires_grad or t.device.type == "meta":
+                raise Stays("NumPy cannot have an array without data, or with a gradient")
+            own = to_numpy(a)
+            if t.device.type != "cpu" and not a._scalar:
+                self._away.append((a, own, own.copy()))
+        if isinstance(own, np.ndarray):
+            self._known[id(own)] = (own, a)
+        return own
+
+    def take(self, value: Any) -> Any:
+        """What NumPy gave, for who called: arrays as shim arrays; scalars are NumPy's."""
+        kind = type(value)
+        if kind is np.ndarray:
+            known = self._known.get(id(value))
+            if known is not None:
+                return known[1]
+            made = share_or_host(value)
+            if value.base is not None:
+                made._base = self._owner(value)
+            return made
+        if kind is tuple or kind is list:
+            return kind(map(self.take, value))
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return kind(*map(self.take, value))
+        if kind is dict:
+            return {k: self.take(v) for k, v in value.items()}
+        wrap = _WRAPPED.get(kind)
+        if wrap is not None:
+            known = self._known.get(id(value))
+            return wrap(value) if known is None else known[1]
+        if isinstance(value, np.generic) and getattr(within, "wrapped", False):
+            return as_array(value) if value.dtype in TO_TORCH else value
+        return value
+
+    def _owner(self, result: np.ndarray) -> ndarray | None:
+        for own, a in self._known.values():
+            if type(a) is ndarray and np.may_share_memory(own, result):
+                return a if a._base is None else a._base
+        base = result.base
+        return share_or_host(base) if type(base) is np.ndarray else None
+
+    def settle(self) -> None:
+        """Carry what NumPy wrote to copies of arrays on devices to the arrays."""
+        for a, after, before in self._away:
+            if after.tobytes() != before.tobytes():
+                a[...] = share_or_host(after)
+
+
+_CALLABLE = (types.FunctionType, types.MethodType, functools.partial)
+_PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(Ellipsis)))
+_PLAIN |= {np.dtype(t).type for t in TO_TORCH}
+# A class of NumPy's -> what makes its stand-in of an instance; see `handed_class`.
+_WRAPPED: dict[type, Callable[[Any], Any]] = {}
+
+
+def _answers(kind: type) -> bool:
+    """Whether instances are NumPy's, or are asked for their own answer before they are read."""
+    own = (np.ndarray, np.generic, np.flatiter, Handed, torch.Tensor)
+    if issubclass(kind, own) or hasattr(kind, "__array_ufunc__"):
+        return True
+    return kind.__module__.partition(".")[0] == "numpy"
+
+
+class _ArrayLike:
+    """An object whose `__array__` gives a shim array, for NumPy."""
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return Handing().give(self._value.__array__(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_value"], name)
+
+
+def _wrap_up(self: _ArrayLike, array: Any, *context: Any) -> Any:
+    return self._value.__array_wrap__(Handing().take(array), *context)
+
+
+def _forward(name: str) -> Callable:
+    return lambda self, *args: getattr(self._value, name)(*args)
+
+
+@functools.cache
+def _array_like(kind: type) -> type:
+    names = ("__len__", "__getitem__", "__float__", "__int__", "__index__", "__complex__")
+    namespace: dict[str, Any] = {n: _forward(n) for n in names if hasattr(kind, n)}
+    if hasattr(kind, "__array_wrap__"):
+        namespace["__array_wrap__"] = _wrap_up
+    return type(kind.__name__, (_ArrayLike,), namespace)
+
+
+def _callback(function: Callable) -> Callable:
+    """A function of the user's for NumPy to call: it meets shim arrays."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        handing = Handing()
+        named = {k: handing.take(v) for k, v in kwargs.items()}
+        return handing.give(function(*map(handing.take, args), **named))
+
+    return call
+
+
+def hand_over(label: str, own: Callable, args: tuple, kwargs: dict, why: Exception) -> Any:
+    """Run a call in NumPy that the shim has refused. Errors are NumPy's own; `why` is raised in a
+    `strict` block, for tensors that NumPy cannot have, and in what `wrap_numpy` runs."""
+    if (
+        getattr(_mode, "strict", False)
+        or getattr(within, "wrapped", False)
+        or isinstance(why, DataDependent)
+        or torch._C._len_torch_dispatch_stack()
+    ):
+        raise why
+    handing = Handing()
+    try:
+        given = [handing.give(v) for v in args]
+        named = {k: handing.give(v) for k, v in kwargs.items()}
+    except Stays:
+        raise why from None
+    in_numpy[label, f"{type(why).__name__}: {why}"] += 1
+    try:
+        result = own(*given, **named)
+    except Exception as error:
+        raise error from None
+    handing.settle()
+    return handing.take(result)
+
+
+def tell(own: Callable, args: tuple, kwargs: dict, r: Any, level: int = 3) -> None:
+    """The floating-point errors of a call, as `np.errstate` asks for them: NumPy makes it again
+    where its result says that there may be some. level: of the frame that warnings are for."""
+    for part in r if type(r) is tuple else (r,):
+        if type(part) is not ndarray or not _doubtful(part._t, own):
+            continue
+        if getattr(_mode, "strict", False) or getattr(within, "wrapped", False):
+            return
+        handing = Handing()
+        try:
+            given = [handing.give(v) for v in args]
+            named = {k: handing.give(v) for k, v in kwargs.items()}
+        except Stays:
+            return
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                own(*given, **named)
+            except FloatingPointError as error:
+                raise error from None
+        for warning in seen:
+            if issubclass(warning.category, RuntimeWarning):
+                warnings.warn(warning.message, stacklevel=level)
+        return
+
+
+_DIVISIONS = frozenset(
+    (np.floor_divide, np.remainder, np.fmod, np.divmod, "__floordiv__", "__mod__", "__divmod__")
+)
+
+
+def _doubtful(t: torch.Tensor, own: Callable) -> bool:
+    """Whether some element may come of a floating-point error that somebody asks for."""
+    if t.is_floating_point() or t.is_complex():
+        if not is_concrete(t):
+            return False
+        states = np.geterr()
+        if states["under"] != "ignore":
+            return True
+        values = t.resolve_conj().resolve_neg().numpy()
+        return not np.isfinite(values).all() and any(s != "ignore" for s in states.values())
+    names = own, getattr(own, "__self__", None), getattr(own, "__name__", "")
+    if not any(n in _DIVISIONS for n in names):
+        return False
+    # by 0: 0; the lowest integer by -1: itself, or 0
+    return is_concrete(t) and bool(((t == 0) | (t == torch.iinfo(t.dtype).min)).any())
+
+
+def scalar_or_array(r: ndarray) -> Any:
+    """A result for the user: a NumPy scalar where it stands for one and its value is at hand."""
+    if not r._scalar:
+        return r
+    t = r._t
+    if getattr(within, "wrapped", False) or not is_concrete(t):
+        return r
+    return to_numpy(r)
+
+
+def results(r: Any) -> Any:
+    """As `scalar_or_array`, for all that a row may give."""
+    kind = type(r)
+    if kind is ndarray:
+        return scalar_or_array(r) if r._scalar else r
+    if kind is tuple or kind is list:
+        return kind(map(results, r))
+    if isinstance(r, tuple) and hasattr(r, "_fields"):
+        return kind(*map(results, r))
+    return r
+
+
+def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Callable:
+    """A row's function as users have it: what it refuses runs in NumPy, scalars are NumPy's.
+
+    signals: floating-point errors are told as NumPy tells them.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            r = row(*args, **kwargs)
+        except Exception as why:
+            return hand_over(label, own, args, kwargs, why)
+        return r if type(r) is ndarray and not r._scalar else results(r)
+
+    def call_and_tell(*args: Any, **kwargs: Any) -> Any:
+        try:
+            r = row(*args, **kwargs)
+        except Exception as why:
+            return hand_over(label, own, args, kwargs, why)
+        if kwargs.get("out") is None:
+            tell(own, args, kwargs, r, level)
+        return r if type(r) is ndarray and not r._scalar else results(r)
+
+    binds = hasattr(type(own), "__get__")
+    level = 3 if binds else 4
+    call = call_and_tell if signals else call
+    made = call if binds else Unbound(call, label)
+    _named_as(made, row, label)
+    made.__wrapped__ = row
+    made.__numpy__ = own
+    return made
+
+
+class Unbound:
+    """A function that is no method of a class where it is an attribute, as those written in C."""
+
+    def __init__(self, call: Callable, label: str):
+        self._call = call
+        self._label = label
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<built-in function {self.__name__}>"
+
+    def __reduce__(self) -> tuple:
+        return named, (self._label,)
+
+
+def _named_as(call: Any, of: Any, label: str) -> None:
+    path, _, name = label.rpartition(".")
+    call.__name__ = name
+    call.__qualname__ = label if path == "ndarray" else name
+    call.__doc__ = of.__doc__
+    call.__module__ = "np_compile.shim" if path in ("", "ndarray") else f"np_compile.shim.{path}"
+
+
+def method_of(name: str) -> Callable:
+    """NumPy's method: the array's own class is asked, not one derived from it."""
+
+    def call(array: Any, *args: Any, **kwargs: Any) -> Any:
+        cls = np.ndarray if isinstance(array, np.ndarray) else type(array)
+        return getattr(cls, name)(array, *args, **kwargs)
+
+    call.__name__ = name
+    return call
+
+
+def handed(label: str, own: Callable) -> Callable:
+    """A function that the shim has no row for: it runs in NumPy."""
+    why = NotSupported(f"numpy.{label} is not in the shim; a compiled function runs it in NumPy")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return hand_over(label, own, args, kwargs, why)
+
+    made = call if hasattr(type(own), "__get__") else Unbound(call, label)
+    _named_as(made, own, label)
+    made.__wrapped__ = made.__numpy__ = own
+    return made
+
+
+class _UfuncType(type):
+    """The type of ufunc: what it has not is that of NumPy's class."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(np.ufunc, name)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return type(value) is cls or isinstance(value, np.ufunc)
+
+
+class ufunc(metaclass=_UfuncType):
+    """NumPy's ufunc as users of the shim have it: `row` computes on tensors, NumPy what it lacks.
+
+    row: the function of the table, None where there is none. methods: the rows of its methods.
+    """
+
+    def __init__(self, label: str, row: Callable | None, own: np.ufunc, methods: dict):
+        self._own = own
+        self._label = label
+        self.__name__ = self.__qualname__ = own.__name__
+        self.__doc__ = own.__doc__
+        self._row = handed(label, own) if row is None else row
+        for name in ("reduce", "accumulate", "reduceat", "outer", "at"):
+            path, method = f"{label}.{name}", getattr(own, name)
+            found = methods.get(name)
+            signals = name in ("reduce", "accumulate", "outer")
+            made = handed(path, method) if found is None else door(path, found, method, signals)
+            setattr(self, name, made)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            r = self._row(*args, **kwargs)
+        except Exception as why:
+            return hand_over(self._label, self._own, args, kwargs, why)
+        if len(args) == self._own.nin and kwargs.get("out") is None:
+            tell(self._own, args, kwargs, r)
+        return r if type(r) is ndarray and not r._scalar else results(r)
+
+    def __np_own__(self) -> np.ufunc:
+        return self._own
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_own":
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    def __repr__(self) -> str:
+        return repr(self._own)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or other is self._own
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+    def __reduce__(self) -> tuple:
+        return named, (self._label,)
+
+    def __copy__(self) -> ufunc:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ufunc:
+        return self
+
+
+def named(path: str) -> Any:
+    """What the shim has under a dotted name: how a pickled function comes back."""
+    found: Any = sys.modules[__package__]
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+class Handed:
+    """An object of NumPy's that takes and gives shim arrays; its class is a `handed_class`."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        cls = type(self)
+        handing = Handing()
+        named = {k: handing.give(v) for k, v in kwargs.items()}
+        self.__dict__["_own"] = cls._numpy(*map(handing.give, args), **named)
+
+    @classmethod
+    def of(cls, own: Any) -> Any:
+        """What stands for an object of NumPy's."""
+        x = object.__new__(cls)
+        x.__dict__["_own"] = own
+        return x
+
+    def __np_own__(self) -> Any:
+        return self.__dict__["_own"]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_own":
+            raise AttributeError(name)
+        return _member(self._own, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._own, name, Handing().give(value))
+
+    def __reduce__(self) -> tuple:
+        return _wrap, (type(self)._numpy, self._own)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._own)
+
+
+def _member(own: Any, name: str) -> Any:
+    value = getattr(own, name)
+    if callable(value) and not isinstance(value, type):
+        return drawing(value) if hasattr(value, "__name__") else functools.partial(returned, value)
+    return Handing().take(value)
+
+
+def _wrap(own_class: type, own: Any) -> Any:
+    return _WRAPPED[own_class](own)
+
+
+_SPECIAL = (
+    *("call", "getitem", "setitem", "delitem", "len", "iter", "next", "contains", "enter", "exit"),
+    *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv"),
+    *("mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "neg", "pos", "eq", "ne", "lt", "le"),
+    *("gt", "ge", "str", "repr", "format", "copy", "deepcopy", "bool", "hash"),
+)
+
+
+class _HandedType(type):
+    """The type of such classes: their instances include NumPy's; other attributes are NumPy's."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return type.__instancecheck__(cls, value) or isinstance(value, cls._numpy)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name == "_numpy":
+            raise AttributeError(name)
+        return _member(cls._numpy, name)
+
+
+def _special(name: str) -> Callable:
+    def method(self: Handed, *args: Any, **kwargs: Any) -> Any:
+        own = self._own
+        result = returned(getattr(type(own), name), own, *args, **kwargs)
+        return self if type(result) is type(self) and result._own is own else result
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def drawing(own: Callable) -> Callable:
+    """A function of NumPy's that always runs in NumPy."""
+    made = Unbound(functools.partial(returned, own), f"random.{own.__name__}")
+    _named_as(made, own, own.__name__)
+    made.__numpy__ = own
+    return made
+
+
+def returned(own: Callable, /, *args: Any, **kwargs: Any) -> Any:
+    """What a function of NumPy's gives, of shim arrays and as shim arrays."""
+    handing = Handing()
+    named = {k: handing.give(v) for k, v in kwargs.items()}
+    result = own(*map(handing.give, args), **named)
+    handing.settle()
+    return handing.take(result)
+
+
+def handed_class(own: type) -> type:
+    """A class of NumPy's whose instances take and give shim arrays."""
+    names = [f"__{n}__" for n in _SPECIAL]
+    namespace: dict[str, Any] = {n: _special(n) for n in names if getattr(own, n, None) is not None}
+    if hasattr(own, "__array__"):
+        namespace["__array__"] = lambda self, *args, **kwargs: self._own.__array__(*args, **kwargs)
+    namespace.update(_numpy=own, __doc__=own.__doc__, __module__=own.__module__)
+    made = _HandedType(own.__name__, (Handed,), namespace)
+    _WRAPPED[own] = made.of
+    return made

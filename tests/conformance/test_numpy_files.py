@@ -1,0 +1,52 @@
+"""Some of NumPy's own test files, on the shim and compiled: what fails is what is known to fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conformance import expected, numpy_tests
+
+pytestmark = pytest.mark.skipif(
+    not np.__version__.startswith("2.4."), reason="the lists are those of NumPy 2.4"
+)
+
+SHIM = (
+    *("fft/test_helper", "fft/test_pocketfft", "linalg/test_linalg", "lib/test_ufunclike"),
+    *("lib/test_twodim_base", "lib/test_index_tricks", "_core/test_shape_base"),
+    *("_core/test_item_selection", "_core/test_nep50_promotions", "_core/test_indexing"),
+    *("lib/test_polynomial", "random/test_randomstate_regression", "_core/test_scalarmath"),
+)
+COMPILED = ("lib/test_ufunclike", "_core/test_item_selection", "lib/test_twodim_base")
+
+
+def failing(name: str, mode: str) -> tuple[dict, set[str], set[str]]:
+    """The functions of a file; those that fail; those that are known to fail."""
+    (path,) = (p for p in numpy_tests.files([name]) if numpy_tests.short(p) == name)
+    functions = numpy_tests.run_file(path, mode)
+    suite = "numpy" if mode == "shim" else "numpy-compiled"
+    start = f"numpy/{name.replace('/', '/tests/', 1)}.py::"
+    known = {test for test in expected.read(suite) if test.startswith(start)}
+    return functions, {f.name for f in functions.values() if f.state == "failed"}, known
+
+
+@pytest.mark.parametrize("name", SHIM)
+def test_on_the_shim(name):
+    functions, failed, known = failing(name, "shim")
+    assert sum(f.state == "passed" for f in functions.values()) > len(known)
+    assert failed == known, {f.name: f.why for f in functions.values() if f.state == "failed"}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled(name):
+    functions, failed, known = failing(name, "compiled:eager")
+    assert sum(f.state == "passed" for f in functions.values()) > len(known)
+    assert failed == known, {f.name: f.why for f in functions.values() if f.state == "failed"}
+
+
+def test_lists():
+    lists = numpy_tests.scope()
+    assert set(lists["files"].values()) == set(lists["reasons"])
+    there = {numpy_tests.short(p) for p in numpy_tests.ROOT.glob("*/tests/test_*.py")}
+    assert set(lists["files"]) <= there
+    assert {numpy_tests.short(p) for p in numpy_tests.files()} <= there - set(lists["files"])
