@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import np_compile.shim as shim
 import numpy as np
 import torch
-
-import np_compile.shim as shim
 from np_compile.shim._host import Handed
 
 PAGE = Path(__file__).parent.parent / "docs" / "coverage.md"

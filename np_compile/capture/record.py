@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ _lock = state.lock
 _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
+_LISTED = 3  # elements of a list that are parts of the key
 _INFERRED = 0.01  # seconds that recording a new call takes at most
 
 
@@ -152,7 +154,7 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
         selected = masked.select(c, a, key)
         if selected is not None:
             return selected
-    return c.call("ndarray.__getitem__", (a, key), {})
+    return c.call("ndarray.__getitem__", (a, _with_arrays(key)), {})
 
 
 def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
@@ -189,7 +191,18 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
                 _mark_written(c, seg, node)
                 return
         c.rewind(marks)
-    c.call("ndarray.__setitem__", (a, key, value), {})
+    c.call("ndarray.__setitem__", (a, _with_arrays(key), value), {})
+
+
+def _with_arrays(key: Any) -> Any:
+    """An index with arrays for its longer lists of integers: these are data then. As parts of the
+    key, others would be compiled anew."""
+    if type(key) is tuple:
+        return tuple([_with_arrays(k) for k in key]) if list in map(type, key) else key
+    if type(key) is list and len(key) > _LISTED and all(type(v) is int for v in key):
+        with suppress(OverflowError):  # of which NumPy tells
+            return np.array(key, np.intp)
+    return key
 
 
 def enter(c: Capture, a: Array) -> None:

@@ -240,13 +240,13 @@ class Made:
     turn = 0
 
 
-def test_three_programs_and_a_second_are_lent():
+def test_three_programs_and_half_a_second_are_lent():
     b = Budget(asked=False)
     for _ in range(3):
         assert b.compiles(10**6, 0, 0.0, True)
-        b.compiled(Made(), b.next_turn(), 10, 1.0)
+        b.compiled(Made(), b.next_turn(), 10, 0.1)
     assert b.compiles(1, 0, 0.0, True)
-    b.compiled(Made(), b.next_turn(), 10, 1.1)
+    b.compiled(Made(), b.next_turn(), 10, 0.6)
     assert not b.compiles(1, 0, 0.0, True)
     assert not b.records(8, 0.0)
     assert not b.captures((data(3),), {})

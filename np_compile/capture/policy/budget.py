@@ -14,7 +14,7 @@ from typing import Any
 
 from .weigh import likely_seconds
 
-SECONDS = 1.0  # that are lent,
+SECONDS = 0.5  # that are lent,
 ASKED = 60.0  # and where the user asked for the back end, which is to be used then
 _FREE = 3  # programs that cost nothing: the bodies of some loops
 _SHARE = 0.5  # of the time that calls took, where all programs run again in later calls
