@@ -156,9 +156,7 @@ _WRAPPED: dict[type, Callable[[Any], Any]] = {}
 def _answers(kind: type) -> bool:
     """Whether instances are NumPy's, or are asked for their own answer before they are read."""
     own = (np.ndarray, np.generic, np.flatiter, Handed, torch.Tensor)
-    if issubclass(kind, own) or hasattr(kind, "__array_ufunc__"):
-        return True
-    return kind.__module__.partition(".")[0] == "numpy"
+    return kind in _WRAPPED or issubclass(kind, own) or hasattr(kind, "__array_ufunc__")
 
 
 class _ArrayLike:
