@@ -190,16 +190,18 @@ class Table:
         self._memory = _Table(miss=id(MISS))
         self._held: tuple = ()
         self._read: Any = None
-        bind = _library().bind
+        # Held, as its methods lie in it: threads that begin at once may make one each.
+        self._library = _library()
+        bind = self._library.bind
         self.call: Callable = bind("npc_call", ctypes.addressof(self._memory))
         self.unchanged: Callable = bind("npc_unchanged", ctypes.addressof(self._memory))
 
     def publish(self, entries: Sequence[Entry]) -> None:
-        """From now on these are the entries."""
+        """From now on these are the entries. One thread at a time."""
         addresses = (POINTER(Entry) * (len(entries) + 1))(*map(ctypes.pointer, entries))
         before = self._held, self._memory.entries
+        self._memory.count = 0  # first, so that `find` finds nothing in between
         self._held = tuple(entries)
-        self._memory.count = 0
         self._memory.entries = addresses
         self._memory.count = len(entries)
         del before
@@ -215,10 +217,11 @@ class Table:
 
     def find(self, args: Sequence[Any], names: Names) -> Entry | None:
         """The entry for such a call, which is found whatever the function reads."""
+        held = self._held
         k = _library().find(
             ctypes.addressof(self._memory), _addresses(args), len(args), id(names) if names else 0
         )
-        return None if k < 0 else self._held[k]
+        return None if k < 0 or self._held is not held else held[k]
 
 
 _C_NAMES = {c_int64: "i64", c_int: "int", c_void_p: "void *", c_char_p: "const char *"}

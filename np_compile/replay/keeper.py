@@ -8,6 +8,7 @@ values of the other arguments: guards compare all these (`guards`), and a plan h
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -56,6 +57,8 @@ class Keeper:
         self.call: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
         self._table: Table | None = None
+        # Held while what is known changes: entries in C go with what the function reads.
+        self._lock = threading.RLock()
 
     # -- calls that are known ---------------------------------------------------------------
 
@@ -72,6 +75,8 @@ class Keeper:
         if found is None:
             return MISS
         kept, leaves = found
+        if kept.reach is not self.reach:  # another thread has found a change meanwhile
+            return MISS
         # Where C sees a change, it may be an entrance that a function has for now.
         if (table is None or not table.unchanged()) and (
             self.reach is None or not self.reach.unchanged()
@@ -165,10 +170,14 @@ class Keeper:
         if kept is not None:
             self.why = None
             kept.choice = choice
+            kept.reach = watch.reach
             if choice is None or choice.way == "compiled":
                 kept.settle(sampled=0 if choice is None else SELDOM)
-            self.kept = (kept, *self.kept[: KEPT - 1])
-            self._publish()
+            with self._lock:
+                if watch.reach is not self.reach:
+                    return False
+                self.kept = (kept, *self.kept[: KEPT - 1])
+                self._publish()
         if self.vain >= _VAIN:
             self.hopeless = True
             self._forget()
@@ -223,9 +232,12 @@ class Keeper:
                 self.hopeless = True
                 self.why = str(e)
                 raise
-            if available():
-                self._known().watch(found.guards)
-            self.reach = found
+            with self._lock:
+                if self.reach is not None:  # another thread was quicker
+                    return self.reach
+                if available():
+                    self._known().watch(found.guards)
+                self.reach = found
         return found
 
     def _known(self) -> Table:
@@ -235,16 +247,18 @@ class Keeper:
 
     def _publish(self) -> None:
         """Let calls go by what is known."""
-        if self._binding.tensors:
-            self.call = self._call if self.kept else None
-        else:
-            table = self._known()
-            kept = [k.entry for k in self.kept if isinstance(k, KeptOnArrays)]
-            table.publish([*kept, *self.plain.values()])
-            self.call = table.call
+        with self._lock:
+            if self._binding.tensors:
+                self.call = self._call if self.kept else None
+            else:
+                table = self._known()
+                kept = [k.entry for k in self.kept if isinstance(k, KeptOnArrays)]
+                table.publish([*kept, *self.plain.values()])
+                self.call = table.call
 
     def _forget(self) -> None:
         """Keep no call, and look anew at what the function reads."""
-        self.kept = ()
-        self.reach = None
-        self._publish()
+        with self._lock:
+            self.kept = ()
+            self.reach = None
+            self._publish()

@@ -100,12 +100,13 @@ class Plan:
 
 class Kept:
     """One kept call. guards: what has to be so for a call to be like it. choice: whether calls like
-    it are faster as they stand; None where that is not asked."""
+    it are faster as they stand; None where that is not asked. reach: what the function read."""
 
-    __slots__ = ("choice", "guards", "plan")
+    __slots__ = ("choice", "guards", "plan", "reach")
 
     def __init__(self, guards: list[Guard], plan: Plan):
         self.choice: Choice | None = None
+        self.reach: Any = None
         self.guards = guards
         self.plan = plan
 

@@ -8,6 +8,7 @@ import pytest
 import scipy.interpolate
 import scipy.linalg
 import scipy.sparse
+from numpy.random import random as _drawn
 
 import np_compile
 from np_compile.capture.arrays.array import Array
@@ -382,3 +383,14 @@ def test_a_function_outside_keeps_what_its_argument_is_a_view_of():
         return wrap(f)(data(4))
 
     np.testing.assert_array_equal(run(lambda f: compiled(f)[0]), run(lambda f: f))
+
+
+def draws_by_name(x):
+    return x + _drawn(3)
+
+
+def test_a_function_of_a_cython_class_among_the_globals():
+    np.random.seed(3)
+    want = draws_by_name(np.ones(3))
+    np.random.seed(3)
+    np.testing.assert_array_equal(np_compile.compile(draws_by_name)(np.ones(3)), want)

@@ -284,6 +284,7 @@ def test_parts_of_numbers_and_attributes_of_classes():
     assert [v.tolist() for v in shim.lib.Arrayterator(shim.arange(4), 2)] == [[0, 1], [2, 3]]
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_shape_is_set_in_place():
     for a in (shim.array(["a", "b"]), shim.from_numpy(np.zeros(2))):
         a.shape = (2, 1)

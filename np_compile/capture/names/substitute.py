@@ -92,7 +92,10 @@ def origin_of(value: Any) -> str:
         name = getattr(value, "__module__", None) or ""
         code = getattr(value, "__code__", None)
         module = sys.modules.get(name)
-        file = code.co_filename if code is not None else getattr(module, "__file__", None)
+        if isinstance(code, types.CodeType):  # a class written in Cython has a descriptor
+            file = code.co_filename
+        else:
+            file = getattr(module, "__file__", None)
     top = name.partition(".")[0]
     if top == "numpy":
         return "numpy"
