@@ -45,7 +45,7 @@ def copy_of_tree(target: Path) -> None:
     )  # fmt: skip
     for name in listed.stdout.splitlines():
         path = Path(name)
-        if path.parts[0] in ("np_compile", "shim", "tests", "pyproject.toml"):
+        if path.parts[0] in ("np_compile", "shim", "tests", "benchmarks", "pyproject.toml"):
             place = target / path
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / path, place)

@@ -72,21 +72,9 @@ MUTATIONS = (
         "capture/test_sizes.py",
     ),
     Mutation(
-        "np_compile/capture/run.py",
-        "                if capture.awaited is None:\n                    kept",
-        "                if True:\n                    kept",
-        "capture/test_background.py",
-    ),
-    Mutation(
         "np_compile/kernels/build/beside.py",
         "if self._pid != os.getpid() and not self.done.is_set():",
         "if False:",
-        "capture/test_background.py",
-    ),
-    Mutation(
-        "np_compile/kernels/build/library.py",
-        "                start_new_session=self._outlives,\n",
-        "",
         "capture/test_background.py",
     ),
     Mutation(

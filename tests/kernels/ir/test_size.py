@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from np_compile.kernels.ir.size import Facts, Size, evaluated, span
@@ -39,6 +39,7 @@ def symbols(point):
     return facts, [facts.symbol(n, x) for n, x in zip(NAMES, point, strict=True)]
 
 
+@settings(max_examples=300)
 @given(expressions(), POINTS, POINTS)
 def test_arithmetic_is_that_of_integers(f, here, there):
     facts, sizes = symbols(here)
@@ -53,6 +54,7 @@ def test_arithmetic_is_that_of_integers(f, here, there):
 COMPARE = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
+@settings(max_examples=300)
 @given(expressions(), expressions(), st.sampled_from(COMPARE), POINTS, POINTS)
 def test_a_comparison_holds_wherever_the_guards_do(f, g, compare, here, there):
     facts, sizes = symbols(here)
@@ -63,6 +65,7 @@ def test_a_comparison_holds_wherever_the_guards_do(f, g, compare, here, there):
         assert compare(f(there), g(there)) == found
 
 
+@settings(max_examples=300)
 @given(expressions(), POINTS, POINTS)
 def test_the_lower_bound_is_one(f, here, there):
     facts, sizes = symbols(here)
@@ -71,6 +74,7 @@ def test_the_lower_bound_is_one(f, here, there):
         assert found.least <= f(there)
 
 
+@settings(max_examples=300)
 @given(expressions(), POINTS)
 def test_the_text_is_the_value_in_python(f, here):
     facts, sizes = symbols(here)
@@ -128,9 +132,31 @@ def test_a_span_of_known_length_has_any_place():
 
 
 def test_sizes_of_two_compiles_are_apart():
-    (_, (a, *_)), (_, (b, *_)) = symbols((5, 7, 9)), symbols((5, 7, 9))
+    (_, (a, *_)), (_, (b, c, _)) = symbols((5, 7, 9)), symbols((5, 7, 9))
     assert a != b
-    assert a.facts.guards == []
+    assert a != c
+    assert a.facts.guards == b.facts.guards == []
+
+
+def dividends(size):
+    """What is divided in a size."""
+    for product, _ in size.key:
+        for atom in product:
+            if atom.op != "symbol":
+                inside = Size(dict(atom.terms), size.facts)
+                yield inside
+                yield from dividends(inside)
+
+
+@settings(max_examples=300)
+@given(expressions(), POINTS, POINTS)
+def test_dividends_are_not_negative(f, here, there):
+    """Quotients in C round to zero."""
+    facts, sizes = symbols(here)
+    found = f(sizes)
+    if isinstance(found, Size) and facts.predicate()(there):
+        values = dict(zip(NAMES, there, strict=True))
+        assert all(x.value(values) >= 0 for x in dividends(found))
 
 
 def test_later_symbols_follow_from_the_others():
