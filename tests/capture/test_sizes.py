@@ -34,11 +34,21 @@ def equal(got, want, rtol=1e-11):
         np.testing.assert_array_equal(a, b, strict=True)
 
 
+def copied(a):
+    """A copy of an array that lies in memory as it does, gaps included."""
+    if not isinstance(a, np.ndarray):
+        return a
+    low, high = np.lib.array_utils.byte_bounds(a)
+    memory = np.empty(max(high - low, 1), np.uint8)
+    at = a.__array_interface__["data"][0] - low
+    made = np.ndarray(a.shape, a.dtype, memory, at if a.size else 0, a.strides)
+    made[...] = a
+    return made
+
+
 def same(fast, f, *args, rtol=1e-11):
     """The compiled function does what the function does, with its arguments too."""
-    mine, theirs = [
-        [np.copy(a, order="K") if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)
-    ]
+    mine, theirs = [[*map(copied, args)] for _ in range(2)]
     try:
         want = f(*theirs)
     except Exception as e:
@@ -201,6 +211,15 @@ def test_layouts_and_sizes():
     for n in (9, 14, 5, 21, 33):
         for a in layouts(n):
             same(fast, f, a)
+
+
+def test_an_integer_that_changes_after_the_sizes_did():
+    def f(x, k):
+        return x * k + k
+
+    fast = np_compile.compile(f)
+    for n, k in ((10, 3), (11, 3), (12, 3), (13, 4), (14, 4), (12, 5), (15, 3)):
+        same(fast, f, data(n), k)
 
 
 def test_sizes_that_follow_from_data():
