@@ -1,0 +1,68 @@
+"""What every back end promises: of a graph and inputs a callable, tensors in, a list out."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from np_compile import errors
+from np_compile.backends import BACKENDS, for_sizes, lookup
+
+from ..kernels.graphs import captured
+from ..support import data
+
+
+def chain(x):
+    import numpy as np
+
+    y = np.sin(x) * 2
+    return y, y.sum(axis=0)
+
+
+def in_place(x):
+    x[1:] *= 2
+    x += x.mean()
+    return x[0] + 1
+
+
+NAMES = ("eager", "aot_eager", "native")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("f", [chain, in_place], ids=lambda f: f.__name__)
+def test_a_program_does_what_its_graph_does(name, f):
+    ((module, inputs),) = captured(f, data(5, 3))
+    mine, theirs = [[t.clone() for t in inputs] for _ in range(2)]
+    got = lookup(name)(module, inputs)(*mine)
+    want = module.forward(*theirs)
+    assert len(got) == len(want)
+    for a, b in zip([*got, *mine], [*want, *theirs], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_has_the_gradient_of_its_graph(name):
+    ((module, inputs),) = captured(chain, data(4, 2))
+    found = []
+    for program in (lookup(name), None):
+        given = [t.clone().requires_grad_() for t in inputs]
+        run = module.forward if program is None else program(module, given)
+        first, second = run(*given)
+        (first.sum() + (second**2).sum()).backward()
+        found.append(given[0].grad)
+    torch.testing.assert_close(*found, rtol=1e-10, atol=1e-12)
+
+
+def test_names_callables_and_mistakes():
+    for name, made in BACKENDS.items():
+        assert lookup(name) is made
+    assert lookup(chain) is chain
+    with pytest.raises(errors.UnknownBackend, match="'eager'"):
+        lookup("fast")
+    with pytest.raises(errors.UnknownBackend, match="not int"):
+        lookup(3)
+
+
+def test_which_back_ends_have_programs_for_many_sizes():
+    assert {name for name in BACKENDS if for_sizes(name)} == {"eager", "native"}
+    assert for_sizes(chain) is None
