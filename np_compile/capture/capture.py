@@ -23,6 +23,7 @@ from .arrays.loans import Loan
 from .state import Options
 
 if TYPE_CHECKING:
+    from np_compile.runtime.general import Job
     from np_compile.runtime.program import Program
 
 _clock = time.perf_counter
@@ -127,8 +128,8 @@ class Capture:
         # What `decide` goes by. Plain: calls run in NumPy; nothing waits to run then.
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
-        self.until: Program | None = None  # whose kernels end it when they are there
-        self.awaited: Program | None = None  # for the kernels of which NumPy ran something
+        self.until: Program | Job | None = None  # that ends it when it is ready
+        self.awaited: Program | Job | None = None  # for which NumPy ran something
         self.resumes = False  # whether the segment begins where they came, at no place of its own
         self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not
         self.weighs = self.immediate and config.measures()

@@ -14,7 +14,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from np_compile import config, log, shim
 from np_compile.errors import GraphBreak
-from np_compile.runtime.general import General, Sizes, build_general
+from np_compile.runtime.general import General, Job, Sizes, build_general
 from np_compile.runtime.program import Program, build, by_operators
 from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
@@ -73,12 +73,13 @@ def cut(c: Capture, reason: Break) -> None:
     program = variants.programs.get(key)
     again = program is not None
     decision = None
-    pending = False
+    job = None
     if program is None and _may_be_general(c, seg):
-        program, pending = _known_for_sizes(c, seg, live, variants)
+        program, job = _known_for_sizes(c, seg, live, variants)
     if program is None:
         begins = reason is loops.BEGINNING or resumes
-        decision = decide.of_segment(c, node, variants, begins, pending)
+        decision = decide.of_segment(c, node, variants, begins, job is not None)
+        c.awaited = job or c.awaited
         if decision.way is Way.OPERATORS:
             program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
         elif decision.way is Way.KERNELS:
@@ -227,16 +228,16 @@ def _may_be_general(c: Capture, seg: Segment) -> bool:
 
 def _known_for_sizes(
     c: Capture, seg: Segment, live: tuple, variants: Variants
-) -> tuple[Program | None, bool]:
-    """The program of a segment from one that serves many sizes; whether such a one is being made
-    beside the program, which begins here."""
+) -> tuple[Program | None, Job | None]:
+    """The program of a segment from one that serves many sizes; or what makes such a one beside the
+    program, which begins here."""
     form, known = c.options.forms.of(seg.node, live)
     general = known.find(form.sizes, seg.ints)
     if general is not None:
-        return _bound(c, seg, live, variants, general, form.sizes), False
+        return _bound(c, seg, live, variants, general, form.sizes), None
     if not config.waits() and not known.pending and known.seen:
         _build(c, seg, live, form, known)
-    return None, known.pending
+    return None, known.job if known.pending else None
 
 
 def _build(c: Capture, seg: Segment, live: tuple, form: Form, known: Sizes) -> General | None:

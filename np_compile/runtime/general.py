@@ -15,7 +15,7 @@ import torch
 
 from np_compile import config
 from np_compile.backends import for_sizes
-from np_compile.kernels.build import Job
+from np_compile.kernels.build import Job as Job
 from np_compile.lowering.general import GeneralGraph, Special
 from np_compile.lowering.lower import lower_for_sizes
 from np_compile.tape.form import Form, form_of, size_names

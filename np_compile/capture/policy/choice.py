@@ -18,6 +18,7 @@ from .budget import Budget
 from .weigh import least_seconds, most_seconds
 
 if TYPE_CHECKING:
+    from np_compile.runtime.general import Job
     from np_compile.runtime.program import Program
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
@@ -68,7 +69,7 @@ class Choice:
     """The times of calls with arguments of one signature, and what follows from them.
 
     way: "plain", "compiled", or None while calls are timed. budget: of the function. awaited: a
-    program of such calls that is being compiled.
+    program of such calls that is being compiled, or what makes it.
     """
 
     __slots__ = (
@@ -79,7 +80,7 @@ class Choice:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.way: str | None = None
-        self.awaited: Program | None = None
+        self.awaited: Program | Job | None = None
         self.compiled = self.plain = float("inf")  # the quickest call, in seconds
         self.runs = self.tries = 0  # timed calls, compiled and plain
         self._compiling = 0
