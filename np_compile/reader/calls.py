@@ -1,0 +1,720 @@
+"""Calls: of builtins and `math`, of the user's functions and methods, of lists."""
+
+from __future__ import annotations
+
+import ast
+import math
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import functions
+from .functions import array_of, as_array, part, product, transposed, ufunc
+from .nest import CODES, alloc, extent, loops, named_numbers, write
+from .numbers import binary, convert, to_float, to_int, truth, unary
+from .read import C_STORAGE, Again, Reader, int_constant
+from .values import (
+    C_TYPE,
+    FLOATS,
+    PARTS,
+    PYTHON,
+    REPRESENTATION,
+    SIZES,
+    Arr,
+    Bound,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Obj,
+    Range,
+    Rng,
+    Slice,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+
+_DEPTH = 12  # functions inside one another that are read in place
+
+
+def call(r: Reader, node: ast.Call) -> Value:
+    """The value of a call."""
+    from .expressions import expression
+
+    alone, r.alone = node is r.alone, None
+    function = expression(r, node.func)
+    args: list[Value] = []
+    for a in node.args:
+        if isinstance(a, ast.Starred):
+            inner = expression(r, a.value)
+            if not isinstance(inner, Tup):
+                raise Unreadable("* of what is no tuple")
+            args += inner.items
+        else:
+            args.append(expression(r, a))
+    kwargs: dict[str, Value] = {}
+    for k in node.keywords:
+        if k.arg is None:
+            raise Unreadable("** in a call")
+        kwargs[k.arg] = expression(r, k.value)
+    r.hoisted = alone
+    return called(r, function, args, kwargs)
+
+
+def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(function, Bound):
+        return _method(r, function, args, kwargs)
+    if not isinstance(function, Known):
+        raise Unreadable("a call of what is no function")
+    f = function.value
+    if isinstance(f, np.ufunc):
+        return functions.call_ufunc(r, f, args, kwargs)
+    found = _BUILTINS.get(f) if _hashable(f) else None
+    if found is not None:
+        return found(r, *args, **kwargs)
+    if isinstance(f, types.FunctionType) and f.__module__ != "numpy" and not _is_numpy(f):
+        return inlined(r, f, args, kwargs)
+    if isinstance(f, types.MethodType):
+        raise Unreadable("a bound method that is found as a value")
+    if isinstance(f, type):
+        if issubclass(f, tuple) and hasattr(f, "_fields"):
+            return _named_tuple(r, f, args, kwargs)
+        if issubclass(f, np.generic):
+            return functions.scalar_type(r, f, args)
+        raise Unreadable(f"an object of {f.__qualname__} is made")
+    handler = functions.TABLE.get(f) if _hashable(f) else None
+    if handler is not None:
+        return handler(r, *args, **kwargs)
+    raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
+
+
+def _hashable(f: Any) -> bool:
+    try:
+        hash(f)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_numpy(f: Any) -> bool:
+    return (f.__module__ or "").split(".")[0] == "numpy"
+
+
+# The user's functions
+
+
+def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -> Value:
+    """A call of a Python function, which is read in place."""
+    from . import source, statements
+
+    if len(r.frames) > _DEPTH or any(x.function is f for x in r.frames):
+        raise Unreadable(f"{f.__name__} calls itself")
+    node = source.tree(f)
+    env = bound_arguments(r, f, node, args, kwargs)
+    whole = f.__code__ in r.effectful
+    alone, r.hoisted = r.hoisted, False
+    if whole and r.frame.whole and not alone:
+        raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
+    return statements.function(r, f, node, env, whole)
+
+
+def bound_arguments(
+    r: Reader, f: types.FunctionType, node: Any, args: list[Value], kwargs: dict
+) -> dict[str, Value]:
+    """The parameters' values."""
+    from .expressions import kept
+
+    code = f.__code__
+    names = code.co_varnames[: code.co_argcount]
+    if code.co_flags & 0x0C and (node.args.vararg is None or kwargs or code.co_kwonlyargcount):
+        raise Unreadable("** among parameters")
+    env: dict[str, Value] = {}
+    if node.args.vararg is not None:
+        env[node.args.vararg.arg] = Tup(tuple(kept(r, a) for a in args[len(names) :]))
+        args = args[: len(names)]
+    if len(args) > len(names):
+        raise Unreadable("too many arguments")
+    for name, a in zip(names, args, strict=False):
+        env[name] = kept(r, a)
+    only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    for name, a in kwargs.items():
+        if name in env or name not in (*names, *only):
+            raise Unreadable(f"the argument {name!r}")
+        env[name] = kept(r, a)
+    defaults = dict(zip(reversed(names), reversed(f.__defaults__ or ()), strict=False))
+    defaults |= f.__kwdefaults__ or {}
+    for name in (*names, *only):
+        if name not in env:
+            if name not in defaults:
+                raise Unreadable(f"the argument {name!r} is missing")
+            env[name] = r.entry.constant(r, defaults[name])
+    return env
+
+
+def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
+    from .expressions import kept
+
+    items = [kept(r, a) for a in args]
+    for name in f._fields[len(args) :]:
+        if name not in kwargs:
+            raise Unreadable("a named tuple's default")
+        items.append(kept(r, kwargs[name]))
+    return Tup(tuple(items), f)
+
+
+# Methods
+
+
+def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner, name = bound.owner, bound.name
+    if isinstance(owner, Obj):
+        f = getattr(owner.type, name, None)
+        if isinstance(f, types.FunctionType):
+            return inlined(r, f, [owner, *args], kwargs)
+        raise Unreadable(f"the method {name!r}")
+    if isinstance(owner, (Arr, Lazy)):
+        handler = functions.METHODS.get(name)
+        if handler is None:
+            raise Unreadable(f"the method {name!r} of an array")
+        return handler(r, owner, *args, **kwargs)
+    if isinstance(owner, Lst):
+        return _list_method(r, owner, name, args)
+    if isinstance(owner, Rng):
+        from .random import METHODS
+
+        if name not in METHODS:
+            raise Unreadable(f"random numbers by {name!r}")
+        return METHODS[name](r, owner, *args, **kwargs)
+    if isinstance(owner, Num):
+        return _number_method(r, owner, name, args)
+    raise Unreadable(f"the method {name!r}")
+
+
+def _number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
+    if name == "item" and not args and not x.is_python:
+        kind = "bool" if x.rep == "bool" else "float" if x.rep in FLOATS else "int"
+        if x.rep in PARTS:
+            return Num(convert(r, x, "c128").text, "c128", ("complex",))
+        return to_float(r, x) if kind == "float" else to_int(r, x) if kind == "int" else truth(x)
+    if name in ("conjugate", "conj") and not args:
+        return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
+    if name == "bit_length" and x.kind == "int":
+        return r.integer(f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)", 0, 64)
+    handler = functions.METHODS.get(name)
+    if handler is not None and not x.is_python and name in ("sum", "mean", "max", "min", "copy", "astype"):
+        if name == "astype":
+            return functions.scalar_type(r, functions.dtype_of(args[0]).type, [x])
+        return x
+    raise Unreadable(f"the method {name!r} of a number")
+
+
+def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
+    """An attribute of an object that is the same in each call."""
+    if isinstance(owner, (np.finfo, np.iinfo)):
+        return r.entry.constant(r, getattr(owner, name))
+    if isinstance(owner, type) and issubclass(owner, np.generic):
+        raise Unreadable(f"{owner.__name__}.{name}")
+    if isinstance(owner, np.dtype):
+        return r.entry.constant(r, getattr(owner, name))
+    if isinstance(owner, np.ufunc):
+        return Bound(Known(owner), name)
+    raise Unreadable(f"the attribute {name!r}")
+
+
+# Lists of numbers
+
+
+def new_list(r: Reader, items: Sequence[Value]) -> Value:
+    """`[a, b, ...]`."""
+    if not items:
+        key = ("list", str(r.here))
+        known = r.memory.get(key)
+        if known is None:
+            return Lst(f"?{r.here}", "", "", frozenset())
+        return _made_list(r, known["kind"], int_constant(0))
+    kinds = {x.kinds for x in items if isinstance(x, Num)}
+    if len(kinds) != 1 or not all(isinstance(x, Num) for x in items) or len(next(iter(kinds))) > 1:
+        return Tup(tuple(items), list)
+    if r.entry.fixed_lists:
+        return Tup(tuple(items), list)
+    made = _made_list(r, next(iter(kinds))[0], int_constant(len(items)))
+    for k, x in enumerate(items):
+        r.line(f"{_slot(made, str(k))} = {x.text};")
+    return made
+
+
+def _made_list(r: Reader, kind: str, n: Num) -> Lst:
+    rep = REPRESENTATION[kind]
+    call = f"new_list(rt, {CODES.index(rep)}, {SIZES[rep]}, {n.text})"
+    buf = r.named(call, "Buf *", "b")
+    r.leave_if(f"{buf} == 0", "no memory, or a negative size")
+    r.made_here(buf)
+    return Lst(buf, rep, kind, frozenset((buf,)))
+
+
+def _slot(a: Lst, index: str) -> str:
+    return f"(({C_STORAGE(a.rep)} *){a.buf}->data)[{index}]"
+
+
+def _typed(r: Reader, a: Lst) -> Lst:
+    if a.buf.startswith("?"):
+        raise Unreadable("a list of which nothing is known")
+    return a
+
+
+def length(r: Reader, x: Lst) -> Num:
+    return python(0) if x.buf.startswith("?") else extent(r, f"{x.buf}->dims[0]")
+
+
+def repeated_list(r: Reader, a: Value, n: Num) -> Value:
+    """`[x] * n`."""
+    if isinstance(a, Tup) and a.made is list and len(a.items) == 1 and n.value is None:
+        x = a.items[0]
+        if isinstance(x, Num) and x.kind is not None and n.is_int:
+            count = r.integer(f"({n.text} > 0 ? {n.text} : 0)", 0)
+            made = _made_list(r, x.kind, count)
+            with loops(r, [extent(r, count.text, count.lin)]) as index:
+                r.line(f"{_slot(made, index[0])} = {x.text};")
+            return made
+    if isinstance(a, Lst) and not a.buf.startswith("?"):
+        raise Unreadable("a list that is repeated")
+    return None
+
+
+def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
+    from .index import checked
+
+    a = _typed(r, a)
+    if len(items) != 1 or isinstance(items[0], Slice) or not isinstance(items[0], Num):
+        raise Unreadable("an index of a list")
+    at = checked(r, items[0], length(r, a))
+    return _from_list(r, a, _slot(a, at.text))
+
+
+def _from_list(r: Reader, a: Lst, text: str) -> Num:
+    if a.rep == "i64":
+        x = r.integer(text)
+        return x if a.kind == "int" else Num(x.text, "i64", (a.kind,), "", x.lin)
+    return r.number(text, a.rep, (a.kind,))
+
+
+def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
+    from .index import checked
+
+    a = _typed(r, a)
+    if len(items) != 1 or not isinstance(items[0], Num):
+        raise Unreadable("a slice of a list is assigned to")
+    if not isinstance(value, Num) or value.kinds != (a.kind,):
+        raise Unreadable("an item of another type in a list")
+    at = checked(r, items[0], length(r, a))
+    held = named_numbers(r, value)
+    return lambda: r.line(f"{_slot(a, at.text)} = {held.text};")
+
+
+def _list_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
+    from .expressions import kept
+
+    if name == "append" and len(args) == 1:
+        x = kept(r, args[0])
+        if not isinstance(x, Num) or x.kind is None:
+            raise Unreadable("a list of what are no numbers")
+        if a.buf.startswith("?"):
+            r.memory[("list", a.buf[1:])] = {"kind": x.kind}
+            raise Again
+        if x.kind != a.kind:
+            raise Unreadable("an item of another type in a list")
+        r.effect(a.roots)
+        r.leave_if(f"grow({a.buf}, {SIZES[a.rep]})", "no memory")
+        r.line(f"{_slot(a, f'{a.buf}->dims[0]++')} = {x.text};")
+        return Known(None)
+    a = _typed(r, a)
+    if name == "pop" and not args:
+        n = length(r, a)
+        r.leave_if(f"{n.text} == 0", "pop from an empty list")
+        r.effect(a.roots)
+        made = _from_list(r, a, _slot(a, f"{n.text} - 1"))
+        r.line(f"{a.buf}->dims[0]--;")
+        return made
+    raise Unreadable(f"the method {name!r} of a list")
+
+
+def comprehension(r: Reader, node: Any) -> Value:
+    """`[f(x) for x in xs if c]` of numbers: a list."""
+    from . import statements
+
+    return statements.comprehension(r, node)
+
+
+# Builtins
+
+
+def _abs(r: Reader, x: Value) -> Value:
+    if isinstance(x, (Arr, Lazy)) or isinstance(x, Num) and not x.is_python:
+        return ufunc(r, "absolute", [x])
+    if not isinstance(x, Num):
+        raise Unreadable("abs of this")
+    if x.value is not None:
+        return python(abs(x.value))
+    if x.rep in PARTS:
+        return r.number(f"hypot_f64({x.text}.r, {x.text}.i)", "f64", ("float",))
+    if x.rep == "f64":
+        return r.number(f"__builtin_fabs({x.text})", "f64", x.kinds, tag=x.tag)
+    if x.low >= 0:
+        return x
+    negative = unary(r, "USub", x)
+    made = r.integer(f"({x.text} < 0 ? {negative.text} : {x.text})", 0, max(x.high, -x.low))
+    return made
+
+
+def _extreme(name: str) -> Callable:
+    op = "Lt" if name == "min" else "Gt"
+
+    def find(r: Reader, *args: Value, **kwargs: Value) -> Value:
+        from .expressions import chosen, kept
+
+        if kwargs:
+            raise Unreadable(f"{name} with keywords")
+        if len(args) == 1:
+            return _of_all(r, name, args[0])
+        values = [kept(r, a) for a in args]
+        best = values[0]
+        for x in values[1:]:
+            if not isinstance(x, Num) or not isinstance(best, Num):
+                raise Unreadable(f"{name} of what are no numbers")
+            if x.kind == best.kind == "int":
+                best = _least_int(r, name, best, x)
+                continue
+            test = truth(binary(r, op, x, best))
+            held = best
+            best = chosen(r, test, lambda x=x: x, lambda held=held: held)
+        return best
+
+    return find
+
+
+def _least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
+    if a.value is not None and b.value is not None:
+        return python(min(a.value, b.value) if name == "min" else max(a.value, b.value))
+    assert a.lin is not None and b.lin is not None
+    if r.facts.proves(b.lin - a.lin):
+        return a if name == "min" else b
+    if r.facts.proves(a.lin - b.lin):
+        return b if name == "min" else a
+    sign = "<" if name == "min" else ">"
+    pick = min if name == "min" else max
+    made = r.integer(
+        f"({b.text} {sign} {a.text} ? {b.text} : {a.text})",
+        pick(a.low, b.low), pick(a.high, b.high),
+    )  # fmt: skip
+    assert made.lin is not None
+    for x in (a.lin, b.lin):
+        r.facts.add(x - made.lin if name == "min" else made.lin - x)
+    return made
+
+
+def _of_all(r: Reader, name: str, x: Value) -> Value:
+    """min or max of one sequence."""
+    if isinstance(x, Tup):
+        return _extreme(name)(r, *x.items)
+    if isinstance(x, Arr) and x.ndim == 1:
+        return functions.python_extreme(r, name, x)
+    if isinstance(x, Lst):
+        return functions.python_extreme(r, name, _as_vector(r, x), x.kind)
+    raise Unreadable(f"{name} of this")
+
+
+def _as_vector(r: Reader, x: Lst) -> Arr:
+    """The numbers of a list, as an array that lies where they are."""
+    x = _typed(r, x)
+    data = r.named(f"({C_STORAGE(x.rep)} *){x.buf}->data", f"{C_STORAGE(x.rep)} *", "p")
+    return Arr(x.rep, x.buf, data, (length(r, x),), (int_constant(1),), x.roots, flat=True)
+
+
+def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
+    items = x.items if isinstance(x, Tup) else None
+    if items is not None:
+        total: Value = start or python(0)
+        for y in items:
+            total = binary(r, "Add", total, y)
+        return total
+    if isinstance(x, Lst) and start is None:
+        if x.buf.startswith("?"):
+            return python(0)
+        if x.kind == "float" and sys.version_info >= (3, 12):
+            raise Unreadable("sum of floats")
+        v = _as_vector(r, x)
+        n = v.dims[0]
+        if x.kind == "int":
+            total_name = r.fresh("s")
+            r.line(f"i64 {total_name} = 0; int {total_name}_far = 0;")
+            with loops(r, [n], vector="") as index:
+                r.line(
+                    f"{total_name}_far |= __builtin_add_overflow({total_name}, "
+                    f"{v.data}[{index[0]}], &{total_name});"
+                )
+            r.leave_if(f"{total_name}_far", "an integer beyond 64 bits")
+            return r.integer(total_name)
+        if x.kind in ("float", "float64"):
+            r.leave_if(f"{n.text} == 0", "the sum of nothing")
+            name = r.fresh("s")
+            r.line(f"f64 {name} = 0;")
+            with loops(r, [n], vector="") as index:
+                r.line(f"{name} += {v.data}[{index[0]}];")
+            return r.number(name, "f64", (x.kind,))
+    raise Unreadable("sum of this")
+
+
+def _any_all(name: str) -> Callable:
+    def test(r: Reader, x: Value) -> Value:
+        from .expressions import both, condition_of, either
+
+        if isinstance(x, Lst):
+            v = _as_vector(r, x)
+            found = r.fresh("c")
+            r.line(f"u8 {found} = {int(name == 'all')};")
+            sign = "|" if name == "any" else "&"
+            with loops(r, v.dims, vector="") as index:
+                r.line(f"{found} {sign}= ({v.data}[{index[0]}] != 0);")
+            return Num(found, "bool", ("bool",), low=0, high=1)
+        if not isinstance(x, Tup):
+            raise Unreadable(f"{name} of this")
+        join = either if name == "any" else both
+
+        def rest(k: int) -> Num:
+            if k == len(x.items):
+                return python(name == "all")
+            return join(r, condition_of(r, x.items[k]), lambda: rest(k + 1))
+
+        return rest(0)
+
+    return test
+
+
+def _len(r: Reader, x: Value) -> Value:
+    if isinstance(x, Tup):
+        return python(len(x.items))
+    if isinstance(x, Lst):
+        return length(r, x)
+    if isinstance(x, (Arr, Lazy)) and x.ndim:
+        return x.dims[0]
+    if isinstance(x, Range):
+        return range_length(r, x)
+    if isinstance(x, Known) and isinstance(x.value, (str, tuple, list, dict)):
+        return python(len(x.value))
+    raise Unreadable("len of this")
+
+
+def range_length(r: Reader, x: Range) -> Num:
+    """The number of values of a range."""
+    step = x.step.value
+    if step is None:
+        raise Unreadable("a range whose step is no constant")
+    a, b = (x.start, x.stop) if step > 0 else (x.stop, x.start)
+    assert a.lin is not None and b.lin is not None
+    way = b.lin - a.lin
+    if not r.is_safe(way):
+        r.leave_if(f"({b.text} >> 62) != ({b.text} >> 63) || ({a.text} >> 62) != ({a.text} >> 63)",
+                   "a range beyond 62 bits")  # fmt: skip
+    text = f"({b.text} - {a.text})"
+    size = abs(step)
+    if size == 1 and r.facts.proves(way):
+        return r.integer(text, 0, lin=way)
+    if way.constant is not None:
+        return python(max(0, -(-way.constant // size)))
+    made = r.integer(f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)", 0)
+    return made
+
+
+def _range(r: Reader, *args: Value) -> Value:
+    given: list[Num] = []
+    for a in args:
+        if not isinstance(a, Num) or not a.is_int:
+            raise Unreadable("a range of what are no integers")
+        given.append(to_int(r, a))
+    if len(given) == 1:
+        return Range(python(0), given[0], python(1))
+    if len(given) == 2:
+        return Range(*given, python(1))
+    return Range(*given)
+
+
+def _int(r: Reader, x: Value = None) -> Value:
+    return to_int(r, _single(x))
+
+
+def _float(r: Reader, x: Value) -> Value:
+    if isinstance(x, Known) and isinstance(x.value, str):
+        return python(float(x.value))
+    return to_float(r, _single(x))
+
+
+def _single(x: Value) -> Num:
+    if isinstance(x, Num):
+        return x
+    if isinstance(x, (Arr, Lazy)) and x.ndim == 0:
+        from .nest import lazy
+
+        return Num(lazy(x).at([]), x.rep, (x.kind,))
+    raise Unreadable("a number is needed")
+
+
+def _bool(r: Reader, x: Value) -> Value:
+    from .expressions import condition_of
+
+    return condition_of(r, x)
+
+
+def _complex(r: Reader, x: Value, y: Value | None = None) -> Value:
+    a = convert(r, _single(x), "c128", exact=True)
+    if y is None:
+        return r.number(a.text, "c128", ("complex",))
+    re, im = convert(r, _single(x), "f64", exact=True), convert(r, _single(y), "f64", exact=True)
+    return r.number(f"(c128){{{re.text}, {im.text}}}", "c128", ("complex",))
+
+
+def _round(r: Reader, x: Value, digits: Value | None = None) -> Value:
+    x = _single(x)
+    if digits is not None:
+        raise Unreadable("round to digits")
+    if x.is_python and x.rep == "f64":
+        return to_int(r, r.number(f"__builtin_rint({x.text})", "f64", ("float",)))
+    if x.is_int and x.is_python:
+        return x
+    if x.rep == "f64":  # np.float64 gives a Python integer too
+        return to_int(r, r.number(f"__builtin_rint({x.text})", "f64", ("float",)))
+    raise Unreadable("round of this")
+
+
+def _divmod(r: Reader, a: Value, b: Value) -> Value:
+    x, y = _single(a), _single(b)
+    if not (x.is_python and y.is_python):
+        raise Unreadable("divmod of NumPy's numbers")
+    return Tup((binary(r, "FloorDiv", x, y), binary(r, "Mod", x, y)))
+
+
+def _pow(r: Reader, a: Value, b: Value) -> Value:
+    from .expressions import operate
+
+    return operate(r, "Pow", a, b)
+
+
+def _tuple(r: Reader, x: Value = None) -> Value:
+    if isinstance(x, Tup):
+        return Tup(x.items)
+    raise Unreadable("tuple of this")
+
+
+def _isinstance(r: Reader, x: Value, kinds: Value) -> Value:
+    wanted = [k.value for k in (kinds.items if isinstance(kinds, Tup) else (kinds,))]
+    mine = type_of(x)
+    return python(any(issubclass(mine, k) for k in wanted))
+
+
+def type_of(x: Value) -> type:
+    """The Python type of a value."""
+    if isinstance(x, Num) and x.kind is not None:
+        if x.kind in PYTHON:
+            return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind]
+        return np.dtype(x.kind.rstrip("_")).type
+    if isinstance(x, (Arr, Lazy)):
+        return np.ndarray
+    if isinstance(x, Tup):
+        return x.made
+    if isinstance(x, Known):
+        return type(x.value)
+    if isinstance(x, Lst):
+        return list
+    if isinstance(x, Obj):
+        return x.type
+    raise Unreadable("the type of this")
+
+
+# math
+
+_ONE = ("exp", "sin", "cos", "tan", "atan", "tanh", "sinh", "cosh", "asinh", "expm1", "cbrt", "exp2")
+
+
+def _math(name: str, wrong: str) -> Callable:
+    def apply(r: Reader, *args: Value) -> Value:
+        texts = [named_numbers(r, to_float(r, _single(a))).text for a in args]
+        made = r.number(f"{name}_f64({', '.join(texts)})", "f64", ("float",))
+        if wrong:
+            r.leave_if(wrong.format(*texts, y=made.text), f"an error of math.{name}")
+        return made
+
+    return apply
+
+
+_FINITE = "!__builtin_isfinite({y}) && __builtin_isfinite({0})"
+
+
+def _whole(name: str) -> Callable:
+    def apply(r: Reader, x: Value) -> Value:
+        x = _single(x)
+        if x.is_int:
+            return to_int(r, x)
+        text = convert(r, x, "f64").text
+        return to_int(r, r.number(f"__builtin_{name}({text})", "f64", ("float",)))
+
+    return apply
+
+
+def _test(template: str) -> Callable:
+    def apply(r: Reader, x: Value) -> Value:
+        text = to_float(r, _single(x)).text
+        return Num(template.format(text), "bool", ("bool",), low=0, high=1)
+
+    return apply
+
+
+def _sqrt(r: Reader, x: Value) -> Value:
+    text = to_float(r, _single(x)).text
+    r.leave_if(f"{text} < 0", "the square root of a negative number")
+    return r.number(f"__builtin_sqrt({text})", "f64", ("float",))
+
+
+def _log(r: Reader, x: Value, base: Value | None = None) -> Value:
+    text = to_float(r, _single(x)).text
+    r.leave_if(f"{text} <= 0", "the logarithm of what is not positive")
+    made = r.number(f"log_f64({text})", "f64", ("float",))
+    if base is None:
+        return made
+    return binary(r, "Div", made, _log(r, base))
+
+
+def _fabs(r: Reader, x: Value) -> Value:
+    return r.number(f"__builtin_fabs({to_float(r, _single(x)).text})", "f64", ("float",))
+
+
+_BUILTINS: dict[Any, Callable] = {
+    abs: _abs, min: _extreme("min"), max: _extreme("max"), sum: _sum, len: _len, range: _range,
+    int: _int, float: _float, bool: _bool, complex: _complex, round: _round, divmod: _divmod,
+    pow: _pow, tuple: _tuple, isinstance: _isinstance, any: _any_all("any"), all: _any_all("all"),
+    math.sqrt: _sqrt, math.log: _log, math.fabs: _fabs,
+    math.log2: _math("log2", "{0} <= 0"), math.log10: _math("log10", "{0} <= 0"),
+    math.log1p: _math("log1p", "{0} <= -1"), math.asin: _math("asin", "!(__builtin_fabs({0}) <= 1)"),
+    math.acos: _math("acos", "!(__builtin_fabs({0}) <= 1)"),
+    math.atan2: _math("atan2", ""), math.hypot: _math("hypot", _FINITE),
+    math.erf: _math("erf", ""), math.erfc: _math("erfc", ""),
+    **{getattr(math, n): _math(n, _FINITE) for n in _ONE if hasattr(math, n)},
+    math.floor: _whole("floor"), math.ceil: _whole("ceil"), math.trunc: _whole("trunc"),
+    math.isnan: _test("({0} != {0})"), math.isinf: _test("(__builtin_fabs({0}) == __builtin_inf())"),
+    math.isfinite: _test("(__builtin_fabs({0}) < __builtin_inf())"),
+    math.pow: lambda r, a, b: binary(r, "Pow", to_float(r, _single(a)), to_float(r, _single(b))),
+    math.copysign: lambda r, a, b: r.number(
+        f"__builtin_copysign({to_float(r, _single(a)).text}, {to_float(r, _single(b)).text})",
+        "f64", ("float",),
+    ),
+    math.radians: lambda r, a: binary(r, "Mult", to_float(r, _single(a)), python(math.pi / 180)),
+    math.degrees: lambda r, a: binary(r, "Mult", to_float(r, _single(a)), python(180 / math.pi)),
+}  # fmt: skip
+
+__all__ = [
+    "C_TYPE", "alloc", "array_of", "as_array", "call", "part", "product", "transposed", "ufunc",
+    "write",
+]  # fmt: skip

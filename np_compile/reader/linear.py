@@ -1,0 +1,130 @@
+"""Integers as linear forms of named integers, and proofs of inequalities between them.
+
+A `Linear` is const + sum of coefficient * name. What is known of names are `Facts`: linear forms
+that are not negative. `Facts.proves(x)` tells whether x >= 0 follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+WIDE = 1 << 63
+SAFE = 1 << 62  # what is less is far from overflow
+
+
+class Linear:
+    """const + sum of coefficient * name; immutable."""
+
+    __slots__ = ("const", "terms")
+
+    def __init__(self, const: int = 0, terms: Mapping[str, int] | None = None):
+        self.const = const
+        self.terms = {k: c for k, c in terms.items() if c} if terms else {}
+
+    def __add__(self, other: Linear | int) -> Linear:
+        if isinstance(other, int):
+            return Linear(self.const + other, self.terms)
+        terms = dict(self.terms)
+        for name, c in other.terms.items():
+            terms[name] = terms.get(name, 0) + c
+        return Linear(self.const + other.const, terms)
+
+    def __neg__(self) -> Linear:
+        return self * -1
+
+    def __sub__(self, other: Linear | int) -> Linear:
+        return self + (-other)
+
+    def __mul__(self, factor: int) -> Linear:
+        return Linear(self.const * factor, {k: c * factor for k, c in self.terms.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Linear) and self.const == other.const and self.terms == other.terms
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.const, frozenset(self.terms.items())))
+
+    @property
+    def constant(self) -> int | None:
+        """Its value, if it depends on nothing."""
+        return None if self.terms else self.const
+
+    def __repr__(self) -> str:
+        parts = [f"{c}*{k}" for k, c in self.terms.items()]
+        return " + ".join([*parts, str(self.const)])
+
+
+class Facts:
+    """Linear forms that are known not to be negative, in the order in which they became known.
+
+    ranges: of each name, the least and the greatest value. number: of each name, when it was made;
+    names that came later are bounded by those before.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[Linear] = []
+        self.ranges: dict[str, tuple[int, int]] = {}
+        self.number: dict[str, int] = {}
+        self._mentions: dict[str, list[Linear]] = {}
+        self._count = 0
+
+    def name(self, name: str, low: int = -WIDE, high: int = WIDE - 1) -> Linear:
+        """The linear form of a new name, with its range."""
+        self.ranges[name] = low, high
+        self._count += 1
+        self.number[name] = self._count
+        return Linear(0, {name: 1})
+
+    def add(self, x: Linear) -> None:
+        """x >= 0 from now on."""
+        if not x.terms:
+            return
+        self.known.append(x)
+        for name in x.terms:
+            self._mentions.setdefault(name, []).append(x)
+
+    def mark(self) -> int:
+        return len(self.known)
+
+    def back_to(self, mark: int) -> None:
+        """Forget what became known since."""
+        while len(self.known) > mark:
+            x = self.known.pop()
+            for name in x.terms:
+                self._mentions[name].pop()
+
+    def bounds(self, x: Linear) -> tuple[int, int]:
+        """Least and greatest value, by the ranges of names."""
+        low = high = x.const
+        for name, c in x.terms.items():
+            a, b = self.ranges[name]
+            low += min(a * c, b * c)
+            high += max(a * c, b * c)
+        return low, high
+
+    def proves(self, x: Linear, depth: int = 6) -> bool:
+        """Whether x >= 0 follows from what is known."""
+        return self._proves(x, depth, set())
+
+    def _proves(self, x: Linear, depth: int, seen: set[Linear]) -> bool:
+        if self.bounds(x)[0] >= 0:
+            return True
+        if depth == 0 or x in seen:
+            return False
+        seen.add(x)
+        # The name that came last is taken out, by a fact that has it with the same sign.
+        for name in sorted(x.terms, key=lambda k: -self.number[k]):
+            c = x.terms[name]
+            for fact in reversed(self._mentions.get(name, ())):
+                d = fact.terms[name]
+                if (c > 0) != (d > 0) or c % d:
+                    continue
+                if self._proves(x - fact * (c // d), depth - 1, seen):
+                    return True
+        return False
+
+    def same(self, a: Linear, b: Linear) -> bool:
+        """Whether a == b follows."""
+        return a == b or (self.proves(a - b) and self.proves(b - a))

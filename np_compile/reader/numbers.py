@@ -1,0 +1,607 @@
+"""Arithmetic on single numbers: Python's own, and NumPy's where one of them is NumPy's.
+
+Where the result cannot be had in 64 bits, or Python raises, compiled code leaves.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from np_compile.kernels.ir.scalars import c_cast, c_expression
+
+from .linear import SAFE, WIDE, Linear
+from .read import Reader, int_constant
+from .values import (
+    C_TYPE,
+    DTYPE_OF,
+    FLOATS,
+    INTEGERS,
+    KIND_OF_DTYPE,
+    PARTS,
+    PYTHON,
+    REPRESENTATION,
+    Conflict,
+    Num,
+    Unreadable,
+    c_int,
+    c_text,
+    python,
+)
+
+_EXACT = 1 << 53
+# Operator -> the ufunc it is, and the operation of the loop IR on equal dtypes.
+OPERATORS = {
+    "Add": ("add", "add"), "Sub": ("subtract", "sub"), "Mult": ("multiply", "mul"),
+    "Div": ("true_divide", "div"), "FloorDiv": ("floor_divide", "floordiv"),
+    "Mod": ("remainder", "remainder"), "Pow": ("power", "pow"), "LShift": ("left_shift", "lshift"),
+    "RShift": ("right_shift", "rshift"), "BitAnd": ("bitwise_and", "and"),
+    "BitOr": ("bitwise_or", "or"), "BitXor": ("bitwise_xor", "xor"),
+    "MatMult": ("matmul", ""),
+    "Eq": ("equal", "eq"), "NotEq": ("not_equal", "ne"), "Lt": ("less", "lt"),
+    "LtE": ("less_equal", "le"), "Gt": ("greater", "gt"), "GtE": ("greater_equal", "ge"),
+}  # fmt: skip
+COMPARISONS = frozenset(("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE"))
+_WEAK = {"bool": np.dtype(bool), "int": int, "float": float, "complex": complex}
+
+
+# Types
+
+
+def join_numbers(a: Num, b: Num) -> Num | Conflict:
+    """A type that holds numbers of either type."""
+    kinds = (*a.kinds, *(k for k in b.kinds if k not in a.kinds))
+    reps = {REPRESENTATION[k] for k in kinds}
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    if len(reps) == 1:
+        return Num("", reps.pop(), kinds, low=low, high=high)
+    if reps <= {"i64", "f64", "f32", "i32", "i16", "i8", "u8", "u16", "u32"} and reps & FLOATS:
+        return Num("", "f64", kinds)
+    if reps <= {"i64", "i32", "i16", "i8", "u8", "u16", "u32", "bool"}:
+        return Num("", "i64", kinds, low=low, high=high)
+    if reps <= {"f64", "i64", "c128"}:
+        return Num("", "c128", kinds)
+    return Conflict(f"it is of type {' or '.join(kinds)}")
+
+
+def as_union(r: Reader, x: Num, of: Num) -> Num:
+    """x in the representation and with the tags of a type that holds it."""
+    text = convert(r, x, of.rep, exact=True).text
+    tag = x.tag
+    if len(of.kinds) > 1:
+        places = [of.kinds.index(k) for k in x.kinds]
+        if len(places) == 1:
+            tag = str(places[0])
+        elif places != list(range(len(places))):
+            tag = "0"
+            for k, place in enumerate(places):
+                tag = f"({x.tag} == {k} ? {place} : {tag})"
+    return Num(text, of.rep, of.kinds, tag)
+
+
+def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
+    """x in another representation; exact: leave where it would change."""
+    if x.rep == rep:
+        return x
+    if x.value is not None and not isinstance(x.value, complex):
+        return Num(c_text(x.value, rep), rep, x.kinds, x.tag, value=x.value)
+    if rep in PARTS:
+        if x.rep in PARTS:
+            return Num(f"{rep}_of_{x.rep}({x.text})", rep, x.kinds, x.tag)
+        part = convert(r, x, PARTS[rep], exact)
+        return Num(f"({rep}){{{part.text}, 0}}", rep, x.kinds, x.tag)
+    if x.rep in PARTS:
+        raise Unreadable("a complex number where a real one is needed")
+    if rep in FLOATS and x.rep == "i64":
+        limit = _EXACT if rep == "f64" else 1 << 24
+        inside = -limit <= x.low and x.high <= limit
+        if not inside and x.lin is not None:
+            inside = r.facts.proves(Linear(limit) - x.lin) and r.facts.proves(x.lin + limit)
+        if not inside and (rep == "f64" and (exact or x.is_python)):
+            name = x.text
+            r.leave_if(
+                f"(u64)({name} + {limit}L) > {2 * limit}UL", "an integer of more than 53 bits"
+            )
+    return Num(c_cast(x.rep, rep, x.text), rep, x.kinds, x.tag, value=None)
+
+
+@functools.lru_cache(4096)
+def resolved(ufunc: str, kinds: tuple[str, ...]) -> tuple[np.dtype, ...]:
+    """The dtypes of NumPy's loop for operands of these kinds: theirs, then the results'."""
+    f = getattr(np, ufunc)
+    given = [_WEAK.get(k) or np.dtype(k.rstrip("_")) for k in kinds]
+    try:
+        return f.resolve_dtypes((*given, *[None] * f.nout))
+    except TypeError as e:
+        raise Unreadable(str(e)) from None
+
+
+def kind_of(dtype: np.dtype) -> str:
+    try:
+        return KIND_OF_DTYPE[np.dtype(dtype)]
+    except KeyError:
+        raise Unreadable(f"dtype {dtype}") from None
+
+
+def rep_of(dtype: np.dtype) -> str:
+    return REPRESENTATION[kind_of(dtype)]
+
+
+# Operations on two numbers
+
+
+def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
+    """`a op b`, op: the name of the operator's class in `ast`."""
+    if op == "MatMult":
+        raise Unreadable("@ of numbers")
+    if len(a.kinds) == len(b.kinds) == 1:
+        return _binary(r, op, a, b)
+    results: list[tuple[Num, int, int]] = []
+    kinds: list[str] = []
+    # Either kind gives the same number, for where it does not, compiled code leaves.
+    for i, j in itertools.product(range(len(a.kinds)), range(len(b.kinds))):
+        kind = _result_kind(op, a.kinds[i], b.kinds[j])
+        results.append((kind, i, j))
+        if kind not in kinds:
+            kinds.append(kind)
+    x = _binary(r, op, _common(a), _common(b), careful=True)
+    if len(kinds) == 1:
+        return _as_kind(r, x, kinds[0])
+    target = _joined(kinds)
+    tag = str(kinds.index(results[-1][0]))
+    for kind, i, j in results[:-1]:
+        tests = [f"{t} == {k}" for t, k, n in ((a.tag, i, a), (b.tag, j, b)) if len(n.kinds) > 1]
+        tag = f"({' && '.join(tests)} ? {kinds.index(kind)} : {tag})"
+    x = convert(r, x, target.rep, exact=True)
+    return Num(r.named(x.text, C_TYPE[target.rep]), target.rep, tuple(kinds),
+               r.named(tag, "int", "kind"))  # fmt: skip
+
+
+def _joined(kinds: Sequence[str]) -> Num:
+    first = [Num("", REPRESENTATION[k], (k,)) for k in kinds]
+    found: Any = first[0]
+    for x in first[1:]:
+        found = join_numbers(found, x)
+        if isinstance(found, Conflict):
+            raise Unreadable(found.why)
+    return found
+
+
+def _common(x: Num) -> Num:
+    """A number of several kinds as one of the kind that its representation has in NumPy."""
+    if len(x.kinds) == 1:
+        return x
+    if all(k in PYTHON for k in x.kinds):
+        kind = {"f64": "float", "i64": "int", "c128": "complex", "bool": "bool"}[x.rep]
+    else:
+        reps = [k for k in x.kinds if k not in PYTHON]
+        kind = reps[0] if len(reps) == 1 and REPRESENTATION[reps[0]] == x.rep else None
+        if kind is None:
+            if len(reps) == 1:  # of float and float32, say: the float is one of little weight
+                return _narrow(x, reps[0])
+            kind = kind_of(DTYPE_OF[x.rep])
+    return Num(x.text, x.rep, (kind,), "", x.lin, x.low, x.high)
+
+
+def _narrow(x: Num, kind: str) -> Num:
+    rep = REPRESENTATION[kind]
+    return Num(c_cast(x.rep, rep, x.text), rep, (kind,))
+
+
+def _as_kind(r: Reader, x: Num, kind: str) -> Num:
+    x = convert(r, x, REPRESENTATION[kind], exact=True)
+    return Num(r.named(x.text, C_TYPE[x.rep]), x.rep, (kind,), "", x.lin if x.rep == "i64" else
+               None, x.low, x.high)  # fmt: skip
+
+
+@functools.lru_cache(4096)
+def _result_kind(op: str, a: str, b: str) -> str:
+    if a in PYTHON and b in PYTHON:
+        if op in COMPARISONS:
+            return "bool"
+        if "complex" in (a, b):
+            return "complex"
+        if "float" in (a, b) or op == "Div":
+            return "float"
+        return "bool" if a == b == "bool" and op in ("BitAnd", "BitOr", "BitXor") else "int"
+    return kind_of(resolved(OPERATORS[op][0], (a, b))[-1])
+
+
+def _binary(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
+    ka, kb = a.kinds[0], b.kinds[0]
+    if ka in PYTHON and kb in PYTHON:
+        if "complex" in (ka, kb):
+            return _complex(r, op, a, b, python=True)
+        if "float" in (ka, kb) or op == "Div":
+            return _floats(r, op, a, b)
+        return _integers(r, op, a, b)
+    ufunc, name = OPERATORS[op]
+    dtypes = resolved(ufunc, (ka, kb))
+    reps = [rep_of(d) for d in dtypes]
+    if careful and op in ("Div", "FloorDiv", "Mod"):
+        r.leave_if(f"{b.text} == 0", "division by zero")
+    if op == "Pow" and reps[0] in INTEGERS and b.low < 0:
+        r.leave_if(f"{b.text} < 0", "an integer to a negative power")
+    if careful and reps[-1] == "i64" and op in ("Add", "Sub", "Mult"):
+        return Num(*_checked(r, op, a, b)[:2], (kind_of(dtypes[-1]),))
+    for x in (a, b):
+        if x.kinds[0] == "int" and reps[0] in INTEGERS:
+            _fits(r, x, reps[0])
+    x, y = convert(r, a, reps[0]), convert(r, b, reps[1])
+    if reps[0] in PARTS:
+        return _complex(r, op, x, y, kind=kind_of(dtypes[-1]))
+    if reps[0] == "bool" and op in ("Add", "Mult"):
+        name = "or" if op == "Add" else "and"
+    if op in COMPARISONS and reps[0] != reps[1]:
+        raise Unreadable("integers of unlike signs are compared")
+    text = _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
+    kind = kind_of(dtypes[-1])
+    rep = REPRESENTATION[kind]
+    if op in COMPARISONS:
+        return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(op, a, b))
+    made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
+    if rep == "i64" and a.lin is not None and b.lin is not None and op in ("Add", "Sub", "Mult"):
+        lin = _linear(op, a, b)
+        if lin is not None and r.is_safe(lin):
+            low, high = r.limits(lin)
+            return Num(made.text, rep, (kind,), "", lin, low, high)
+    if rep == "i64":
+        low, high = _interval(op, a, b)
+        return Num(made.text, rep, (kind,), "", r.facts.name(made.text, low, high), low, high)
+    return made
+
+
+def _power_text(rep: str, a: Num, b: Num) -> str:
+    if b.value == 2:
+        return c_expression("mul", rep, [a.text, a.text])
+    if b.value == 0.5 and rep in FLOATS:
+        return c_expression("sqrt", rep, [a.text]) if rep == "f64" else f"powf({a.text}, 0.5f)"
+    return c_expression("pow", rep, [a.text, b.text])
+
+
+def _fits(r: Reader, x: Num, rep: str) -> None:
+    """Leave where a Python integer is not one of a NumPy dtype: it raises."""
+    info = np.iinfo(DTYPE_OF[rep])
+    low, high = int(info.min), int(info.max)
+    if x.value is not None:
+        if not low <= x.value <= high:
+            raise Unreadable(f"the integer {x.value} is not one of {DTYPE_OF[rep]}")
+    elif rep == "u64":
+        if x.low < 0:
+            r.leave_if(f"{x.text} < 0", "a negative integer for an unsigned one")
+    elif rep != "i64" and not (low <= x.low and x.high <= high):
+        r.leave_if(
+            f"{x.text} < {c_int(low)} || {x.text} > {c_int(high)}",
+            f"an integer that is not one of {DTYPE_OF[rep]}",
+        )
+
+
+# Python's integers
+
+
+def _linear(op: str, a: Num, b: Num) -> Linear | None:
+    if a.lin is None or b.lin is None:
+        return None
+    if op == "Add":
+        return a.lin + b.lin
+    if op == "Sub":
+        return a.lin - b.lin
+    if op == "Mult":
+        if b.lin.constant is not None:
+            return a.lin * b.lin.constant
+        if a.lin.constant is not None:
+            return b.lin * a.lin.constant
+    return None
+
+
+def _interval(op: str, a: Num, b: Num) -> tuple[int, int]:
+    if op == "Add":
+        found = [a.low + b.low, a.high + b.high]
+    elif op == "Sub":
+        found = [a.low - b.high, a.high - b.low]
+    elif op == "Mult":
+        found = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    elif op == "FloorDiv" and b.low > 0:
+        found = [x // y for x in (a.low, a.high) for y in (b.low, b.high)]
+    elif op == "Mod" and b.low > 0:
+        found = [0, b.high - 1]
+    elif op == "RShift":
+        found = [min(a.low, 0), max(a.high, 0)]
+    elif op == "BitAnd" and (a.low >= 0 or b.low >= 0):
+        found = [0, min(x.high for x in (a, b) if x.low >= 0)]
+    else:
+        return -WIDE, WIDE - 1
+    return max(min(found), -WIDE), min(max(found), WIDE - 1)
+
+
+def as_int(x: Num) -> Num:
+    """A bool as the Python integer it is."""
+    if x.rep == "i64":
+        return x
+    return Num(f"(i64){x.text}", "i64", ("int",), low=0, high=1)
+
+
+def _checked(r: Reader, op: str, a: Num, b: Num) -> tuple[str, str, Linear | None, int, int]:
+    lin = _linear(op, a, b)
+    low, high = _interval(op, a, b)
+    sign = {"Add": "+", "Sub": "-", "Mult": "*"}[op]
+    safe = (lin is not None and r.is_safe(lin)) or (-SAFE < low and high < SAFE)
+    if safe:
+        return f"({a.text} {sign} {b.text})", "i64", lin, low, high
+    name = r.fresh("n")
+    r.line(f"i64 {name};")
+    word = {"Add": "add", "Sub": "sub", "Mult": "mul"}[op]
+    r.leave_if(
+        f"__builtin_{word}_overflow({a.text}, {b.text}, &{name})", "an integer beyond 64 bits"
+    )
+    return name, "i64", None, low, high
+
+
+def _integers(r: Reader, op: str, a: Num, b: Num) -> Num:
+    if a.value is not None and b.value is not None:
+        return _folded(op, a, b)
+    if op in COMPARISONS:
+        a, b = as_int(a), as_int(b)
+        known = _known_comparison(r, op, a, b)
+        if known is not None:
+            return python(known)
+        text = c_expression(OPERATORS[op][1], "i64", [a.text, b.text])
+        return Num(text, "bool", ("bool",), low=0, high=1, **_facts_of(op, a, b))
+    if a.kind == b.kind == "bool" and op in ("BitAnd", "BitOr", "BitXor"):
+        text = c_expression(OPERATORS[op][1], "bool", [a.text, b.text])
+        return Num(text, "bool", ("bool",), low=0, high=1)
+    a, b = as_int(a), as_int(b)
+    low, high = _interval(op, a, b)
+    if op in ("Add", "Sub", "Mult"):
+        text, _, lin, low, high = _checked(r, op, a, b)
+        return r.integer(text, low, high, lin)
+    if op in ("FloorDiv", "Mod"):
+        if b.low <= 0 <= b.high:
+            r.leave_if(f"{b.text} == 0", "division by zero")
+        if b.low <= -1 <= b.high and a.low == -WIDE:
+            r.leave_if(f"{a.text} == {c_int(-WIDE)}", "an integer beyond 64 bits")
+        if a.low >= 0 and b.low > 0:
+            made = r.integer(f"({a.text} {'/' if op == 'FloorDiv' else '%'} {b.text})", low, high)
+        else:
+            name = OPERATORS[op][1]
+            made = r.integer(c_expression(name, "i64", [a.text, b.text]), low, high)
+        if b.value is not None and b.value > 0 and a.lin is not None and op == "FloorDiv":
+            r.facts.add(a.lin - made.lin * b.value)  # b * q <= a < b * q + b
+            r.facts.add(made.lin * b.value + (b.value - 1) - a.lin)
+        if op == "Mod" and b.low > 0 and b.lin is not None:
+            r.facts.add(b.lin - made.lin - 1)
+            if a.low >= 0 and a.lin is not None:
+                r.facts.add(a.lin - made.lin)
+        return made
+    if op == "Pow":
+        if b.low < 0:
+            r.leave_if(f"{b.text} < 0", "an integer to a negative power")
+        if b.value == 2:
+            return _integers(r, "Mult", a, a)
+        name = r.fresh("n")
+        r.line(f"i64 {name};")
+        r.leave_if(f"power_overflows({a.text}, {b.text}, &{name})", "an integer beyond 64 bits")
+        return r.integer(name)
+    if op in ("LShift", "RShift"):
+        if b.low < 0:
+            r.leave_if(f"{b.text} < 0", "a negative shift")
+        if op == "RShift":
+            return r.integer(c_expression("rshift", "i64", [a.text, b.text]), low, high)
+        if a.value is not None and b.high < 62 and abs(a.value) << b.high < SAFE:
+            return r.integer(f"({a.text} << {b.text})", min(0, a.value << b.high), max(0, a.value << b.high))
+        name = r.fresh("n")
+        r.line(f"i64 {name};")
+        r.leave_if(f"shift_overflows({a.text}, {b.text}, &{name})", "an integer beyond 64 bits")
+        return r.integer(name)
+    text = c_expression(OPERATORS[op][1], "i64", [a.text, b.text])
+    if op in ("BitOr", "BitXor") and a.low >= 0 and b.low >= 0:
+        low, high = 0, (1 << max(a.high, b.high).bit_length()) - 1
+    return r.integer(text, low, high)
+
+
+def _folded(op: str, a: Num, b: Num) -> Num:
+    import operator
+
+    word = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv",
+            "Mod": "mod", "Pow": "pow", "LShift": "lshift", "RShift": "rshift", "BitAnd": "and_",
+            "BitOr": "or_", "BitXor": "xor", "Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le",
+            "Gt": "gt", "GtE": "ge"}[op]  # fmt: skip
+    if op in ("Pow", "LShift") and abs(b.value) > 64:
+        raise Unreadable("a large power")
+    try:
+        return python(getattr(operator, word)(a.value, b.value))
+    except (ArithmeticError, ValueError) as e:
+        raise Unreadable(str(e)) from None
+
+
+def _known_comparison(r: Reader, op: str, a: Num, b: Num) -> bool | None:
+    """The answer, where what is known of the integers gives it."""
+    if a.lin is None or b.lin is None:
+        return None
+    less = b.lin - a.lin  # >= 0: a <= b
+    proves = r.facts.proves
+    if op in ("Gt", "GtE"):
+        less, op = -less, "Lt" if op == "Gt" else "LtE"
+    if op == "LtE":
+        return True if proves(less) else False if proves(-less - 1) else None
+    if op == "Lt":
+        return True if proves(less - 1) else False if proves(-less) else None
+    if less.constant is not None:
+        return (less.constant == 0) == (op == "Eq")
+    if proves(less - 1) or proves(-less - 1):
+        return op == "NotEq"
+    return None
+
+
+def _facts_of(op: str, a: Num, b: Num) -> dict[str, Any]:
+    """What is known where a comparison of integers is true, and where it is false."""
+    if a.lin is None or b.lin is None:
+        return {}
+    d = b.lin - a.lin
+    table = {
+        "Lt": ((d - 1,), (-d,)), "LtE": ((d,), (-d - 1,)),
+        "Gt": ((-d - 1,), (d,)), "GtE": ((-d,), (d - 1,)),
+        "Eq": ((d, -d), ()), "NotEq": ((), (d, -d)),
+    }  # fmt: skip
+    return dict(zip(("true", "false"), table[op], strict=True))
+
+
+# Python's floats
+
+
+def _floats(r: Reader, op: str, a: Num, b: Num) -> Num:
+    if a.value is not None and b.value is not None:
+        return _folded(op, a, b)
+    x, y = convert(r, a, "f64", exact=True), convert(r, b, "f64", exact=True)
+    name = OPERATORS[op][1]
+    if op in COMPARISONS:
+        return Num(c_expression(name, "f64", [x.text, y.text]), "bool", ("bool",), low=0, high=1)
+    if op in ("Div", "FloorDiv", "Mod") and not y.value:
+        r.leave_if(f"{y.text} == 0", "division by zero")
+    if op == "Pow":
+        return _float_power(r, x, y)
+    if op not in ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod"):
+        raise Unreadable("a bit operation on floats")
+    return r.number(c_expression(name, "f64", [x.text, y.text]), "f64", ("float",))
+
+
+def _float_power(r: Reader, x: Num, y: Num) -> Num:
+    if y.value == 2:
+        made = r.number(f"({x.text} * {x.text})", "f64", ("float",))
+    else:
+        made = r.number(f"pow_f64({x.text}, {y.text})", "f64", ("float",))
+    # Python raises, or goes on with complex numbers.
+    finite = f"__builtin_isfinite({x.text}) && __builtin_isfinite({y.text})"
+    r.leave_if(f"!__builtin_isfinite({made.text}) && {finite}", "a power that is not finite")
+    return made
+
+
+# Complex numbers
+
+_COMPLEX = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "Eq": "eq", "NotEq": "ne"}
+
+
+def _complex(
+    r: Reader, op: str, a: Num, b: Num, kind: str = "complex", python: bool = False
+) -> Num:
+    rep = REPRESENTATION.get(kind, "c128") if not python else "c128"
+    if op in COMPARISONS:
+        rep = a.rep if a.rep in PARTS else b.rep
+    x, y = convert(r, a, rep, exact=python), convert(r, b, rep, exact=python)
+    if op == "Pow":
+        n = b.value
+        if n in (2, 3):
+            square = f"mul_{rep}({x.text}, {x.text})"
+            text = square if n == 2 else f"mul_{rep}({square}, {x.text})"
+            return r.number(text, rep, (kind,))
+        raise Unreadable("a power of a complex number")
+    if op not in _COMPLEX:
+        raise Unreadable("this operation on complex numbers")
+    if python and op == "Div":
+        r.leave_if(f"{y.text}.r == 0 && {y.text}.i == 0", "division by zero")
+    text = f"{_COMPLEX[op]}_{rep}({x.text}, {y.text})"
+    if op in COMPARISONS:
+        return Num(text, "bool", ("bool" if python else "bool_",), low=0, high=1)
+    return r.number(text, rep, (kind,))
+
+
+# One number
+
+
+def unary(r: Reader, op: str, x: Num) -> Num:
+    """`op x`: USub, UAdd, Invert, Not."""
+    if op == "Not":
+        t = truth(x)
+        if t.value is not None:
+            return python(not t.value)
+        return Num(f"(!{t.text})", "bool", ("bool",), low=0, high=1, true=t.false, false=t.true)
+    if x.value is not None and x.is_python:
+        value = x.value
+        return python(-value if op == "USub" else +value if op == "UAdd" else ~value)
+    if x.rep in PARTS:
+        if op == "Invert":
+            raise Unreadable("~ of a complex number")
+        return r.number(f"neg_{x.rep}({x.text})", x.rep, x.kinds, tag=x.tag) if op == "USub" else x
+    if x.is_python and x.rep in ("i64", "bool"):
+        x = as_int(x)
+        if op == "UAdd":
+            return x
+        if op == "Invert":
+            return r.integer(f"(~{x.text})", -x.high - 1, -x.low - 1)
+        return _integers(r, "Sub", int_constant(0), x)
+    if op == "UAdd":
+        return x
+    if x.rep == "bool":
+        if op == "USub" or x.is_python:
+            raise Unreadable("- of a bool")
+        return Num(f"(!{x.text})", "bool", x.kinds)
+    if op == "Invert" and x.rep in FLOATS:
+        raise Unreadable("~ of a float")
+    name = {"USub": "neg", "Invert": "not"}[op]
+    made = r.number(c_expression(name, x.rep, [x.text]), x.rep, x.kinds, tag=x.tag)
+    if made.rep == "i64":
+        made = Num(made.text, "i64", x.kinds, x.tag, r.facts.name(made.text))
+    return made
+
+
+def truth(x: Num) -> Num:
+    """`bool(x)`."""
+    if x.value is not None:
+        return python(bool(x.value))
+    if x.rep == "bool":
+        return Num(x.text, "bool", ("bool",), low=0, high=1, true=x.true, false=x.false)
+    if x.rep in PARTS:
+        text = f"({x.text}.r != 0 || {x.text}.i != 0)"
+        return Num(text, "bool", ("bool",), low=0, high=1)
+    false: tuple[Linear, ...] = ()
+    if x.lin is not None:
+        if x.low > 0:
+            return python(True)
+        false = (x.lin, -x.lin)
+    true = (x.lin - 1,) if x.lin is not None and x.low == 0 else ()
+    return Num(f"({x.text} != 0)", "bool", ("bool",), low=0, high=1, true=true, false=false)
+
+
+def to_float(r: Reader, x: Num) -> Num:
+    """`float(x)`."""
+    return _named(r, convert(r, x, "f64", exact=True), "float")
+
+
+def _named(r: Reader, x: Num, kind: str) -> Num:
+    if x.value is not None:
+        return python(float(x.value)) if kind == "float" else x
+    return Num(r.named(x.text, C_TYPE[x.rep]), x.rep, (kind,))
+
+
+def to_int(r: Reader, x: Num) -> Num:
+    """`int(x)`: towards zero; leaves where it has no 64 bits."""
+    if x.value is not None:
+        try:
+            return python(int(x.value))
+        except (ValueError, OverflowError) as e:
+            raise Unreadable(str(e)) from None
+    if x.rep in INTEGERS or x.rep == "bool":
+        if x.rep == "u64":
+            r.leave_if(f"(i64){x.text} < 0", "an integer beyond 64 bits")
+        text = f"(i64){x.text}" if x.rep != "i64" else x.text
+        if x.lin is not None:
+            return Num(x.text, "i64", ("int",), "", x.lin, x.low, x.high)
+        low, high = (0, 1) if x.rep == "bool" else limits_of(x.rep)
+        return r.integer(text, low, high)
+    if x.rep in PARTS:
+        raise Unreadable("int of a complex number")
+    r.leave_if(f"!(__builtin_fabs({x.text}) < 0x1p62)", "a float that is no 64-bit integer")
+    return r.integer(f"(i64){x.text}", -SAFE, SAFE)
+
+
+def limits_of(rep: str) -> tuple[int, int]:
+    if rep == "bool":
+        return 0, 1
+    if rep not in INTEGERS:
+        return -WIDE, WIDE - 1
+    info = np.iinfo(DTYPE_OF[rep])
+    return int(info.min), min(int(info.max), WIDE - 1)

@@ -1,0 +1,160 @@
+"""Random numbers in compiled code, from NumPy's own stream.
+
+A generator's bits come through its C interface, `bitgen_t`; NumPy's distributions are called by
+address, so the numbers, and the generator's state afterwards, are those that NumPy gives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from .functions import _shape
+from .nest import alloc, loops, write
+from .numbers import convert, to_int
+from .read import Reader
+from .values import Known, Num, Rng, Unreadable, Value, python
+
+# name in C -> the symbol in NumPy's library, and its C type.
+DISTRIBUTIONS = {
+    "standard_normal": ("random_standard_normal", "f64 (*)(void *)"),
+    "standard_exponential": ("random_standard_exponential", "f64 (*)(void *)"),
+    "bounded": ("random_bounded_uint64", "u64 (*)(void *, u64, u64, u64, u8)"),
+}  # fmt: skip
+
+
+@functools.cache
+def addresses() -> tuple[int, ...]:
+    """Where NumPy's distributions lie, in the order of the table; 0 for what is not there."""
+    import numpy.random._generator as library
+
+    try:
+        found = ctypes.CDLL(library.__file__)
+    except OSError:
+        return (0,) * len(DISTRIBUTIONS)
+    made = []
+    for symbol, _ in DISTRIBUTIONS.values():
+        f = getattr(found, symbol, None)
+        made.append(0 if f is None else ctypes.cast(f, ctypes.c_void_p).value or 0)
+    return tuple(made)
+
+
+def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[], str]) -> Value:
+    """One number, or an array of them."""
+    r.effect()
+    if size is None or isinstance(size, Known) and size.value is None:
+        if rep == "i64":
+            name = r.named(text(), "i64", "n")
+            return Num(name, rep, (kind,), "", r.facts.name(name))
+        return r.number(text(), rep, (kind,))
+    made = alloc(r, rep, _shape(r, size))
+    with loops(r, made.dims, vector="") as index:
+        write(r, made, index, text())
+    return made
+
+
+def _double(g: Rng) -> str:
+    return f"next_double({g.text})"
+
+
+def _random(r: Reader, g: Rng, size: Value | None = None) -> Value:
+    return _drawn(r, size, "f64", "float", lambda: _double(g))
+
+
+def _rand(r: Reader, g: Rng, *shape: Value) -> Value:
+    from .values import Tup
+
+    return _random(r, g, Tup(shape) if shape else None)
+
+
+def _float(r: Reader, x: Value) -> str:
+    from .nest import named_numbers
+
+    if not isinstance(x, Num):
+        raise Unreadable("arrays as a distribution's parameters")
+    return named_numbers(r, convert(r, x, "f64", exact=True)).text
+
+
+def _uniform(
+    r: Reader, g: Rng, low: Value | None = None, high: Value | None = None, size: Value | None = None
+) -> Value:
+    a, b = _float(r, low or python(0.0)), _float(r, high or python(1.0))
+    r.leave_if(f"!__builtin_isfinite({b} - {a})", "a range that is not finite")
+    width = r.named(f"{b} - {a}", "f64")
+    if not g.legacy:
+        r.leave_if(f"{width} < 0", "an upper bound below the lower")
+    return _drawn(r, size, "f64", "float", lambda: f"({a} + {width} * {_double(g)})")
+
+
+def _normal(
+    r: Reader, g: Rng, loc: Value | None = None, scale: Value | None = None, size: Value | None = None
+) -> Value:
+    if g.legacy:
+        raise Unreadable("normal numbers from np.random itself, which keeps every other one")
+    a, b = _float(r, loc or python(0.0)), _float(r, scale or python(1.0))
+    r.leave_if(f"!({b} >= 0)", "a negative scale")
+    return _drawn(r, size, "f64", "float", lambda: f"({a} + {b} * draw_standard_normal(rt, {g.text}))")
+
+
+def _standard_normal(r: Reader, g: Rng, size: Value | None = None) -> Value:
+    if g.legacy:
+        raise Unreadable("normal numbers from np.random itself, which keeps every other one")
+    return _drawn(r, size, "f64", "float", lambda: f"draw_standard_normal(rt, {g.text})")
+
+
+def _exponential(r: Reader, g: Rng, scale: Value | None = None, size: Value | None = None) -> Value:
+    if g.legacy:
+        raise Unreadable("exponential numbers from np.random itself")
+    b = _float(r, scale or python(1.0))
+    r.leave_if(f"!({b} >= 0)", "a negative scale")
+    return _drawn(r, size, "f64", "float", lambda: f"({b} * draw_standard_exponential(rt, {g.text}))")
+
+
+def _integers(r: Reader, g: Rng, low: Value, high: Value | None = None, size: Value | None = None, **more: Value) -> Value:
+    if more:
+        raise Unreadable("integers with these arguments")
+    if high is None or isinstance(high, Known) and high.value is None:
+        low, high = python(0), low
+    if not (isinstance(low, Num) and isinstance(high, Num) and low.is_int and high.is_int):
+        raise Unreadable("integers between what are no integers")
+    if size is not None and not (isinstance(size, Known) and size.value is None):
+        raise Unreadable("an array of random integers")
+    a, b = to_int(r, low), to_int(r, high)
+    r.leave_if(f"{a.text} >= {b.text}", "an upper bound that is not above the lower")
+    span = r.named(f"(u64){b.text} - 1UL - (u64){a.text}", "u64")
+    kind = "int" if g.legacy else "int64"
+    masked = int(g.legacy)
+    mask = r.named(f"low_bits({span})", "u64") if masked else "0"
+    made = _drawn(
+        r, None, "i64", kind,
+        lambda: f"(i64)((u64){a.text} + draw_bounded(rt, {g.text}, 0, {span}, {mask}, {masked}))",
+    )  # fmt: skip
+    if a.lin is not None and b.lin is not None and made.lin is not None:
+        r.facts.add(made.lin - a.lin)
+        r.facts.add(b.lin - made.lin - 1)
+        return Num(made.text, "i64", (kind,), "", made.lin, max(a.low, made.low), b.high)
+    return made
+
+
+METHODS: dict[str, Callable] = {
+    "random": _random, "uniform": _uniform, "normal": _normal, "standard_normal": _standard_normal,
+    "exponential": _exponential, "integers": _integers, "rand": _rand, "random_sample": _random,
+    "randint": _integers, "standard_exponential": _exponential,
+}  # fmt: skip
+OF_GENERATOR = frozenset(
+    ("random", "uniform", "normal", "standard_normal", "exponential", "integers")
+)
+OF_STATE = frozenset(("random", "uniform", "rand", "random_sample", "randint"))
+
+
+def generator_of(x: object) -> tuple[object, bool] | None:
+    """The bit generator behind a Generator, a RandomState or `np.random`, and whether it is of
+    the legacy kind."""
+    if type(x) is np.random.Generator:
+        return x.bit_generator, False
+    if type(x) is np.random.RandomState:
+        return x._bit_generator, True
+    return None

@@ -1,0 +1,560 @@
+"""The state of reading a function: the C written so far, names, facts, and ways to leave.
+
+Statements are read in order. Each value gets a C name of its own and keeps it; names that loops or
+branches change have a C variable too (`Variable`), which is copied where the loop's body, or what
+follows the branch, begins. Where compiled code cannot go on (an error, an integer beyond 64 bits, a
+statement that cannot be read) it *leaves*: the values of all names are stored, and Python goes on
+at the beginning of the statement. So a statement changes nothing before its last check.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .linear import SAFE, WIDE, Facts, Linear
+from .values import C_TYPE, Arr, Conflict, Lst, Maybe, Num, Tup, Unreadable, Value
+
+
+class Effectful(Exception):
+    """A function that was taken to change nothing does: it is read again, as one that does."""
+
+
+class Again(Exception):
+    """Something became known that was needed earlier: everything is read again."""
+
+
+@dataclass
+class Frame:
+    """A function that is being read: the outermost one, or one that it calls.
+
+    env: the value of each name. path: where it is, as `resume.py` wants it. whole: whether it
+    leaves at its own statements; one that changes nothing is run again from its call.
+    """
+
+    function: Any
+    node: Any
+    env: dict[str, Value]
+    scope: dict[str, Any]
+    path: list[tuple] = field(default_factory=list)
+    whole: bool = True
+    returns: list[tuple[Value, list, list[str]]] = field(default_factory=list)
+    label: str = ""
+    dead: bool = False
+    made: set[str] = field(default_factory=set)
+    scopes: int = 0
+
+    @property
+    def depth(self) -> int:
+        """How many branches and loops of the function it is in."""
+        return sum(step[0] != "block" for step in self.path)
+
+
+@dataclass
+class Leave:
+    """A place where compiled code may leave. frames: of each function, from the outermost on, the
+    path and the values of names. reasons: why it may."""
+
+    number: int
+    frames: list[tuple[Frame, list[tuple], dict[str, Value]]]
+    reasons: dict[str, None] = field(default_factory=dict)
+    used: bool = False
+    certain: bool = False
+
+
+@dataclass
+class LoopState:
+    """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
+    lines that store them."""
+
+    scopes: int
+    ends: list[tuple[dict[str, Value], list]] = field(default_factory=list)
+    agains: list[tuple[dict[str, Value], list]] = field(default_factory=list)
+
+
+class Reader:
+    """What is known while functions are read. lines: where C is written to."""
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+        self.lines: list[Any] = []
+        self.facts = Facts()
+        self.frames: list[Frame] = []
+        self.leaves: list[Leave] = []
+        self.site: Leave | None = None
+        self.loops: list[LoopState] = []
+        self.owned: list[list[str]] = [[]]
+        self.memory: dict[Any, dict[str, Value]] = {}
+        self.missing: set[str] = set()
+        self.tables: list[Any] = []
+        self.effectful: set[Any] = set()
+        self.inlined: tuple = ()
+        self.cold = 0
+        self.work: list[tuple[list[Linear | None], bool]] = []
+        self.declarations: list[str] = []
+        self.here: Any = None
+        self.alone: Any = None
+        self.hoisted = False
+        self.comprehensions = 0
+        self.late: set[str] = set()  # attributes that a loop sets
+        self._count = self._first = 0
+        self._prefix = ""
+
+    # Text
+
+    def fresh(self, hint: str = "v") -> str:
+        self._count += 1
+        return f"{hint}_{self._prefix}{self._count}"
+
+    @contextmanager
+    def before(self, lines: list) -> Iterator[None]:
+        """What is written meanwhile comes before all else, and stays."""
+        here, self._count = self._count, self._first
+        outer, self._prefix = self._prefix, "in"
+        try:
+            with self.elsewhere(lines):
+                yield
+        finally:
+            self._first, self._count = self._count, here
+            self._prefix = outer
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[list]:
+        """What is written meanwhile is in braces after the head."""
+        outer, inner = self.lines, []
+        self.lines = inner
+        try:
+            yield inner
+        finally:
+            self.lines = outer
+        outer += [head + " {", inner, "}"]
+
+    @contextmanager
+    def elsewhere(self, lines: list) -> Iterator[None]:
+        """What is written meanwhile goes to these lines."""
+        outer, self.lines = self.lines, lines
+        try:
+            yield
+        finally:
+            self.lines = outer
+
+    def named(self, text: str, ctype: str, hint: str = "v") -> str:
+        name = self.fresh(hint)
+        fixed = f"{ctype}const" if ctype.endswith("*") else f"const {ctype}"
+        self.line(f"{fixed} {name} = {text};")
+        return name
+
+    def save(self) -> tuple:
+        frame = self.frame
+        return (
+            len(self.lines), dict(frame.env), frame.dead, self.facts.mark(), len(self.leaves),
+            [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
+            len(self.declarations), list(frame.path), self._count,
+        )  # fmt: skip
+
+    def restore(self, saved: tuple) -> None:
+        """Forget what was read since."""
+        lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count = saved
+        frame = self.frame
+        del self.lines[lines:]
+        frame.env, frame.dead = dict(env), dead
+        self.facts.back_to(mark)
+        del self.leaves[leaves:]
+        for names, n in zip(self.owned, owned, strict=True):
+            del names[n:]
+        del self.tables[tables:]
+        del frame.returns[returns:]
+        del self.work[work:]
+        del self.declarations[declared:]
+        frame.path[:] = path
+        self._count = count  # so that what is read again has the same names
+
+    # Names
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def env(self) -> dict[str, Value]:
+        return self.frames[-1].env
+
+    # Numbers
+
+    def number(self, text: str, rep: str, kinds: tuple[str, ...], **more: Any) -> Num:
+        """A number with a C name of its own."""
+        if _is_name(text):
+            return Num(text, rep, kinds, **more)
+        return Num(self.named(text, C_TYPE[rep]), rep, kinds, **more)
+
+    def integer(
+        self, text: str, low: int = -WIDE, high: int = WIDE - 1, lin: Linear | None = None
+    ) -> Num:
+        """A Python integer with a C name of its own."""
+        if lin is not None and lin.constant is not None:
+            return int_constant(lin.constant)
+        if lin is None:
+            name = text if _is_name(text) and text not in self.facts.ranges else None
+            name = name or self.named(text, "i64", "n")
+            lin = self.facts.name(name, low, high)
+            return Num(name, "i64", ("int",), lin=lin, low=low, high=high)
+        low, high = self.limits(lin, low, high)
+        name = text if _is_name(text) else self.named(text, "i64", "n")
+        return Num(name, "i64", ("int",), lin=lin, low=low, high=high)
+
+    def limits(self, lin: Linear, low: int = -WIDE, high: int = WIDE - 1) -> tuple[int, int]:
+        a, b = self.facts.bounds(lin)
+        return max(low, a), min(high, b)
+
+    def is_safe(self, lin: Linear) -> bool:
+        """Whether a linear form is far from 64 bits."""
+        low, high = self.facts.bounds(lin)
+        return (low > -SAFE or self.facts.proves(lin + SAFE)) and (
+            high < SAFE or self.facts.proves(Linear(SAFE) - lin)
+        )
+
+    # Leaving
+
+    def leave_if(self, condition: str, why: str) -> None:
+        """Leave at the beginning of the statement, where the C condition is true."""
+        site = self.site
+        assert site is not None
+        site.used = True
+        site.reasons[why] = None
+        self.line(f"if (__builtin_expect({condition}, 0)) goto leave_{site.number};")
+
+    def leave(self, why: str) -> None:
+        """Leave here, in any case."""
+        site = self.site
+        assert site is not None
+        site.used = site.certain = True
+        site.reasons[why] = None
+        self.line(f"goto leave_{site.number};")
+
+    @contextmanager
+    def at_statement(self) -> Iterator[None]:
+        """What is written meanwhile may leave at its beginning."""
+        if self.site is not None and not self.frame.whole:
+            yield
+            return
+        outer = self.site
+        frames = [(f, list(f.path), dict(f.env)) for f in self.frames if f.whole]
+        self.site = Leave(len(self.leaves), frames)
+        self.leaves.append(self.site)
+        place: list = []
+        self.lines.append(place)
+        try:
+            yield
+            if self.site.used:
+                place.append(self.site)
+        finally:
+            self.site = outer
+
+    # Memory that a block has made, and what changes memory
+
+    def made_here(self, buf: str) -> None:
+        """Memory that belongs to the block that is being written."""
+        self.owned[-1].append(buf)
+        for f in self.frames:
+            f.made.add(buf)
+
+    def effect(self, roots: frozenset[str] | None = None) -> None:
+        """Something changes that outlives the call of a function: memory, or else."""
+        for f in self.frames:
+            if not f.whole and (roots is None or not roots <= f.made):
+                if self.comprehensions:
+                    raise Unreadable("a change within an expression")
+                raise Effectful(f.function)
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """What is read meanwhile is on one of two ways."""
+        self.cold += 1
+        try:
+            yield
+        finally:
+            self.cold -= 1
+
+    @contextmanager
+    def in_loop(self, state: LoopState) -> Iterator[None]:
+        self.loops.append(state)
+        try:
+            yield
+        finally:
+            self.loops.pop()
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether what is read is in a loop of this function or of one that calls it."""
+        return any(step[0] in ("for", "while") for f in self.frames for step in f.path)
+
+    def is_read_elsewhere(self, name: str) -> bool:
+        """Whether a name that a loop gives a value may be asked for behind it."""
+        node = self.frame.node
+        loop = next((s[1] for s in reversed(self.frame.path) if s[0] in ("for", "while")), None)
+        return self.entry.loads(node, loop).get(name, 0) > 0
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Arrays that are made meanwhile are given back at the end."""
+        self.owned.append([])
+        mark = self.facts.mark()
+        try:
+            yield
+        finally:
+            self.owned.pop()
+            self.facts.back_to(mark)
+
+    def releases(self, since: int) -> list[str]:
+        """The C that gives back what the scopes from that one on have made."""
+        return [f"release(rt, {name});" for names in self.owned[since:] for name in names]
+
+
+def int_constant(value: int) -> Num:
+    from .values import python
+
+    return python(value)
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier()
+
+
+# Variables: values that loops and branches change
+
+
+class Variable:
+    """C variables that hold a value of a type: of an array several. `load` gives its value now."""
+
+    def __init__(self, r: Reader, hint: str, of: Value):
+        self.of = of
+        self.declare: list[str] = []
+        self._parts: list[str] = []
+        self._r = r
+        self._build(r, hint, of)
+
+    def _new(self, r: Reader, ctype: str, hint: str, start: str = "0") -> str:
+        name = r.fresh(hint)
+        zero = "{0, 0}" if ctype in ("c64", "c128") else start
+        self.declare.append(f"{ctype} {name} = {zero};")
+        self._parts.append(name)
+        return name
+
+    def _build(self, r: Reader, hint: str, x: Value) -> None:
+        hint = "".join(c if c.isascii() and c.isalnum() else "_" for c in hint)
+        if isinstance(x, Num):
+            self._new(r, C_TYPE[x.rep], hint)
+            if len(x.kinds) > 1:
+                self._new(r, "int", hint + "_kind")
+        elif isinstance(x, Arr):
+            self._new(r, "Buf *", hint + "_buf", "0")
+            self._new(r, "void *", hint + "_data", "0")
+            for d in (*x.dims, *x.strides):
+                if d.value is None:
+                    self._new(r, "i64", hint + "_n")
+        elif isinstance(x, Lst):
+            self._new(r, "Buf *", hint + "_list", "0")
+        elif isinstance(x, Tup):
+            self.items = [Variable(r, hint, y) for y in x.items]
+            for v in self.items:
+                self.declare += v.declare
+        elif isinstance(x, Maybe):
+            self.inner = Variable(r, hint, x.value)
+            self.declare += self.inner.declare
+            self._new(r, "int", hint + "_set")
+
+    def store(self, r: Reader, x: Value, owned: bool = True) -> list[str]:
+        """The C that stores a value. owned: whether an array in it is held by the variable."""
+        from .numbers import as_union
+
+        if isinstance(self.of, Num):
+            lines: list = []
+            with r.elsewhere(lines):
+                x = as_union(r, x, self.of)
+                r.line(f"{self._parts[0]} = {x.text};")
+                if len(self.of.kinds) > 1:
+                    r.line(f"{self._parts[1]} = {x.tag};")
+            return lines
+        if isinstance(self.of, Arr):
+            lines = [f"retain({x.buf});", f"release(rt, {self._parts[0]});"] if owned else []
+            values = [x.buf, f"(void *){x.data}"]
+            for mine, theirs in zip(
+                (*self.of.dims, *self.of.strides), (*x.dims, *x.strides), strict=True
+            ):
+                if mine.value is None:
+                    values.append(theirs.text)
+            lines += [f"{p} = {v};" for p, v in zip(self._parts, values, strict=True)]
+            return lines
+        if isinstance(self.of, Lst):
+            held = [f"retain({x.buf});", f"release(rt, {self._parts[0]});"] if owned else []
+            return [*held, f"{self._parts[0]} = {x.buf};"]
+        if isinstance(self.of, Tup):
+            return [
+                line
+                for v, y in zip(self.items, x.items, strict=True)
+                for line in v.store(r, y, owned)
+            ]
+        if isinstance(self.of, Maybe):
+            if isinstance(x, Maybe):
+                lines = [f"if ({x.flag}) {{", *self.inner.store(r, x.value, owned), "}"]
+                return [*lines, f"{self._parts[0]} = {x.flag};"]
+            return [*self.inner.store(r, x, owned), f"{self._parts[0]} = 1;"]
+        return []
+
+    def buffers(self) -> list[str]:
+        """The C variables that hold arrays."""
+        if isinstance(self.of, (Arr, Lst)):
+            return [self._parts[0]]
+        if isinstance(self.of, Tup):
+            return [name for v in self.items for name in v.buffers()]
+        return self.inner.buffers() if isinstance(self.of, Maybe) else []
+
+    def load(self, r: Reader) -> Value:
+        """Its value, under C names that stay."""
+        x = self.of
+        if isinstance(x, Num):
+            text = r.named(self._parts[0], C_TYPE[x.rep])
+            tag = r.named(self._parts[1], "int", "kind") if len(x.kinds) > 1 else ""
+            lin = None
+            if x.rep == "i64":
+                lin = r.facts.name(text, x.low, x.high)
+            return Num(text, x.rep, x.kinds, tag, lin, x.low, x.high)
+        if isinstance(x, Arr):
+            parts = iter(self._parts)
+            buf = r.named(next(parts), "Buf *".strip(), "b")
+            data = r.named(f"({C_STORAGE(x.rep)} *){next(parts)}", f"{C_STORAGE(x.rep)} *", "p")
+            dims, strides = [], []
+            for k, d in enumerate((*x.dims, *x.strides)):
+                if d.value is None:
+                    d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
+                (dims if k < x.ndim else strides).append(d)
+            return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
+                       x.flat)  # fmt: skip
+        if isinstance(x, Lst):
+            return Lst(r.named(self._parts[0], "Buf *", "b"), x.rep, x.kind, x.roots)
+        if isinstance(x, Tup):
+            return Tup(tuple(v.load(r) for v in self.items), x.made)
+        if isinstance(x, Maybe):
+            return Maybe(self.inner.load(r), r.named(self._parts[0], "int", "set"))
+        return x
+
+
+def C_STORAGE(rep: str) -> str:
+    from np_compile.kernels.ir.dtypes import DTYPES
+
+    return DTYPES[rep].storage if rep in DTYPES else rep
+
+
+# Types that a name has on two ways
+
+
+def join(a: Value, b: Value, r: Reader) -> Value:
+    """What holds either of two values; its texts mean nothing."""
+    from .numbers import join_numbers
+
+    if isinstance(a, Maybe) or isinstance(b, Maybe):
+        inner = join(
+            a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b, r
+        )
+        return inner if isinstance(inner, Conflict) else Maybe(inner, "")
+    if isinstance(a, Conflict):
+        return a
+    if isinstance(b, Conflict):
+        return b
+    if isinstance(a, Num) and isinstance(b, Num):
+        return join_numbers(a, b)
+    if isinstance(a, Arr) and isinstance(b, Arr):
+        if (a.rep, a.ndim) == (b.rep, b.ndim):
+            return Arr(
+                a.rep, "", "", tuple(map(_join_extent, a.dims, b.dims)),
+                tuple(map(_join_extent, a.strides, b.strides)), a.roots | b.roots,
+                None, a.readonly or b.readonly, a.flat and b.flat,
+            )  # fmt: skip
+        return Conflict("it is an array of one dtype or rank, or of another")
+    if isinstance(a, Lst) and isinstance(b, Lst) and a.kind == b.kind:
+        return Lst("", a.rep, a.kind, a.roots | b.roots)
+    if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
+        if a.made is b.made:
+            items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
+            found = [x for x in items if isinstance(x, Conflict)]
+            return found[0] if found else Tup(items, a.made)
+    if a == b:
+        return a
+    return Conflict("its type is one or another")
+
+
+def _join_extent(a: Num, b: Num) -> Num:
+    if a.lin is not None and a.lin == b.lin and a.value is not None:
+        return a
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    return Num("", "i64", ("int",), low=low, high=high)
+
+
+def same_type(a: Value, b: Value) -> bool:
+    """Whether a variable made for `a` holds `b` as well."""
+    if isinstance(a, Maybe):
+        return same_type(a.value, b.value if isinstance(b, Maybe) else b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Num):
+        if not set(b.kinds) <= set(a.kinds):
+            return False
+        return a.rep != "i64" or a.low <= b.low and b.high <= a.high
+    if isinstance(a, Arr):
+        alike = (a.rep, a.ndim) == (b.rep, b.ndim)
+        return (
+            alike
+            and a.readonly >= b.readonly
+            and a.flat <= b.flat
+            and b.roots <= a.roots
+            and all(
+                (x.value is None and x.low <= y.low) or x.value == y.value
+                for x, y in zip((*a.dims, *a.strides), (*b.dims, *b.strides), strict=True)
+            )
+        )
+    if isinstance(a, Lst):
+        return a.kind == b.kind and b.roots <= a.roots
+    if isinstance(a, Tup):
+        return len(a.items) == len(b.items) and all(map(same_type, a.items, b.items))
+    return a == b or isinstance(a, Conflict)
+
+
+def is_same(a: Value, b: Value) -> bool:
+    """Whether two values are one and the same."""
+    if isinstance(a, (Num, Arr, Tup)):
+        return a is b or a == b
+    return a is b or type(a) is type(b) and a == b
+
+
+def assigned(nodes: list[ast.AST]) -> dict[str, None]:
+    """The names, and dotted names, that statements may bind, in order."""
+    found: dict[str, None] = {}
+    for root in nodes:
+        for node in ast.walk(root):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+                found[node.id] = None
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                name = dotted(node)
+                if name:
+                    found[name] = None
+    return found
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` of an attribute of a name, or nothing."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        owner = dotted(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return ""
+
+
+Emit = Callable[[], None]
+__all__ = ["Frame", "Leave", "LoopState", "Reader", "Unreadable", "Variable", "join"]

@@ -1,0 +1,170 @@
+"""The Python that goes on where compiled code leaves: made of the source, from a path in it.
+
+A path says, from the outermost block inwards, which statement of a block is next, and which loops
+and branches it is in. The code that is made has the rest of the innermost block first, then the
+iterations that are left of the loop around it, and so on; in a loop of its own for each loop, so
+that `break` and `continue` mean what they mean. Its name, file and lines are the function's.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+RETURNED, WENT_ON = "returned", "went on"
+_FIRST = "__first"
+
+
+def rest_of(iterator: Iterable, k: int) -> Iterable:
+    """What is left of an iterable after k values."""
+    if isinstance(iterator, range):
+        return iterator[k:]
+    return islice(iterator, k, None)
+
+
+class _Returns(ast.NodeTransformer):
+    """`return x` as one that says so."""
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        value = node.value or ast.Constant(None)
+        pair = ast.Tuple([ast.Constant(RETURNED), value], ast.Load())
+        return ast.copy_location(ast.Return(ast.copy_location(pair, node)), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+
+def _name(text: str, store: bool = False) -> ast.Name:
+    return ast.Name(text, ast.Store() if store else ast.Load())
+
+
+def _call(f: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(_name(f), list(args), [])
+
+
+class _Made:
+    """The statements that go on from a path. given: whether the value of a call at the path's end
+    is there already, under `__value`."""
+
+    def __init__(self, path: Sequence[tuple], given: bool, until: int | None):
+        self._path, self._given, self._until = path, given, until
+        self._count = 0
+
+    def statements(self) -> list[ast.stmt]:
+        return self._block(0, self._until)
+
+    def _block(self, at: int, until: int | None = None) -> list[ast.stmt]:
+        _, nodes, k, _ = self._path[at]
+        rest = list(nodes[k + 1 : until])
+        if at == len(self._path) - 1:
+            if self._given:
+                return [*self._with_value(nodes[k]), *rest]
+            return [nodes[k], *rest] if until is None or k < until else []
+        return [*self._inside(at + 1), *rest]
+
+    def _with_value(self, node: ast.stmt) -> list[ast.stmt]:
+        value = _name("__value")
+        if isinstance(node, ast.Assign):
+            return [ast.copy_location(ast.Assign(node.targets, value), node)]
+        if isinstance(node, ast.Return):
+            return [ast.copy_location(ast.Return(value), node)]
+        return [ast.copy_location(ast.Expr(value), node)]
+
+    def _inside(self, at: int) -> list[ast.stmt]:
+        step = self._path[at]
+        if step[0] == "if":
+            return self._block(at + 1)
+        if step[0] == "unrolled":
+            _, node, hidden, k = step
+            text = _call("__rest_of", _name(hidden), ast.Constant(k))
+            return self._loop(node, at, text)
+        if step[0] == "for":
+            _, node, hidden, text = step
+            return self._loop(node, at, _call("__rest_of", text, _name(hidden)))
+        node = step[1]
+        if step[2] == "test":  # the loop goes on with its test
+            return [ast.copy_location(ast.While(node.test, node.body, node.orelse), node)]
+        first = self._first()
+        test = ast.BoolOp(ast.Or(), [_name(first), node.test])
+        body = self._begun(first, at, node)
+        return [
+            _assign(first, ast.Constant(True)),
+            ast.copy_location(ast.While(test, body, node.orelse), node),
+        ]
+
+    def _first(self) -> str:
+        self._count += 1
+        return f"{_FIRST}{self._count}"
+
+    def _loop(self, node: ast.For, at: int, rest: ast.expr) -> list[ast.stmt]:
+        first, value = self._first(), f"{_FIRST}{self._count}_value"
+        # The target was bound in this iteration already, and may have been bound again.
+        body = self._begun(first, at, node)
+        body[0].orelse.insert(0, ast.copy_location(ast.Assign([node.target], _name(value)), node))  # type: ignore[attr-defined]
+        return [
+            _assign(first, ast.Constant(True)),
+            ast.copy_location(ast.For(_name(value, True), rest, body, node.orelse), node),
+        ]
+
+    def _begun(self, first: str, at: int, node: Any) -> list[ast.stmt]:
+        """The body: what is left of it in the first iteration, all of it later."""
+        begun = [_assign(first, ast.Constant(False)), *self._block(at + 1)]
+        return [ast.If(_name(first), begun, list(node.body))]
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([_name(name, True)], value)
+
+
+def _copied(node: Any) -> Any:
+    import copy
+
+    return copy.deepcopy(node)
+
+
+def function(
+    f: types.FunctionType, node: Any, path: Sequence[tuple], names: Sequence[str],
+    given: bool = False, until: int | None = None,
+) -> types.FunctionType:  # fmt: skip
+    """A function of the values of `names` (and of a call, if it is `given`) that goes on in f from
+    a path, to its end or to the statement `until` of its body. It gives RETURNED and what f
+    returns, or WENT_ON and the names' values."""
+    body = _copied(_Made(path, given, until).statements())
+    body = [_Returns().visit(s) for s in body]
+    if until is None:
+        end: ast.expr = ast.Tuple([ast.Constant(RETURNED), ast.Constant(None)], ast.Load())
+    else:
+        end = ast.Tuple([ast.Constant(WENT_ON), _call("__locals")], ast.Load())
+    free = f.__code__.co_freevars
+    params = [*names, *(["__value"] if given else []), "__rest_of", "__locals"]
+    arguments = ast.arguments([], [ast.arg(n) for n in params], None, [], [], None, [])
+    name = f.__code__.co_name if f.__code__.co_name.isidentifier() else "anonymous"
+    inner = ast.FunctionDef(
+        name=name, args=arguments, body=[*body, ast.Return(end)], decorator_list=[], returns=None,
+    )  # fmt: skip
+    # Inside a function that has its free names, so that they are free in it too.
+    outer = ast.FunctionDef(
+        name="__outer", args=ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, []),
+        body=[inner], decorator_list=[], returns=None,
+    )  # fmt: skip
+    for x in (inner, outer):
+        x.type_params = []
+        ast.copy_location(x, node)
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)
+    found = _code_of(_code_of(code, "__outer"), name)
+    cells = dict(zip(free, f.__closure__ or (), strict=True))
+    closure = tuple(cells[n] for n in found.co_freevars)
+    return types.FunctionType(found, f.__globals__, f.__name__, None, closure)
+
+
+def _code_of(code: types.CodeType, name: str) -> types.CodeType:
+    return next(
+        c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name
+    )

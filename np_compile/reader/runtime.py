@@ -1,0 +1,220 @@
+"""What compiled functions share with Python while they run: the C that they begin with, and the
+structures that C and Python both see."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int64, c_void_p
+
+AXES = 8
+
+
+class Buffer(ctypes.Structure):
+    """Memory of an array or a list. next, prev: the others of the call. owner: a number that
+    Python knows it by, -1 if it is C's own. code: of its representation. For a list, `dims` is its
+    length and the room that there is."""
+
+
+Buffer._fields_ = [
+    ("next", ctypes.POINTER(Buffer)), ("prev", ctypes.POINTER(Buffer)), ("refs", c_int64),
+    ("owner", c_int64), ("bytes", c_int64), ("code", c_int64), ("ndim", c_int64),
+    ("dims", c_int64 * AXES), ("data", c_void_p),
+]  # fmt: skip
+
+ALLOCATE = ctypes.CFUNCTYPE(c_int64, c_int64, c_int64, c_int64, c_void_p)
+FREED = ctypes.CFUNCTYPE(None, c_int64)
+TICK = ctypes.CFUNCTYPE(c_int64)
+
+
+class Runtime(ctypes.Structure):
+    """A call: its buffers, what it asks of Python, values in and out."""
+
+    _fields_ = (
+        ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("tick", TICK),
+        ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p),
+    )  # fmt: skip
+
+
+# An array of so many bytes is memory of NumPy's from the beginning: nothing is copied at the end.
+LARGE = 1 << 14
+_EVERY = 1 << 10  # iterations between looks at the clock
+_NANOSECONDS = 20_000_000  # between looks at what Python wants
+
+C = f"""
+typedef struct {{ f64 r, i; }} c128;
+typedef struct {{ f32 r, i; }} c64;
+typedef struct Buf Buf;
+struct Buf {{ Buf *next, *prev; i64 refs, owner, bytes, code, ndim, dims[{AXES}]; void *data; }};
+typedef struct {{
+    Buf first;
+    i64 (*allocate)(i64, i64, i64, void *);
+    void (*freed)(i64);
+    i64 (*tick)(void);
+    i64 ticks, deadline;
+    void *out;
+    void **draws;
+}} Runtime;
+typedef union {{ i64 i; f64 f; void *p; }} Word;
+typedef struct {{
+    void *state;
+    u64 (*next_uint64)(void *);
+    u32 (*next_uint32)(void *);
+    f64 (*next_double)(void *);
+    u64 (*next_raw)(void *);
+}} bitgen;
+extern void *malloc(u64), *calloc(u64, u64), *realloc(void *, u64);
+extern void free(void *);
+typedef struct {{ i64 seconds, nanoseconds; }} Time;
+extern int clock_gettime(int, Time *);
+#define QUIET static __attribute__((unused, noinline))
+INLINE void retain(Buf *b) {{ if (b) b->refs++; }}
+QUIET void destroy(Runtime *rt, Buf *b) {{
+    b->prev->next = b->next;
+    if (b->next) b->next->prev = b->prev;
+    if (b->owner >= 0) rt->freed(b->owner);
+    else if (b->data != (void *)(b + 1)) free(b->data);
+    free(b);
+}}
+INLINE void release(Runtime *rt, Buf *b) {{ if (b && --b->refs == 0) destroy(rt, b); }}
+INLINE void link_in(Runtime *rt, Buf *b) {{
+    b->next = rt->first.next;
+    b->prev = &rt->first;
+    if (b->next) b->next->prev = b;
+    rt->first.next = b;
+}}
+QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
+    __builtin_va_list args;
+    i64 dims[{AXES}], bytes = size;
+    __builtin_va_start(args, ndim);
+    for (i64 k = 0; k < ndim; k++) {{
+        dims[k] = __builtin_va_arg(args, i64);
+        if (dims[k] < 0 || __builtin_mul_overflow(bytes, dims[k], &bytes)) return 0;
+    }}
+    __builtin_va_end(args);
+    i64 large = bytes >= {LARGE};
+    Buf *b = malloc(sizeof(Buf) + (large ? 0 : bytes));
+    if (!b) return 0;
+    b->refs = 1; b->bytes = bytes; b->code = code; b->ndim = ndim; b->owner = -1;
+    for (i64 k = 0; k < ndim; k++) b->dims[k] = dims[k];
+    b->data = b + 1;
+    if (large) {{
+        b->owner = rt->allocate(code, zero, ndim, b);
+        if (b->owner < 0) {{ free(b); return 0; }}
+    }} else if (zero) __builtin_memset(b->data, 0, bytes);
+    link_in(rt, b);
+    return b;
+}}
+QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n) {{
+    if (n < 0 || n >> 40) return 0;
+    i64 room = n < 8 ? 8 : n;
+    Buf *b = malloc(sizeof(Buf));
+    if (!b) return 0;
+    b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
+    b->dims[0] = n; b->dims[1] = room;
+    b->data = malloc(room * size);
+    if (!b->data) {{ free(b); return 0; }}
+    link_in(rt, b);
+    return b;
+}}
+QUIET int more_room(Buf *b, i64 size) {{
+    i64 room = 2 * b->dims[1];
+    void *data = realloc(b->data, room * size);
+    if (!data) return 1;
+    b->data = data; b->dims[1] = room; b->bytes = room * size;
+    return 0;
+}}
+INLINE int grow(Buf *b, i64 size) {{ return b->dims[0] < b->dims[1] ? 0 : more_room(b, size); }}
+QUIET int is_wanted(Runtime *rt) {{
+    Time t;
+    rt->ticks = 0;
+    clock_gettime(1, &t);
+    i64 now = t.seconds * 1000000000L + t.nanoseconds;
+    if (now < rt->deadline) return 0;
+    i64 first = rt->deadline == 0;
+    rt->deadline = now + {_NANOSECONDS}L;
+    return first ? 0 : (int)rt->tick();
+}}
+#define TICK if (__builtin_expect(++rt->ticks > {_EVERY}, 0) && is_wanted(rt)) return -1
+INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{
+    return (const char *)a < (const char *)b_end && (const char *)b < (const char *)a_end;
+}}
+INLINE i64 wrapped(i64 i, i64 n) {{ return i < 0 ? i + n : i; }}
+INLINE i64 bound(i64 x, i64 n, i64 low) {{
+    x = x < 0 ? x + n : x;
+    return x < low ? low : x > n + low ? n + low : x;
+}}
+QUIET int power_overflows(i64 a, i64 n, i64 *result) {{
+    i64 made = 1;
+    while (n) {{
+        if ((n & 1) && __builtin_mul_overflow(made, a, &made)) return 1;
+        n >>= 1;
+        if (n && __builtin_mul_overflow(a, a, &a)) return 1;
+    }}
+    *result = made;
+    return 0;
+}}
+INLINE int shift_overflows(i64 a, i64 n, i64 *result) {{
+    if (a == 0) {{ *result = 0; return 0; }}
+    if (n > 62) return 1;
+    *result = (i64)((u64)a << n);
+    return (*result >> n) != a;
+}}
+INLINE u64 low_bits(u64 x) {{
+    x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
+    return x;
+}}
+INLINE f64 next_double(bitgen *g) {{ return g->next_double(g->state); }}
+"""
+
+# Complex numbers as NumPy computes them: products by the four products, quotients by the larger
+# part of the divisor.
+_COMPLEX = """
+INLINE C add_C(C a, C b) { return (C){a.r + b.r, a.i + b.i}; }
+INLINE C sub_C(C a, C b) { return (C){a.r - b.r, a.i - b.i}; }
+INLINE C mul_C(C a, C b) { return (C){a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r}; }
+INLINE C neg_C(C a) { return (C){-a.r, -a.i}; }
+INLINE C conj_C(C a) { return (C){a.r, -a.i}; }
+INLINE int eq_C(C a, C b) { return a.r == b.r && a.i == b.i; }
+INLINE int ne_C(C a, C b) { return a.r != b.r || a.i != b.i; }
+INLINE F abs_C(C a) { return hypot_F(a.r, a.i); }
+INLINE C div_C(C a, C b) {
+    F x = FABS(b.r), y = FABS(b.i);
+    if (x >= y) {
+        if (x == 0 && y == 0) return (C){a.r / x, a.i / x};
+        F q = b.i / b.r, s = 1 / (b.r + b.i * q);
+        return (C){(a.r + a.i * q) * s, (a.i - a.r * q) * s};
+    }
+    F q = b.r / b.i, s = 1 / (b.i + b.r * q);
+    return (C){(a.r * q + a.i) * s, (a.i * q - a.r) * s};
+}
+"""
+
+
+def complex_numbers() -> str:
+    """The C of operations on both complex representations."""
+    made = ""
+    for c, f, s in (("c128", "f64", ""), ("c64", "f32", "f")):
+        text = _COMPLEX.replace("FABS", f"__builtin_fabs{s}").replace("_C", f"_{c}")
+        for old, new in (("(C)", f"({c})"), (" C ", f" {c} "), ("(C ", f"({c} "), ("_F(", f"_{f}("),
+                         (" F ", f" {f} ")):  # fmt: skip
+            text = text.replace(old, new)
+        made += text
+    convert = "INLINE c64 c64_of_c128(c128 a) { return (c64){(f32)a.r, (f32)a.i}; }\n"
+    return made + convert + "INLINE c128 c128_of_c64(c64 a) { return (c128){a.r, a.i}; }\n"
+
+
+def draws() -> str:
+    """The C that calls NumPy's distributions."""
+    from .random import DISTRIBUTIONS
+
+    made = ""
+    for k, (name, (_, kind)) in enumerate(DISTRIBUTIONS.items()):
+        result = kind.split(" ", 1)[0]
+        types = kind[kind.index(")(") + 2 : -1].split(", ")
+        params = ", ".join(f"{t} a{i}" for i, t in enumerate(types))
+        args = ", ".join(f"a{i}" for i in range(len(types)))
+        made += (
+            f"INLINE {result} draw_{name}(Runtime *rt, {params}) "
+            f"{{ return (({kind})rt->draws[{k}])({args}); }}\n"
+        )
+    return made

@@ -1,0 +1,97 @@
+"""The source of a function, as a syntax tree that is sure to belong to its code."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import types
+from typing import Any
+
+from .values import Unreadable
+
+
+@functools.lru_cache(64)
+def _file(name: str, text: str) -> tuple[ast.Module, dict[tuple, types.CodeType]]:
+    """The tree of a file, and the code objects that it compiles to, by name and line."""
+    tree = ast.parse(text, name)
+    codes: dict[tuple, types.CodeType] = {}
+
+    def visit(code: types.CodeType) -> None:
+        codes[code.co_name, code.co_firstlineno] = code
+        for c in code.co_consts:
+            if isinstance(c, types.CodeType):
+                visit(c)
+
+    visit(compile(tree, name, "exec", dont_inherit=True))
+    return tree, codes
+
+
+@functools.lru_cache(4096)
+def _tree(code: types.CodeType) -> Any:
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename))
+    if not text:
+        raise Unreadable("its source is not there")
+    try:
+        tree, codes = _file(code.co_filename, text)
+    except SyntaxError as e:
+        raise Unreadable("its source is not there") from e
+    found = codes.get((code.co_name, code.co_firstlineno))
+    if found is None or found.co_code != code.co_code or found.co_names != code.co_names:
+        raise Unreadable("its source has changed")
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            name = getattr(node, "name", "<lambda>")
+            if first == code.co_firstlineno and name == code.co_name:
+                return _checked(node)
+    raise Unreadable("its source is not there")
+
+
+def tree(f: types.FunctionType) -> Any:
+    """The tree of a function; Unreadable if there is none that is sure to be its own."""
+    return _tree(f.__code__)
+
+
+_REFUSED = (
+    ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
+    ast.Delete, ast.ClassDef,
+)  # fmt: skip
+
+
+def _checked(node: Any) -> Any:
+    for x in ast.walk(node):
+        if isinstance(x, _REFUSED):
+            raise Unreadable(f"{type(x).__name__.lower()} in it")
+        if isinstance(x, (ast.FunctionDef, ast.Lambda)) and x is not node:
+            raise Unreadable("a function that is made in it")
+    if isinstance(node, ast.Lambda):
+        body: list = [ast.copy_location(ast.Return(node.body), node.body)]
+        made = ast.FunctionDef(
+            name="<lambda>", args=node.args, body=body, decorator_list=[], returns=None,
+        )  # fmt: skip
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+    return node
+
+
+def has_loops(f: types.FunctionType, depth: int = 3) -> bool:
+    """Whether a function, or one that it calls by a global name, has a loop."""
+    code = f.__code__
+    if _loops(code):
+        return True
+    if depth == 0:
+        return False
+    for name in code.co_names:
+        g = f.__globals__.get(name)
+        if isinstance(g, types.FunctionType) and g is not f and has_loops(g, depth - 1):
+            return True
+    return False
+
+
+@functools.lru_cache(4096)
+def _loops(code: types.CodeType) -> bool:
+    import dis
+
+    jumps = ("FOR_ITER", "JUMP_BACKWARD", "POP_JUMP_BACKWARD_IF_TRUE", "JUMP_ABSOLUTE")
+    return any(i.opname.startswith(jumps) for i in dis.get_instructions(code))

@@ -1,0 +1,1113 @@
+"""Statements: assignments, branches, loops, calls of the user's functions."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from . import calls, index
+from .expressions import (
+    condition,
+    expression,
+    index_items,
+    kept,
+    look_up,
+    operate,
+    settled,
+)
+from .nest import SIZES, lazy, materialized
+from .numbers import to_int
+from .read import (
+    Again,
+    Frame,
+    LoopState,
+    Reader,
+    Variable,
+    assigned,
+    dotted,
+    int_constant,
+    is_same,
+    join,
+    same_type,
+)
+from .values import (
+    Arr,
+    Bound,
+    Conflict,
+    Known,
+    Lazy,
+    Lst,
+    Maybe,
+    Num,
+    Obj,
+    Range,
+    Rng,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+
+Block = Sequence[ast.stmt]
+
+
+# Functions
+
+
+def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -> Value:
+    """The result of a function that is read in place."""
+    scope = {name: None for name in (*f.__code__.co_varnames, *f.__code__.co_cellvars)}
+    outer = r.frame
+    whole = whole and outer.whole
+    frame = Frame(f, node, env, scope, whole=whole, scopes=len(r.owned))
+    if not whole and not outer.whole:
+        frame.made |= outer.made
+    frame.label = r.fresh("ret")
+    was = r.inlined
+    r.inlined = (*was, (id(node), r.here))
+    loops, r.loops = r.loops, []
+    r.frames.append(frame)
+    try:
+        block(r, node.body, "body")
+    finally:
+        r.frames.pop()
+        r.loops = loops
+        r.inlined = was
+    if not frame.dead:
+        frame.returns.append((Known(None), r.lines, []))
+        last_falls = True
+    else:
+        last_falls = False
+    return _result(r, frame, last_falls)
+
+
+def _result(r: Reader, frame: Frame, falls: bool) -> Value:
+    """The value of a call, of the values at its `return` statements."""
+    if not frame.returns:
+        r.leave("the function does not return")
+        raise Unreadable("the function does not return")
+    if len(frame.returns) == 1 and (falls or frame.returns[0][1] is r.lines):
+        return frame.returns[0][0]
+    of = frame.returns[0][0]
+    for x, _, _ in frame.returns[1:]:
+        of = join(of, x, r)
+    if isinstance(of, Conflict):
+        raise Unreadable(f"what {frame.function.__name__} returns: {of.why}")
+    if isinstance(of, Known):
+        for _, place, free in frame.returns:
+            place += [*free, f"goto {frame.label};"]
+        r.line(f"{frame.label}: ;")
+        return of
+    v = Variable(r, "result", _as_type(of))
+    for x, place, free in frame.returns:
+        place += [*v.store(r, x), *free, f"goto {frame.label};"]
+    r.declarations += v.declare
+    r.line(f"{frame.label}: ;")
+    for name in v.buffers():
+        r.owned[-1].append(name)
+    return v.load(r)
+
+
+# Blocks and statements
+
+
+def block(r: Reader, nodes: Block, part: str) -> None:
+    """Statements, one after the other. part: the field of the statement around it."""
+    frame = r.frame
+    frame.path.append(("block", nodes, 0, part))
+    k = 0
+    nodes = list(nodes)
+    while k < len(nodes) and not frame.dead:
+        more = normalized(r, nodes[k])
+        if more is not None:
+            nodes[k : k + 1] = more
+            continue
+        frame.path[-1] = ("block", nodes, k, part)
+        statement(r, nodes[k])
+        k += 1
+    frame.path.pop()
+
+
+def statement(r: Reader, node: ast.stmt) -> None:
+    read = _READERS.get(type(node))
+    here = r.here
+    r.here = (id(node), r.inlined)
+    try:
+        with r.at_statement():
+            saved = r.save()
+            try:
+                if read is None:
+                    raise Unreadable(f"a statement of kind {type(node).__name__}")
+                read(r, node)
+            except Unreadable as e:
+                if not r.frame.whole:
+                    raise
+                if r.is_inside and not r.cold:
+                    raise Stopped(str(e), node) from e
+                r.restore(saved)
+                r.leave(f"{e} (line {node.lineno})")
+                r.frame.dead = True
+    finally:
+        r.here = here
+
+
+class Stopped(Exception):
+    """A statement that cannot be read, and that each iteration, or each call, comes to."""
+
+    def __init__(self, why: str, node: ast.stmt):
+        super().__init__(why)
+        self.node = node
+
+
+def _assign(r: Reader, node: ast.Assign) -> None:
+    if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
+        r.alone = node.value
+    value = expression(r, node.value)
+    if isinstance(value, Lazy) and _is_view_of_names(node.targets):
+        value = kept(r, value)
+    elif not isinstance(value, Lazy):
+        value = kept(r, value)
+    commits = [target(r, t, value) for t in node.targets]
+    for commit in commits:
+        commit()
+
+
+def _is_view_of_names(targets: Sequence[ast.expr]) -> bool:
+    """Whether a value is bound to a name, or to several places."""
+    return len(targets) > 1 or not isinstance(targets[0], ast.Subscript)
+
+
+def _ann_assign(r: Reader, node: ast.AnnAssign) -> None:
+    if node.value is None:
+        return
+    target(r, node.target, kept(r, expression(r, node.value)))()
+
+
+def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
+    """What assigns a value to a target; the checks are made now."""
+    if isinstance(node, ast.Name):
+        return lambda: bind(r, node.id, value)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return _unpack(r, node, value)
+    if isinstance(node, ast.Attribute):
+        owner = expression(r, node.value)
+        if not isinstance(owner, Obj):
+            raise Unreadable("an attribute of this is set")
+        return lambda: _set_attribute(r, owner, node.attr, value)
+    if isinstance(node, ast.Subscript):
+        owner = expression(r, node.value)
+        items = index_items(r, node.slice)
+        if isinstance(owner, Lst):
+            commit = calls.assign_list_item(r, owner, items, value)
+            return lambda: _changing(r, owner.roots, commit)
+        if not isinstance(owner, Arr):
+            raise Unreadable("an item of this is set")
+        if isinstance(value, (Tup, Lst)):
+            value = calls.array_of(r, value)
+        if not isinstance(value, (Arr, Lazy, Num)):
+            raise Unreadable("this is stored in an array")
+        commit = index.assign(r, owner, items, value)
+        return lambda: _changing(r, owner.roots, commit)
+    raise Unreadable(f"{type(node).__name__} as a target")
+
+
+def _changing(r: Reader, roots: frozenset[str], commit: Callable[[], None]) -> None:
+    r.effect(roots)
+    commit()
+
+
+def bind(r: Reader, name: str, value: Value) -> None:
+    if isinstance(value, Num) and value.kind == "int" and value.lin is None and value.value is None:
+        value = r.integer(value.text, value.low, value.high)
+    r.env[name] = value
+
+
+def _set_attribute(r: Reader, owner: Obj, name: str, value: Value) -> None:
+    r.effect()
+    r.entry.may_set(r, owner, name)
+    r.frames[0].env[f"@{owner.path}.{name}"] = value
+
+
+def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[], None]:
+    if any(isinstance(t, ast.Starred) for t in node.elts):
+        raise Unreadable("* in a target")
+    n = len(node.elts)
+    if isinstance(value, Lazy):
+        value = materialized(r, value)
+    if isinstance(value, Tup):
+        if len(value.items) != n:
+            raise Unreadable("another number of values")
+        items = list(value.items)
+    elif isinstance(value, Arr) and value.ndim:
+        d = value.dims[0]
+        if d.value is None:
+            r.leave_if(f"{d.text} != {n}", "another number of values")
+            if d.lin is not None:
+                r.facts.add(d.lin - n)
+        elif d.value != n:
+            raise Unreadable("another number of values")
+        items = [index.view(r, value, [python(k)]) for k in range(n)]
+    else:
+        raise Unreadable("this is unpacked")
+    commits = [target(r, t, x) for t, x in zip(node.elts, items, strict=True)]
+
+    def commit() -> None:
+        for c in commits:
+            c()
+
+    return commit
+
+
+def _aug_assign(r: Reader, node: ast.AugAssign) -> None:
+    op = type(node.op).__name__
+    t = node.target
+    if isinstance(t, ast.Name):
+        old = look_up(r, t.id)
+        new = expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: bind(r, t.id, x))
+    elif isinstance(t, ast.Attribute):
+        old = expression(r, ast.copy_location(ast.Attribute(t.value, t.attr, ast.Load()), t))
+        owner = expression(r, t.value)
+        if not isinstance(owner, Obj):
+            raise Unreadable("an attribute of this is set")
+        new = expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, t.attr, x))
+    elif isinstance(t, ast.Subscript):
+        owner = expression(r, t.value)
+        items = index_items(r, t.slice)
+        _augment_item(r, op, owner, items, node)
+    else:
+        raise Unreadable("this is changed in place")
+
+
+def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Value], None]) -> None:
+    if isinstance(old, Arr):
+        _in_place(r, op, old, new)
+        store(old)
+        return
+    if isinstance(old, (Lst,)) or isinstance(old, Tup) and old.made is list:
+        raise Unreadable("a list is changed in place")
+    store(kept(r, operate(r, op, old, new)))
+
+
+def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
+    """`a op= new`, of an array."""
+    if isinstance(new, (Tup, Lst)):
+        new = calls.array_of(r, new)
+    made = operate(r, op, a, new)
+    if isinstance(made, Num):
+        raise Unreadable("an array without axes")
+    if not np.can_cast(made.dtype, a.dtype, "same_kind"):
+        raise Unreadable("a result of another kind of dtype")
+    if made.ndim != a.ndim:
+        raise Unreadable("a result of another shape")
+    commit = index.assign(r, a, [Known(Ellipsis)], made)
+    _changing(r, a.roots, commit)
+
+
+def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
+    if isinstance(owner, Lst):
+        old = calls.list_item(r, owner, items)
+        made = kept(r, operate(r, op, old, expression(r, node.value)))
+        commit = calls.assign_list_item(r, owner, items, made)
+        _changing(r, owner.roots, commit)
+        return
+    if not isinstance(owner, Arr):
+        raise Unreadable("an item of this is changed")
+    if index.is_advanced(items):
+        if any(isinstance(x, Lazy) for x in items):
+            items = [materialized(r, x) if isinstance(x, Lazy) else x for x in items]
+        old = index.gathered(r, owner, items)
+        made = operate(r, op, old, expression(r, node.value))
+        commit = index.assign(r, owner, items, made)
+        _changing(r, owner.roots, commit)
+        return
+    if not any(isinstance(x, (index.Slice, Known)) for x in items) and len(items) == owner.ndim:
+        items = [index.checked(r, i, n) for i, n in zip(items, owner.dims, strict=True)]
+        old = index.view(r, owner, items)
+        made = operate(r, op, old, expression(r, node.value))
+        if isinstance(made, Lazy) and made.ndim:
+            raise Unreadable("an array into an element")
+        commit = index.assign(r, owner, items, made)
+        _changing(r, owner.roots, commit)
+        return
+    part = index.view(r, owner, items)
+    assert isinstance(part, Arr)
+    _in_place(r, op, part, expression(r, node.value))
+
+
+def _expr(r: Reader, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant):
+        return
+    r.alone = node.value
+    expression(r, node.value)
+
+
+def _return(r: Reader, node: ast.Return) -> None:
+    r.alone = node.value
+    value = Known(None) if node.value is None else kept(r, expression(r, node.value))
+    frame = r.frame
+    frame.dead = True
+    if len(r.frames) == 1:
+        r.entry.result(r, value)
+        return
+    place: list = []
+    r.lines.append(place)
+    frame.returns.append((value, place if frame.depth else r.lines, r.releases(frame.scopes)))
+
+
+def _pass(r: Reader, node: ast.stmt) -> None:
+    """Nothing."""
+
+
+def _assert(r: Reader, node: ast.Assert) -> None:
+    test = condition(r, node.test)
+    if test.value is None:
+        r.leave_if(f"!{test.text}", "an assertion fails")
+        for fact in test.true:
+            r.facts.add(fact)
+    elif not test.value:
+        r.leave("an assertion fails")
+        r.frame.dead = True
+
+
+def _raise(r: Reader, node: ast.Raise) -> None:
+    r.leave("an exception is raised")
+    r.frame.dead = True
+
+
+# Branches
+
+
+def _if(r: Reader, node: ast.If) -> None:
+    test = condition(r, node.test)
+    if test.value is not None:
+        chosen = node.body if test.value else node.orelse
+        r.frame.path.append(("if", node, "body" if test.value else "orelse"))
+        block(r, chosen, "body" if test.value else "orelse")
+        r.frame.path.pop()
+        return
+    frame = r.frame
+    before = dict(frame.env)
+    attributes = r.frames[0]
+    outside = dict(attributes.env) if attributes is not frame else None
+    ways: list[tuple[list, dict[str, Value], dict[str, Value] | None, bool, list]] = []
+    for nodes, part, facts in ((node.body, "body", test.true), (node.orelse, "orelse", test.false)):
+        lines: list = []
+        frame.env, frame.dead = dict(before), False
+        if outside is not None:
+            attributes.env = dict(outside)
+        with r.elsewhere(lines), r.scope(), r.branch():
+            for fact in facts:
+                r.facts.add(fact)
+            frame.path.append(("if", node, part))
+            block(r, nodes, part)
+            frame.path.pop()
+            releases = r.releases(len(r.owned) - 1)
+        other = dict(attributes.env) if outside is not None else None
+        ways.append((lines, frame.env, other, frame.dead, releases))
+    (yes, a, a_out, a_dead, a_free), (no, b, b_out, b_dead, b_free) = ways
+    frame.dead = a_dead and b_dead
+    variables: dict[str, Variable] = {}
+    held: dict[str, Variable] = {}
+    if a_dead or b_dead:
+        alive = b if a_dead else a
+        frame.env = dict(alive)
+        if outside is not None:
+            attributes.env = dict((b_out if a_dead else a_out) or {})
+        # What one way has made is seen behind the branch.
+        variables = _exported(r, before, frame.env)
+        if outside is not None:
+            held = _exported(r, outside, attributes.env)
+    else:
+        frame.env, variables = _merged(r, a, b)
+        if outside is not None:
+            attributes.env, held = _merged(r, a_out or {}, b_out or {})
+    for v in (*variables.values(), *held.values()):
+        for line in v.declare:
+            r.line(line)
+    for lines, env, out, dead, free in ((yes, a, a_out, a_dead, a_free), (no, b, b_out, b_dead, b_free)):
+        if dead:
+            continue
+        with r.elsewhere(lines):
+            for name, v in variables.items():
+                r.lines += _stored(r, v, env, name)
+            for name, v in held.items():
+                r.lines += _stored(r, v, out or {}, name)
+        lines += free
+    r.lines += [f"if ({test.text}) {{", yes, "}"]
+    if no:
+        r.lines += ["else {", no, "}"]
+    for name, v in variables.items():
+        frame.env[name] = v.load(r)
+        r.owned[-1] += v.buffers()
+    for name, v in held.items():
+        attributes.env[name] = v.load(r)
+        r.owned[-1] += v.buffers()
+    if not frame.dead:
+        for fact in test.false if a_dead else test.true if b_dead else ():
+            r.facts.add(fact)
+
+
+def _stored(r: Reader, v: Variable, env: dict[str, Value], name: str) -> list[str]:
+    """The C that stores what a name is on one way."""
+    if name in env:
+        return v.store(r, env[name])
+    return v.store(r, r.entry.attributes[name]) if name.startswith("@") else []
+
+
+def _exported(r: Reader, before: dict[str, Value], after: dict[str, Value]) -> dict[str, Variable]:
+    """Variables for what a way changed."""
+    made: dict[str, Variable] = {}
+    for name, x in after.items():
+        if name in before and is_same(before[name], x):
+            continue
+        if isinstance(x, (Num, Arr, Tup, Lst, Maybe)) and not _is_constant(x):
+            made[name] = Variable(r, name, _as_type(x))
+    return made
+
+
+def _is_constant(x: Value) -> bool:
+    if isinstance(x, Num):
+        return x.value is not None
+    return isinstance(x, Tup) and all(map(_is_constant, x.items))
+
+
+def _as_type(x: Value) -> Value:
+    """A type that holds x: joined with itself, so that no extent is a name of C."""
+    if isinstance(x, Arr):
+        dims = tuple(d if d.value is not None else replace(d, text="", lin=None) for d in x.dims)
+        strides = tuple(
+            d if d.value is not None else replace(d, text="", lin=None) for d in x.strides
+        )
+        return replace(x, dims=dims, strides=strides, origin=None)
+    if isinstance(x, Tup):
+        return Tup(tuple(map(_as_type, x.items)), x.made)
+    if isinstance(x, Maybe):
+        return Maybe(_as_type(x.value), "")
+    if isinstance(x, Num):
+        return replace(x, lin=None, value=None)
+    return x
+
+
+def _merged(
+    r: Reader, a: dict[str, Value], b: dict[str, Value]
+) -> tuple[dict[str, Value], dict[str, Variable]]:
+    """The names behind a branch, and the variables that carry those that differ."""
+    env: dict[str, Value] = {}
+    variables: dict[str, Variable] = {}
+    for name in {**a, **b}:
+        if name in a and name in b:
+            x, y = a[name], b[name]
+            if is_same(x, y):
+                env[name] = x
+                continue
+            of = join(x, y, r)
+        else:
+            x = a[name] if name in a else b[name]
+            if name.startswith("@"):
+                of = join(x, r.entry.attributes[name], r)
+                variables[name] = Variable(r, name, _as_type(of))
+                if isinstance(of, Conflict):
+                    raise Unreadable(f"{name[1:]}: {of.why}")
+                continue
+            if isinstance(x, (Known, Obj, Range, Conflict, Rng, Bound)):
+                env[name] = Conflict("it has a value on one way only")
+                continue
+            of = x if isinstance(x, Maybe) else Maybe(_as_type(x), "")
+        if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
+            env[name] = of if isinstance(of, Conflict) else Conflict("it is one or another")
+            continue
+        variables[name] = Variable(r, name, _as_type(of))
+    return env, variables
+
+
+# Loops
+
+
+def _for(r: Reader, node: ast.For) -> None:
+    iterable = _iterable(r, node.iter)
+    if isinstance(iterable, Tup):
+        _unrolled(r, node, iterable)
+        return
+    header = _Header(r, node, *iterable)
+    loop(r, node, header)
+
+
+def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
+    """A loop over a tuple: its body once for each item."""
+    if len(values.items) > 64:
+        raise Unreadable("a loop over a long tuple")
+    if any(isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)) or node.orelse:
+        raise Unreadable("break in a loop over a tuple")
+    hidden = f"__src{node.lineno}_{node.col_offset}"
+    for k, x in enumerate(values.items):
+        r.env[hidden] = values
+        target(r, node.target, x)()
+        r.frame.path.append(("unrolled", node, hidden, k))
+        block(r, node.body, "body")
+        r.frame.path.pop()
+        if r.frame.dead:
+            return
+
+
+def _own(nodes: Block) -> list[ast.AST]:
+    """Statements of a loop's body, without those of loops inside."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(nodes)
+    while waiting:
+        x = waiting.pop()
+        found.append(x)
+        if not isinstance(x, (ast.For, ast.While)):
+            waiting += list(ast.iter_child_nodes(x))
+    return found
+
+
+Get = Callable[[Reader, Num], Value]
+
+
+def _iterable(r: Reader, node: ast.expr) -> Tup | tuple[Num, Get, dict[str, Value], ast.expr]:
+    """Of what a loop runs over: a tuple; or the number of values, what gives the k-th, the values
+    that it is made of by hidden names, and its expression in these names."""
+    if isinstance(node, ast.Call) and not node.keywords:
+        f = expression(r, node.func)
+        name = f.value if isinstance(f, Known) else None
+        if name is enumerate and len(node.args) in (1, 2):
+            inner = _iterable(r, node.args[0])
+            start = expression(r, node.args[1]) if len(node.args) == 2 else python(0)
+            if isinstance(inner, Tup):
+                if not isinstance(start, Num) or start.value is None:
+                    raise Unreadable("enumerate from a value")
+                items = [Tup((python(start.value + k), x)) for k, x in enumerate(inner.items)]
+                return Tup(tuple(items))
+            n, get, sources, text = inner
+            return (
+                n, lambda r, k: Tup((operate(r, "Add", start, k), get(r, k))), sources,
+                _with_args(node, [text, *node.args[1:]]),
+            )  # fmt: skip
+        if name is reversed and len(node.args) == 1:
+            inner = _iterable(r, node.args[0])
+            if isinstance(inner, Tup):
+                return Tup(tuple(reversed(inner.items)))
+            n, get, sources, text = inner
+            last = operate(r, "Sub", n, python(1))
+            return (
+                n, lambda r, k: get(r, operate(r, "Sub", last, k)), sources,
+                _with_args(node, [text]),
+            )  # fmt: skip
+        if name is zip and node.args:
+            return _zipped(r, node, [_iterable(r, a) for a in node.args])
+    value = kept(r, expression(r, node))
+    return _values(r, value, node)
+
+
+def _with_args(node: ast.Call, args: list[ast.expr]) -> ast.expr:
+    return ast.copy_location(ast.Call(node.func, args, []), node)
+
+
+def _zipped(r: Reader, node: ast.Call, parts: list) -> Any:
+    if all(isinstance(p, Tup) for p in parts):
+        return Tup(tuple(Tup(x) for x in zip(*[p.items for p in parts], strict=False)))
+    if any(isinstance(p, Tup) for p in parts):
+        raise Unreadable("zip of a tuple and an array")
+    n = parts[0][0]
+    for p in parts[1:]:
+        n = calls._least_int(r, "min", n, p[0])
+    sources = {k: v for p in parts for k, v in p[2].items()}
+    gets = [p[1] for p in parts]
+    return (
+        n, lambda r, k: Tup(tuple(g(r, k) for g in gets)), sources,
+        _with_args(node, [p[3] for p in parts]),
+    )  # fmt: skip
+
+
+def _values(r: Reader, value: Value, node: ast.expr) -> Any:
+    if isinstance(value, Tup):
+        return value
+    hidden = f"__src{node.lineno}_{node.col_offset}"
+    name = ast.copy_location(ast.Name(hidden, ast.Load()), node)
+    if isinstance(value, Range):
+        n = calls.range_length(r, value)
+        start, step = value.start, value.step
+
+        def at(r: Reader, k: Num) -> Value:
+            assert k.lin is not None and start.lin is not None
+            if step.value == 1 and start.value == 0:
+                return k
+            return r.integer(
+                f"({start.text} + {k.text} * {step.text})" if step.value != 1 else
+                f"({start.text} + {k.text})", lin=start.lin + k.lin * step.value
+            )  # fmt: skip
+
+        return n, at, {hidden: value}, name
+    if isinstance(value, Arr) and value.ndim:
+        return value.dims[0], lambda r, k: index.view(r, value, [k]), {hidden: value}, name
+    if isinstance(value, Lst):
+        return calls.length(r, value), lambda r, k: calls.list_item(r, value, [k]), {hidden: value}, name
+    raise Unreadable("a loop over this")
+
+
+class _Header:
+    """The head of a `for` loop."""
+
+    def __init__(self, r: Reader, node: ast.For, n: Num, get: Get, sources: dict, text: ast.expr):
+        self.n, self._get, self.sources, self.text, self._node = n, get, sources, text, node
+        self.hidden = f"__at{node.lineno}_{node.col_offset}"
+        r.env.update(sources)
+
+    def head(self, r: Reader) -> str:
+        self.k = r.fresh("k")
+        return f"for (i64 {self.k} = 0; {self.k} < {self.n.text}; {self.k}++)"
+
+    def begin(self, r: Reader) -> None:
+        lin = r.facts.name(self.k, 0, max(self.n.high - 1, 0))
+        if self.n.lin is not None:
+            r.facts.add(self.n.lin - lin - 1)
+        k = Num(self.k, "i64", ("int",), "", lin, 0, max(self.n.high - 1, 0))
+        r.env[self.hidden] = k
+        target(r, self._node.target, kept(r, self._get(r, k)))()
+
+    def step(self, r: Reader) -> tuple:
+        return ("for", self._node, self.hidden, self.text)
+
+    always = False
+
+
+class _While:
+    """The head of a `while` loop."""
+
+    def __init__(self, node: ast.While):
+        self._node = node
+        self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+    def head(self, r: Reader) -> str:
+        return "for (;;)"
+
+    def begin(self, r: Reader) -> None:
+        """The test; what it is where it is true is known in the body."""
+        if self.always:
+            return
+        r.frame.path.append(("while", self._node, "test"))
+        with r.at_statement():
+            test = condition(r, self._node.test)
+        r.frame.path.pop()
+        if test.value is True:
+            return
+        lines: list = []
+        r.loops[-1].ends.append((dict(r.env), lines))
+        r.lines += [f"if (!{test.text}) {{", lines, "break; }"]
+        for fact in test.true:
+            r.facts.add(fact)
+
+    def step(self, r: Reader) -> tuple:
+        return ("while", self._node, "body")
+
+
+def _while(r: Reader, node: ast.While) -> None:
+    loop(r, node, _While(node))
+
+
+def loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
+    """A loop. It is read until the types of the names that it changes are settled."""
+    key = ("loop", id(node), r.inlined)
+    memory = r.memory.setdefault(key, {})
+    wanted = dict.fromkeys(
+        name if "." not in name else None for name in assigned([node])
+    )
+    wanted.pop(None, None)
+    for _ in range(40):
+        saved = r.save()
+        attributes = dict(r.frames[0].env)
+        missing, r.missing = r.missing, set()
+        if _attempt(r, node, header, memory, wanted):
+            r.missing = missing | r.missing
+            return
+        r.missing = missing
+        r.restore(saved)
+        r.frames[0].env = attributes | {k: r.entry.attributes[k] for k in r.late}
+    raise Unreadable("a loop whose types do not settle")
+
+
+def _attempt(
+    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[str, Value], wanted: dict
+) -> bool:
+    """Read a loop once; False if a name needs another type than was thought."""
+    frame = r.frame
+    envs = [frame.env] if frame is r.frames[0] else [frame.env, r.frames[0].env]
+    carried: dict[tuple[int, str], Variable] = {}
+    before = [dict(e) for e in envs]
+    for which, env in enumerate(envs):
+        for name, x in list(env.items()):
+            if (which, name) not in memory and name not in (wanted if which == 0 else ()):
+                continue
+            known = memory.get((which, name))
+            of = x if known is None else join(x, known, r)
+            if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
+                if known is not None or isinstance(of, Conflict):
+                    env[name] = of if isinstance(of, Conflict) else Conflict("one or another")
+                continue
+            of = _as_type(of)
+            memory[which, name] = of
+            carried[which, name] = Variable(r, name, of)
+    for (which, name), known in memory.items():  # names that get their first value in the loop
+        if name not in envs[which] and (which, name) not in carried and isinstance(known, Maybe):
+            carried[which, name] = Variable(r, name, known)
+    for (which, name), v in carried.items():
+        for line in v.declare:
+            r.line(line)
+        if name in envs[which]:
+            r.lines += v.store(r, envs[which][name])
+    entry = [dict(e) for e in envs]
+    state = LoopState(len(r.owned))
+    body: list = []
+    head = header.head(r)
+    with r.elsewhere(body), r.scope(), r.in_loop(state):
+        for (which, name), v in carried.items():
+            envs[which][name] = v.load(r)
+        entry = [dict(e) for e in envs]
+        if isinstance(node, ast.While) or _has_loop(node.body):
+            r.line("TICK;")
+        frame.path.append(header.step(r))
+        header.begin(r)
+        block(r, node.body, "body")
+        frame.path.pop()
+        if not frame.dead:
+            r.loops[-1].agains.append((_snapshot(r, envs), body_end := []))
+            r.lines.append(body_end)
+            r.lines += r.releases(state.scopes)
+    frame.dead = False
+    envs = [frame.env] if frame is r.frames[0] else [frame.env, r.frames[0].env]
+    # The types that come back to the head, or leave the loop.
+    grew = False
+    for env_at, _ in state.agains:
+        for which in range(len(envs)):
+            for name, x in env_at[which].items():
+                old = entry[which].get(name)
+                v = carried.get((which, name))
+                if v is not None:
+                    of = v.of
+                    if not same_type(of, _plain_type(x)):
+                        grew = _grow(r, memory, (which, name), of, x) or grew
+                elif old is not None and not is_same(old, x) and not name.startswith("__"):
+                    if isinstance(old, Conflict):
+                        continue
+                    memory[which, name] = _as_type(join(old, x, r)) if not isinstance(
+                        join(old, x, r), Conflict
+                    ) else join(old, x, r)
+                    grew = True
+                elif old is None and name.startswith("@"):
+                    r.late.add(name)
+                    grew = True
+                elif old is None and name in r.missing:
+                    memory[which, name] = x if isinstance(x, Maybe) else Maybe(_as_type(x), "")
+                    grew = True
+    if grew:
+        return False
+    # New names, which have a value behind the loop if it ran.
+    fresh = _new_names(r, envs, entry, state)
+    for (which, name), v in fresh.items():
+        carried[which, name] = v
+    ends = [(e, lines) for e, lines in state.ends]
+    for env_at, lines in (*state.agains, *ends):
+        snapshot = env_at if isinstance(env_at, list) else [env_at]
+        stores: list = []
+        with r.elsewhere(stores):
+            for (which, name), v in carried.items():
+                if which < len(snapshot) and name in snapshot[which]:
+                    x = snapshot[which][name]
+                    if name in entry[which] and is_same(entry[which][name], x):
+                        continue
+                    if not same_type(v.of, _plain_type(x)):
+                        joined = join(v.of, x, r)
+                        if isinstance(joined, Conflict):
+                            memory[which, name] = joined
+                        else:
+                            memory[which, name] = _as_type(joined)
+                        return False
+                    r.lines += v.store(r, x)
+        lines[:0] = stores
+    for (which, name), v in fresh.items():
+        for line in v.declare:
+            r.line(line)
+    runs_out = not (header.always and not state.ends)
+    if node.orelse:
+        raise Unreadable("else of a loop")
+    r.lines += [head + " {", body, "}"]
+    if not runs_out:
+        frame.dead = True
+        return True
+    for which, env in enumerate(envs):
+        kept_names = dict(before[which])
+        env.clear()
+        env.update(kept_names)
+    for (which, name), v in carried.items():
+        envs[which][name] = v.load(r)
+        r.owned[-1] += v.buffers()
+    for key, known in memory.items():
+        if isinstance(known, Conflict):
+            envs[key[0]][key[1]] = known
+    if isinstance(header, _While) and not header.always and len(state.ends) == 1:
+        pass
+    for name in list(frame.env):
+        if name.startswith("__at"):
+            del frame.env[name]
+    return True
+
+
+def _plain_type(x: Value) -> Value:
+    return x
+
+
+def _snapshot(r: Reader, envs: list) -> list[dict[str, Value]]:
+    frame = r.frame
+    if frame is r.frames[0]:
+        return [dict(frame.env)]
+    return [dict(frame.env), dict(r.frames[0].env)]
+
+
+def _grow(r: Reader, memory: dict, key: tuple, of: Value, x: Value) -> bool:
+    """Make the type of a name hold x as well; True if it did not."""
+    joined = join(of, x, r)
+    if isinstance(joined, Conflict):
+        memory[key] = joined
+        return True
+    new = _as_type(joined)
+    if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
+        from .linear import WIDE
+
+        low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
+        high = of.high if new.high <= of.high else WIDE - 1
+        new = replace(new, low=low, high=high)
+    memory[key] = new
+    return True
+
+
+def _has_loop(nodes: Block) -> bool:
+    return any(isinstance(x, (ast.For, ast.While, ast.Call)) for n in nodes for x in ast.walk(n))
+
+
+def _new_names(r: Reader, envs: list, entry: list, state: LoopState) -> dict:
+    """Variables for names that have their first value in a loop, and are asked for behind it."""
+    found: dict[tuple[int, str], Value] = {}
+    for env_at, _ in (*state.agains, *state.ends):
+        snapshot = env_at if isinstance(env_at, list) else [env_at]
+        for which, env in enumerate(snapshot):
+            for name, x in env.items():
+                if name in entry[which] or name.startswith("__"):
+                    continue
+                if isinstance(x, (Known, Obj, Range, Conflict, Rng, Bound)):
+                    continue
+                if which == 0 and not r.is_read_elsewhere(name):
+                    continue
+                old = found.get((which, name))
+                new = x if isinstance(x, Maybe) else Maybe(x, "")
+                of = new if old is None else join(old, new, r)
+                if not isinstance(of, Conflict):
+                    found[which, name] = Maybe(_as_type(of.value), "")
+    return {key: Variable(r, key[1], of) for key, of in found.items()}
+
+
+def _break(r: Reader, node: ast.Break) -> None:
+    lines: list = []
+    if not r.loops:
+        raise Unreadable("break")
+    state = r.loops[-1]
+    state.ends.append((_snapshot(r, []), lines))
+    r.lines += [lines, *r.releases(state.scopes), "break;"]
+    r.frame.dead = True
+
+
+def _continue(r: Reader, node: ast.Continue) -> None:
+    lines: list = []
+    if not r.loops:
+        raise Unreadable("continue")
+    state = r.loops[-1]
+    state.agains.append((_snapshot(r, []), lines))
+    r.lines += [lines, *r.releases(state.scopes), "continue;"]
+    r.frame.dead = True
+
+
+# Comprehensions
+
+
+def comprehension(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    """A list of numbers, made by a loop."""
+    hidden = f"__list{node.lineno}_{node.col_offset}"
+    at = {"lineno": node.lineno, "col_offset": node.col_offset,
+          "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
+    tree = _comprehensions.get(id(node))
+    if tree is None:
+        name = ast.Name(hidden, ast.Load())
+        inner: ast.stmt = ast.Expr(ast.Call(ast.Attribute(name, "append", ast.Load()), [node.elt], []))
+        for g in reversed(node.generators):
+            for test in reversed(g.ifs):
+                inner = ast.If(test, [inner], [])
+            inner = ast.For(g.target, g.iter, [inner], [])
+        for x in ast.walk(inner):
+            if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
+                for k, v in at.items():
+                    setattr(x, k, v)
+        tree = _comprehensions[id(node)] = (inner, node)
+    frame = r.frame
+    whole, env = frame.whole, dict(frame.env)
+    r.here = (id(node), r.inlined)
+    names = assigned([tree[0]])
+    scope = dict(frame.scope)
+    frame.scope = {**scope, **dict.fromkeys(names), hidden: None}
+    frame.whole = False
+    made, frame.made = frame.made, set()
+    r.comprehensions += 1
+    try:
+        frame.env[hidden] = calls.new_list(r, [])
+        statement(r, tree[0])
+        result = frame.env[hidden]
+    finally:
+        r.comprehensions -= 1
+        frame.whole, frame.scope = whole, scope
+        frame.made |= made
+    frame.env = {k: env[k] if k in names else v for k, v in frame.env.items() if k in env}
+    return result
+
+
+_comprehensions: dict[int, tuple[ast.stmt, ast.AST]] = {}
+
+
+# Statements that are taken apart first
+
+
+def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
+    """Statements that do the same, in which a call that changes something stands alone."""
+    found = _changing_call(r, node)
+    if found is None:
+        return None
+    call, where = found
+    cache = r.entry.normalized
+    key = (id(node), id(call))
+    if key in cache:
+        return cache[key][0]
+    name = f"__call{call.lineno}_{call.col_offset}_{len(cache)}"
+    if where == "bool":  # in a test, behind `and` or `or`
+        made = _split_test(node, name)
+    else:
+        first = ast.Assign([ast.Name(name, ast.Store())], call)
+        made = [first, _replaced(node, call, ast.Name(name, ast.Load()))]
+    for x in made:
+        ast.copy_location(x, node)
+        ast.fix_missing_locations(x)
+    cache[key] = (made, node)
+    return made
+
+
+def _changing_call(r: Reader, node: ast.stmt) -> tuple[ast.Call, str] | None:
+    """The first call in a statement that changes something, and does not stand alone."""
+    if isinstance(node, (ast.For, ast.While)):
+        roots: list[ast.AST] = [node.iter] if isinstance(node, ast.For) else []
+    elif isinstance(node, ast.If):
+        roots = [node.test]
+    else:
+        roots = [node]
+    alone = None
+    if isinstance(node, (ast.Expr, ast.Return)):
+        alone = node.value
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(
+        node.targets[0], (ast.Name, ast.Tuple)
+    ):
+        alone = node.value
+    for root in roots:
+        for call, conditional in _calls(root, False):
+            if call is alone or not _changes(r, call):
+                continue
+            if conditional:
+                if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
+                    return call, "bool"
+                continue
+            return call, ""
+    return None
+
+
+def _changes(r: Reader, node: ast.Call) -> bool:
+    """Whether a call changes what is not its own."""
+    if not dotted(node.func):
+        return False
+    lines, r.lines = r.lines, []
+    missing = set(r.missing)
+    try:
+        with r.at_statement():
+            f = expression(r, node.func)
+    except Unreadable:
+        return False
+    finally:
+        r.lines, r.missing = lines, missing
+    if isinstance(f, Bound):
+        if isinstance(f.owner, Rng):
+            return True
+        found = getattr(f.owner.type, f.name, None) if isinstance(f.owner, Obj) else None
+    else:
+        found = f.value if isinstance(f, Known) else None
+    return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
+
+
+def _calls(node: ast.AST, conditional: bool) -> list[tuple[ast.Call, bool]]:
+    """Calls in the order in which they are made, and whether each is made only sometimes."""
+    found: list[tuple[ast.Call, bool]] = []
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)):
+        return found
+    for k, x in enumerate(ast.iter_child_nodes(node)):
+        sometimes = conditional or isinstance(node, ast.BoolOp) and k > 1 or (
+            isinstance(node, ast.IfExp) and x is not node.test
+        )
+        found += _calls(x, sometimes)
+    if isinstance(node, ast.Call):
+        found.append((node, conditional))
+    return found
+
+
+def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:
+    """`if a or b:` as `c = a`, `if not c: c = b`, `if c:`."""
+    assert isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp)
+    load = ast.Name(name, ast.Load())
+    is_and = isinstance(node.test.op, ast.And)
+
+    def assign(x: ast.expr) -> ast.stmt:
+        return ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Name("bool", ast.Load()), [x], []))
+
+    made: list[ast.stmt] = [assign(node.test.values[0])]
+    for x in node.test.values[1:]:
+        test: ast.expr = load if is_and else ast.UnaryOp(ast.Not(), load)
+        made.append(ast.If(test, [assign(x)], []))
+    made.append(ast.If(load, node.body, node.orelse))
+    return made
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, old: ast.AST, new: ast.AST):
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _replaced(node: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
+    """A copy of a statement with another expression in the place of one. Blocks in it stay the
+    same objects."""
+    import copy
+
+    memo = {id(old): new}
+    for field in ("body", "orelse"):
+        for x in getattr(node, field, []):
+            memo[id(x)] = x
+    return copy.deepcopy(node, memo)
+
+
+_READERS = {
+    ast.Assign: _assign, ast.AnnAssign: _ann_assign, ast.AugAssign: _aug_assign, ast.Expr: _expr,
+    ast.Return: _return, ast.Pass: _pass, ast.Assert: _assert, ast.Raise: _raise, ast.If: _if,
+    ast.For: _for, ast.While: _while, ast.Break: _break, ast.Continue: _continue,
+}  # fmt: skip
+
+__all__ = ["SIZES", "Again", "dotted", "function", "int_constant", "lazy", "settled", "to_int", "types"]

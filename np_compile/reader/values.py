@@ -1,0 +1,259 @@
+"""What names and expressions of a read function stand for, and the kinds of numbers.
+
+A *kind* is the type of a number as Python sees it: "int", "float", "bool", "complex", or the name
+of a NumPy scalar type ("float64", "int32", "bool_"). A *representation* is how C holds it: a dtype
+of the loop IR, or "c64" or "c128". A number can be of one kind or another, which only data can
+tell (`s = 0`, then `s += x[i]`): then `tag` is a C integer, its place among `kinds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from np_compile.kernels.ir.dtypes import DTYPES
+
+from .linear import WIDE, Linear
+
+
+class Unreadable(Exception):
+    """What stands in the source cannot be compiled: the reason, for people."""
+
+
+PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128"}
+_NUMPY = {
+    np.dtype(row.numpy).type.__name__: name
+    for name, row in DTYPES.items()
+    if name not in ("bf16", "f16")
+} | {"complex64": "c64", "complex128": "c128"}
+_NUMPY["bool"] = "bool"
+REPRESENTATION: dict[str, str] = {
+    **{("bool_" if k == "bool" else k): v for k, v in _NUMPY.items()},
+    **PYTHON,
+}
+KIND_OF_DTYPE: dict[np.dtype, str] = {
+    np.dtype(k.rstrip("_")): k for k in REPRESENTATION if k not in ("int", "float", "bool", "complex")
+}
+PARTS = {"c64": "f32", "c128": "f64"}  # of a complex representation, that of its parts
+SIZES = {name: row.size for name, row in DTYPES.items()} | {"c64": 8, "c128": 16}
+DTYPE_OF: dict[str, np.dtype] = {
+    v: np.dtype(k.rstrip("_")) for k, v in REPRESENTATION.items() if k not in PYTHON
+}
+C_TYPE = {name: row.register for name, row in DTYPES.items()} | {"c64": "c64", "c128": "c128"}
+INTEGERS = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
+FLOATS = frozenset(("f32", "f64"))
+
+
+@dataclass(frozen=True)
+class Num:
+    """A number. text: its C. lin: of a Python or 64-bit integer, its linear form. low, high: bounds
+    of an integer. value: of a literal. true, false: linear forms that are not negative if it is
+    true, if it is false."""
+
+    text: str
+    rep: str
+    kinds: tuple[str, ...]
+    tag: str = ""
+    lin: Linear | None = None
+    low: int = -WIDE
+    high: int = WIDE - 1
+    value: Any = None
+    true: tuple[Linear, ...] = ()
+    false: tuple[Linear, ...] = ()
+
+    @property
+    def kind(self) -> str | None:
+        """The kind, if there is one only."""
+        return self.kinds[0] if len(self.kinds) == 1 else None
+
+    @property
+    def is_python(self) -> bool:
+        return all(k in PYTHON for k in self.kinds)
+
+    @property
+    def is_int(self) -> bool:
+        """Whether it can be an index, or count."""
+        return self.rep in INTEGERS and "bool" not in self.kinds and "bool_" not in self.kinds
+
+
+def python(value: bool | int | float | complex) -> Num:
+    """A literal."""
+    kind = type(value).__name__
+    if kind == "int":
+        if not -WIDE <= value < WIDE:
+            raise Unreadable(f"an integer of more than 64 bits, {value}")
+        return Num(c_int(int(value)), "i64", ("int",), lin=Linear(int(value)), low=int(value),
+                   high=int(value), value=value)  # fmt: skip
+    return Num(c_text(value, PYTHON[kind]), PYTHON[kind], (kind,), value=value,
+               low=0 if kind == "bool" else -WIDE, high=1 if kind == "bool" else WIDE - 1)  # fmt: skip
+
+
+def c_int(value: int) -> str:
+    if value == -WIDE:
+        return f"({value + 1}L - 1)"
+    return f"{value}L" if value >= 0 else f"({value}L)"
+
+
+def c_text(value: Any, rep: str) -> str:
+    """The C of a number."""
+    from np_compile.kernels.ir.scalars import c_constant
+
+    if rep in PARTS:
+        part = PARTS[rep]
+        return f"({rep}){{{c_constant(value.real, part)}, {c_constant(value.imag, part)}}}"
+    return c_constant(value, rep)
+
+
+@dataclass(frozen=True)
+class Arr:
+    """An array: C names of its memory (`buf`), of its first element (`data`), extents and strides
+    in elements. roots: whose memory it may be. origin: the array it is a view of by slices and
+    integers, with, for each axis of that one, where it starts, and its own axis and step or None.
+    flat: whether it is known to lie in C order without gaps."""
+
+    rep: str
+    buf: str
+    data: str
+    dims: tuple[Num, ...]
+    strides: tuple[Num, ...]
+    roots: frozenset[str]
+    origin: tuple[Any, ...] | None = None
+    readonly: bool = False
+    flat: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return DTYPE_OF[self.rep]
+
+    @property
+    def kind(self) -> str:
+        """The kind of an element that is taken out."""
+        return KIND_OF_DTYPE[self.dtype]
+
+
+Element = Callable[[list[Num]], str]
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """An array that is not in memory: its extents, and the C of its element at indices.
+
+    reads: the arrays it is made of, each with its axes among those of this one (None where it is
+    read otherwise than in place).
+    """
+
+    rep: str
+    dims: tuple[Num, ...]
+    at: Element
+    reads: tuple[tuple[Arr, bool], ...] = ()
+    cheap: bool = True
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return DTYPE_OF[self.rep]
+
+    @property
+    def kind(self) -> str:
+        return KIND_OF_DTYPE[self.dtype]
+
+
+@dataclass(frozen=True)
+class Tup:
+    """A tuple of values; `made` makes it of their Python values: tuple, a named tuple, list."""
+
+    items: tuple[Any, ...]
+    made: Any = tuple
+
+
+@dataclass(frozen=True)
+class Lst:
+    """A Python list of numbers of one kind that was made here: it grows. buf: the C name."""
+
+    buf: str
+    rep: str
+    kind: str
+    roots: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Rng:
+    """A random generator: the C name of its bit generator. legacy: of `np.random` itself."""
+
+    text: str
+    legacy: bool
+
+
+@dataclass(frozen=True)
+class Known:
+    """A Python object that is the same in each call: a module, a function, a string, None."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Obj:
+    """An object of the user's, whose attributes are read and written by name. path: how it is
+    reached from the arguments and globals."""
+
+    path: str
+    type: type
+
+
+@dataclass(frozen=True)
+class Range:
+    """A `range`."""
+
+    start: Num
+    stop: Num
+    step: Num
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A name that has been given values of different types: nothing can be done with it."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """A name that has a value only if the C integer `flag` is not zero."""
+
+    value: Any
+    flag: str
+
+
+Value = Any
+
+
+@dataclass
+class Slice:
+    """A slice in an index, bounds given or not."""
+
+    start: Num | None
+    stop: Num | None
+    step: Num | None
+
+
+@dataclass
+class Bound:
+    """A method, or a function of the shim's kind, with what it is bound to."""
+
+    owner: Any
+    name: str
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def with_text(x: Num, text: str) -> Num:
+    return replace(x, text=text)
