@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import gc
 import json
 import math
@@ -77,12 +78,15 @@ class Runner:
         self.program = program
         self.call = call
         self.pristine = pristine
-        self.arguments = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in pristine)
+        self.arguments = copy.deepcopy(pristine)
+        self.drawn = [i for i, a in enumerate(pristine) if isinstance(a, np.random.Generator)]
 
     def restore(self) -> None:
-        """Give the arguments that the program writes their first values back."""
+        """Give the arguments that the program writes, and generators, their first values back."""
         for i in self.program.in_place:
             np.copyto(self.arguments[i], self.pristine[i])
+        for i in self.drawn:
+            self.arguments[i].bit_generator.state = self.pristine[i].bit_generator.state
 
     def results(self) -> list[np.ndarray]:
         """Call once; all results, those written in place included."""
@@ -97,7 +101,7 @@ class Runner:
         """Mean time of a call. Restoring arguments that are written is not counted."""
         clock = time.perf_counter
         call, arguments = self.call, self.arguments
-        if not self.program.in_place:
+        if not self.program.in_place and not self.drawn:
             start = clock()
             for _ in range(calls):
                 call(*arguments)

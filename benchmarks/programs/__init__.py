@@ -1,6 +1,19 @@
 """The benchmark programs, by theme. Importing this package fills the table."""
 
-from . import elementwise, indexed, integers, learning, reductions, rowwise, stencils, sweeps
+from . import (
+    elementwise,
+    indexed,
+    integers,
+    learning,
+    loops_discrete,
+    loops_linear,
+    loops_physics,
+    loops_signals,
+    reductions,
+    rowwise,
+    stencils,
+    sweeps,
+)
 from .registry import PROGRAMS, SIZES, Program
 
 __all__ = [
@@ -11,6 +24,10 @@ __all__ = [
     "indexed",
     "integers",
     "learning",
+    "loops_discrete",
+    "loops_linear",
+    "loops_physics",
+    "loops_signals",
     "reductions",
     "rowwise",
     "stencils",
