@@ -148,9 +148,9 @@ def difference(
 
 
 def words(error: BaseException) -> str:
-    """The class and the first line of an error."""
+    """The class and the first two lines of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
 def start(
@@ -265,12 +265,11 @@ def load() -> None:
         os.environ.pop("GOMP_SPINCOUNT", None)
 
 
-def first_call(backend: str) -> dict[str, float]:
-    """Seconds of np_compile's import and of the first call of outer_sum, torch being imported."""
+def first_call(program: Program, size: str, backend: str) -> dict[str, float]:
+    """Seconds of np_compile's import and of a program's first call, torch being imported."""
     import torch  # noqa: F401
 
-    program = PROGRAMS["outer_sum"]
-    arguments = program.arguments("large")
+    arguments = program.arguments(size)
     begin = time.perf_counter()
     import np_compile
 
@@ -296,7 +295,8 @@ def main(arguments: list[str] | None = None) -> None:
             report.write(json.dumps(line) + "\n")
 
         if options.first_call:
-            tell({"first_call": first_call(options.first_call)})
+            (size,) = options.sizes
+            tell({"first_call": first_call(PROGRAMS[options.program], size, options.first_call)})
             return
         load()
         built: dict[str, Callable] = {}

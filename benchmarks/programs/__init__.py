@@ -14,9 +14,10 @@ from . import (
     stencils,
     sweeps,
 )
-from .registry import PROGRAMS, SIZES, Program
+from .registry import LOOPS, PROGRAMS, SIZES, Program
 
 __all__ = [
+    "LOOPS",
     "PROGRAMS",
     "SIZES",
     "Program",

@@ -15,7 +15,7 @@ def _words(rng, n):
 def edit_distance(a, b):
     """Levenshtein's distance of two texts, given by their bytes."""
     n, m = len(a), len(b)
-    D = np.zeros((n + 1, m + 1), dtype=int)
+    D = np.zeros((n + 1, m + 1), dtype=np.int64)
     D[:, 0] = np.arange(n + 1)
     D[0, :] = np.arange(m + 1)
     for i in range(1, n + 1):
@@ -118,7 +118,7 @@ def _limit(rng, n):
 @program("loops", make=_limit, small=(1000,), medium=(100_000,), large=(4_000_000,))
 def sieve(n):
     """Primes up to a number, by the sieve of Eratosthenes."""
-    is_prime = np.ones(n + 1, dtype=bool)
+    is_prime = np.ones(n + 1, dtype=np.bool_)
     is_prime[:2] = False
     i = 2
     while i * i <= n:
@@ -196,7 +196,7 @@ def knapsack(weights, values, capacity):
                 taken = best[i - 1, w - weights[i - 1]] + values[i - 1]
                 if taken > best[i, w]:
                     best[i, w] = taken
-    chosen = np.zeros(n, dtype=bool)
+    chosen = np.zeros(n, dtype=np.bool_)
     w = capacity
     for i in range(n, 0, -1):
         if best[i, w] != best[i - 1, w]:

@@ -27,6 +27,23 @@ def cholesky(A):
     return L
 
 
+@cholesky.numba
+def _cholesky_numba(A):
+    n = A.shape[0]
+    L = np.zeros_like(A)
+    for j in range(n):
+        s = A[j, j]
+        for k in range(j):
+            s -= L[j, k] * L[j, k]
+        L[j, j] = np.sqrt(s)
+        for i in prange(j + 1, n):
+            s = A[i, j]
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            L[i, j] = s / L[j, j]
+    return L
+
+
 def _square(rng, n):
     return (rng.standard_normal((n, n)),)
 

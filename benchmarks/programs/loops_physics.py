@@ -8,7 +8,7 @@ from .registry import jax, jnp, lax, prange, program
 
 
 def _window(rng, height, width, limit):
-    return -2.0, 0.6, -1.2, 1.2, height, width, limit
+    return -1.9, 0.6, -1.15, 1.2, height, width, limit
 
 
 @program(
@@ -618,8 +618,8 @@ def ising(spins, beta, sweeps, rng):
     """Metropolis moves of the Ising model in place, with a Generator."""
     n = spins.shape[0]
     for _ in range(sweeps * n * n):
-        i = rng.integers(n)
-        j = rng.integers(n)
+        i = rng.integers(0, n)
+        j = rng.integers(0, n)
         around = spins[(i + 1) % n, j] + spins[i - 1, j] + spins[i, (j + 1) % n] + spins[i, j - 1]
         cost = 2 * spins[i, j] * around
         if cost <= 0 or rng.random() < np.exp(-beta * cost):

@@ -233,14 +233,14 @@ def viterbi(start, transition, emission, observed):
     """The most probable path of a hidden Markov model."""
     n, T = len(start), len(observed)
     score = np.zeros((T, n))
-    back = np.zeros((T, n), dtype=int)
+    back = np.zeros((T, n), dtype=np.int64)
     score[0] = np.log(start) + np.log(emission[:, observed[0]])
     for t in range(1, T):
         for s in range(n):
             candidates = score[t - 1] + np.log(transition[:, s])
             back[t, s] = np.argmax(candidates)
             score[t, s] = np.max(candidates) + np.log(emission[s, observed[t]])
-    path = np.zeros(T, dtype=int)
+    path = np.zeros(T, dtype=np.int64)
     path[-1] = np.argmax(score[-1])
     for t in range(T - 2, -1, -1):
         path[t] = back[t + 1, path[t + 1]]
@@ -325,7 +325,7 @@ def gray_histogram(image):
 def floyd_steinberg(image):
     """Black and white dithering of an image of bytes by error diffusion, in place."""
     height, width = image.shape
-    work = image.astype(float)
+    work = image.astype(np.float64)
     for y in range(height):
         for x in range(width):
             old = work[y, x]
