@@ -368,7 +368,7 @@ def _csr_matvec_numba(indptr, indices, data, x):
 
 
 def _links(rng, pages, per_page):
-    start = np.arange(0, pages * per_page + 1, per_page)
+    start = per_page * np.arange(pages + 1)
     return start, rng.integers(0, max(pages, 1), pages * per_page), 0.85, 1e-8
 
 
