@@ -210,8 +210,10 @@ def parser() -> argparse.ArgumentParser:
         description="Time NumPy programs by every contender; see benchmarks/README.md.",
     )
     made.add_argument("programs", nargs="*", metavar="PROGRAM", help="all, unless some are named")
-    groups = sorted({p.group for p in PROGRAMS.values()})
-    made.add_argument("--group", nargs="+", choices=groups, help="all programs of groups")
+    groups = sorted({group for p in PROGRAMS.values() for group in (p.group, p.section)})
+    made.add_argument(
+        "--group", nargs="+", choices=groups, help="all programs of groups; arrays: all but loops"
+    )
     made.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     made.add_argument("--contenders", nargs="+", choices=CONTENDERS)
     made.add_argument("--rounds", type=_positive, default=7, help="rounds of each size (7)")
@@ -244,7 +246,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         print(report.listing())
         return {}
     names = options.programs or [
-        p.name for p in PROGRAMS.values() if p.group in (options.group or (p.group,))
+        p.name
+        for p in PROGRAMS.values()
+        if not options.group or {p.group, p.section} & set(options.group)
     ]
     running = {n for name in names for n in contenders_of(name, options)}
     begin = time.perf_counter()

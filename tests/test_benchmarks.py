@@ -296,3 +296,7 @@ def test_groups_and_their_contenders(
     )
     assert loops == [n for n in CONTENDERS if n in DEFAULT[LOOPS]]
     assert "pythran" not in arrays
+    for group in DEFAULT:
+        asked.clear()
+        driver.main(["--group", group, "--sizes", "small"])
+        assert {PROGRAMS[name].section for name, _ in asked} == {group}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .registry import jax, jnp, lax, prange, program
+from .registry import jnp, lax, prange, program
 
 
 def _window(rng, height, width, limit):
@@ -818,4 +818,4 @@ def _heat_in_place_jax(u, r, steps):
         u = u.at[0].set(jnp.where(t % 10 < 5, 1, 0).astype(u.dtype))
         return u.at[-1].set(u[-2])
 
-    return jax.lax.fori_loop(0, steps, step, u)
+    return lax.fori_loop(0, steps, step, u)
