@@ -1,6 +1,7 @@
 """Run the benchmark programs by every contender, one process for each program.
 
-python -m benchmarks [PROGRAM ...] [--sizes small medium large] [--contenders numpy native ...]
+python -m benchmarks [PROGRAM ...] [--group GROUP ...] [--sizes small medium large]
+                     [--contenders numpy native ...]
                      [--rounds N] [--limit SECONDS] [--threads N] [--busy]
                      [--json FILE] [--plot FILE] [--list]
 """
@@ -23,7 +24,7 @@ from typing import Any
 
 from . import report
 from .contenders import CONTENDERS, DEFAULT
-from .programs import PROGRAMS, SIZES
+from .programs import LOOPS, PROGRAMS, SIZES
 
 ROOT = Path(__file__).parent.parent
 THREAD_VARIABLES = (
@@ -33,9 +34,12 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
     "NPROC",  # XLA's pool
 )
-PACKAGES = ("numpy", "torch", "numba", "jax", "jaxlib", "np_compile")
+PACKAGES = ("numpy", "torch", "numba", "pythran", "jax", "jaxlib", "np_compile")
 PROGRAM_SECONDS = 3600.0  # for all sizes of a program; then its process is ended
-FIRST_CALLS = 3  # measured processes
+# Measured processes for each first call, and the size: of outer_sum, the time itself is the bar; of
+# loops, the median and the worst of many programs, on a size whose run takes next to nothing.
+FIRST_CALLS = {"outer_sum": (3, "large")}
+FIRST_CALLS |= {p.name: (1, "small") for p in PROGRAMS.values() if p.section == LOOPS}
 UNREPORTED = ("bytecode", "cache", "list")
 
 
@@ -90,9 +94,14 @@ def run_process(
     return lines, (f"{ended}: {last[0][:200]}" if ended and last else ended)
 
 
+def contenders_of(name: str, options: argparse.Namespace) -> list[str]:
+    """Who runs a program: those that are named, else those of its section."""
+    return list(options.contenders or DEFAULT[PROGRAMS[name].section])
+
+
 def run_program(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """One result for each size. A contender that ends the process is left out of the next try."""
-    contenders, sizes = list(options.contenders), list(options.sizes)
+    contenders, sizes = contenders_of(name, options), list(options.sizes)
     lost: dict[str, str] = {}
     results = []
     while sizes and contenders:
@@ -113,28 +122,32 @@ def run_program(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     return results
 
 
-def measure_first_call(options: argparse.Namespace, backend: str) -> dict[str, Any]:
-    """The first call of outer_sum in a new process, with an empty cache and with a full one.
+def measure_first_calls(
+    names: list[str], options: argparse.Namespace, backend: str
+) -> dict[str, dict[str, Any]]:
+    """The first call of each program in a new process, with an empty cache and with a full one.
 
     Medians of a few processes. The modules' bytecode lies ready, as it does once a package has been
     imported before.
     """
     with tempfile.TemporaryDirectory(prefix="np_compile_benchmark_") as bytecode:
 
-        def measure(cache: str) -> dict[str, Any]:
+        def measure(name: str, cache: str) -> dict[str, Any]:
             shared = argparse.Namespace(**vars(options) | {"cache": cache, "bytecode": bytecode})
             more = ("--first-call", backend)
-            lines, ended = run_process("outer_sum", shared, ["numpy"], ["large"], *more)
+            lines, ended = run_process(name, shared, ["numpy"], [FIRST_CALLS[name][1]], *more)
             return lines[-1]["first_call"] if lines else {"failed": ended}
 
-        found: dict[str, list[dict[str, Any]]] = {"empty_cache": [], "full_cache": []}
-        for number in range(1 + FIRST_CALLS):
-            with tempfile.TemporaryDirectory(prefix="np_compile_benchmark_") as cache:
-                for which in found:
-                    measured = measure(cache)
-                    if number:  # the first process writes the bytecode
-                        found[which].append(measured)
-    return {"backend": backend} | {which: _middle(runs) for which, runs in found.items()}
+        def runs(name: str, number: int) -> dict[str, dict[str, Any]]:
+            found: dict[str, list[dict[str, Any]]] = {"empty_cache": [], "full_cache": []}
+            for _ in range(number):
+                with tempfile.TemporaryDirectory(prefix="np_compile_benchmark_") as cache:
+                    for each in found.values():
+                        each.append(measure(name, cache))
+            return {which: _middle(each) for which, each in found.items()}
+
+        runs(names[0], 1)  # writes the bytecode
+        return {name: runs(name, FIRST_CALLS[name][0]) for name in names}
 
 
 def _middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -197,8 +210,12 @@ def parser() -> argparse.ArgumentParser:
         description="Time NumPy programs by every contender; see benchmarks/README.md.",
     )
     made.add_argument("programs", nargs="*", metavar="PROGRAM", help="all, unless some are named")
+    groups = sorted({group for p in PROGRAMS.values() for group in (p.group, p.section)})
+    made.add_argument(
+        "--group", nargs="+", choices=groups, help="all programs of groups; arrays: all but loops"
+    )
     made.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
-    made.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(DEFAULT))
+    made.add_argument("--contenders", nargs="+", choices=CONTENDERS)
     made.add_argument("--rounds", type=_positive, default=7, help="rounds of each size (7)")
     made.add_argument(
         "--limit", type=float, default=120.0, help="seconds for a contender's first call (120)"
@@ -228,13 +245,17 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     if options.list:
         print(report.listing())
         return {}
-    names = options.programs or list(PROGRAMS)
+    names = options.programs or [
+        p.name
+        for p in PROGRAMS.values()
+        if not options.group or {p.group, p.section} & set(options.group)
+    ]
+    running = {n for name in names for n in contenders_of(name, options)}
     begin = time.perf_counter()
     figures: dict[str, Any] = {
         "machine": machine(),
-        "options": {
-            k: v for k, v in vars(options).items() if k not in ("bytecode", "cache", "list")
-        },
+        "options": {k: v for k, v in vars(options).items() if k not in UNREPORTED}
+        | {"contenders": [n for n in CONTENDERS if n in running]},
         "results": [],
     }
     with busy_core(options.busy):
@@ -244,8 +265,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
             if options.json:  # what is there stays, should the run be ended
                 write(figures, options.json)
         reference = report.reference(figures["results"])
-        if "outer_sum" in names and reference not in (None, "numpy"):
-            figures["first_call"] = measure_first_call(options, reference)
+        timed = [name for name in names if name in FIRST_CALLS]
+        if timed and reference not in (None, "numpy"):
+            figures["first_calls"] = measure_first_calls(timed, options, reference)
     figures["seconds"] = time.perf_counter() - begin
     report.summarize(figures)
     print(report.text(figures))

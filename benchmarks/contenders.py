@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
+import inspect
+import tempfile
 import types
 import warnings
 from collections.abc import Callable
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import handwritten
-from .programs import Program
+from .programs import LOOPS, Program
 
 
 class Unsupported(Exception):
@@ -103,6 +107,18 @@ def _torch(program: Program, arguments: tuple) -> Callable:
     return torch.compile(program.function, dynamic=False)
 
 
+def _load_numba() -> None:
+    import numba  # noqa: F401
+
+
+def _njit(program: Program, arguments: tuple) -> Callable:
+    import numba
+
+    warnings.simplefilter("ignore", numba.NumbaPerformanceWarning)
+    compiled = numba.njit(fastmath=False)
+    return compiled(rebound(program.function, {}, compiled))
+
+
 def _numba(program: Program, arguments: tuple) -> Callable:
     import numba
 
@@ -126,6 +142,8 @@ def _jax(program: Program, arguments: tuple) -> Callable:
 
     if program.loss is not None:
         form = jax.grad(rebound(program.loss, {"np": jnp}), argnums=program.wrt)
+    elif program.section == LOOPS and "jax" not in program.forms:
+        raise Unsupported("no form that one would write for JAX; it would unroll the loops")
     else:
         form = program.forms.get("jax") or rebound(program.function, {"np": jnp})
     counts = tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
@@ -135,6 +153,70 @@ def _jax(program: Program, arguments: tuple) -> Callable:
         return jax.tree.map(np.asarray, jax.block_until_ready(jitted(*arrays)))
 
     return call
+
+
+def exported(value: Any) -> str:
+    """The type of an argument in the words of Pythran's export lines."""
+    if isinstance(value, np.ndarray):
+        order = " order(C)" if value.ndim == 2 else ""  # else there is a transposed variant too
+        return f"{value.dtype}[{','.join(':' * value.ndim)}]{order}"
+    if isinstance(value, np.generic):
+        return str(value.dtype)
+    if type(value) in (bool, int, float, complex):
+        return type(value).__name__
+    raise Unsupported(f"takes a {type(value).__name__}, which Pythran has no type for")
+
+
+def extracted(function: Callable) -> str:
+    """The source of a function without its decorators, after all of its module that it uses."""
+    module = ast.parse(inspect.getsource(inspect.getmodule(function)))  # type: ignore[arg-type]
+    defined: dict[str, ast.stmt] = {}
+    for statement in module.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            defined[statement.name] = statement
+        elif isinstance(statement, ast.Assign):
+            defined |= {t.id: statement for t in statement.targets if isinstance(t, ast.Name)}
+    wanted, waiting = set(), [function.__name__]
+    while waiting:
+        name = waiting.pop()
+        if name not in wanted and name in defined:
+            wanted.add(name)
+            statement = defined[name]
+            if isinstance(statement, ast.FunctionDef):
+                statement.decorator_list.clear()
+            waiting += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
+    parts = [ast.unparse(statement) for name, statement in defined.items() if name in wanted]
+    return "\n\n".join(["import numpy as np", *parts])
+
+
+def _load_pythran() -> None:
+    import logging
+
+    import pythran  # noqa: F401
+
+    logging.getLogger("pythran").setLevel(logging.CRITICAL)
+
+
+def _pythran(program: Program, arguments: tuple) -> Callable:
+    import pythran
+
+    if program.section != LOOPS:
+        raise Unsupported("measured on loops only")
+    name = program.function.__name__
+    line = f"# pythran export {name}({', '.join(map(exported, arguments))})"
+    with tempfile.TemporaryDirectory() as folder:
+        built = pythran.compile_pythrancode(
+            f"{name}_pythran",
+            f"{line}\n{extracted(program.function)}\n",
+            output_file=f"{folder}/{name}_pythran.so",
+            config=["compiler.blas=scipy-openblas"],  # the system's headers are rarely there
+            extra_compile_args=["-O3", "-march=native", "-DUSE_XSIMD", "-fopenmp", "-w"],
+            extra_link_args=["-fopenmp"],
+        )
+        spec = importlib.util.spec_from_file_location(f"{name}_pythran", built)
+        module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return getattr(module, name)
 
 
 def _handwritten(program: Program, arguments: tuple) -> Callable:
@@ -150,11 +232,17 @@ CONTENDERS: dict[str, Contender] = {
         Contender("numpy", "NumPy", _nothing, _numpy),
         *map(np_compile_contender, ("native", "inductor", "aot_eager", "eager")),
         Contender("torch", "torch.compile on the NumPy function", _load_compiler, _torch),
-        Contender("numba", "Numba, parallel", lambda: importlib.import_module("numba"), _numba),
+        Contender("njit", "Numba, the NumPy function", _load_numba, _njit),
+        Contender("numba", "Numba, parallel", _load_numba, _numba),
+        Contender("pythran", "Pythran, the NumPy function", _load_pythran, _pythran),
         Contender("jax", "JAX on the CPU, float64 enabled", _load_jax, _jax),
         Contender("c", "C written by hand, gcc and OpenMP", _nothing, _handwritten),
     )
 }
-DEFAULT = ("numpy", "native", "inductor", "torch", "numba", "jax", "c")
+# The contenders of a section, where none are named. torch.compile unrolls loops, for minutes.
+DEFAULT = {
+    "arrays": ("numpy", "native", "inductor", "torch", "numba", "jax", "c"),
+    LOOPS: ("numpy", "native", "njit", "numba", "pythran", "jax", "c"),
+}
 # The first of these that ran is what the others are compared with.
 REFERENCES = ("native", "inductor", "aot_eager", "eager", "numpy")

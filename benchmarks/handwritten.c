@@ -1,4 +1,4 @@
-/* The first group of programs in C, as one writes them by hand: loops, OpenMP, libm's vector forms. */
+/* Some programs in C, as one writes them by hand: loops, OpenMP, libm's vector forms. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,4 +116,130 @@ void black_scholes(const double *restrict price, const double *restrict strike,
         call[i] = c;
         put[i] = c + discounted - price[i];
     }
+}
+
+/* ---- loops ---- */
+
+static inline double dot(const double *restrict a, const double *restrict b, long n)
+{
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (long k = 0; k < n; k++)
+        total += a[k] * b[k];
+    return total;
+}
+
+/* Column by column, so that the rows below the diagonal are independent. */
+void cholesky(const double *restrict a, double *restrict l, long n)
+{
+    memset(l, 0, sizeof(double) * n * n);
+#pragma omp parallel if (n > 128)
+    for (long j = 0; j < n; j++) {
+        double *lj = l + j * n;
+#pragma omp single
+        lj[j] = sqrt(a[j * n + j] - dot(lj, lj, j));
+#pragma omp for schedule(static)
+        for (long i = j + 1; i < n; i++)
+            l[i * n + j] = (a[i * n + j] - dot(l + i * n, lj, j)) / lj[j];
+    }
+}
+
+void gauss_seidel(double *restrict u, const double *restrict f, double h, long rows, long columns,
+                  long iterations)
+{
+    for (long step = 0; step < iterations; step++)
+        for (long i = 1; i < rows - 1; i++) {
+            const double *up = u + (i - 1) * columns, *down = u + (i + 1) * columns;
+            double *at = u + i * columns;
+            for (long j = 1; j < columns - 1; j++)
+                at[j] = 0.25 * (up[j] + down[j] + at[j - 1] + at[j + 1] -
+                                h * h * f[i * columns + j]);
+        }
+}
+
+long edit_distance(const unsigned char *restrict a, const unsigned char *restrict b, long n, long m)
+{
+    long *row = malloc(sizeof(long) * (m + 1));
+    for (long j = 0; j <= m; j++)
+        row[j] = j;
+    for (long i = 1; i <= n; i++) {
+        long diagonal = row[0], left = i;
+        row[0] = i;
+        for (long j = 1; j <= m; j++) {
+            long up = row[j], least = up < left ? up : left;
+            least = diagonal < least ? diagonal : least;
+            left = a[i - 1] == b[j - 1] ? diagonal : 1 + least;
+            diagonal = up;
+            row[j] = left;
+        }
+    }
+    long found = row[m];
+    free(row);
+    return found;
+}
+
+void csr_matvec(const long *restrict start, const int *restrict column,
+                const double *restrict value, const double *restrict x, double *restrict y,
+                long rows)
+{
+#pragma omp parallel for schedule(static) if (start[rows] > ALONE)
+    for (long i = 0; i < rows; i++) {
+        double total = 0;
+        for (long k = start[i]; k < start[i + 1]; k++)
+            total += value[k] * x[column[k]];
+        y[i] = total;
+    }
+}
+
+void mandelbrot(double left, double right, double low, double high, long height, long width,
+                long limit, int *restrict counts)
+{
+#pragma omp parallel for schedule(dynamic, 1) if (height * width * limit > ALONE)
+    for (long i = 0; i < height; i++)
+        for (long j = 0; j < width; j++) {
+            double cr = left + (right - left) * j / width, ci = low + (high - low) * i / height;
+            double re = 0, im = 0;
+            long n = 0;
+            while (n < limit && re * re + im * im <= 4) {
+                double next = re * re - im * im + cr;
+                im = re * im + im * re + ci;
+                re = next;
+                n++;
+            }
+            counts[i * width + j] = n;
+        }
+}
+
+void n_body(double *restrict x, double *restrict v, const double *restrict mass, double dt, long n,
+            long steps)
+{
+    double *at = malloc(sizeof(double) * 3 * n), *px = at, *py = at + n, *pz = at + 2 * n;
+#pragma omp parallel if (n * n * steps > ALONE)
+    for (long step = 0; step < steps; step++) {
+#pragma omp for schedule(static)
+        for (long i = 0; i < n; i++) {
+            px[i] = x[3 * i];
+            py[i] = x[3 * i + 1];
+            pz[i] = x[3 * i + 2];
+        }
+#pragma omp for schedule(static)
+        for (long i = 0; i < n; i++) {
+            double ax = 0, ay = 0, az = 0;
+#pragma omp simd reduction(+ : ax, ay, az)
+            for (long j = 0; j < n; j++) {
+                double dx = px[j] - px[i], dy = py[j] - py[i], dz = pz[j] - pz[i];
+                double squared = dx * dx + dy * dy + dz * dz + 0.01;
+                double f = mass[j] / (squared * sqrt(squared));
+                ax += f * dx;
+                ay += f * dy;
+                az += f * dz;
+            }
+            v[3 * i] += dt * ax;
+            v[3 * i + 1] += dt * ay;
+            v[3 * i + 2] += dt * az;
+            for (long k = 0; k < 3; k++)
+                x[3 * i + k] += dt * v[3 * i + k];
+        }
+    }
+    free(at);
 }

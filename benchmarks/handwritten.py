@@ -44,10 +44,10 @@ def library() -> ctypes.CDLL:
         return ctypes.CDLL(target)
 
 
-def _function(name: str, *types: type) -> Callable:
+def _function(name: str, *types: type, returns: type | None = None) -> Callable:
     function = getattr(library(), name)
     function.argtypes = types
-    function.restype = None
+    function.restype = returns
     return function
 
 
@@ -109,6 +109,71 @@ def _black_scholes() -> Callable:
     return call
 
 
+def _cholesky() -> Callable:
+    function = _function("cholesky", _P, _P, _L)
+
+    def call(a: np.ndarray) -> np.ndarray:
+        out = np.empty_like(a)
+        function(a.ctypes.data, out.ctypes.data, len(a))
+        return out
+
+    return call
+
+
+def _gauss_seidel() -> Callable:
+    function = _function("gauss_seidel", _P, _P, _D, _L, _L, _L)
+
+    def call(u: np.ndarray, f: np.ndarray, h: float, iterations: int) -> None:
+        function(u.ctypes.data, f.ctypes.data, h, *u.shape, iterations)
+
+    return call
+
+
+def _edit_distance() -> Callable:
+    function = _function("edit_distance", _P, _P, _L, _L, returns=_L)
+
+    def call(a: np.ndarray, b: np.ndarray) -> int:
+        return function(a.ctypes.data, b.ctypes.data, a.size, b.size)
+
+    return call
+
+
+def _csr_matvec() -> Callable:
+    function = _function("csr_matvec", _P, _P, _P, _P, _P, _L)
+
+    def call(start: np.ndarray, column: np.ndarray, value: np.ndarray, x: np.ndarray) -> np.ndarray:
+        out = np.empty(start.size - 1)
+        function(
+            start.ctypes.data, column.ctypes.data, value.ctypes.data, x.ctypes.data,
+            out.ctypes.data, out.size,
+        )  # fmt: skip
+        return out
+
+    return call
+
+
+def _mandelbrot() -> Callable:
+    function = _function("mandelbrot", _D, _D, _D, _D, _L, _L, _L, _P)
+
+    def call(
+        left: float, right: float, low: float, high: float, height: int, width: int, limit: int
+    ) -> np.ndarray:
+        out = np.empty((height, width), np.int32)
+        function(left, right, low, high, height, width, limit, out.ctypes.data)
+        return out
+
+    return call
+
+
+def _n_body() -> Callable:
+    function = _function("n_body", _P, _P, _P, _D, _L, _L)
+
+    def call(x: np.ndarray, v: np.ndarray, mass: np.ndarray, dt: float, steps: int) -> None:
+        function(x.ctypes.data, v.ctypes.data, mass.ctypes.data, dt, mass.size, steps)
+
+    return call
+
+
 # program -> a function that compiles the C and returns what calls it
 MAKERS: dict[str, Callable[[], Callable]] = {
     "sine_chain": _sine_chain,
@@ -116,4 +181,10 @@ MAKERS: dict[str, Callable[[], Callable]] = {
     "heat_2d": _heat_2d,
     "softmax": _softmax,
     "black_scholes": _black_scholes,
+    "cholesky": _cholesky,
+    "gauss_seidel": _gauss_seidel,
+    "edit_distance": _edit_distance,
+    "csr_matvec": _csr_matvec,
+    "mandelbrot_by_element": _mandelbrot,
+    "n_body_steps": _n_body,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import gc
 import json
 import math
@@ -77,12 +78,15 @@ class Runner:
         self.program = program
         self.call = call
         self.pristine = pristine
-        self.arguments = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in pristine)
+        self.arguments = copy.deepcopy(pristine)
+        self.drawn = [i for i, a in enumerate(pristine) if isinstance(a, np.random.Generator)]
 
     def restore(self) -> None:
-        """Give the arguments that the program writes their first values back."""
+        """Give the arguments that the program writes, and generators, their first values back."""
         for i in self.program.in_place:
             np.copyto(self.arguments[i], self.pristine[i])
+        for i in self.drawn:
+            self.arguments[i].bit_generator.state = self.pristine[i].bit_generator.state
 
     def results(self) -> list[np.ndarray]:
         """Call once; all results, those written in place included."""
@@ -97,7 +101,7 @@ class Runner:
         """Mean time of a call. Restoring arguments that are written is not counted."""
         clock = time.perf_counter
         call, arguments = self.call, self.arguments
-        if not self.program.in_place:
+        if not self.program.in_place and not self.drawn:
             start = clock()
             for _ in range(calls):
                 call(*arguments)
@@ -144,9 +148,9 @@ def difference(
 
 
 def words(error: BaseException) -> str:
-    """The class and the first line of an error."""
+    """The class and the first two lines of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
 def start(
@@ -261,12 +265,11 @@ def load() -> None:
         os.environ.pop("GOMP_SPINCOUNT", None)
 
 
-def first_call(backend: str) -> dict[str, float]:
-    """Seconds of np_compile's import and of the first call of outer_sum, torch being imported."""
+def first_call(program: Program, size: str, backend: str) -> dict[str, float]:
+    """Seconds of np_compile's import and of a program's first call, torch being imported."""
     import torch  # noqa: F401
 
-    program = PROGRAMS["outer_sum"]
-    arguments = program.arguments("large")
+    arguments = program.arguments(size)
     begin = time.perf_counter()
     import np_compile
 
@@ -292,7 +295,8 @@ def main(arguments: list[str] | None = None) -> None:
             report.write(json.dumps(line) + "\n")
 
         if options.first_call:
-            tell({"first_call": first_call(options.first_call)})
+            (size,) = options.sizes
+            tell({"first_call": first_call(PROGRAMS[options.program], size, options.first_call)})
             return
         load()
         built: dict[str, Callable] = {}

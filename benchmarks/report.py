@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import handwritten
-from .contenders import REFERENCES
-from .programs import PROGRAMS, SIZES, Program
+from .contenders import DEFAULT, REFERENCES
+from .programs import LOOPS, PROGRAMS, SIZES, Program
 
 
 def result(program: Program, size: str, outcomes: dict[str, dict]) -> dict[str, Any]:
@@ -18,6 +18,7 @@ def result(program: Program, size: str, outcomes: dict[str, dict]) -> dict[str, 
     return {
         "program": program.name,
         "group": program.group,
+        "section": program.section,
         "size": size,
         "shape": list(program.sizes[size]),
         "python_loop": program.python_loop,
@@ -55,11 +56,11 @@ def geometric_mean(ratios: Iterable[float]) -> float | None:
 
 @dataclass(frozen=True)
 class Bar:
-    """What is demanded of the reference, against the best of some contenders.
+    """What is demanded of the reference in one section, against the best of some contenders.
 
     Each ratio (contender's time by the reference's) must be at least `least`, their geometric mean
-    with each contender at least `mean`. busy: whether it holds for a run with a busy core, or for
-    one without.
+    with each contender at least `mean`; best: with the best contender of each program and size.
+    busy: whether it holds for a run with a busy core, or for one without.
     """
 
     text: str
@@ -67,7 +68,13 @@ class Bar:
     counts: Callable[[dict], bool]
     least: float
     mean: float | None = None
+    best: bool = False
+    section: str = "arrays"
     busy: bool = False
+
+
+def _any(row: dict) -> bool:
+    return True
 
 
 def _not_small(row: dict) -> bool:
@@ -87,7 +94,7 @@ def _by_hand(row: dict) -> bool:
 
 BARS = (
     Bar("C by hand: at most 1.15 times its time", ("c",), _by_hand, 1 / 1.15),
-    Bar("torch.compile: faster everywhere, mean 2", ("torch",), lambda row: True, 1.0, 2.0),
+    Bar("torch.compile: faster everywhere, mean 2", ("torch",), _any, 1.0, 2.0),
     Bar(
         "Numba and JAX: mean 1.5 with each, at most 1.1 times the best of both",
         ("numba", "jax"),
@@ -103,30 +110,54 @@ BARS = (
         0.5,
         busy=True,
     ),
+    Bar(
+        "loops, Numba's variants and Pythran: mean 1.2 with the best, at most 1.15 times its time",
+        ("njit", "numba", "pythran"),
+        _not_small,
+        1 / 1.15,
+        1.2,
+        best=True,
+        section=LOOPS,
+    ),
+    Bar(
+        "loops, C by hand: at most 1.3 times its time",
+        ("c",),
+        _by_hand,
+        1 / 1.3,
+        section=LOOPS,
+    ),
+    Bar("loops, NumPy: not slower, mean 30", ("numpy",), _any, 1.0, 30.0, section=LOOPS),
 )
 FIRST_CALL_BARS = (("empty_cache", 0.6), ("full_cache", 0.1))
+WORST_FIRST_CALL = 2.0  # of a loop
 
 
 def judge(bar: Bar, results: list[dict], ours: str | None) -> dict[str, Any] | None:
     """How a bar was met; None where nothing was measured that it is about."""
-    misses, means = [], {}
-    ratios: dict[str, list[float]] = {name: [] for name in bar.against}
+    misses: list[tuple[float, str]] = []
+    ratios: dict[str, list[float]] = {
+        name: [] for name in (("the best of them",) if bar.best else bar.against)
+    }
     unmeasured = []
-    for row in filter(bar.counts, results):
+    lowest = math.inf, ""
+    for row in results:
+        if row["section"] != bar.section or not bar.counts(row):
+            continue
         found = {name: ratio(row, name, ours) for name in bar.against}
         known = {name: r for name, r in found.items() if r is not None}
-        for name, r in known.items():
-            ratios[name].append(r)
         place = f"{row['program']} {row['size']}"
-        if known and min(known.values()) < bar.least:
+        if known:
             name, worst = min(known.items(), key=lambda item: item[1])
-            misses.append(f"{place} ({name} {worst:.2f})")
+            lowest = min(lowest, (worst, f"{place} ({name} {_factor(worst)})"))
+            if worst < bar.least:
+                misses.append((worst, f"{place} ({name} {_factor(worst)})"))
+            for name, r in ({"the best of them": worst} if bar.best else known).items():
+                ratios[name].append(r)
         elif ours is not None and not ran(row, ours) and ours in row["contenders"]:
             unmeasured.append(place)
     if not any(ratios.values()) and not unmeasured:
         return None
-    for name, values in ratios.items():
-        means[name] = geometric_mean(values)
+    means = {name: geometric_mean(values) for name, values in ratios.items()}
     low = [n for n, m in means.items() if bar.mean and m is not None and m < bar.mean]
     return {
         "bar": bar.text,
@@ -134,30 +165,49 @@ def judge(bar: Bar, results: list[dict], ours: str | None) -> dict[str, Any] | N
         "programs": max(map(len, ratios.values())),
         "geometric_means": means,
         "mean_demanded": bar.mean,
-        "missed_by": misses,
+        "worst": lowest[1],
+        "missed_by": [place for _, place in sorted(misses)],
         "without_result": unmeasured,
     }
 
 
-def judge_first_call(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """The first call's bars: import of np_compile and first call together."""
+def judge_first_calls(figures: dict[str, dict]) -> list[dict[str, Any]]:
+    """The first calls' bars: of outer_sum with the import of np_compile, of loops without it."""
+    loops = [name for name in figures if PROGRAMS[name].section == LOOPS]
     found = []
     for which, most in FIRST_CALL_BARS:
-        parts = figures[which]
-        total = parts.get("import_s", math.inf) + parts.get("call_s", math.inf)
-        found.append(
-            {
-                "bar": f"first call of outer_sum, {which.replace('_', ' ')}: at most {most} s",
-                "met": total <= most,
-                "seconds": total if math.isfinite(total) else None,
-                "parts": parts,
-            }
-        )
+        words = which.replace("_", " ")
+        if "outer_sum" in figures:
+            parts = figures["outer_sum"][which]
+            total = parts.get("import_s", math.inf) + parts.get("call_s", math.inf)
+            found.append(
+                {
+                    "bar": f"first call of outer_sum, {words}: at most {most} s",
+                    "met": total <= most,
+                    "seconds": total if math.isfinite(total) else None,
+                    "detail": str(parts),
+                }
+            )
+        if loops:
+            times = {name: figures[name][which].get("call_s", math.inf) for name in loops}
+            middle = statistics.median(times.values())
+            slow = sorted(loops, key=lambda name: -times[name])
+            over = [f"{n} {seconds(times[n])}" for n in slow if times[n] > WORST_FIRST_CALL]
+            found.append(
+                {
+                    "bar": f"first calls of loops, {words}: median at most {most} s, "
+                    f"none over {WORST_FIRST_CALL:g} s",
+                    "met": middle <= most and not over,
+                    "seconds": middle if math.isfinite(middle) else None,
+                    "detail": f"the longest {slow[0]}, {seconds(times[slow[0]])}"
+                    + (f"; over the limit {', '.join(over)}" if over else ""),
+                }
+            )
     return found
 
 
 def summarize(figures: dict[str, Any]) -> None:
-    """Add the ratios, the geometric means and the bars to the figures."""
+    """Add the ratios, the geometric means of each section, and the bars to the figures."""
     results = figures["results"]
     ours = reference(results)
     figures["reference"] = ours
@@ -165,21 +215,25 @@ def summarize(figures: dict[str, Any]) -> None:
         for name, outcome in row["contenders"].items():
             outcome["ratio"] = ratio(row, name, ours)
     figures["geometric_means"] = {
-        size: {
-            name: geometric_mean(
-                r
-                for row in results
-                if row["size"] == size and (r := ratio(row, name, ours)) is not None
-            )
-            for name in figures["options"]["contenders"]
+        section: {
+            size: {
+                name: geometric_mean(
+                    r
+                    for row in results
+                    if (row["section"], row["size"]) == (section, size)
+                    and (r := ratio(row, name, ours)) is not None
+                )
+                for name in figures["options"]["contenders"]
+            }
+            for size in figures["options"]["sizes"]
         }
-        for size in figures["options"]["sizes"]
+        for section in DEFAULT
+        if any(row["section"] == section for row in results)
     }
     busy = figures["options"]["busy"]
     judged = [judge(bar, results, ours) for bar in BARS if bar.busy == busy and ours != "numpy"]
     figures["bars"] = [j for j in judged if j is not None]
-    if "first_call" in figures:
-        figures["bars"] += judge_first_call(figures["first_call"])
+    figures["bars"] += judge_first_calls(figures.get("first_calls", {}))
 
 
 def seconds(value: float | None) -> str:
@@ -222,26 +276,35 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def _times(figures: dict, names: list[str]) -> str:
-    rows = [
+def _rows(figures: dict, section: str) -> tuple[list[dict], list[str]]:
+    """The results of a section, and the contenders that have any there."""
+    rows = [row for row in figures["results"] if row["section"] == section]
+    names = figures["options"]["contenders"]
+    return rows, [n for n in names if any(n in row["contenders"] for row in rows)]
+
+
+def _times(figures: dict, section: str) -> str:
+    rows, names = _rows(figures, section)
+    lines = [
         [row["program"], row["size"], *(_cell(row["contenders"].get(n)) for n in names)]
-        for row in figures["results"]
+        for row in rows
     ]
-    for size, means in figures["geometric_means"].items():
-        rows.append(["geometric mean", size, *(_factor(means[n]) for n in names)])
-    return table(["program", "size", *names], rows)
+    for size, means in figures["geometric_means"][section].items():
+        lines.append(["geometric mean", size, *(_factor(means[n]) for n in names)])
+    return table(["program", "size", *names], lines)
 
 
-def _first_calls(figures: dict, names: list[str]) -> str:
-    rows = [
+def _first_calls(figures: dict, section: str) -> str:
+    rows, names = _rows(figures, section)
+    lines = [
         [
             row["program"],
             row["size"],
             *(seconds(row["contenders"].get(n, {}).get("first_call_s")) for n in names),
         ]
-        for row in figures["results"]
+        for row in rows
     ]
-    return table(["first calls", "size", *names], rows)
+    return table(["first calls", "size", *names], lines)
 
 
 def _notes(figures: dict) -> list[str]:
@@ -270,10 +333,10 @@ def _bars(figures: dict) -> list[str]:
     for j in figures["bars"]:
         lines.append(f"{'met   ' if j['met'] else 'MISSED'}  {j['bar']}")
         if "seconds" in j:
-            lines.append(f"          {seconds(j['seconds'])}: {j['parts']}")
+            lines.append(f"          {seconds(j['seconds'])}; {j['detail']}")
             continue
         means = ", ".join(f"{n} {_factor(m)}" for n, m in j["geometric_means"].items() if m)
-        lines.append(f"          geometric mean of {j['programs']}: {means}")
+        lines.append(f"          geometric mean of {j['programs']}: {means}; worst {j['worst']}")
         if j["missed_by"]:
             lines.append(f"          missed by {', '.join(j['missed_by'])}")
         if j["without_result"]:
@@ -283,16 +346,16 @@ def _bars(figures: dict) -> list[str]:
 
 def text(figures: dict[str, Any]) -> str:
     """All tables."""
-    m, names = figures["machine"], figures["options"]["contenders"]
+    m = figures["machine"]
     versions = ", ".join(f"{k} {v}" for k, v in m["versions"].items())
     busy = ", another process keeps a core busy" if figures["options"]["busy"] else ""
     parts = [
         f"{m['cpu']}, {m['cores']} cores{busy}; Python {m['python']}, {versions}",
         f"Times of a call, and how many times that of {figures['reference']} they are "
         f"({figures['seconds']:.0f} s in all).",
-        _times(figures, names),
-        _first_calls(figures, names),
     ]
+    for section in figures["geometric_means"]:
+        parts += [_times(figures, section), _first_calls(figures, section)]
     for title, lines in (("Not measured, or wrong:", _notes(figures)), ("Bars:", _bars(figures))):
         if lines:
             parts.append("\n".join((title, *(f"  {line}" for line in lines))))
@@ -331,7 +394,7 @@ def plot(figures: dict[str, Any], path: str) -> None:
                 for row in results
                 if row["size"] == size and (r := ratio(row, name, ours)) is not None
             ]
-            marker = "osD^vPX*"[k % 8]
+            marker = "osD^vPX*dh"[k % 10]
             x, y = [d[0] for d in dots], [d[1] for d in dots]
             panel.scatter(x, y, s=22, marker=marker, color=f"C{k}", alpha=0.85, label=name)
         panel.axvline(1.0, color="black", linewidth=1)

@@ -1,9 +1,23 @@
 """The benchmark programs, by theme. Importing this package fills the table."""
 
-from . import elementwise, indexed, integers, learning, reductions, rowwise, stencils, sweeps
-from .registry import PROGRAMS, SIZES, Program
+from . import (
+    elementwise,
+    indexed,
+    integers,
+    learning,
+    loops_discrete,
+    loops_linear,
+    loops_physics,
+    loops_signals,
+    reductions,
+    rowwise,
+    stencils,
+    sweeps,
+)
+from .registry import LOOPS, PROGRAMS, SIZES, Program
 
 __all__ = [
+    "LOOPS",
     "PROGRAMS",
     "SIZES",
     "Program",
@@ -11,6 +25,10 @@ __all__ = [
     "indexed",
     "integers",
     "learning",
+    "loops_discrete",
+    "loops_linear",
+    "loops_physics",
+    "loops_signals",
     "reductions",
     "rowwise",
     "stencils",

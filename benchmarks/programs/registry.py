@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 SIZES = ("small", "medium", "large")
+LOOPS = "loops"  # the group of programs that are loops in Python; it has bars of its own
 
 
 @dataclass
@@ -40,6 +41,11 @@ class Program:
     def description(self) -> str:
         """The first paragraph of the function's docstring."""
         return " ".join((inspect.getdoc(self.function) or "").split("\n\n")[0].split())
+
+    @property
+    def section(self) -> str:
+        """Which of the report's two tables the program stands in."""
+        return LOOPS if self.group == LOOPS else "arrays"
 
     def arguments(self, size: str) -> tuple:
         """The arguments of a size, the same in every process."""
