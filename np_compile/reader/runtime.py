@@ -40,7 +40,18 @@ LARGE = 1 << 14
 _EVERY = 1 << 10  # iterations between looks at the clock
 _NANOSECONDS = 20_000_000  # between looks at what Python wants
 
+# Flags of NumPy's arrays.
+FLAT, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
 C = f"""
+typedef struct {{
+    void *head[2];
+    char *data;
+    int nd;
+    i64 *dims, *strides;
+    void *base, *descr;
+    int flags;
+}} PyArray;
 typedef struct {{ f64 r, i; }} c128;
 typedef struct {{ f32 r, i; }} c64;
 typedef struct Buf Buf;
@@ -137,6 +148,26 @@ QUIET int is_wanted(Runtime *rt) {{
 #define TICK if (__builtin_expect(++rt->ticks > {_EVERY}, 0) && is_wanted(rt)) return -1
 INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{
     return (const char *)a < (const char *)b_end && (const char *)b < (const char *)a_end;
+}}
+QUIET int share_memory(PyArray *const *arrays, const i64 *sizes, i64 n) {{
+    char *low[64], *end[64];
+    i64 full = 0;
+    if (n > 64) return 1;
+    for (i64 k = 0; k < n; k++) {{
+        const PyArray *a = arrays[k];
+        i64 empty = 0;
+        low[full] = a->data;
+        end[full] = a->data + sizes[k];
+        for (int d = 0; d < a->nd; d++) {{
+            i64 far = (a->dims[d] - 1) * a->strides[d];
+            empty |= a->dims[d] == 0;
+            if (far < 0) low[full] += far; else end[full] += far;
+        }}
+        if (empty) continue;
+        for (i64 j = 0; j < full; j++) if (low[j] < end[full] && low[full] < end[j]) return 1;
+        full++;
+    }}
+    return 0;
 }}
 INLINE i64 wrapped(i64 i, i64 n) {{ return i < 0 ? i + n : i; }}
 INLINE i64 bound(i64 x, i64 n, i64 low) {{

@@ -1,0 +1,552 @@
+"""Where a region's values come from, and where they go: inputs, and exits.
+
+An array is given to C as NumPy's own structure; C looks whether it is what it was compiled for.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .linear import WIDE
+from .nest import FAR, contiguous
+from .random import OF_STATE, generator_of
+from .read import C_STORAGE, Leave, Reader, int_constant
+from .values import (
+    C_TYPE,
+    KIND_OF_DTYPE,
+    PARTS,
+    REPRESENTATION,
+    Arr,
+    Bound,
+    Conflict,
+    Known,
+    Lst,
+    Maybe,
+    Num,
+    Obj,
+    Range,
+    Rng,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+
+SMALL = 1 << 31  # integers below are far from 64 bits, whatever a few products make of them
+_CONSTANT = 8  # extents up to here are constants of a region, as long as there are few regions
+LIST = 64  # a list of so many items is looked into
+
+
+class Unfit(Exception):
+    """A value that regions do not take."""
+
+
+# What a value has to be
+
+
+def piece(x: Any, small: bool) -> Any:
+    """The type of a value as regions tell values apart. small: whether short extents are part."""
+    kind = type(x)
+    if kind is np.ndarray:
+        return _array_piece(x, small)
+    if kind is int:
+        return "int" if -SMALL < x < SMALL else "long" if -WIDE <= x < WIDE else "huge"
+    if kind is float:
+        return "float"
+    if kind is bool or x is None or kind is str:
+        return kind, x
+    if kind is complex:
+        return "complex"
+    if kind is tuple or kind is list:
+        if len(x) > LIST:
+            return kind, len(x) if kind is tuple else -1
+        return (kind, *[piece(y, small) for y in x])
+    if isinstance(x, np.generic):
+        return kind, x.dtype.char
+    if isinstance(x, tuple) and hasattr(kind, "_fields"):
+        return (kind, *[piece(y, small) for y in x])
+    if isinstance(x, types.FunctionType):
+        return "function", x.__code__
+    if kind is range:
+        return "range", piece(x.start, small), piece(x.stop, small), x.step
+    if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)):
+        return "same", id(x)
+    return kind
+
+
+def _array_piece(x: np.ndarray, small: bool) -> Any:
+    flags = x.flags
+    limit = _CONSTANT if small else 1
+    dims = tuple([n if n <= limit else -1 for n in x.shape])
+    if flags.c_contiguous:
+        return x.dtype.char, x.dtype.byteorder, dims, flags.writeable
+    size = x.itemsize
+    units = tuple([s == size for s in x.strides])
+    whole = not any([s % size for s in x.strides]) if size else False
+    return x.dtype.char, x.dtype.byteorder, dims, flags.writeable, units, whole
+
+
+# Exits
+
+
+@dataclass
+class Exit:
+    """What a number that compiled code returns means. result: how the returned value is made of
+    the words; frames: of a leave, for each function, its path and how its names are made."""
+
+    result: Any = None
+    frames: list[tuple[Any, Any, list[tuple], dict[str, Any]]] | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    line: int = 0
+    top: int = 0
+
+
+class _Export:
+    """The C that stores values in words, and how Python makes them again."""
+
+    def __init__(self, r: Reader):
+        self.r = r
+        self.lines: list[str] = []
+        self.count = 0
+
+    def _word(self, text: str, part: str) -> int:
+        self.lines.append(f"out[{self.count}].{part} = {text};")
+        self.count += 1
+        return self.count - 1
+
+    def _integer(self, x: Num) -> Any:
+        return ("constant", x.value) if x.value is not None else self._word(x.text, "i")
+
+    def value(self, x: Value) -> Any:
+        if isinstance(x, Num):
+            if x.value is not None and x.is_python:
+                return ("constant", x.value)
+            tag = self._word(x.tag, "i") if len(x.kinds) > 1 else None
+            if x.rep in PARTS:
+                at = self._word(f"{x.text}.r", "f")
+                self._word(f"{x.text}.i", "f")
+                return ("complex", x.kinds, at, tag)
+            part = "f" if x.rep in ("f64", "f32") else "i"
+            return ("number", x.kinds, self._word(x.text, part), tag, part)
+        if isinstance(x, Arr):
+            at = self._word(f"{x.buf}->owner", "i")
+            self._word(x.buf, "p")
+            self._word(f"(void *){x.data}", "p")
+            dims = [self._integer(d) for d in x.dims]
+            strides = [self._integer(s) for s in x.strides]
+            return ("array", x.rep, at, dims, strides)
+        if isinstance(x, Lst):
+            if x.buf.startswith("?"):
+                return ("empty",)
+            return ("list", x.kind, self._word(x.buf, "p"))
+        if isinstance(x, Tup):
+            return ("tuple", x.made, [self.value(y) for y in x.items])
+        if isinstance(x, Range):
+            return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
+        if isinstance(x, Known):
+            return ("constant", x.value)
+        if isinstance(x, Maybe):
+            at = self._word(x.flag, "i")
+            self.lines.append(f"if ({x.flag}) {{")
+            inner = self.value(x.value)
+            self.lines.append("}")
+            return ("maybe", at, inner)
+        if isinstance(x, Obj):
+            return ("path", x.path)
+        if isinstance(x, Rng):
+            return ("path", self.r.entry.paths[x])
+        raise Unreadable("a value that Python cannot be given")
+
+
+# What is known where a region begins
+
+
+@dataclass
+class Input:
+    """A value that a region takes. path: how it is found. piece: what it has to be. taken: whether
+    C is given it."""
+
+    path: tuple
+    piece: Any
+    taken: bool = True
+
+
+class Entry:
+    """Where a region's values come from, while it is read. example: the values of a call."""
+
+    def __init__(self, f: Any, node: Any, example: dict[str, Any], small: bool):
+        self.function, self.node = f, node
+        self.example = example
+        self.small = small
+        self.prologue: list[str] = []
+        self.inputs: list[Input] = []
+        self.words = 0
+        self.arrays = 0
+        self.owners: list[tuple] = []
+        self.sizes: list[int] = []
+        self.formats: list[str] = []
+        self.exits: dict[int, Exit] = {}
+        self.normalized: dict = {}
+        self.fixed_lists = False
+        self.paths: dict[Any, Any] = {}
+        self.fetched: dict[tuple, Any] = {}
+        self._outer: dict[tuple, Value] = {}
+        self._counts: dict[Any, dict[str, int]] = {}
+        self._total: dict[Any, dict[str, int]] = {}
+        self.most = 0
+        self.known: dict[str, int] = {}
+        self.set: set[str] = set()
+        self.attributes: dict[str, Value] = {}
+
+    # Values from outside
+
+    def begin(self, r: Reader) -> dict[str, Value]:
+        loads = self.loads(self.node, None)
+        env = {}
+        for name, x in self.example.items():
+            if not name.isidentifier() or not (loads.get(name) or name.startswith("__")):
+                continue
+            try:
+                env[name] = self.take(r, ("local", name), x)
+            except Unfit as e:
+                env[name] = Conflict(str(e))
+                self.inputs[-1].taken = False
+        return env
+
+    def _in(self, part: str) -> str:
+        self.words += 1
+        return f"in[{self.words - 1}].{part}"
+
+    def take(self, r: Reader, path: tuple, x: Any) -> Value:
+        """A value from outside, that is of this type in each call of the region."""
+        self.inputs.append(Input(path, piece(x, self.small)))
+        self.fetched[path] = x
+        with r.before(self.prologue):
+            return self._value(r, path, x)
+
+    def _value(self, r: Reader, path: tuple, x: Any) -> Value:
+        kind = type(x)
+        if kind is bool:
+            return python(x)
+        if kind is int:
+            return self._int(r, x)
+        if kind is float:
+            return Num(r.named(self._in("f"), "f64"), "f64", ("float",))
+        if kind is complex:
+            parts = self._in("f"), self._in("f")
+            return Num(r.named(f"(c128){{{', '.join(parts)}}}", "c128"), "c128", ("complex",))
+        if kind is np.ndarray:
+            return self._array(r, path, x)
+        if isinstance(x, np.generic):
+            return self._scalar(r, x)
+        if kind is tuple or (kind is list and len(x) <= LIST):
+            return Tup(tuple(self._value(r, (*path, k), y) for k, y in enumerate(x)), kind)
+        if kind is list:
+            raise Unfit("a long list")
+        if isinstance(x, tuple) and hasattr(kind, "_fields"):
+            return Tup(tuple(self._value(r, (*path, k), y) for k, y in enumerate(x)), kind)
+        if kind is range:
+            return Range(self._int(r, x.start), self._int(r, x.stop), python(x.step))
+        if x is None or kind is str or isinstance(
+            x, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc,
+                np.dtype)
+        ):  # fmt: skip
+            return Known(x)
+        found = generator_of(x)
+        if found is not None:
+            made = Rng(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), found[1])
+            self.paths[made] = path
+            return made
+        if callable(x) and getattr(kind, "__module__", "").startswith("numpy"):
+            return Known(x)
+        if hasattr(x, "__dict__") and not isinstance(x, (dict, list, set)):
+            name = "/".join(map(str, path))
+            if len(path) > 1 and path[0] == "local" and len(path) == 2:
+                name = path[1]
+            self.paths[name] = path
+            return Obj(name, kind)
+        raise Unfit(f"a value of type {kind.__name__}")
+
+    def _int(self, r: Reader, x: int) -> Num:
+        if not -WIDE <= x < WIDE:
+            raise Unfit("an integer beyond 64 bits")
+        small = -SMALL < x < SMALL
+        made = r.integer(
+            self._in("i"), -SMALL if small else -WIDE, SMALL if small else WIDE - 1
+        )
+        self.known[made.text] = x
+        return made
+
+    def _scalar(self, r: Reader, x: np.generic) -> Num:
+        kind = KIND_OF_DTYPE.get(x.dtype)
+        if kind is None:
+            raise Unfit(f"a value of dtype {x.dtype}")
+        rep = REPRESENTATION[kind]
+        if rep in PARTS:
+            text = f"({rep}){{{self._in('f')}, {self._in('f')}}}"
+            return Num(r.named(text, rep), rep, (kind,))
+        part = "f" if rep in ("f64", "f32") else "i"
+        name = r.named(f"({C_TYPE[rep]}){self._in(part)}", C_TYPE[rep])
+        lin = r.facts.name(name) if rep == "i64" else None
+        return Num(name, rep, (kind,), "", lin)
+
+    def _array(self, r: Reader, path: tuple, x: np.ndarray) -> Arr:
+        kind = KIND_OF_DTYPE.get(x.dtype)
+        if kind is None or not x.dtype.isnative or not x.flags.aligned or x.ndim > runtime.AXES:
+            raise Unfit(f"an array of dtype {x.dtype}")
+        rep = REPRESENTATION[kind]
+        size = x.itemsize
+        if any(s % size for s in x.strides):
+            raise Unfit("an array whose elements lie in odd places")
+        ctype = f"{C_STORAGE(rep)} *"
+        limit = _CONSTANT if self.small else 1
+        k = self.arrays
+        self.arrays += 1
+        self.owners.append(path)
+        self.sizes.append(size)
+        flat, writeable = x.flags.c_contiguous, x.flags.writeable
+        r.line(f"PyArray *const given_{k} = {self._in('p')};")
+        flags = runtime.FLAT * flat | runtime.WRITEABLE * writeable
+        tests = [
+            f"given_{k}->nd != {x.ndim}",
+            f"(given_{k}->flags & {runtime.FLAT | runtime.WRITEABLE | runtime.ALIGNED}) != "
+            f"{flags | runtime.ALIGNED}",
+        ]
+        for j, n in enumerate(x.shape):
+            there = f"given_{k}->dims[{j}]"
+            tests.append(f"{there} != {n}" if n <= limit else f"{there} <= {limit}")
+        if not flat:
+            for j, s in enumerate(x.strides):
+                there = f"given_{k}->strides[{j}]"
+                tests.append(f"({there} == {size}) != {int(s == size)} || {there} % {size}")
+        r.line(f"if ({' || '.join(tests)}) return 0;")
+        data = r.named(f"({ctype})given_{k}->data", ctype, "p")
+        dims = []
+        for j, n in enumerate(x.shape):
+            if n <= limit:
+                dims.append(int_constant(n))
+            else:
+                made = r.integer(f"given_{k}->dims[{j}]", limit + 1, FAR)
+                self.known[made.text] = n
+                dims.append(made)
+        if flat:
+            strides = contiguous(r, dims)
+        else:
+            strides = tuple(
+                int_constant(1) if s == size
+                else r.integer(f"given_{k}->strides[{j}] / {size}", -FAR, FAR)
+                for j, s in enumerate(x.strides)
+            )  # fmt: skip
+        r.line(f"Buf arg_{k} = {{.refs = 1L << 40, .owner = {k}}};")
+        buf = f"(&arg_{k})"
+        return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None,
+                   not writeable, flat)  # fmt: skip
+
+    def apart(self) -> list[str]:
+        """The C that turns a call away whose arrays share memory."""
+        if self.arrays < 2:
+            return []
+        listed = ", ".join(f"given_{k}" for k in range(self.arrays))
+        sizes = ", ".join(map(str, self.sizes))
+        return [
+            f"{{ PyArray *const all[] = {{{listed}}}; const i64 sizes[] = {{{sizes}}};",
+            f"if (share_memory(all, sizes, {self.arrays})) return -2; }}",
+        ]
+
+    def outer(self, r: Reader, f: Any, name: str) -> Value:
+        """A name from outside of a function."""
+        free = f.__code__.co_freevars
+        if name in free:
+            path: tuple = ("cell", f, name)
+            try:
+                x = f.__closure__[free.index(name)].cell_contents
+            except ValueError:
+                raise Unreadable(f"the name {name!r} has no value") from None
+        elif name in f.__globals__:
+            path, x = ("global", f, name), f.__globals__[name]
+        else:
+            builtins = f.__builtins__
+            if name not in builtins:
+                raise Unreadable(f"the name {name!r} is not known")
+            path, x = ("builtin", f, name), builtins[name]
+        key = (path[0], id(f.__globals__) if path[0] != "cell" else id(f), name)
+        if key not in self._outer:
+            try:
+                self._outer[key] = self.take(r, path, x)
+            except Unfit as e:
+                raise Unreadable(f"{name!r}: {e}") from None
+        return self._outer[key]
+
+    def of_module(self, r: Reader, module: types.ModuleType, name: str) -> Value:
+        """An attribute of a module."""
+        try:
+            x = getattr(module, name)
+        except AttributeError as e:
+            raise Unreadable(str(e)) from None
+        if module is np.random and name in OF_STATE:
+            state = np.random.mtrand._rand
+            if ("state",) not in self._outer:
+                self._outer["state",] = self.take(r, ("state",), state)
+            return Bound(self._outer["state",], name)
+        if type(x) in (bool, int, float, complex):
+            if module.__name__.split(".")[0] in ("numpy", "math", "cmath"):
+                return python(x)
+            key = ("module", id(module), name)
+            if key not in self._outer:
+                self._outer[key] = self.take(r, ("module", module, name), x)
+            return self._outer[key]
+        if isinstance(x, (np.ndarray, np.generic)):
+            raise Unreadable(f"an array in the module {module.__name__}")
+        if not callable(x) and not isinstance(x, types.ModuleType) and x is not None:
+            raise Unreadable(f"{module.__name__}.{name}")
+        if isinstance(x, types.FunctionType) and (x.__module__ or "").split(".")[0] != "numpy":
+            path = ("module", module, name)
+            if path not in self.fetched:
+                self.inputs.append(Input(path, piece(x, self.small), False))
+                self.fetched[path] = x
+        return Known(x)
+
+    def attribute(self, r: Reader, owner: Obj, name: str) -> Value:
+        """An attribute of an object of the user's."""
+        key = f"@{owner.path}.{name}"
+        if key in self.attributes:
+            return self.attributes[key]
+        path = (*self.paths[owner.path], "." + name)
+        found = getattr(owner.type, name, None)
+        if isinstance(found, types.FunctionType):
+            x = self._object(owner)
+            if name in getattr(x, "__dict__", {}):
+                raise Unreadable(f"the attribute {name!r} hides a method")
+            return Bound(owner, name)
+        if isinstance(found, property):
+            if found.fget is None:
+                raise Unreadable(f"the property {name!r}")
+            from .calls import inlined
+
+            return inlined(r, found.fget, [owner], {})
+        if isinstance(found, (staticmethod, classmethod)) or hasattr(found, "__get__") and callable(found):
+            raise Unreadable(f"the attribute {name!r}")
+        x = self._object(owner)
+        if type(x).__getattribute__ is not object.__getattribute__:
+            raise Unreadable(f"an attribute of {owner.type.__name__}")
+        try:
+            value = getattr(x, name)
+        except AttributeError as e:
+            raise Unreadable(str(e)) from None
+        try:
+            made = self.take(r, path, value)
+        except Unfit as e:
+            raise Unreadable(f"{name!r}: {e}") from None
+        self.attributes[key] = made
+        return made
+
+    def _object(self, owner: Obj) -> Any:
+        return self.fetched[self.paths[owner.path]]
+
+    def may_set(self, r: Reader, owner: Obj, name: str) -> None:
+        """Whether an attribute can be set by name, as any object's."""
+        kind = owner.type
+        if kind.__setattr__ is not object.__setattr__ or hasattr(getattr(kind, name, None), "__set__"):
+            raise Unreadable(f"the attribute {name!r} is set by code of its own")
+        self.attribute(r, owner, name)
+        self.set.add(f"@{owner.path}.{name}")
+
+    def constant(self, r: Reader, x: Any) -> Value:
+        """A value that is the same in each call."""
+        if type(x) in (bool, int, float, complex):
+            return python(x)
+        if isinstance(x, tuple):
+            return Tup(tuple(self.constant(r, y) for y in x))
+        if isinstance(x, np.generic):
+            kind = KIND_OF_DTYPE.get(x.dtype)
+            if kind is None:
+                raise Unreadable(f"a value of dtype {x.dtype}")
+            text = python(x.item())
+            return Num(text.text, REPRESENTATION[kind], (kind,), "", text.lin, text.low, text.high)
+        if x is None or isinstance(x, (str, type, types.FunctionType, np.dtype, np.ufunc)):
+            return Known(x)
+        raise Unreadable(f"a constant of type {type(x).__name__}")
+
+    # Names
+
+    def loads(self, node: Any, without: Any) -> dict[str, int]:
+        """How often names are asked for in a function, outside of one of its loops."""
+        key = (id(node), id(without))
+        if key not in self._counts:
+            counts = _count_loads(node)
+            if without is not None:
+                for name, n in _count_loads(without).items():
+                    counts[name] = counts.get(name, 0) - n
+            self._counts[key] = counts
+        return self._counts[key]
+
+    # Exits
+
+    def result(self, r: Reader, x: Value) -> None:
+        """The C that returns a value."""
+        out = _Export(r)
+        spec = out.value(x)
+        self._exit(r, out, Exit(spec))
+
+    def _exit(self, r: Reader, out: _Export, exit_: Exit) -> None:
+        env = r.frames[0].env
+        for name in sorted(self.set):
+            if name in env:
+                exit_.attributes[name] = out.value(env[name])
+        number = len(self.exits) + 1
+        self.exits[number] = exit_
+        self.most = max(self.most, out.count)
+        r.lines += [*out.lines, f"return {number};"]
+
+    def leave(self, r: Reader, site: Leave, first: int) -> list[str]:
+        """The C of a way out."""
+        out = _Export(r)
+        frames = []
+        for frame, path, env in site.frames:
+            loads = self.loads(frame.node, None)
+            names = {}
+            for name, x in env.items():
+                if name.startswith("@") or not (loads.get(name) or name.startswith("__")):
+                    continue
+                if isinstance(x, Conflict):
+                    path_in = ("local", name)
+                    if frame is r.frames[0] and self.example.get(name, MISS) is not MISS:
+                        names[name] = ("path", path_in)
+                        continue
+                    raise Unreadable(f"{name!r}: {x.why}")
+                if isinstance(x, Bound):
+                    raise Unreadable(f"{name!r} is a method")
+                names[name] = out.value(x)
+            frames.append((frame.function, frame.node, path, names))
+        exit_ = Exit(frames=frames, reasons=tuple(site.reasons))
+        path = site.frames[-1][1]
+        exit_.line = next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
+        exit_.top = site.frames[0][1][0][2] + first
+        env = site.frames[0][2]
+        for name in sorted(self.set):
+            if name in env:
+                exit_.attributes[name] = out.value(env[name])
+        number = len(self.exits) + 1
+        self.exits[number] = exit_
+        self.most = max(self.most, out.count)
+        label = f"leave_{site.number}: ;"
+        return ["if (0) {", label, *out.lines, f"return {number};", "}"]
+
+
+def _count_loads(node: Any) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for x in ast.walk(node):
+        if isinstance(x, ast.Name) and (isinstance(x.ctx, ast.Load)):
+            counts[x.id] = counts.get(x.id, 0) + 1
+        elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
+            counts[x.target.id] = counts.get(x.target.id, 0) + 1
+    return counts
+
+

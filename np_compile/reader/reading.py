@@ -1,0 +1,327 @@
+"""Reading a function: what is known of one, its regions, and how Python and they take turns."""
+
+from __future__ import annotations
+
+import ast
+import math
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from np_compile import config
+from np_compile.kernels.build.toolchain import compiler, vector_math_available
+from np_compile.kernels.targets.c.prelude import prelude
+
+from . import resume, runtime, source
+from .entry import Entry, Exit, Unfit, piece
+from .linear import Linear
+from .read import Again, Effectful, Frame, Leave, Reader
+from .region import MISS, OTHER, Region
+from .statements import Stopped, block
+from .values import Known, Unreadable
+
+_REGIONS = 24  # of one function
+_LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
+_LEAVES = 4  # calls in which a region may leave in a loop before Python takes over
+
+
+@dataclass
+class Refused:
+    """Why a function, or a part of it, is not compiled: the reason and the line. next: the
+    statement after which reading begins again."""
+
+    why: str
+    line: int
+    next: int
+
+
+@dataclass
+class Read:
+    """The C of a region, and what its inputs and exits mean."""
+
+    text: str
+    entry: Entry
+    work: list[tuple[int, bool]]
+
+
+_OVERLAP = Refused("arrays that share memory", 0, 0)
+
+
+def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) -> Read | Refused:
+    """The rest of a function from a statement of its body on, for values such as these."""
+    effectful: set[Any] = set()
+    memory: dict[Any, Any] = {}
+    for _ in range(50):
+        entry = Entry(f, node, example, small)
+        r = Reader(entry)
+        r.effectful, r.memory = effectful, memory
+        try:
+            return _read(r, entry, f, node, first)
+        except Again:
+            continue
+        except Effectful as e:
+            effectful.add(e.args[0].__code__)
+        except Stopped as e:
+            return Refused(str(e), e.node.lineno, 0)
+        except Unreadable as e:
+            return Refused(str(e), node.lineno, 0)
+        except Unfit as e:
+            return Refused(str(e), node.lineno, 0)
+    return Refused("it is read again and again", node.lineno, 0)
+
+
+def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refused:
+    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
+    frame = Frame(f, node, {}, scope)
+    r.frames.append(frame)
+    frame.env = entry.begin(r)
+    nodes = list(node.body[first:])
+    body: list = []
+    r.site = None
+    with r.elsewhere(body):
+        block(r, nodes, "body")
+        if not frame.dead:
+            entry.result(r, Known(None))
+    lines = _flat(body, r, entry, first)
+    top = next((e for e in entry.exits.values() if e.frames and _is_first(e)), None)
+    if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in lines):
+        line = top.line if top else node.lineno
+        why = top.reasons[0] if top and top.reasons else "there is no loop in it"
+        return Refused(why, line, (top.top + 1) if top else len(node.body))
+    text = _assembled(lines, entry, r)
+    work = [(math.prod(_at(n, entry.known) for n in dims), inside) for dims, inside in r.work]
+    return Read(text, entry, work)
+
+
+def _is_first(e: Exit) -> bool:
+    return e.frames is not None and len(e.frames[0][2]) == 1
+
+
+def _at(total: Linear | None, known: dict[str, int]) -> int:
+    """A linear form's value, 0 where it is not known."""
+    if total is None or any(name not in known for name in total.terms):
+        return 0
+    return total.const + sum(c * known[name] for name, c in total.terms.items())
+
+
+def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str]:
+    made: list[str] = []
+    for x in lines:
+        if isinstance(x, str):
+            made.append(x)
+        elif isinstance(x, Leave):
+            made += entry.leave(r, x, first)
+        else:
+            made += _flat(x, r, entry, first)
+    return made
+
+
+def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
+    body = "\n".join([*entry.prologue, *entry.apart(), *r.declarations, *lines])
+    text = (
+        runtime.C + runtime.complex_numbers() + runtime.draws()
+        + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\n" + body + "\n}\n"
+        + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
+        "        Buf *next = b->next;\n"
+        "        if (b->owner < 0 && b->data != (void *)(b + 1)) free(b->data);\n"
+        "        free(b);\n        b = next;\n    }\n}\n"
+    )  # fmt: skip
+    head = '#pragma GCC target("prefer-vector-width=256")\n' if compiler().kind == "gcc" else ""
+    return head + prelude(text, vector_math_available(compiler().kind)) + text
+
+
+class Reading:
+    """What is known of one function. `call` carries a call out, or gives MISS."""
+
+    def __init__(self, f: types.FunctionType):
+        self.function = f
+        self._code: Any = None
+        self._regions: dict[int, list[Region]] = {}
+        self._refused: dict[Any, Refused] = {}
+        self.given_up: str = ""
+
+    def _look(self) -> Any:
+        """The tree of the function, if it has loops that may be read."""
+        code = self.function.__code__
+        if code is not self._code:
+            self._code = code
+            self._regions, self._refused = {}, {}
+            self.given_up, self.node = "", None
+            self._continuations: dict[Any, Any] = {}
+            try:
+                if not source.has_loops(self.function):
+                    self.given_up = "there is no loop in it"
+                else:
+                    self.node = source.tree(self.function)
+            except Unreadable as e:
+                self.given_up = str(e)
+        return None if self.given_up else self.node
+
+    def call(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call, or MISS if it is to run otherwise."""
+        node = self._look()
+        if node is None:
+            return MISS
+        values = _bound(self.function, args, kwargs)
+        if values is None:
+            return MISS
+        return self._go_on(node, 0, values)
+
+    def _go_on(self, node: Any, first: int, values: dict[str, Any]) -> Any:
+        """From a statement of the body on, with these values of names."""
+        begun = first > 0
+        while True:
+            ran = self._ran(node, first, values)
+            if isinstance(ran, Refused):
+                step = self._after(node, first, ran)
+                if step is None:
+                    return self._python(node, first, values, None) if begun else MISS
+                result = self._python(node, first, values, step)
+            else:
+                region, exit_, value, left = ran
+                if left is None:
+                    return value
+                if not _is_first(exit_):
+                    region.left += 1
+                step = self._next(node, exit_.top + 1)
+                result = self._resumed(exit_, left, step)
+            begun = True
+            if step is None or result[0] == resume.RETURNED:
+                return result[1]
+            values, first = result[1], step
+
+    def _after(self, node: Any, first: int, refused: Refused) -> int | None:
+        """The statement from which on reading begins again, behind a refusal."""
+        at = refused.next
+        if at <= first:
+            # A loop was refused: the statement that has it runs in Python.
+            at = next(
+                (k + 1 for k in range(first, len(node.body))
+                 if node.body[k].end_lineno >= refused.line), len(node.body),
+            )  # fmt: skip
+        return self._next(node, at)
+
+    def _next(self, node: Any, at: int) -> int | None:
+        """A statement with a loop, from one on; None if there is none."""
+        for k in range(at, len(node.body)):
+            if any(isinstance(x, (ast.For, ast.While, ast.Call)) for x in ast.walk(node.body[k])):
+                if any(
+                    isinstance(x, (ast.For, ast.While)) for s in node.body[k:] for x in ast.walk(s)
+                ):
+                    return k
+        return None
+
+    def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
+        """What a region made of these values: itself, its exit, the result, where it left; or why
+        there is none."""
+        known = self._regions.setdefault(first, [])
+        for k, region in enumerate(known):
+            ran = region.run(values) if region.left < _LEAVES else OTHER
+            if ran is OTHER:
+                continue
+            if ran is None:
+                return _OVERLAP
+            if k:
+                known.insert(0, known.pop(k))
+            return region, *ran
+        small = len(known) < 3
+        key = (first, small, tuple([(k, piece(v, small)) for k, v in values.items()]))
+        refused = self._refused.get(key)
+        if refused is not None:
+            return refused
+        if len(known) >= _REGIONS:
+            return Refused("it was compiled for many types", node.lineno, 0)
+        made = self._made(node, first, values, small)
+        if isinstance(made, Read):
+            region = Region(made.text, made.entry, config.waits())
+            ran = region.run(values)
+            if ran is not OTHER and ran is not None:
+                known.insert(0, region)
+                return region, *ran
+            made = _OVERLAP if ran is None else Refused("its inputs are not told apart", 0, 0)
+        self._refused[key] = made
+        return made
+
+    def _made(self, node: Any, first: int, values: dict[str, Any], small: bool) -> Any:
+        try:
+            made = read(self.function, node, first, values, small)
+        except RecursionError:
+            made = Refused("it is too deep", node.lineno, 0)
+        except Exception as e:
+            if config.debug:
+                raise
+            made = Refused(f"{type(e).__name__}: {e}", node.lineno, 0)
+        if isinstance(made, Read) and any(n >= _LARGE and inside for n, inside in made.work):
+            made = Refused("its arrays are large: whole-array kernels", node.lineno, 0)
+        return made
+
+    def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
+        """Statements of the body in Python, from one to another one."""
+        path = [("block", node.body, first, "body")]
+        key = (first, until, tuple(values))
+        f = self._continuations.get(key)
+        if f is None:
+            f = resume.function(self.function, node, path, tuple(values), until=until)
+            self._continuations[key] = f
+        result = f(*values.values(), resume.rest_of, locals_of_caller)
+        return result if until is not None else result[1]
+
+    def _resumed(self, exit_: Exit, left: list, until: int | None) -> Any:
+        """What Python makes of the rest, from where compiled code has left."""
+        value: Any = None
+        for depth, (f, node, path, names) in enumerate(reversed(left)):
+            given = depth > 0
+            last = depth == len(left) - 1
+            whole_path = _at_top(path, exit_.top) if last else path
+            key = (id(exit_), depth, tuple(names), until if last else None)
+            made = self._continuations.get(key)
+            if made is None:
+                made = resume.function(
+                    f, node, whole_path, tuple(names), given, until if last else None
+                )
+                self._continuations[key] = made
+            extra = [value] if given else []
+            result = made(*names.values(), *extra, resume.rest_of, locals_of_caller)
+            value = result[1]
+        return result
+
+
+def _at_top(path: list[tuple], top: int) -> list[tuple]:
+    """A path whose first block is the rest of a body, as one of the whole body."""
+    _, nodes, k, part = path[0]
+    return [("block", [*[ast.Pass()] * (top - k), *nodes], top, part), *path[1:]]
+
+
+def locals_of_caller() -> dict[str, Any]:
+    """The names of the function that asks."""
+    import sys
+
+    return {
+        k: v for k, v in sys._getframe(1).f_locals.items()
+        if not k.startswith(("__first", "__rest_of", "__locals", "__value"))
+    }  # fmt: skip
+
+
+def _bound(f: types.FunctionType, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+    """The parameters' values; None where the call is not one of this function."""
+    code = f.__code__
+    n = code.co_argcount
+    names = code.co_varnames[:n]
+    if code.co_flags & 0x0C or len(args) > n or code.co_kwonlyargcount and f.__kwdefaults__ is None and not kwargs:
+        return None
+    values = dict(zip(names, args, strict=False))
+    only = code.co_varnames[n : n + code.co_kwonlyargcount]
+    for k, v in kwargs.items():
+        if k in values or k not in (*names, *only) or k in code.co_varnames[: code.co_posonlyargcount]:
+            return None
+        values[k] = v
+    defaults = f.__defaults__ or ()
+    for k, v in zip(names[n - len(defaults) :], defaults, strict=True):
+        values.setdefault(k, v)
+    for k, v in (f.__kwdefaults__ or {}).items():
+        values.setdefault(k, v)
+    if len(values) != n + code.co_kwonlyargcount:
+        return None
+    return values
+
+
