@@ -27,6 +27,8 @@ from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .errors import NotCompilable, SettingError
 from .made import Made
+from .reader import reading
+from .reader.reading import Reading
 from .replay.calls import MISS
 from .replay.keeper import Keeper
 
@@ -48,6 +50,7 @@ class Compiled(Made):
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
         self._keeper = None if disable else Keeper(plain, tensors)
+        self._reading: Reading | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -76,6 +79,10 @@ class Compiled(Made):
             return capture.substitution.function(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
+        if self._reading is not None and config.loops == "auto" and _context_depth() == 0:
+            result = self._reading.call(args, kwargs)
+            if result is not reading.MISS:
+                return result
         keeper = self._keeper
         if keeper is not None and _context_depth() == 0:
             result = keeper.run(args, kwargs)
@@ -266,6 +273,8 @@ def compile(
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
+    if backend == "native" and not tensors and not disable:
+        compiled._reading = Reading(function)
     return compiled
 
 

@@ -51,6 +51,12 @@ def _plain(text: str) -> str:
     return text
 
 
+def _loops(text: str) -> str:
+    if text not in ("auto", "recorded"):
+        raise ValueError("expected auto or recorded")
+    return text
+
+
 def _compile_in(text: str) -> str:
     if text not in ("background", "call"):
         raise ValueError("expected background or call")
@@ -94,6 +100,13 @@ SETTINGS = (
         _plain,
         "loops and small calls run in plain NumPy: `auto` where they were measured to be faster, "
         "or compiling takes too long, `never`, or `always` (loops only, and from their start)",
+    ),
+    Setting(
+        "loops",
+        "auto",
+        _loops,
+        "`auto`: functions with loops are read whole and compiled with them, where that can be; "
+        "`recorded`: loops are recorded as they run, iteration by iteration",
     ),
     Setting(
         "compile_in",

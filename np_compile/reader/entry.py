@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .linear import WIDE
+from .linear import WIDE, Linear
 from .nest import FAR, contiguous
 from .random import OF_STATE, generator_of
 from .read import C_STORAGE, Leave, Reader, int_constant
@@ -473,6 +473,12 @@ class Entry:
         if x is None or isinstance(x, (str, type, types.FunctionType, np.dtype, np.ufunc)):
             return Known(x)
         raise Unreadable(f"a constant of type {type(x).__name__}")
+
+    def at(self, x: Linear | None) -> int:
+        """A linear form's value for the example; 0 where it is not known."""
+        if x is None or any(name not in self.known for name in x.terms):
+            return 0
+        return x.const + sum(c * self.known[name] for name, c in x.terms.items())
 
     # Names
 

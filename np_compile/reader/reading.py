@@ -14,9 +14,8 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import resume, runtime, source
 from .entry import Entry, Exit, Unfit, piece
-from .linear import Linear
 from .read import Again, Effectful, Frame, Leave, Reader
-from .region import MISS, OTHER, Region
+from .region import LATER, MISS, OTHER, Region
 from .statements import Stopped, block
 from .values import Known, Unreadable
 
@@ -37,10 +36,12 @@ class Refused:
 
 @dataclass
 class Read:
-    """The C of a region, and what its inputs and exits mean."""
+    """The C of a region, and what its inputs and exits mean. seconds: that Python would take for
+    the example, roughly. work: of loops over arrays, elements, and whether they lie in a loop."""
 
     text: str
     entry: Entry
+    seconds: float
     work: list[tuple[int, bool]]
 
 
@@ -89,19 +90,12 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         why = top.reasons[0] if top and top.reasons else "there is no loop in it"
         return Refused(why, line, (top.top + 1) if top else len(node.body))
     text = _assembled(lines, entry, r)
-    work = [(math.prod(_at(n, entry.known) for n in dims), inside) for dims, inside in r.work]
-    return Read(text, entry, work)
+    work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
+    return Read(text, entry, r.seconds, work)
 
 
 def _is_first(e: Exit) -> bool:
     return e.frames is not None and len(e.frames[0][2]) == 1
-
-
-def _at(total: Linear | None, known: dict[str, int]) -> int:
-    """A linear form's value, 0 where it is not known."""
-    if total is None or any(name not in known for name in total.terms):
-        return 0
-    return total.const + sum(c * known[name] for name, c in total.terms.items())
 
 
 def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str]:
@@ -175,7 +169,8 @@ class Reading:
             if isinstance(ran, Refused):
                 step = self._after(node, first, ran)
                 if step is None:
-                    return self._python(node, first, values, None) if begun else MISS
+                    waits = ran.why.startswith("the C compiler")
+                    return self._python(node, first, values, None) if begun or waits else MISS
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
@@ -219,6 +214,8 @@ class Reading:
             ran = region.run(values) if region.left < _LEAVES else OTHER
             if ran is OTHER:
                 continue
+            if ran is LATER:
+                return Refused("the C compiler is at work on it", 0, len(node.body))
             if ran is None:
                 return _OVERLAP
             if k:
@@ -234,7 +231,12 @@ class Reading:
         made = self._made(node, first, values, small)
         if isinstance(made, Read):
             region = Region(made.text, made.entry, config.waits())
+            if region.seconds_left <= made.seconds:
+                region.wait()
             ran = region.run(values)
+            if ran is LATER:
+                known.insert(0, region)
+                return Refused("the C compiler is at work on it", 0, len(node.body))
             if ran is not OTHER and ran is not None:
                 known.insert(0, region)
                 return region, *ran

@@ -21,6 +21,7 @@ from .values import DTYPE_OF, KIND_OF_DTYPE, PYTHON, REPRESENTATION
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
+LATER = object()  # the C compiler is still at work
 
 
 class Region:
@@ -46,7 +47,13 @@ class Region:
         """Whether the C compiler is done."""
         return self._libraries.ready
 
-    def _load(self) -> None:
+    @property
+    def seconds_left(self) -> float:
+        """How long it does, roughly."""
+        return self._libraries.seconds_left
+
+    def wait(self) -> None:
+        """Wait for the C compiler."""
         library = self._libraries.get()[0]
         self._function, self._finish = library.region, library.finish
         self._function.restype = ctypes.c_int64
@@ -62,7 +69,9 @@ class Region:
         except (KeyError, AttributeError, ValueError, IndexError, TypeError):
             return OTHER
         if self._function is None:
-            self._load()
+            if not self._libraries.ready:
+                return LATER
+            self.wait()
         state = self._free.pop() if self._free else _Call(self._format, self._room)
         struct.pack_into(self._format, state.words, 0, *words)
         state.found = found

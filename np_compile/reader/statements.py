@@ -54,6 +54,7 @@ from .values import (
 )
 
 Block = Sequence[ast.stmt]
+_SOME = 30  # iterations of a loop of which nothing is known
 
 
 # Functions
@@ -141,6 +142,7 @@ def statement(r: Reader, node: ast.stmt) -> None:
         with r.at_statement():
             saved = r.save()
             try:
+                r.ran(node)
                 if read is None:
                     raise Unreadable(f"a statement of kind {type(node).__name__}")
                 read(r, node)
@@ -664,6 +666,12 @@ class _Header:
         self.k = r.fresh("k")
         return f"for (i64 {self.k} = 0; {self.k} < {self.n.text}; {self.k}++)"
 
+    def times(self, r: Reader) -> float:
+        """How often the body runs, as far as the values of this call tell."""
+        n = r.entry.at(self.n.lin)
+        r.entry.known[self.k] = (n or _SOME) // 2
+        return n or _SOME
+
     def begin(self, r: Reader) -> None:
         lin = r.facts.name(self.k, 0, max(self.n.high - 1, 0))
         if self.n.lin is not None:
@@ -687,6 +695,9 @@ class _While:
 
     def head(self, r: Reader) -> str:
         return "for (;;)"
+
+    def times(self, r: Reader) -> float:
+        return _SOME
 
     def begin(self, r: Reader) -> None:
         """The test; what it is where it is true is known in the body."""
@@ -766,7 +777,7 @@ def _attempt(
     state = LoopState(len(r.owned))
     body: list = []
     head = header.head(r)
-    with r.elsewhere(body), r.scope(), r.in_loop(state):
+    with r.elsewhere(body), r.scope(), r.in_loop(state, header.times(r)):
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
         entry = [dict(e) for e in envs]
