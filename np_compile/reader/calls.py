@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import functions
+from . import functions, outside
 from .functions import array_of, as_array, part, product, transposed, ufunc
 from .nest import CODES, alloc, extent, loops, named_numbers, write
 from .numbers import binary, convert, to_float, to_int, truth, unary
@@ -73,7 +73,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         raise Unreadable("a call of what is no function")
     f = function.value
     if isinstance(f, np.ufunc):
-        return functions.call_ufunc(r, f, args, kwargs)
+        return _or_outside(r, f, lambda: functions.call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs)
     found = _BUILTINS.get(f) if _hashable(f) else None
     if found is not None:
         return found(r, *args, **kwargs)
@@ -86,11 +86,29 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
             return _named_tuple(r, f, args, kwargs)
         if issubclass(f, np.generic):
             return functions.scalar_type(r, f, args)
+        if f in (np.finfo, np.iinfo):
+            return Known(f(functions.dtype_of(args[0])))
         raise Unreadable(f"an object of {f.__qualname__} is made")
     handler = functions.TABLE.get(f) if _hashable(f) else None
     if handler is not None:
-        return handler(r, *args, **kwargs)
+        return _or_outside(r, f, lambda: handler(r, *args, **kwargs), args, kwargs)
+    if _hashable(f):
+        return outside.call(r, f, args, kwargs)
     raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
+
+
+def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs: dict) -> Value:
+    """What `read` makes of a call; where it cannot, the call is made in Python."""
+    saved = r.save()
+    try:
+        return read()
+    except (Unreadable, TypeError) as e:
+        if isinstance(f, outside.Method) is False and f not in outside.PURE and not isinstance(f, np.ufunc):
+            raise Unreadable(str(e)) from None
+        if "out" in kwargs or isinstance(f, np.ufunc) and len(args) > f.nin:
+            raise Unreadable(str(e)) from None
+        r.restore(saved)
+        return outside.call(r, f, args, kwargs)
 
 
 def _hashable(f: Any) -> bool:
@@ -180,8 +198,13 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, (Arr, Lazy)):
         handler = functions.METHODS.get(name)
         if handler is None:
-            raise Unreadable(f"the method {name!r} of an array")
-        return handler(r, owner, *args, **kwargs)
+            if name not in outside.METHODS:
+                raise Unreadable(f"the method {name!r} of an array")
+            return outside.call(r, outside.Method(name), [owner, *args], kwargs)
+        if name not in outside.METHODS:
+            return handler(r, owner, *args, **kwargs)
+        read = lambda: handler(r, owner, *args, **kwargs)  # noqa: E731
+        return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Lst):
         return _list_method(r, owner, name, args)
     if isinstance(owner, Rng):
@@ -512,8 +535,14 @@ def _len(r: Reader, x: Value) -> Value:
 def range_length(r: Reader, x: Range) -> Num:
     """The number of values of a range."""
     step = x.step.value
+    if step == 0:
+        raise Unreadable("a range whose step is zero")
     if step is None:
-        raise Unreadable("a range whose step is no constant")
+        if x.step.low < 1:
+            r.leave_if(f"{x.step.text} < 1", "a range's step that is not positive")
+        length_ = range_length(r, Range(x.start, x.stop, python(1)))
+        positive = f"({length_.text} > 0 ? ({length_.text} - 1) / {x.step.text} + 1 : 0)"
+        return r.integer(positive, 0, max(length_.high, 0))
     a, b = (x.start, x.stop) if step > 0 else (x.stop, x.start)
     assert a.lin is not None and b.lin is not None
     way = b.lin - a.lin

@@ -108,13 +108,14 @@ class Exit:
     top: int = 0
 
 
-class _Export:
+class Export:
     """The C that stores values in words, and how Python makes them again."""
 
     def __init__(self, r: Reader):
         self.r = r
         self.lines: list[str] = []
         self.count = 0
+
 
     def _word(self, text: str, part: str) -> int:
         self.lines.append(f"out[{self.count}].{part} = {text};")
@@ -326,6 +327,10 @@ class Entry:
             for j, s in enumerate(x.strides):
                 there = f"given_{k}->strides[{j}]"
                 tests.append(f"({there} == {size}) != {int(s == size)} || {there} % {size}")
+        ordered = list(x.strides) == sorted(x.strides, reverse=True) and min(x.strides, default=0) >= 0
+        if ordered and not flat:
+            steps = [f"given_{k}->strides[{j}]" for j in range(x.ndim)]
+            tests += [f"{a} < {b}" for a, b in zip(steps, [*steps[1:], "0"], strict=True)]
         r.line(f"if ({' || '.join(tests)}) return 0;")
         data = r.named(f"({ctype})given_{k}->data", ctype, "p")
         dims = []
@@ -347,7 +352,7 @@ class Entry:
         r.line(f"Buf arg_{k} = {{.refs = 1L << 40, .owner = {k}}};")
         buf = f"(&arg_{k})"
         return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None,
-                   not writeable, flat)  # fmt: skip
+                   not writeable, flat, ordered)  # fmt: skip
 
     def apart(self) -> list[str]:
         """The C that turns a call away whose arrays share memory."""
@@ -497,7 +502,7 @@ class Entry:
 
     def result(self, r: Reader, x: Value) -> None:
         """The C that returns a value."""
-        out = _Export(r)
+        out = Export(r)
         spec = out.value(x)
         self._exit(r, out, Exit(spec))
 
@@ -513,7 +518,7 @@ class Entry:
 
     def leave(self, r: Reader, site: Leave, first: int) -> list[str]:
         """The C of a way out."""
-        out = _Export(r)
+        out = Export(r)
         frames = []
         for frame, path, env in site.frames:
             loads = self.loads(frame.node, None)

@@ -405,7 +405,7 @@ def _like(value: int | None) -> Callable:
         a = as_operand(r, a)
         if isinstance(a, Num):
             raise Unreadable("a number's like")
-        if isinstance(a, Arr) and not a.flat and a.ndim > 1:
+        if isinstance(a, Arr) and not a.ordered and a.ndim > 1:
             raise Unreadable("the like of an array that is not in C order")
         rep = _dtype(dtype, a.dtype)
         text = None if value is None else str(value)
@@ -417,7 +417,7 @@ def _like(value: int | None) -> Callable:
 
 
 def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) -> Value:
-    if not isinstance(a, (Arr, Lazy)) or isinstance(a, Arr) and not a.flat and a.ndim > 1:
+    if not isinstance(a, (Arr, Lazy)) or isinstance(a, Arr) and not a.ordered and a.ndim > 1:
         raise Unreadable("np.full_like of this")
     kind = Known(dtype_of(dtype) if isinstance(dtype, Known) and dtype.value else a.dtype)
     return _full(r, Tup(a.dims), value, kind)
@@ -490,8 +490,8 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
         made = lazy(x)
         if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
             made = cast(made, _dtype(dtype))
-        if isinstance(x, Arr) and not x.flat and x.ndim > 1:
-            _in_c_order(x)
+        if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
+            raise Unreadable("a copy of an array that is not in C order")
         return materialized(r, made)
     if isinstance(x, Num):
         raise Unreadable("an array without axes")
@@ -500,13 +500,6 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
     if not isinstance(x, Tup) or not x.items:
         raise Unreadable("np.array of this")
     return _stacked(r, [as_item(r, y) for y in x.items], 0, dtype)
-
-
-def _in_c_order(x: Arr) -> None:
-    """Whether a copy of a view lies as NumPy's does: it keeps the order of axes."""
-    first = [s.value for s in x.strides]
-    if x.ndim > 1 and 1 in first and first[-1] != 1:
-        raise Unreadable("a copy of an array that is not in C order")
 
 
 def as_item(r: Reader, y: Value) -> Value:
@@ -595,15 +588,12 @@ def _copy(r: Reader, x: Value, order: Value | None = None) -> Value:
         return array_of(r, x)
     if isinstance(x, Lazy):
         return materialized(r, x)
-    made = materialized(r, lazy(x))
-    if not x.flat and x.ndim > 1:
-        pass  # `a.copy()` is in C order
-    return made
+    return materialized(r, lazy(x))  # `a.copy()` is in C order
 
 
 def _np_copy(r: Reader, x: Value) -> Value:
-    if isinstance(x, Arr) and not x.flat and x.ndim > 1:
-        _in_c_order(x)
+    if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
+        raise Unreadable("a copy of an array that is not in C order")
     return _copy(r, x)
 
 
@@ -652,7 +642,7 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
     if isinstance(x, Lazy):
         x = materialized(r, x)
     if not x.flat:
-        raise Unreadable("reshape of an array that is not contiguous")
+        x = _gathered_up(r, x)
     given = shape[0] if len(shape) == 1 else Tup(shape)
     items = list(given.items if isinstance(given, Tup) else (given,))
     total = size_of(r, x.dims)
@@ -681,8 +671,21 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
 
     return Arr(
         x.rep, x.buf, x.data, tuple(dims), contiguous(r, dims), x.roots, (f"{x.data}.r", ()),
-        x.readonly, True,
+        x.readonly, True, True,
     )  # fmt: skip
+
+
+def _gathered_up(r: Reader, x: Arr) -> Arr:
+    """A copy of an array that has to be one to get another shape: its last axis but one does not
+    go on where the last one ends."""
+    if x.ndim != 2 or not x.ordered:
+        raise Unreadable("reshape of an array that is not contiguous")
+    (n, m), (s, t) = x.dims, x.strides
+    r.leave_if(
+        f"{s.text} == {m.text} * {t.text} || {n.text} < 2 || {m.text} < 2",
+        "reshape of an array that may be contiguous",
+    )
+    return materialized(r, lazy(x))
 
 
 def _ravel(r: Reader, x: Value) -> Value:
@@ -704,8 +707,8 @@ def _astype(r: Reader, x: Value, dtype: Value, copy: Value | None = None) -> Val
         return scalar_type(r, DTYPE_OF[rep].type, [x])
     if x.rep in PARTS and rep not in PARTS:
         raise Unreadable("complex numbers as real ones")
-    if isinstance(x, Arr) and not x.flat and x.ndim > 1:
-        _in_c_order(x)
+    if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
+        raise Unreadable("a copy of an array that is not in C order")
     return materialized(r, cast(lazy(x), rep))
 
 

@@ -21,7 +21,7 @@ from .nest import (
     stretched,
     write,
 )
-from .numbers import convert
+from .numbers import convert, to_int
 from .read import C_STORAGE, Reader, int_constant
 from .values import (
     C_TYPE,
@@ -102,8 +102,10 @@ def _least(r: Reader, a: str, x: Linear, b: str, y: Linear) -> Num:
 def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, int, Num]:
     """Start, step and length of a slice of an axis of n."""
     step = 1 if s.step is None else s.step.value
-    if step is None or step == 0 or not isinstance(step, int):
-        raise Unreadable("a slice whose step is no constant")
+    if step == 0:
+        raise Unreadable("a slice whose step is zero")
+    if step is None:
+        return _by_steps(r, s, n)
     assert n.lin is not None
     back = step < 0
     if s.start is None:
@@ -137,6 +139,18 @@ def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, int, Num]:
     return start, step, length
 
 
+def _by_steps(r: Reader, s: Slice, n: Num) -> tuple[Num, Num, Num]:
+    """Start, step and length of a slice whose step only data can tell; it has to be positive."""
+    step = to_int(r, s.step)
+    if step.low < 1:
+        r.leave_if(f"{step.text} < 1", "a slice's step that is not positive")
+    start, _, length = sliced(r, Slice(s.start, s.stop, None), n)
+    made = extent(r, f"(({length.text} + {step.text} - 1) / {step.text})")
+    assert made.lin is not None and length.lin is not None
+    r.facts.add(length.lin - made.lin)
+    return start, step, made
+
+
 def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     """a[items] of integers, slices, None and Ellipsis: a view, or an element."""
     items = _filled(items, a.ndim)
@@ -163,6 +177,10 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
             if start.text not in ("0", "0L"):
                 offsets.append(f"{start.text} * {s.text}" if s.value != 1 else start.text)
             dims.append(length)
+            if isinstance(step, Num):
+                strides.append(r.integer(f"({s.text} * {step.text})"))
+                where.append(("slice", None, 1, None))
+                continue
             strides.append(s if step == 1 else _times(r, s, step))
             where.append(("slice", start.lin, step, length.lin))
         else:
@@ -178,7 +196,10 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
         ctype = f"{C_STORAGE(a.rep)} *"
         data = r.named(f"{a.data} + ({' + '.join(offsets)})", ctype, "p")
     origin = (base, _composed(parts, where))
-    return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly)
+    ordered = a.ordered and not any(w[0] == "slice" and w[2] < 0 for w in where)
+    flat = len(dims) == 1 and strides[0].value == 1
+    return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
+               ordered)  # fmt: skip
 
 
 def _composed(parts: tuple, where: list) -> tuple:
@@ -244,6 +265,9 @@ class Gather:
     """a[..., indices, ...] with arrays of integers, checked: where its elements lie."""
 
     def __init__(self, r: Reader, a: Arr, items: Sequence[Any]):
+        items = [
+            positions(r, x) if isinstance(x, (Arr, Lazy)) and x.rep == "bool" else x for x in items
+        ]
         items = _filled(items, a.ndim)
         if any(isinstance(x, Known) for x in items):
             raise Unreadable("None among index arrays")
@@ -318,6 +342,30 @@ class Gather:
         return Lazy(rep, tuple(self.dims), lambda index: where(index), reads, True)
 
 
+def positions(r: Reader, mask: Arr | Lazy) -> Arr:
+    """Where a mask of one axis is true."""
+    if mask.ndim != 1:
+        raise Unreadable("a mask of several axes among other indices")
+    m = materialized(r, mask)
+    count = _count(r, m)
+    made = alloc(r, "i64", [extent(r, count)])
+    at = r.fresh("k")
+    r.line(f"i64 {at} = 0;")
+    with loops(r, m.dims, vector="") as index:
+        r.line(f"if ({load(m, index)}) {made.data}[{at}++] = {index[0]};")
+    return made
+
+
+def _count(r: Reader, m: Arr) -> str:
+    """The C name of the number of true elements."""
+    count = r.fresh("n")
+    r.line(f"i64 {count} = 0;")
+    note_work(r, m.dims)
+    with loops(r, m.dims, vector=f"#pragma omp simd reduction(+:{count})") as index:
+        r.line(f"{count} += {load(m, index)} != 0;")
+    return r.named(count, "i64", "n")
+
+
 def gathered(r: Reader, a: Arr, items: Sequence[Any]) -> Arr:
     """a[items], with arrays among them: a new array."""
     if len(items) == 1 and isinstance(items[0], (Arr, Lazy)) and items[0].rep == "bool":
@@ -328,12 +376,7 @@ def gathered(r: Reader, a: Arr, items: Sequence[Any]) -> Arr:
 def _masked(r: Reader, a: Arr, mask: Arr | Lazy) -> Arr:
     """a[mask]: the elements, or rows, where it is true."""
     m = _mask(r, a, mask)
-    count = r.fresh("n")
-    r.line(f"i64 {count} = 0;")
-    note_work(r, m.dims)
-    with loops(r, m.dims, vector=f"#pragma omp simd reduction(+:{count})") as index:
-        r.line(f"{count} += {load(m, index)} != 0;")
-    made = alloc(r, a.rep, [extent(r, r.named(count, "i64", "n")), *a.dims[m.ndim :]])
+    made = alloc(r, a.rep, [extent(r, _count(r, m)), *a.dims[m.ndim :]])
     at = r.fresh("k")
     r.line(f"i64 {at} = 0;")
     with loops(r, m.dims, vector="") as index, r.block(f"if ({load(m, index)})"):
@@ -485,10 +528,7 @@ def _assign_masked(r: Reader, a: Arr, mask: Arr | Lazy, given: Lazy | Num):
     if rest or given.ndim != 1:
         raise Unreadable("rows under a mask")
     made = materialized(r, given)
-    count = r.fresh("n")
-    r.line(f"i64 {count} = 0;")
-    with loops(r, m.dims, vector=f"#pragma omp simd reduction(+:{count})") as index:
-        r.line(f"{count} += {load(m, index)} != 0;")
+    count = _count(r, m)
     n = made.dims[0]
     r.leave_if(f"{count} != {n.text} && {n.text} != 1", "a mask of another number of elements")
 

@@ -84,7 +84,7 @@ def alloc(r: Reader, rep: str, dims: Sequence[Num], zero: bool = False) -> Arr:
     r.made_here(buf)
     data = r.named(f"({C_STORAGE(rep)} *){buf}->data", f"{C_STORAGE(rep)} *", "p")
     return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None, False,
-               True)  # fmt: skip
+               True, True)  # fmt: skip
 
 
 # Elements

@@ -449,7 +449,7 @@ class Variable:
                     d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
                 (dims if k < x.ndim else strides).append(d)
             return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
-                       x.flat)  # fmt: skip
+                       x.flat, x.ordered)  # fmt: skip
         if isinstance(x, Lst):
             return Lst(r.named(self._parts[0], "Buf *", "b"), x.rep, x.kind, x.roots)
         if isinstance(x, Tup):
@@ -489,6 +489,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
                 a.rep, "", "", tuple(map(_join_extent, a.dims, b.dims)),
                 tuple(map(_join_extent, a.strides, b.strides)), a.roots | b.roots,
                 None, a.readonly or b.readonly, a.flat and b.flat,
+                a.ordered and b.ordered,
             )  # fmt: skip
         return Conflict("it is an array of one dtype or rank, or of another")
     if isinstance(a, Lst) and isinstance(b, Lst) and a.kind == b.kind:
@@ -526,6 +527,7 @@ def same_type(a: Value, b: Value) -> bool:
             alike
             and a.readonly >= b.readonly
             and a.flat <= b.flat
+            and a.ordered <= b.ordered
             and b.roots <= a.roots
             and all(
                 (x.value is None and x.low <= y.low) or x.value == y.value

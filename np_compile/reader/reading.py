@@ -36,11 +36,13 @@ class Refused:
 
 @dataclass
 class Read:
-    """The C of a region, and what its inputs and exits mean. seconds: that Python would take for
+    """The C of a region, and what its inputs and exits mean. sites: calls that it makes
+    in Python. seconds: that Python would take for
     the example, roughly. work: of loops over arrays, elements, and whether they lie in a loop."""
 
     text: str
     entry: Entry
+    sites: list[Any]
     seconds: float
     work: list[tuple[int, bool]]
 
@@ -91,7 +93,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         return Refused(why, line, (top.top + 1) if top else len(node.body))
     text = _assembled(lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
-    return Read(text, entry, r.seconds, work)
+    return Read(text, entry, r.tables, r.seconds, work)
 
 
 def _is_first(e: Exit) -> bool:
@@ -230,7 +232,7 @@ class Reading:
             return Refused("it was compiled for many types", node.lineno, 0)
         made = self._made(node, first, values, small)
         if isinstance(made, Read):
-            region = Region(made.text, made.entry, config.waits())
+            region = Region(made.text, made.entry, made.sites, config.waits())
             if region.seconds_left <= made.seconds:
                 region.wait()
             ran = region.run(values)

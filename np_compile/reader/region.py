@@ -16,6 +16,7 @@ from . import runtime
 from .entry import LIST, SMALL, Entry, Exit, piece
 from .linear import WIDE
 from .nest import CODES
+from .outside import Site, stored
 from .random import addresses, generator_of
 from .values import DTYPE_OF, KIND_OF_DTYPE, PYTHON, REPRESENTATION
 
@@ -25,16 +26,17 @@ LATER = object()  # the C compiler is still at work
 
 
 class Region:
-    """A compiled region: `run` carries it out. left: how often it left compiled code in a loop."""
+    """A compiled region: `run` carries it out. sites: calls that it makes in Python. left: how often it left compiled code in a loop."""
 
-    def __init__(self, text: str, entry: Entry, waits: bool):
+    def __init__(self, text: str, entry: Entry, sites: list[Site], waits: bool):
         self.text = text
         self.exits = entry.exits
         self.left = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
-        self._arrays = tuple(entry.owners)
+        self.arrays = tuple(entry.owners)
+        self.sites = sites
         self._bind = _binder(entry)
         self._format = "".join(entry.formats) or "q"
         self._libraries = Libraries([(text, "region")], waits)
@@ -72,7 +74,7 @@ class Region:
             if not self._libraries.ready:
                 return LATER
             self.wait()
-        state = self._free.pop() if self._free else _Call(self._format, self._room)
+        state = self._free.pop() if self._free else _Call(self, self._format, self._room)
         struct.pack_into(self._format, state.words, 0, *words)
         state.found = found
         try:
@@ -87,7 +89,7 @@ class Region:
                 if number == -1:
                     raise state.error or KeyboardInterrupt
                 return OTHER if number == 0 else None
-            state.arrays = [self.at(state, path) for path in self._arrays]
+            state.arrays = [self.at(state, path) for path in self.arrays]
             return self._exit(state, self.exits[number])
         finally:
             if state.first.next:
@@ -258,16 +260,19 @@ class runtime_word(ctypes.Union):
 class _Call:
     """One run of a region at a time: words, buffers, and what C asks of Python meanwhile."""
 
-    def __init__(self, form: str, room: int):
+    def __init__(self, region: Region, form: str, room: int):
+        self._region = region
         self.words = bytearray(max(struct.calcsize(form), 8))
         self._held = (ctypes.c_char * len(self.words)).from_buffer(self.words)
         self.words_address = ctypes.addressof(self._held)
         self._out = (runtime_word * room)()
         self._callbacks = (
             runtime.ALLOCATE(self._allocate), runtime.FREED(self._freed), runtime.TICK(self._tick),
+            runtime.PYTHON(self._python),
         )  # fmt: skip
         self.runtime = runtime.Runtime()
-        self.runtime.allocate, self.runtime.freed, self.runtime.tick = self._callbacks
+        r = self.runtime
+        r.allocate, r.freed, r.tick, r.python = self._callbacks
         self.runtime.out = ctypes.addressof(self._out)
         table = addresses()
         self._draws = (ctypes.c_void_p * len(table))(*table)
@@ -321,6 +326,31 @@ class _Call:
         except BaseException as e:
             self.error = e
             return 1
+
+    def _python(self, number: int) -> int:
+        """Make a call in Python; 1 if compiled code has to leave."""
+        try:
+            region = self._region
+            site = region.sites[number]
+            if not self.arrays and region.arrays:
+                self.arrays = [region.at(self, path) for path in region.arrays]
+            args = [self.value(a, region) for a in site.args]
+            kwargs = {k: self.value(v, region) for k, v in site.kwargs.items()}
+            # What lies in C's own memory was copied, and may change before the next call.
+            self._small, self._views = {}, {}
+            result = site.function(*args, **kwargs)
+            return int(not stored(result, site.result, self._out, self._adopt))
+        except Exception:
+            return 1
+        except BaseException as e:
+            self.error = e
+            return 1
+
+    def _adopt(self, x: np.ndarray) -> int:
+        """The number by which C knows an array of NumPy's."""
+        self._next += 1
+        self._made[self._next] = x
+        return self._next
 
     # Out
 

@@ -24,6 +24,7 @@ Buffer._fields_ = [
 ALLOCATE = ctypes.CFUNCTYPE(c_int64, c_int64, c_int64, c_int64, c_void_p)
 FREED = ctypes.CFUNCTYPE(None, c_int64)
 TICK = ctypes.CFUNCTYPE(c_int64)
+PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
 
 
 class Runtime(ctypes.Structure):
@@ -31,7 +32,7 @@ class Runtime(ctypes.Structure):
 
     _fields_ = (
         ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("tick", TICK),
-        ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p),
+        ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p),
     )  # fmt: skip
 
 
@@ -61,6 +62,7 @@ typedef struct {{
     i64 (*allocate)(i64, i64, i64, void *);
     void (*freed)(i64);
     i64 (*tick)(void);
+    i64 (*python)(i64);
     i64 ticks, deadline;
     void *out;
     void **draws;
@@ -124,6 +126,13 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n) {{
     b->dims[0] = n; b->dims[1] = room;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
+    link_in(rt, b);
+    return b;
+}}
+QUIET Buf *adopt(Runtime *rt, i64 owner, void *data) {{
+    Buf *b = malloc(sizeof(Buf));
+    if (!b) __builtin_trap();
+    b->refs = 1; b->bytes = 0; b->code = 0; b->ndim = 0; b->owner = owner; b->data = data;
     link_in(rt, b);
     return b;
 }}

@@ -641,6 +641,14 @@ def _values(r: Reader, value: Value, node: ast.expr) -> Any:
             assert k.lin is not None and start.lin is not None
             if step.value == 1 and start.value == 0:
                 return k
+            if step.value is None:
+                made = r.integer(f"({start.text} + {k.text} * {step.text})", start.low)
+                assert made.lin is not None
+                last = value.stop
+                if last.lin is not None:
+                    r.facts.add(made.lin - start.lin)
+                    r.facts.add(last.lin - made.lin - 1)
+                return made
             return r.integer(
                 f"({start.text} + {k.text} * {step.text})" if step.value != 1 else
                 f"({start.text} + {k.text})", lin=start.lin + k.lin * step.value

@@ -112,7 +112,8 @@ class Arr:
     """An array: C names of its memory (`buf`), of its first element (`data`), extents and strides
     in elements. roots: whose memory it may be. origin: the array it is a view of by slices and
     integers, with, for each axis of that one, where it starts, and its own axis and step or None.
-    flat: whether it is known to lie in C order without gaps."""
+    flat: whether it is known to lie in C order without gaps; ordered: in C order, with gaps
+    or without."""
 
     rep: str
     buf: str
@@ -123,6 +124,7 @@ class Arr:
     origin: tuple[Any, ...] | None = None
     readonly: bool = False
     flat: bool = False
+    ordered: bool = False
 
     @property
     def ndim(self) -> int:

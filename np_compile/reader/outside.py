@@ -1,0 +1,263 @@
+"""Functions of NumPy that compiled code calls in Python: those without loops of their own here.
+
+Which type the result has is found by calling the function on small samples of such arguments. At
+run time the result is looked at: if it is of another type after all, or the function raises,
+compiled code leaves, and Python makes the call again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .nest import FAR, materialized
+from .read import C_STORAGE, Reader, int_constant
+from .values import (
+    C_TYPE,
+    KIND_OF_DTYPE,
+    PARTS,
+    PYTHON,
+    REPRESENTATION,
+    SIZES,
+    Arr,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Range,
+    Tup,
+    Unreadable,
+    Value,
+)
+
+_SAMPLE = 4  # the extent of a sample's axes
+
+
+@dataclass
+class Site:
+    """A call. args, kwargs: how the arguments are made of words. result: what the result is."""
+
+    function: Any
+    args: list[Any]
+    kwargs: dict[str, Any]
+    result: Any
+    where: int  # the first word of the result
+
+
+# They give new arrays or numbers, and change nothing.
+_NAMES = {
+    np: (
+        "sort argsort median percentile quantile unique searchsorted interp convolve correlate "
+        "einsum kron histogram bincount digitize nonzero where argwhere flatnonzero take repeat "
+        "tile pad polyfit polyval roots cov corrcoef gradient trapezoid nansum nanmean nanmin "
+        "nanmax nanstd nanvar nanmedian tensordot lexsort partition argpartition round around isin "
+        "nan_to_num angle unwrap insert delete append matmul inner vdot linspace arange "
+        "meshgrid average choose compress extract triu tril block dstack setdiff1d union1d "
+        "intersect1d logspace geomspace hanning hamming blackman sinc vander ediff1d heaviside "
+        "cumulative_sum diagflat indices bitwise_count nanargmin nanargmax fix rot90 var std "
+        "array full zeros ones eye concatenate stack hstack vstack column_stack outer cross "
+        "roll diff clip min max sum prod any all mean argmin argmax cumsum cumprod norm "
+        "histogram2d array_equal allclose isclose"
+    ),
+    np.linalg: (
+        "inv solve det slogdet eig eigh eigvals eigvalsh svd qr cholesky lstsq pinv matrix_power "
+        "cond matrix_rank norm multi_dot outer cross"
+    ),
+    np.fft: (
+        "fft ifft rfft irfft fft2 ifft2 fftn ifftn rfft2 irfft2 fftfreq rfftfreq fftshift ifftshift"
+    ),
+}  # fmt: skip
+PURE = frozenset(
+    getattr(module, name)
+    for module, names in _NAMES.items()
+    for name in names.split()
+    if hasattr(module, name)
+)
+METHODS = frozenset(
+    "argsort nonzero round repeat take searchsorted cumsum cumprod sum mean std var min max argmin "
+    "argmax any all prod dot trace astype clip copy flatten ptp conj tolist".split()
+) - {"tolist"}
+
+
+def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The value of a call that is made in Python."""
+    from .entry import Export
+
+    if not isinstance(function, np.ufunc) and function not in PURE and not _is_method(function):
+        raise Unreadable(f"a call of {getattr(function, '__qualname__', function)}")
+    args = [_solid(r, a) for a in args]
+    kwargs = {k: _solid(r, v) for k, v in kwargs.items()}
+    if "out" in kwargs:
+        raise Unreadable("out= of this function")
+    result = _sampled(function, args, kwargs)
+    out = Export(r)
+    made = [out.value(a) for a in args]
+    named = {k: out.value(v) for k, v in kwargs.items()}
+    number = len(r.tables)
+    site = Site(function, made, named, None, out.count)
+    r.tables.append(site)
+    r.lines += out.lines
+    r.leave_if(f"rt->python({number})", f"{getattr(function, '__name__', function)} raises")
+    words = [out.count]
+    site.result, value = _result(r, result, words)
+    r.entry.most = max(r.entry.most, words[0])
+    return value
+
+
+def _is_method(function: Any) -> bool:
+    return isinstance(function, Method)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of arrays, called by name."""
+
+    name: str
+
+    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, self.name)(*args, **kwargs)
+
+
+def _solid(r: Reader, x: Value) -> Value:
+    from .expressions import kept
+
+    if isinstance(x, Tup):
+        return Tup(tuple(_solid(r, y) for y in x.items), x.made)
+    if isinstance(x, Lazy):
+        return materialized(r, x) if x.ndim else kept(r, x)
+    if isinstance(x, (Num, Arr, Known, Range, Lst)):
+        return kept(r, x)
+    raise Unreadable("this as an argument of NumPy's")
+
+
+# Which type the result has
+
+
+def _sampled(function: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return function(*map(_sample, args), **{k: _sample(v) for k, v in kwargs.items()})
+    except Unreadable:
+        raise
+    except Exception as e:
+        name = getattr(function, "__name__", function)
+        raise Unreadable(f"{name} does not take a sample: {e}") from None
+
+
+def _sample(x: Value) -> Any:
+    if isinstance(x, Known):
+        return x.value
+    if isinstance(x, Tup):
+        items = [_sample(y) for y in x.items]
+        return x.made(items) if x.made in (tuple, list) else x.made(*items)
+    if isinstance(x, Range):
+        return range(_SAMPLE)
+    if isinstance(x, Num):
+        if x.kind is None:
+            raise Unreadable("a number of one kind or another as an argument of NumPy's")
+        value = x.value if x.value is not None else 1
+        if x.kind in PYTHON:
+            return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind](value)
+        return np.dtype(x.kind.rstrip("_")).type(value)
+    if isinstance(x, Lst):
+        return [_sample(Num("", x.rep, (x.kind,)))] * _SAMPLE
+    shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
+    made = np.zeros(shape, x.dtype)
+    if x.rep == "bool":
+        made.flat[::2] = True
+    elif x.dtype.kind in "fc" and made.ndim >= 2:
+        made[...] = np.eye(shape[-2], shape[-1]) + 0.125
+    elif x.dtype.kind in "fc":
+        made.flat[:] = np.arange(made.size) + 1
+    return made
+
+
+def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
+    """How a result is stored in words, and its value."""
+    at = words[0]
+    if isinstance(x, np.ndarray):
+        kind = KIND_OF_DTYPE.get(x.dtype)
+        if kind is None or x.ndim > 8:
+            raise Unreadable(f"an array of dtype {x.dtype}")
+        rep = REPRESENTATION[kind]
+        words[0] += 2 + 2 * x.ndim
+        listed = f"adopt(rt, out[{at}].i, out[{at + 1}].p)"
+        buf = r.named(listed, "Buf *", "b")
+        r.made_here(buf)
+        ctype = f"{C_STORAGE(rep)} *"
+        data = r.named(f"({ctype})out[{at + 1}].p", ctype, "p")
+        dims = tuple(r.integer(f"out[{at + 2 + k}].i", 0, FAR) for k in range(x.ndim))
+        strides: tuple[Num, ...] = tuple(
+            r.integer(f"out[{at + 2 + x.ndim + k}].i", -FAR, FAR) for k in range(x.ndim)
+        )
+        flat = x.flags.c_contiguous
+        if flat:
+            from .nest import contiguous
+
+            strides = contiguous(r, dims)
+        made = Arr(rep, buf, data, dims, strides, frozenset((buf,)), None, not x.flags.writeable, flat)
+        return ("array", x.dtype, x.ndim, at, flat, x.flags.writeable, SIZES[rep]), made
+    if isinstance(x, tuple):
+        parts = [_result(r, y, words) for y in x]
+        made_of = tuple if type(x) is tuple else type(x)
+        return ("tuple", type(x), [p[0] for p in parts]), Tup(tuple(p[1] for p in parts), made_of)
+    kind = type(x).__name__
+    if kind not in PYTHON and isinstance(x, np.generic):
+        kind = KIND_OF_DTYPE.get(x.dtype, "")
+    if kind not in REPRESENTATION:
+        raise Unreadable(f"a result of type {type(x).__name__}")
+    rep = REPRESENTATION[kind]
+    if rep in PARTS:
+        words[0] += 2
+        text = f"({rep}){{out[{at}].f, out[{at + 1}].f}}"
+        return ("complex", type(x), at), r.number(text, rep, (kind,))
+    words[0] += 1
+    part = "f" if rep in ("f64", "f32") else "i"
+    if rep == "i64":
+        made_int = r.integer(f"out[{at}].i")
+        number = Num(made_int.text, rep, (kind,), "", made_int.lin)
+        return ("number", type(x), at, part), number
+    if rep == "u64":
+        raise Unreadable("an unsigned number")
+    return ("number", type(x), at, part), r.number(f"({C_TYPE[rep]})out[{at}].{part}", rep, (kind,))
+
+
+def stored(x: Any, result: Any, out: Any, adopt: Any) -> bool:
+    """Store a result in words, as compiled code expects it; False if it is of another type."""
+    kind = result[0]
+    if kind == "array":
+        _, dtype, ndim, at, flat, writeable, size = result
+        if type(x) is not np.ndarray or x.dtype != dtype or x.ndim != ndim:
+            return False
+        if (flat and not x.flags.c_contiguous) or (writeable and not x.flags.writeable):
+            return False
+        out[at].i = adopt(x)
+        out[at + 1].p = x.__array_interface__["data"][0]
+        for k in range(ndim):
+            out[at + 2 + k].i = x.shape[k]
+            out[at + 2 + ndim + k].i = x.strides[k] // size
+        return True
+    if kind == "tuple":
+        if type(x) is not result[1] or len(x) != len(result[2]):
+            return False
+        return all(stored(y, s, out, adopt) for y, s in zip(x, result[2], strict=True))
+    if type(x) is not result[1]:
+        return False
+    if kind == "complex":
+        out[result[2]].f, out[result[2] + 1].f = x.real, x.imag
+        return True
+    if result[3] == "f":
+        out[result[2]].f = x
+        return True
+    n = int(x)
+    if not -(1 << 63) <= n < 1 << 63:
+        return False
+    out[result[2]].i = n
+    return True
+
+
+__all__ = ["PURE", "Method", "Site", "call", "int_constant", "stored"]
