@@ -79,7 +79,7 @@ class Compiled(Made):
             return capture.substitution.function(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
-        if self._reading is not None and config.loops == "auto" and _context_depth() == 0:
+        if self._reading is not None and config.loops != "recorded" and _context_depth() == 0:
             result = self._reading.call(args, kwargs)
             if result is not reading.MISS:
                 return result

@@ -52,8 +52,8 @@ def _plain(text: str) -> str:
 
 
 def _loops(text: str) -> str:
-    if text not in ("auto", "recorded"):
-        raise ValueError("expected auto or recorded")
+    if text not in ("auto", "whole", "recorded"):
+        raise ValueError("expected auto, whole or recorded")
     return text
 
 
@@ -105,8 +105,8 @@ SETTINGS = (
         "loops",
         "auto",
         _loops,
-        "`auto`: functions with loops are read whole and compiled with them, where that can be; "
-        "`recorded`: loops are recorded as they run, iteration by iteration",
+        "`whole`: functions with loops are read, and compiled with them, where that can be; "
+        "`recorded`: loops are recorded as they run, iteration by iteration; `auto`: the better one",
     ),
     Setting(
         "compile_in",

@@ -313,6 +313,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
     from .index import checked
 
     a = _typed(r, a)
+    r.one_by_one()
     if len(items) != 1 or isinstance(items[0], Slice) or not isinstance(items[0], Num):
         raise Unreadable("an index of a list")
     at = checked(r, items[0], length(r, a))

@@ -106,6 +106,7 @@ class Exit:
     reasons: tuple[str, ...] = ()
     line: int = 0
     top: int = 0
+    certain: bool = False
 
 
 class Export:
@@ -536,7 +537,7 @@ class Entry:
                     raise Unreadable(f"{name!r} is a method")
                 names[name] = out.value(x)
             frames.append((frame.function, frame.node, path, names))
-        exit_ = Exit(frames=frames, reasons=tuple(site.reasons))
+        exit_ = Exit(frames=frames, reasons=tuple(site.reasons), certain=site.certain)
         path = site.frames[-1][1]
         exit_.line = next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
         exit_.top = site.frames[0][1][0][2] + first

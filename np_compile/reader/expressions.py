@@ -421,6 +421,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
     """yes() where the test is true, else no()."""
     if test.value is not None:
         return yes() if test.value else no()
+    r.one_by_one()
     found: list[tuple[list, Value]] = []
     for make, facts in ((yes, test.true), (no, test.false)):
         lines: list = []

@@ -188,7 +188,10 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
             if i.value != 0:
                 offsets.append(f"{i.text} * {s.text}" if s.value != 1 else i.text)
             where.append(("index", i.lin))
+    if any(w[1] is None or any(k.startswith("k_") for k in w[1].terms) for w in where):
+        r.one_by_one()
     if not dims and len(items) == a.ndim:
+        r.one_by_one()
         text = f"{a.data}[{' + '.join(offsets) or '0'}]"
         return element(r, a, text)
     data = a.data
@@ -473,6 +476,7 @@ def fill(r: Reader, target: Arr, given: Lazy | Num):
 
 
 def _assign_element(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
+    r.one_by_one()
     index = [checked(r, i, n) for i, n in zip(items, a.dims, strict=True)]
     where = place(a, [i.text for i in index])
     if isinstance(given, Lazy):

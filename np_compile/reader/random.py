@@ -45,6 +45,7 @@ def addresses() -> tuple[int, ...]:
 def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[], str]) -> Value:
     """One number, or an array of them."""
     r.effect()
+    r.one_by_one()
     if size is None or isinstance(size, Known) and size.value is None:
         if rep == "i64":
             name = r.named(text(), "i64", "n")

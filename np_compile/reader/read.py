@@ -10,7 +10,7 @@ at the beginning of the statement. So a statement changes nothing before its las
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,6 +99,7 @@ class Reader:
         self.work: list[tuple[list[Linear | None], bool]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
+        self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at
         self.declarations: list[str] = []
         self.here: Any = None
         self.alone: Any = None
@@ -161,11 +162,12 @@ class Reader:
             len(self.lines), dict(frame.env), frame.dead, self.facts.mark(), len(self.leaves),
             [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
             len(self.declarations), list(frame.path), self._count, self.seconds,
+            self.single,
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
-        lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count, seconds = saved
+        lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count, seconds, single = saved
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
@@ -178,7 +180,7 @@ class Reader:
         del self.work[work:]
         del self.declarations[declared:]
         frame.path[:] = path
-        self.seconds = seconds
+        self.seconds, self.single = seconds, single
         self._count = count  # so that what is read again has the same names
 
     # Names
@@ -230,7 +232,8 @@ class Reader:
     def leave_if(self, condition: str, why: str) -> None:
         """Leave at the beginning of the statement, where the C condition is true."""
         site = self.site
-        assert site is not None
+        if site is None:  # between statements, where what was done cannot be done again
+            raise Unreadable(why)
         site.used = True
         site.reasons[why] = None
         self.line(f"if (__builtin_expect({condition}, 0)) goto leave_{site.number};")
@@ -244,9 +247,18 @@ class Reader:
         self.line(f"goto leave_{site.number};")
 
     @contextmanager
+    def staying(self) -> Iterator[None]:
+        """What is written meanwhile cannot leave."""
+        site, self.site = self.site, None
+        try:
+            yield
+        finally:
+            self.site = site
+
+    @contextmanager
     def at_statement(self) -> Iterator[None]:
         """What is written meanwhile may leave at its beginning."""
-        if self.site is not None and not self.frame.whole:
+        if not self.frame.whole:
             yield
             return
         outer = self.site
@@ -297,6 +309,11 @@ class Reader:
         finally:
             self.loops.pop()
             self.executions = before
+
+    def one_by_one(self, weight: int = 1) -> None:
+        """Note work of a loop on single elements, or on parts that change with the iteration."""
+        if self.is_inside:
+            self.single += self.executions * weight
 
     def ran(self, node: ast.AST) -> None:
         """Note that Python would carry out a statement."""
@@ -370,7 +387,7 @@ class Variable:
             self._new(r, "Buf *", hint + "_buf", "0")
             self._new(r, "void *", hint + "_data", "0")
             for d in (*x.dims, *x.strides):
-                if d.value is None:
+                if not d.text:
                     self._new(r, "i64", hint + "_n")
         elif isinstance(x, Lst):
             self._new(r, "Buf *", hint + "_list", "0")
@@ -385,40 +402,55 @@ class Variable:
 
     def store(self, r: Reader, x: Value, owned: bool = True) -> list[str]:
         """The C that stores a value. owned: whether an array in it is held by the variable."""
+        return [*(self.hold(x) if owned else ()), *self.put(r, x, owned)]
+
+    def hold(self, x: Value) -> list[str]:
+        """The C that holds the arrays of a value, before any variable gives back what it has."""
+        if isinstance(self.of, (Arr, Lst)):
+            return [f"retain({x.buf});"]
+        if isinstance(self.of, Tup):
+            return [y for v, item in zip(self.items, x.items, strict=True) for y in v.hold(item)]
+        if isinstance(self.of, Maybe):
+            if not isinstance(x, Maybe):
+                return self.inner.hold(x)
+            held = self.inner.hold(x.value)
+            return [f"if ({x.flag}) {{", *held, "}"] if held else []
+        return []
+
+    def put(self, r: Reader, x: Value, owned: bool = True) -> list[str]:
+        """The C that stores a value that is held."""
         from .numbers import as_union
 
         if isinstance(self.of, Num):
             lines: list = []
-            with r.elsewhere(lines):
+            with r.elsewhere(lines), r.staying():
                 x = as_union(r, x, self.of)
                 r.line(f"{self._parts[0]} = {x.text};")
                 if len(self.of.kinds) > 1:
                     r.line(f"{self._parts[1]} = {x.tag};")
             return lines
+        free = [f"release(rt, {name});" for name in self._parts[:1] if owned]
         if isinstance(self.of, Arr):
-            lines = [f"retain({x.buf});", f"release(rt, {self._parts[0]});"] if owned else []
             values = [x.buf, f"(void *){x.data}"]
             for mine, theirs in zip(
                 (*self.of.dims, *self.of.strides), (*x.dims, *x.strides), strict=True
             ):
-                if mine.value is None:
+                if not mine.text:
                     values.append(theirs.text)
-            lines += [f"{p} = {v};" for p, v in zip(self._parts, values, strict=True)]
-            return lines
+            return [*free, *(f"{p} = {v};" for p, v in zip(self._parts, values, strict=True))]
         if isinstance(self.of, Lst):
-            held = [f"retain({x.buf});", f"release(rt, {self._parts[0]});"] if owned else []
-            return [*held, f"{self._parts[0]} = {x.buf};"]
+            return [*free, f"{self._parts[0]} = {x.buf};"]
         if isinstance(self.of, Tup):
             return [
                 line
                 for v, y in zip(self.items, x.items, strict=True)
-                for line in v.store(r, y, owned)
+                for line in v.put(r, y, owned)
             ]
         if isinstance(self.of, Maybe):
             if isinstance(x, Maybe):
-                lines = [f"if ({x.flag}) {{", *self.inner.store(r, x.value, owned), "}"]
+                lines = [f"if ({x.flag}) {{", *self.inner.put(r, x.value, owned), "}"]
                 return [*lines, f"{self._parts[0]} = {x.flag};"]
-            return [*self.inner.store(r, x, owned), f"{self._parts[0]} = 1;"]
+            return [*self.inner.put(r, x, owned), f"{self._parts[0]} = 1;"]
         return []
 
     def buffers(self) -> list[str]:
@@ -445,7 +477,7 @@ class Variable:
             data = r.named(f"({C_STORAGE(x.rep)} *){next(parts)}", f"{C_STORAGE(x.rep)} *", "p")
             dims, strides = [], []
             for k, d in enumerate((*x.dims, *x.strides)):
-                if d.value is None:
+                if not d.text:
                     d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
                 (dims if k < x.ndim else strides).append(d)
             return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
@@ -457,6 +489,13 @@ class Variable:
         if isinstance(x, Maybe):
             return Maybe(self.inner.load(r), r.named(self._parts[0], "int", "set"))
         return x
+
+
+def stored(r: Reader, pairs: Iterable[tuple[Variable, Value]]) -> list[str]:
+    """The C that stores values in variables, all at once."""
+    pairs = list(pairs)
+    held = [line for v, x in pairs for line in v.hold(x)]
+    return [*held, *(line for v, x in pairs for line in v.put(r, x))]
 
 
 def C_STORAGE(rep: str) -> str:
@@ -486,8 +525,8 @@ def join(a: Value, b: Value, r: Reader) -> Value:
     if isinstance(a, Arr) and isinstance(b, Arr):
         if (a.rep, a.ndim) == (b.rep, b.ndim):
             return Arr(
-                a.rep, "", "", tuple(map(_join_extent, a.dims, b.dims)),
-                tuple(map(_join_extent, a.strides, b.strides)), a.roots | b.roots,
+                a.rep, "", "", tuple(_join_extent(*d, r) for d in zip(a.dims, b.dims, strict=True)),
+                tuple(_join_extent(*d, r) for d in zip(a.strides, b.strides, strict=True)), a.roots | b.roots,
                 None, a.readonly or b.readonly, a.flat and b.flat,
                 a.ordered and b.ordered,
             )  # fmt: skip
@@ -504,17 +543,29 @@ def join(a: Value, b: Value, r: Reader) -> Value:
     return Conflict("its type is one or another")
 
 
-def _join_extent(a: Num, b: Num) -> Num:
-    if a.lin is not None and a.lin == b.lin and a.value is not None:
-        return a
+def _join_extent(a: Num, b: Num, r: Reader) -> Num:
+    """The extent of either of two arrays: the one that both have, or one in a variable."""
+    if a.lin is not None and b.lin is not None and (a.text or a.value is not None):
+        if r.facts.same(a.lin, b.lin):
+            return a
     low, high = min(a.low, b.low), max(a.high, b.high)
     return Num("", "i64", ("int",), low=low, high=high)
 
 
-def same_type(a: Value, b: Value) -> bool:
+def settled_extent(d: Num) -> Num:
+    """An extent under a text that means the same in an outer block."""
+    if d.value is not None or d.lin is None or not d.text:
+        return d
+    parts = [f"{c}L * {k}" if c != 1 else k for k, c in d.lin.terms.items()]
+    text = " + ".join([*parts, *([f"{d.lin.const}L"] if d.lin.const else [])])
+    return Num(text if len(parts) == 1 and not d.lin.const else f"({text})", "i64", ("int",), "",
+               d.lin, d.low, d.high)  # fmt: skip
+
+
+def same_type(a: Value, b: Value, r: Reader) -> bool:
     """Whether a variable made for `a` holds `b` as well."""
     if isinstance(a, Maybe):
-        return same_type(a.value, b.value if isinstance(b, Maybe) else b)
+        return same_type(a.value, b.value if isinstance(b, Maybe) else b, r)
     if type(a) is not type(b):
         return False
     if isinstance(a, Num):
@@ -530,14 +581,18 @@ def same_type(a: Value, b: Value) -> bool:
             and a.ordered <= b.ordered
             and b.roots <= a.roots
             and all(
-                (x.value is None and x.low <= y.low) or x.value == y.value
+                x.low <= y.low and y.high <= x.high
+                if not x.text
+                else x.lin is not None and y.lin is not None and r.facts.same(x.lin, y.lin)
                 for x, y in zip((*a.dims, *a.strides), (*b.dims, *b.strides), strict=True)
             )
         )
     if isinstance(a, Lst):
         return a.kind == b.kind and b.roots <= a.roots
     if isinstance(a, Tup):
-        return len(a.items) == len(b.items) and all(map(same_type, a.items, b.items))
+        return len(a.items) == len(b.items) and all(
+            same_type(x, y, r) for x, y in zip(a.items, b.items, strict=True)
+        )
     return a == b or isinstance(a, Conflict)
 
 

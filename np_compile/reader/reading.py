@@ -21,6 +21,7 @@ from .values import Known, Unreadable
 
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
+_SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _LEAVES = 4  # calls in which a region may leave in a loop before Python takes over
 
 
@@ -38,12 +39,13 @@ class Refused:
 class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes
     in Python. seconds: that Python would take for
-    the example, roughly. work: of loops over arrays, elements, and whether they lie in a loop."""
+    the example, roughly. single: work of loops on single elements. work: of loops over arrays, elements, and whether they lie in a loop."""
 
     text: str
     entry: Entry
     sites: list[Any]
     seconds: float
+    single: float
     work: list[tuple[int, bool]]
 
 
@@ -86,14 +88,14 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         if not frame.dead:
             entry.result(r, Known(None))
     lines = _flat(body, r, entry, first)
-    top = next((e for e in entry.exits.values() if e.frames and _is_first(e)), None)
+    top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
     if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in lines):
-        line = top.line if top else node.lineno
-        why = top.reasons[0] if top and top.reasons else "there is no loop in it"
-        return Refused(why, line, (top.top + 1) if top else len(node.body))
+        if top is not None:
+            return Refused(top.reasons[0] if top.reasons else "", top.line, top.top + 1)
+        return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
-    return Read(text, entry, r.tables, r.seconds, work)
+    return Read(text, entry, r.tables, r.seconds, r.single, work)
 
 
 def _is_first(e: Exit) -> bool:
@@ -224,7 +226,7 @@ class Reading:
                 known.insert(0, known.pop(k))
             return region, *ran
         small = len(known) < 3
-        key = (first, small, tuple([(k, piece(v, small)) for k, v in values.items()]))
+        key = (first, small, config.loops, tuple([(k, piece(v, small)) for k, v in values.items()]))
         refused = self._refused.get(key)
         if refused is not None:
             return refused
@@ -255,8 +257,11 @@ class Reading:
             if config.debug:
                 raise
             made = Refused(f"{type(e).__name__}: {e}", node.lineno, 0)
-        if isinstance(made, Read) and any(n >= _LARGE and inside for n, inside in made.work):
-            made = Refused("its arrays are large: whole-array kernels", node.lineno, 0)
+        if isinstance(made, Read) and config.loops == "auto":
+            if any(n >= _LARGE and inside for n, inside in made.work):
+                return Refused("its arrays are large", 0, len(node.body))
+            if made.single < _SINGLE:
+                return Refused("its loops do the same to whole arrays", 0, len(node.body))
         return made
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:

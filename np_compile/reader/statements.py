@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,8 @@ from .read import (
     is_same,
     join,
     same_type,
+    settled_extent,
+    stored,
 )
 from .values import (
     Arr,
@@ -54,6 +56,7 @@ from .values import (
 )
 
 Block = Sequence[ast.stmt]
+_BRANCH = 8  # operations on single elements that a test of a value is as good as
 _SOME = 30  # iterations of a loop of which nothing is known
 
 
@@ -388,6 +391,8 @@ def _raise(r: Reader, node: ast.Raise) -> None:
 
 def _if(r: Reader, node: ast.If) -> None:
     test = condition(r, node.test)
+    if test.value is None:
+        r.one_by_one(_BRANCH)
     if test.value is not None:
         chosen = node.body if test.value else node.orelse
         r.frame.path.append(("if", node, "body" if test.value else "orelse"))
@@ -437,10 +442,7 @@ def _if(r: Reader, node: ast.If) -> None:
         if dead:
             continue
         with r.elsewhere(lines):
-            for name, v in variables.items():
-                r.lines += _stored(r, v, env, name)
-            for name, v in held.items():
-                r.lines += _stored(r, v, out or {}, name)
+            r.lines += stored(r, [*_values_of(r, variables, env), *_values_of(r, held, out or {})])
         lines += free
     r.lines += [f"if ({test.text}) {{", yes, "}"]
     if no:
@@ -456,11 +458,15 @@ def _if(r: Reader, node: ast.If) -> None:
             r.facts.add(fact)
 
 
-def _stored(r: Reader, v: Variable, env: dict[str, Value], name: str) -> list[str]:
-    """The C that stores what a name is on one way."""
-    if name in env:
-        return v.store(r, env[name])
-    return v.store(r, r.entry.attributes[name]) if name.startswith("@") else []
+def _values_of(
+    r: Reader, variables: dict[str, Variable], env: dict[str, Value]
+) -> Iterator[tuple[Variable, Value]]:
+    """What variables hold on one way."""
+    for name, v in variables.items():
+        if name in env:
+            yield v, env[name]
+        elif name.startswith("@"):
+            yield v, r.entry.attributes[name]
 
 
 def _exported(r: Reader, before: dict[str, Value], after: dict[str, Value]) -> dict[str, Variable]:
@@ -480,18 +486,23 @@ def _is_constant(x: Value) -> bool:
     return isinstance(x, Tup) and all(map(_is_constant, x.items))
 
 
-def _as_type(x: Value) -> Value:
-    """A type that holds x: joined with itself, so that no extent is a name of C."""
+def _as_type(x: Value, keep: bool = False) -> Value:
+    """A type that holds x. keep: extents of arrays, as long as none is found that differs."""
     if isinstance(x, Arr):
-        dims = tuple(d if d.value is not None else replace(d, text="", lin=None) for d in x.dims)
-        strides = tuple(
-            d if d.value is not None else replace(d, text="", lin=None) for d in x.strides
-        )
+        dims, strides = (
+            tuple(
+                d if d.value is not None
+                else settled_extent(d) if keep and d.text and d.lin is not None
+                else replace(d, text="", lin=None)
+                for d in those
+            )
+            for those in (x.dims, x.strides)
+        )  # fmt: skip
         return replace(x, dims=dims, strides=strides, origin=None)
     if isinstance(x, Tup):
-        return Tup(tuple(map(_as_type, x.items)), x.made)
+        return Tup(tuple(_as_type(y, keep) for y in x.items), x.made)
     if isinstance(x, Maybe):
-        return Maybe(_as_type(x.value), "")
+        return Maybe(_as_type(x.value, keep), "")
     if isinstance(x, Num):
         return replace(x, lin=None, value=None)
     return x
@@ -717,6 +728,7 @@ class _While:
         r.frame.path.pop()
         if test.value is True:
             return
+        r.one_by_one(_BRANCH)
         lines: list = []
         r.loops[-1].ends.append((dict(r.env), lines))
         r.lines += [f"if (!{test.text}) {{", lines, "break; }"]
@@ -770,7 +782,7 @@ def _attempt(
                 if known is not None or isinstance(of, Conflict):
                     env[name] = of if isinstance(of, Conflict) else Conflict("one or another")
                 continue
-            of = _as_type(of)
+            of = _as_type(of, keep=True)
             memory[which, name] = of
             carried[which, name] = Variable(r, name, of)
     for (which, name), known in memory.items():  # names that get their first value in the loop
@@ -810,14 +822,12 @@ def _attempt(
                 v = carried.get((which, name))
                 if v is not None:
                     of = v.of
-                    if not same_type(of, _plain_type(x)):
+                    if not same_type(of, x, r):
                         grew = _grow(r, memory, (which, name), of, x) or grew
                 elif old is not None and not is_same(old, x) and not name.startswith("__"):
                     if isinstance(old, Conflict):
                         continue
-                    memory[which, name] = _as_type(join(old, x, r)) if not isinstance(
-                        join(old, x, r), Conflict
-                    ) else join(old, x, r)
+                    memory[which, name] = _as_type(join(old, x, r), keep=True)
                     grew = True
                 elif old is None and name.startswith("@"):
                     r.late.add(name)
@@ -835,20 +845,22 @@ def _attempt(
     for env_at, lines in (*state.agains, *ends):
         snapshot = env_at if isinstance(env_at, list) else [env_at]
         stores: list = []
+        pairs: list[tuple[Variable, Value]] = []
         with r.elsewhere(stores):
             for (which, name), v in carried.items():
                 if which < len(snapshot) and name in snapshot[which]:
                     x = snapshot[which][name]
                     if name in entry[which] and is_same(entry[which][name], x):
                         continue
-                    if not same_type(v.of, _plain_type(x)):
+                    if not same_type(v.of, x, r):
                         joined = join(v.of, x, r)
                         if isinstance(joined, Conflict):
                             memory[which, name] = joined
                         else:
-                            memory[which, name] = _as_type(joined)
+                            memory[which, name] = _as_type(joined, keep=True)
                         return False
-                    r.lines += v.store(r, x)
+                    pairs.append((v, x))
+            r.lines += stored(r, pairs)
         lines[:0] = stores
     for (which, name), v in fresh.items():
         for line in v.declare:
@@ -878,10 +890,6 @@ def _attempt(
     return True
 
 
-def _plain_type(x: Value) -> Value:
-    return x
-
-
 def _snapshot(r: Reader, envs: list) -> list[dict[str, Value]]:
     frame = r.frame
     if frame is r.frames[0]:
@@ -895,7 +903,7 @@ def _grow(r: Reader, memory: dict, key: tuple, of: Value, x: Value) -> bool:
     if isinstance(joined, Conflict):
         memory[key] = joined
         return True
-    new = _as_type(joined)
+    new = _as_type(joined, keep=True)
     if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
         from .linear import WIDE
 
