@@ -50,6 +50,11 @@ class Unfit(Exception):
 # What a value has to be
 
 
+def written(x: Any) -> Any:
+    """The function behind a compiled one; x itself, if it is none."""
+    return getattr(x, "__np_compile_captured__", x) if type(x).__name__ == "Compiled" else x
+
+
 def piece(x: Any, small: bool) -> Any:
     """The type of a value as regions tell values apart. small: whether short extents are part."""
     kind = type(x)
@@ -77,6 +82,8 @@ def piece(x: Any, small: bool) -> Any:
         return "range", piece(x.start, small), piece(x.stop, small), x.step
     if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)):
         return "same", id(x)
+    if written(x) is not x:
+        return "compiled", written(x).__code__
     return kind
 
 
@@ -261,6 +268,8 @@ class Entry:
                 np.dtype)
         ):  # fmt: skip
             return Known(x)
+        if isinstance(written(x), types.FunctionType):
+            return Known(written(x))
         found = generator_of(x)
         if found is not None:
             made = Rng(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), found[1])

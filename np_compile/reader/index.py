@@ -200,9 +200,19 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
         data = r.named(f"{a.data} + ({' + '.join(offsets)})", ctype, "p")
     origin = (base, _composed(parts, where))
     ordered = a.ordered and not any(w[0] == "slice" and w[2] < 0 for w in where)
-    flat = len(dims) == 1 and strides[0].value == 1
+    flat = len(dims) == 1 and strides[0].value == 1 or a.flat and _is_leading(items)
     return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
                ordered)  # fmt: skip
+
+
+def _is_leading(items: Sequence[Any]) -> bool:
+    """Whether items take integers, then a slice by one, then all: what lies together."""
+    rest = [x for x in items if not isinstance(x, Num)]
+    if [isinstance(x, Num) for x in items] != [True] * (len(items) - len(rest)) + [False] * len(rest):
+        return False
+    whole = [isinstance(x, Slice) and x.start is x.stop is x.step is None for x in rest]
+    first = rest[0] if rest else None
+    return all(whole[1:]) and (first is None or isinstance(first, Slice) and first.step is None)
 
 
 def _composed(parts: tuple, where: list) -> tuple:

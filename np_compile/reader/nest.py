@@ -108,7 +108,7 @@ def load(a: Arr, index: Sequence[str]) -> str:
 def lazy(x: Arr | Lazy) -> Lazy:
     if isinstance(x, Lazy):
         return x
-    return Lazy(x.rep, x.dims, lambda index: load(x, index), ((x, True),))
+    return Lazy(x.rep, x.dims, lambda index: load(x, index), ((x, True),), made=False)
 
 
 def of_number(x: Num) -> Lazy:
@@ -402,8 +402,6 @@ def pointwise(
 
 # Reductions
 
-_BLOCK = 4096  # elements of which a sum is made before it is added to the whole
-
 
 def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: bool, rep: str):
     """The reduction "add", "mul", "minimum", "maximum", "or", "and" over axes, computed in `rep`:
@@ -494,37 +492,93 @@ def _whole(r: Reader, op: str, x: Lazy) -> str:
     )  # fmt: skip
     r.line(f"{C_TYPE[rep]} {total} = {first};")
     simd = op == "add" and rep in (FLOATS | INTEGERS)
+    if simd and rep in FLOATS:
+        r.lines[-1] = f"{C_TYPE[rep]} {total} = -0.0;"
     last = next((k for k in reversed(range(x.ndim)) if x.dims[k].value != 1), None)
     if last is None or not simd or rep in INTEGERS:
         vector = f"#pragma omp simd reduction(+:{total})" if simd else ""
         with loops(r, x.dims, vector=vector) as index:
             r.line(f"{total} = {_combine(op, rep, total, x.at(index))};")
         return total
+    if last > 0 and any(d.value != 1 for d in x.dims[:last]) and x.whole:
+        # NumPy makes the array, and adds up its elements as they lie.
+        held = materialized(r, x)
+        _pairwise(r, size_of(r, x.dims), rep, lambda i: f"{held.data}[{i}]", total)
+        return _zero_of_none(r, x, total)
     outer = [d if k != last else int_constant(1) for k, d in enumerate(x.dims)]
-    n = x.dims[last]
     with loops(r, outer, vector="") as index:
-        part, i = r.fresh("s"), r.fresh("i")
-        short = n.value is not None and n.value <= _BLOCK
-        index[last] = i
 
-        def along(low: str, high: str) -> None:
-            r.line(f"{C_TYPE[rep]} {part} = 0;")
-            if n.value is not None and n.value <= _UNROLLED:
-                r.line(f"#pragma GCC unroll {_UNROLLED}")
-            else:
-                r.line(f"#pragma omp simd reduction(+:{part})")
-            with r.block(f"for (i64 {i} = {low}; {i} < {high}; {i}++)"):
-                r.line(f"{part} += {x.at(index)};")
-            r.line(f"{total} += {part};")
+        def at(i: str, index: list[str] = index) -> str:
+            return x.at([i if k == last else j for k, j in enumerate(index)])
 
-        if short:
-            with r.block(""):
-                along("0", n.text)
-        else:
-            k = r.fresh("k")
-            with r.block(f"for (i64 {k} = 0; {k} < {n.text}; {k} += {_BLOCK})"):
-                end = r.named(f"{n.text} - {k} < {_BLOCK} ? {n.text} : {k} + {_BLOCK}", "i64", "e")
-                along(k, end)
+        _pairwise(r, x.dims[last], rep, at, total)
+    return _zero_of_none(r, x, total)
+
+
+def _zero_of_none(r: Reader, x: Lazy, total: str) -> str:
+    """The sum of no elements is zero, and no negative one."""
+    empty = [f"{d.text} == 0" for d in x.dims if d.low < 1]
+    if empty:
+        r.line(f"if ({' || '.join(empty)}) {total} = 0;")
+    return total
+
+
+def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> str:
+    """Add the sum of n elements to a C variable, in the order in which NumPy adds: in eight sums
+    up to 128 elements, and in halves beyond."""
+    ctype = C_TYPE[rep]
+
+    def block(low: str, count: str, into: str) -> None:
+        """One of at most 128 elements."""
+        i = r.fresh("i")
+        with r.block(f"if ({count} < 8)"):
+            r.line(f"{into} = -0.0;")
+            with r.block(f"for (i64 {i} = {low}; {i} < {low} + {count}; {i}++)"):
+                r.line(f"{into} += {at(i)};")
+        with r.block("else"):
+            parts, j = r.fresh("r"), r.fresh("j")
+            r.line(f"{ctype} {parts}[8];")
+            end = r.named(f"{low} + {count} - {count} % 8", "i64", "e")
+            r.line("#pragma GCC unroll 8")
+            with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
+                k = r.named(f"{low} + {j}", "i64", "k")
+                r.line(f"{parts}[{j}] = {at(k)};")
+            with r.block(f"for (i64 {i} = {low} + 8; {i} < {end}; {i} += 8)"):
+                r.line("#pragma GCC unroll 8")
+                with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
+                    k = r.named(f"{i} + {j}", "i64", "k")
+                    r.line(f"{parts}[{j}] += {at(k)};")
+            p = [f"{parts}[{k}]" for k in range(8)]
+            r.line(
+                f"{into} = (({p[0]} + {p[1]}) + ({p[2]} + {p[3]})) + "
+                f"(({p[4]} + {p[5]}) + ({p[6]} + {p[7]}));"
+            )
+            with r.block(f"for (i64 {i} = {end}; {i} < {low} + {count}; {i}++)"):
+                r.line(f"{into} += {at(i)};")
+
+    made = r.fresh("s")
+    r.line(f"{ctype} {made} = 0;")
+    if n.value is not None and n.value <= 128:
+        with r.block(""):
+            block("0", n.text, made)
+    else:
+        halves, low, count = r.fresh("halves"), r.fresh("low"), r.fresh("count")
+        r.line(f"struct {{ {ctype} left; i64 low, count; int begun; }} {halves}[64];")
+        depth = r.fresh("depth")
+        r.line(f"i64 {low} = 0, {count} = {n.text}; int {depth} = 0;")
+        with r.block("for (;;)"):
+            with r.block(f"while ({count} > 128)"):
+                half = r.named(f"{count} / 2 - {count} / 2 % 8", "i64", "h")
+                top = f"{halves}[{depth}]"
+                r.line(f"{top}.low = {low} + {half}; {top}.count = {count} - {half};")
+                r.line(f"{top}.begun = 0; {depth}++; {count} = {half};")
+            block(low, count, made)
+            top = f"{halves}[{depth} - 1]"
+            with r.block(f"while ({depth} && {top}.begun)"):
+                r.line(f"{made} = {top}.left + {made}; {depth}--;")
+            r.line(f"if (!{depth}) break;")
+            r.line(f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;")
+    r.line(f"{total} = {total} + {made};")
     return total
 
 

@@ -7,6 +7,7 @@ compiled code leaves, and Python makes the call again.
 
 from __future__ import annotations
 
+import ast
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -133,6 +134,29 @@ def _solid(r: Reader, x: Value) -> Value:
     raise Unreadable("this as an argument of NumPy's")
 
 
+def statement(r: Reader, node: ast.stmt) -> None:
+    """A statement that is carried out in Python, with the values that names have here."""
+    from .entry import Export
+    from .expressions import settled
+
+    r.effect()
+    f = r.frame.function
+    names = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in r.env})
+    out = Export(r)
+    values = {name: out.value(settled(r, r.env[name], name)) for name in names}
+    module = ast.fix_missing_locations(ast.Module([node], []))
+    code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)
+
+    def run(**values: Any) -> None:
+        exec(code, f.__globals__, values)
+
+    number = len(r.tables)
+    r.tables.append(Site(run, [], values, ("nothing",), out.count))
+    r.lines += out.lines
+    r.line(f"if (rt->python({number})) return -1;")
+    r.entry.most = max(r.entry.most, out.count)
+
+
 # Which type the result has
 
 
@@ -229,6 +253,8 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
 def stored(x: Any, result: Any, out: Any, adopt: Any) -> bool:
     """Store a result in words, as compiled code expects it; False if it is of another type."""
     kind = result[0]
+    if kind == "nothing":
+        return True
     if kind == "array":
         _, dtype, ndim, at, flat, writeable, size = result
         if type(x) is not np.ndarray or x.dtype != dtype or x.ndim != ndim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections import defaultdict
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -22,17 +23,19 @@ from .values import Known, Unreadable
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
+_VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region may leave in a loop before Python takes over
 
 
 @dataclass
 class Refused:
     """Why a function, or a part of it, is not compiled: the reason and the line. next: the
-    statement after which reading begins again."""
+    statement after which reading begins again. plain: whether it runs as it stands then."""
 
     why: str
     line: int
     next: int
+    plain: bool = False
 
 
 @dataclass
@@ -144,6 +147,7 @@ class Reading:
         if code is not self._code:
             self._code = code
             self._regions, self._refused = {}, {}
+            self._vain: dict[int, int] = defaultdict(int)
             self.given_up, self.node = "", None
             self._continuations: dict[Any, Any] = {}
             try:
@@ -173,8 +177,9 @@ class Reading:
             if isinstance(ran, Refused):
                 step = self._after(node, first, ran)
                 if step is None:
-                    waits = ran.why.startswith("the C compiler")
-                    return self._python(node, first, values, None) if begun or waits else MISS
+                    if begun or ran.plain:
+                        return self._python(node, first, values, None)
+                    return MISS
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
@@ -219,7 +224,7 @@ class Reading:
             if ran is OTHER:
                 continue
             if ran is LATER:
-                return Refused("the C compiler is at work on it", 0, len(node.body))
+                return Refused("the C compiler is at work on it", 0, len(node.body), True)
             if ran is None:
                 return _OVERLAP
             if k:
@@ -232,6 +237,8 @@ class Reading:
             return refused
         if len(known) >= _REGIONS:
             return Refused("it was compiled for many types", node.lineno, 0)
+        if self._vain[first] >= _VAIN and not known:
+            return Refused("it was read for many types in vain", node.lineno, 0)
         made = self._made(node, first, values, small)
         if isinstance(made, Read):
             region = Region(made.text, made.entry, made.sites, config.waits())
@@ -240,12 +247,13 @@ class Reading:
             ran = region.run(values)
             if ran is LATER:
                 known.insert(0, region)
-                return Refused("the C compiler is at work on it", 0, len(node.body))
+                return Refused("the C compiler is at work on it", 0, len(node.body), True)
             if ran is not OTHER and ran is not None:
                 known.insert(0, region)
                 return region, *ran
             made = _OVERLAP if ran is None else Refused("its inputs are not told apart", 0, 0)
         self._refused[key] = made
+        self._vain[first] += 1
         return made
 
     def _made(self, node: Any, first: int, values: dict[str, Any], small: bool) -> Any:
@@ -257,6 +265,8 @@ class Reading:
             if config.debug:
                 raise
             made = Refused(f"{type(e).__name__}: {e}", node.lineno, 0)
+        if isinstance(made, Refused) and source.by_element(node):
+            made.plain = True  # recording it would cost more than it gains
         if isinstance(made, Read) and config.loops == "auto":
             if any(n >= _LARGE and inside for n, inside in made.work):
                 return Refused("its arrays are large", 0, len(node.body))

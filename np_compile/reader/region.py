@@ -340,7 +340,8 @@ class _Call:
             self._small, self._views = {}, {}
             result = site.function(*args, **kwargs)
             return int(not stored(result, site.result, self._out, self._adopt))
-        except Exception:
+        except Exception as e:
+            self.error = e  # compiled code leaves, or, behind a statement, ends
             return 1
         except BaseException as e:
             self.error = e

@@ -80,6 +80,15 @@ class _Made:
         step = self._path[at]
         if step[0] == "if":
             return self._block(at + 1)
+        if step[0] == "try":
+            _, node, part = step
+            rest = self._block(at + 1)
+            if part == "orelse":
+                return rest
+            made = ast.Try(rest, node.handlers, node.orelse, [])
+            return [ast.copy_location(made, node)]
+        if step[0] == "with":
+            return [ast.copy_location(ast.With(step[1].items, self._block(at + 1)), step[1])]
         if step[0] == "unrolled":
             _, node, hidden, k = step
             text = _call("__rest_of", _name(hidden), ast.Constant(k))

@@ -95,3 +95,21 @@ def _loops(code: types.CodeType) -> bool:
 
     jumps = ("FOR_ITER", "JUMP_BACKWARD", "POP_JUMP_BACKWARD_IF_TRUE", "JUMP_ABSOLUTE")
     return any(i.opname.startswith(jumps) for i in dis.get_instructions(code))
+
+
+@functools.lru_cache(4096)
+def by_element(node: Any) -> bool:
+    """Whether a loop in a function's source goes by elements, or on and on until a test fails."""
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.While) and not isinstance(loop.test, ast.Constant):
+            return True
+        if isinstance(loop, ast.For):
+            names = {x.id for x in ast.walk(loop.target) if isinstance(x, ast.Name)}
+            for x in ast.walk(loop):
+                part = x.slice if isinstance(x, ast.Subscript) else x if isinstance(x, ast.If) else None
+                test = part.test if isinstance(part, ast.If) else part
+                if test is not None and any(
+                    isinstance(y, ast.Name) and y.id in names for y in ast.walk(test)
+                ):
+                    return True
+    return False

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, index
+from . import calls, index, outside
 from .expressions import (
     condition,
     expression,
@@ -152,6 +152,10 @@ def statement(r: Reader, node: ast.stmt) -> None:
             except Unreadable as e:
                 if not r.frame.whole:
                     raise
+                if _is_print(r, node):
+                    r.restore(saved)
+                    outside.statement(r, node)
+                    return
                 if r.is_inside and not r.cold:
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
@@ -159,6 +163,25 @@ def statement(r: Reader, node: ast.stmt) -> None:
                 r.frame.dead = True
     finally:
         r.here = here
+
+
+def _is_print(r: Reader, node: ast.stmt) -> bool:
+    """Whether a statement prints and does nothing else."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return False
+    name = call.func.id
+    if name in r.env or name in r.frame.function.__globals__ or name != "print":
+        return False
+    names = {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
+    return not any(isinstance(x, (ast.NamedExpr, ast.Attribute)) and not isinstance(
+        x, ast.Attribute) for x in ast.walk(node)) and names <= {*r.frame.scope, *_KNOWN}
+
+
+_KNOWN = frozenset(
+    ("print", "round", "abs", "len", "str", "repr", "int", "float", "min", "max", "sum", "format",
+     "np", "numpy", "math", "sorted", "list", "tuple", "bool", "zip", "enumerate", "range")
+)  # fmt: skip
 
 
 class Stopped(Exception):
@@ -540,6 +563,34 @@ def _merged(
     return env, variables
 
 
+def _try(r: Reader, node: ast.Try) -> None:
+    """What is tried; where something is raised, compiled code leaves, and Python has the rest."""
+    if node.finalbody:
+        raise Unreadable("finally")
+    for nodes, part in ((node.body, "body"), (node.orelse, "orelse")):
+        if not r.frame.dead:
+            r.frame.path.append(("try", node, part))
+            with r.branch():  # what cannot be read in it may be what is to be caught
+                block(r, nodes, part)
+            r.frame.path.pop()
+
+
+def _with(r: Reader, node: ast.With) -> None:
+    """`with np.errstate(...)` that asks for no exceptions."""
+    for x in node.items:
+        call = x.context_expr
+        if x.optional_vars is not None or not isinstance(call, ast.Call) or call.args:
+            raise Unreadable("with")
+        f = expression(r, call.func)
+        words = [k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)]
+        quiet = len(words) == len(call.keywords) and set(words) <= {"ignore", "warn"}
+        if not isinstance(f, Known) or f.value is not np.errstate or not quiet:
+            raise Unreadable("with")
+    r.frame.path.append(("with", node))
+    block(r, node.body, "body")
+    r.frame.path.pop()
+
+
 # Loops
 
 
@@ -669,6 +720,8 @@ def _values(r: Reader, value: Value, node: ast.expr) -> Any:
     if isinstance(value, Arr) and value.ndim:
         return value.dims[0], lambda r, k: index.view(r, value, [k]), {hidden: value}, name
     if isinstance(value, Lst):
+        if value.buf.startswith("?"):
+            return Tup(())  # its items are known when it is read again
         return calls.length(r, value), lambda r, k: calls.list_item(r, value, [k]), {hidden: value}, name
     raise Unreadable("a loop over this")
 
@@ -873,20 +926,14 @@ def _attempt(
         frame.dead = True
         return True
     for which, env in enumerate(envs):
-        kept_names = dict(before[which])
         env.clear()
-        env.update(kept_names)
+        env.update(before[which])
     for (which, name), v in carried.items():
         envs[which][name] = v.load(r)
         r.owned[-1] += v.buffers()
     for key, known in memory.items():
         if isinstance(known, Conflict):
             envs[key[0]][key[1]] = known
-    if isinstance(header, _While) and not header.always and len(state.ends) == 1:
-        pass
-    for name in list(frame.env):
-        if name.startswith("__at"):
-            del frame.env[name]
     return True
 
 
@@ -1134,7 +1181,8 @@ def _replaced(node: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
 _READERS = {
     ast.Assign: _assign, ast.AnnAssign: _ann_assign, ast.AugAssign: _aug_assign, ast.Expr: _expr,
     ast.Return: _return, ast.Pass: _pass, ast.Assert: _assert, ast.Raise: _raise, ast.If: _if,
-    ast.For: _for, ast.While: _while, ast.Break: _break, ast.Continue: _continue,
+    ast.For: _for, ast.While: _while, ast.Break: _break, ast.Continue: _continue, ast.Try: _try,
+    ast.With: _with,
 }  # fmt: skip
 
 __all__ = ["SIZES", "Again", "dotted", "function", "int_constant", "lazy", "settled", "to_int", "types"]

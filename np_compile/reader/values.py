@@ -158,6 +158,13 @@ class Lazy:
     cheap: bool = True
 
     @property
+    def whole(self) -> bool:
+        """Whether NumPy has it in memory without gaps: of a view it is not so."""
+        return len(self.reads) != 1 or self.made or self.reads[0][0].flat
+
+    made: bool = True
+
+    @property
     def ndim(self) -> int:
         return len(self.dims)
 
