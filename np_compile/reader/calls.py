@@ -73,7 +73,9 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         raise Unreadable("a call of what is no function")
     f = function.value
     if isinstance(f, np.ufunc):
-        return _or_outside(r, f, lambda: functions.call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs)
+        return _or_outside(
+            r, f, lambda: functions.call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs
+        )
     found = _BUILTINS.get(f) if _hashable(f) else None
     if found is not None:
         return found(r, *args, **kwargs)
@@ -103,9 +105,13 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
     try:
         return read()
     except (Unreadable, TypeError) as e:
-        if isinstance(f, outside.Method) is False and f not in outside.PURE and not isinstance(f, np.ufunc):
+        if (
+            isinstance(f, outside.Method) is False
+            and f not in outside.PURE
+            and not isinstance(f, np.ufunc)
+        ):
             raise Unreadable(str(e)) from None
-        if "out" in kwargs or isinstance(f, np.ufunc) and len(args) > f.nin:
+        if "out" in kwargs or (isinstance(f, np.ufunc) and len(args) > f.nin):
             raise Unreadable(str(e)) from None
         r.restore(saved)
         return outside.call(r, f, args, kwargs)
@@ -227,9 +233,17 @@ def _number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
     if name in ("conjugate", "conj") and not args:
         return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
     if name == "bit_length" and x.kind == "int":
-        return r.integer(f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)", 0, 64)
+        return r.integer(
+            f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)",
+            0,
+            64,
+        )
     handler = functions.METHODS.get(name)
-    if handler is not None and not x.is_python and name in ("sum", "mean", "max", "min", "copy", "astype"):
+    if (
+        handler is not None
+        and not x.is_python
+        and name in ("sum", "mean", "max", "min", "copy", "astype")
+    ):
         if name == "astype":
             return functions.scalar_type(r, functions.dtype_of(args[0]).type, [x])
         return x
@@ -378,7 +392,7 @@ def comprehension(r: Reader, node: Any) -> Value:
 
 
 def _abs(r: Reader, x: Value) -> Value:
-    if isinstance(x, (Arr, Lazy)) or isinstance(x, Num) and not x.is_python:
+    if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
         return ufunc(r, "absolute", [x])
     if not isinstance(x, Num):
         raise Unreadable("abs of this")
@@ -424,7 +438,8 @@ def _extreme(name: str) -> Callable:
 def _least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
     if a.value is not None and b.value is not None:
         return python(min(a.value, b.value) if name == "min" else max(a.value, b.value))
-    assert a.lin is not None and b.lin is not None
+    assert a.lin is not None
+    assert b.lin is not None
     if r.facts.proves(b.lin - a.lin):
         return a if name == "min" else b
     if r.facts.proves(a.lin - b.lin):
@@ -545,7 +560,8 @@ def range_length(r: Reader, x: Range) -> Num:
         positive = f"({length_.text} > 0 ? ({length_.text} - 1) / {x.step.text} + 1 : 0)"
         return r.integer(positive, 0, max(length_.high, 0))
     a, b = (x.start, x.stop) if step > 0 else (x.stop, x.start)
-    assert a.lin is not None and b.lin is not None
+    assert a.lin is not None
+    assert b.lin is not None
     way = b.lin - a.lin
     if not r.is_safe(way):
         r.leave_if(f"({b.text} >> 62) != ({b.text} >> 63) || ({a.text} >> 62) != ({a.text} >> 63)",
@@ -666,7 +682,20 @@ def type_of(x: Value) -> type:
 
 # math
 
-_ONE = ("exp", "sin", "cos", "tan", "atan", "tanh", "sinh", "cosh", "asinh", "expm1", "cbrt", "exp2")
+_ONE = (
+    "exp",
+    "sin",
+    "cos",
+    "tan",
+    "atan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "asinh",
+    "expm1",
+    "cbrt",
+    "exp2",
+)
 
 
 def _math(name: str, wrong: str) -> Callable:
@@ -727,13 +756,15 @@ _BUILTINS: dict[Any, Callable] = {
     pow: _pow, tuple: _tuple, isinstance: _isinstance, any: _any_all("any"), all: _any_all("all"),
     math.sqrt: _sqrt, math.log: _log, math.fabs: _fabs,
     math.log2: _math("log2", "{0} <= 0"), math.log10: _math("log10", "{0} <= 0"),
-    math.log1p: _math("log1p", "{0} <= -1"), math.asin: _math("asin", "!(__builtin_fabs({0}) <= 1)"),
+    math.log1p: _math("log1p", "{0} <= -1"),
+    math.asin: _math("asin", "!(__builtin_fabs({0}) <= 1)"),
     math.acos: _math("acos", "!(__builtin_fabs({0}) <= 1)"),
     math.atan2: _math("atan2", ""), math.hypot: _math("hypot", _FINITE),
     math.erf: _math("erf", ""), math.erfc: _math("erfc", ""),
     **{getattr(math, n): _math(n, _FINITE) for n in _ONE if hasattr(math, n)},
     math.floor: _whole("floor"), math.ceil: _whole("ceil"), math.trunc: _whole("trunc"),
-    math.isnan: _test("({0} != {0})"), math.isinf: _test("(__builtin_fabs({0}) == __builtin_inf())"),
+    math.isnan: _test("({0} != {0})"),
+    math.isinf: _test("(__builtin_fabs({0}) == __builtin_inf())"),
     math.isfinite: _test("(__builtin_fabs({0}) < __builtin_inf())"),
     math.pow: lambda r, a, b: binary(r, "Pow", to_float(r, _single(a)), to_float(r, _single(b))),
     math.copysign: lambda r, a, b: r.number(

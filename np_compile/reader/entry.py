@@ -95,7 +95,7 @@ def _array_piece(x: np.ndarray, small: bool) -> Any:
         return x.dtype.char, x.dtype.byteorder, dims, flags.writeable
     size = x.itemsize
     units = tuple([s == size for s in x.strides])
-    whole = not any([s % size for s in x.strides]) if size else False
+    whole = not any(s % size for s in x.strides) if size else False
     return x.dtype.char, x.dtype.byteorder, dims, flags.writeable, units, whole
 
 
@@ -123,7 +123,6 @@ class Export:
         self.r = r
         self.lines: list[str] = []
         self.count = 0
-
 
     def _word(self, text: str, part: str) -> int:
         self.lines.append(f"out[{self.count}].{part} = {text};")
@@ -289,9 +288,7 @@ class Entry:
         if not -WIDE <= x < WIDE:
             raise Unfit("an integer beyond 64 bits")
         small = -SMALL < x < SMALL
-        made = r.integer(
-            self._in("i"), -SMALL if small else -WIDE, SMALL if small else WIDE - 1
-        )
+        made = r.integer(self._in("i"), -SMALL if small else -WIDE, SMALL if small else WIDE - 1)
         self.known[made.text] = x
         return made
 
@@ -337,7 +334,9 @@ class Entry:
             for j, s in enumerate(x.strides):
                 there = f"given_{k}->strides[{j}]"
                 tests.append(f"({there} == {size}) != {int(s == size)} || {there} % {size}")
-        ordered = list(x.strides) == sorted(x.strides, reverse=True) and min(x.strides, default=0) >= 0
+        ordered = (
+            list(x.strides) == sorted(x.strides, reverse=True) and min(x.strides, default=0) >= 0
+        )
         if ordered and not flat:
             steps = [f"given_{k}->strides[{j}]" for j in range(x.ndim)]
             tests += [f"{a} < {b}" for a, b in zip(steps, [*steps[1:], "0"], strict=True)]
@@ -446,7 +445,9 @@ class Entry:
             from .calls import inlined
 
             return inlined(r, found.fget, [owner], {})
-        if isinstance(found, (staticmethod, classmethod)) or hasattr(found, "__get__") and callable(found):
+        if isinstance(found, (staticmethod, classmethod)) or (
+            hasattr(found, "__get__") and callable(found)
+        ):
             raise Unreadable(f"the attribute {name!r}")
         x = self._object(owner)
         if type(x).__getattribute__ is not object.__getattribute__:
@@ -468,7 +469,9 @@ class Entry:
     def may_set(self, r: Reader, owner: Obj, name: str) -> None:
         """Whether an attribute can be set by name, as any object's."""
         kind = owner.type
-        if kind.__setattr__ is not object.__setattr__ or hasattr(getattr(kind, name, None), "__set__"):
+        if kind.__setattr__ is not object.__setattr__ or hasattr(
+            getattr(kind, name, None), "__set__"
+        ):
             raise Unreadable(f"the attribute {name!r} is set by code of its own")
         self.attribute(r, owner, name)
         self.set.add(f"@{owner.path}.{name}")
@@ -516,7 +519,7 @@ class Entry:
         spec = out.value(x)
         self._exit(r, out, Exit(spec))
 
-    def _exit(self, r: Reader, out: _Export, exit_: Exit) -> None:
+    def _exit(self, r: Reader, out: Export, exit_: Exit) -> None:
         env = r.frames[0].env
         for name in sorted(self.set):
             if name in env:
@@ -538,7 +541,7 @@ class Entry:
                     continue
                 if isinstance(x, Conflict):
                     path_in = ("local", name)
-                    if frame is r.frames[0] and self.example.get(name, MISS) is not MISS:
+                    if frame is r.frames[0] and name in self.example:
                         names[name] = ("path", path_in)
                         continue
                     raise Unreadable(f"{name!r}: {x.why}")
@@ -569,5 +572,3 @@ def _count_loads(node: Any) -> dict[str, int]:
         elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
             counts[x.target.id] = counts.get(x.target.id, 0) + 1
     return counts
-
-

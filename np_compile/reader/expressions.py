@@ -484,9 +484,8 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
         if index.is_advanced(items):
             return index.gathered(r, owner, items)
         return index.view(r, owner, items)
-    if isinstance(owner, Known) and len(items) == 1:
-        if isinstance(items[0], Known):
-            return r.entry.constant(r, owner.value[items[0].value])
+    if isinstance(owner, Known) and len(items) == 1 and isinstance(items[0], Known):
+        return r.entry.constant(r, owner.value[items[0].value])
     raise Unreadable("an index of this value")
 
 
@@ -533,7 +532,9 @@ def index_items(r: Reader, node: ast.AST) -> list[Any]:
 
 def _index_item(r: Reader, node: ast.AST) -> list[Any]:
     if isinstance(node, ast.Slice):
-        parts = [None if x is None else expression(r, x) for x in (node.lower, node.upper, node.step)]
+        parts = [
+            None if x is None else expression(r, x) for x in (node.lower, node.upper, node.step)
+        ]
         parts = [None if isinstance(x, Known) and x.value is None else x for x in parts]
         for x in parts:
             if x is not None and not (isinstance(x, Num) and x.is_int):

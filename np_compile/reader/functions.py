@@ -25,12 +25,14 @@ from .nest import (
     note_work,
     of_number,
     pointwise,
-    product as times,
     reduced,
     size_of,
     solid,
     stretched,
     write,
+)
+from .nest import (
+    product as times,
 )
 from .numbers import binary, convert, kind_of, rep_of, resolved, to_float, to_int
 from .read import Reader, int_constant
@@ -175,7 +177,7 @@ def ufunc(r: Reader, name: str, operands: Sequence[Value]) -> Value:
         raise Unreadable("integers of unlike signs are compared")
     text = operation(name, reps, operands)
     op = _OPERATIONS.get(name, "")
-    cheap = op not in _COSTLY or name == "power" and _power_is_cheap(operands[1])
+    cheap = op not in _COSTLY or (name == "power" and _power_is_cheap(operands[1]))
     if all(isinstance(x, Num) for x in operands):
         texts = [named(r, convert(r, x, rep)).text for x, rep in zip(operands, reps, strict=False)]
         kind = kind_of(dtypes[-1])
@@ -261,10 +263,9 @@ def call_ufunc(r: Reader, f: np.ufunc, args: list[Value], kwargs: dict[str, Valu
         made = product(r, *[as_operand(r, a) for a in args])
     else:
         made = ufunc(r, f.__name__, args)
-    if dtype is not None:
-        if isinstance(made, Num) or rep_of(dtype_of(dtype)) != made.rep:
-            raise Unreadable(f"np.{f.__name__} with dtype=")
-    if out is None or isinstance(out, Known) and out.value is None:
+    if dtype is not None and (isinstance(made, Num) or rep_of(dtype_of(dtype)) != made.rep):
+        raise Unreadable(f"np.{f.__name__} with dtype=")
+    if out is None or (isinstance(out, Known) and out.value is None):
         return made
     return into(r, made, out)
 
@@ -306,7 +307,7 @@ def dtype_of(x: Value) -> np.dtype:
 
 
 def _dtype(x: Value | None, default: Any = np.float64) -> str:
-    if x is None or isinstance(x, Known) and x.value is None:
+    if x is None or (isinstance(x, Known) and x.value is None):
         return rep_of(np.dtype(default))
     return rep_of(dtype_of(x))
 
@@ -387,7 +388,7 @@ def _empty(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
 def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> Value:
     if not isinstance(value, Num):
         raise Unreadable("np.full of an array")
-    if dtype is None or isinstance(dtype, Known) and dtype.value is None:
+    if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
         if value.kind is None:
             raise Unreadable("np.full of a number of one kind or another")
         rep = {"int": "i64", "float": "f64", "bool": "bool", "complex": "c128"}.get(
@@ -397,7 +398,9 @@ def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> 
         rep = _dtype(dtype)
     from .index import store_text
 
-    return filled(r, rep, _shape(r, shape), named(r, Num(store_text(r, value, rep), rep, value.kinds)).text)
+    return filled(
+        r, rep, _shape(r, shape), named(r, Num(store_text(r, value, rep), rep, value.kinds)).text
+    )
 
 
 def _like(value: int | None) -> Callable:
@@ -417,7 +420,7 @@ def _like(value: int | None) -> Callable:
 
 
 def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) -> Value:
-    if not isinstance(a, (Arr, Lazy)) or isinstance(a, Arr) and not a.ordered and a.ndim > 1:
+    if not isinstance(a, (Arr, Lazy)) or (isinstance(a, Arr) and not a.ordered and a.ndim > 1):
         raise Unreadable("np.full_like of this")
     kind = Known(dtype_of(dtype) if isinstance(dtype, Known) and dtype.value else a.dtype)
     return _full(r, Tup(a.dims), value, kind)
@@ -471,7 +474,9 @@ def _eye(r: Reader, n: Value, m: Value | None = None, dtype: Value | None = None
     columns = rows if m is None or isinstance(m, Known) else _shape(r, m)[0]
     rep = _dtype(dtype)
     made = filled(r, rep, [rows, columns], "0")
-    short = named(r, Num(f"({rows.text} < {columns.text} ? {rows.text} : {columns.text})", "i64", ("int",)))
+    short = named(
+        r, Num(f"({rows.text} < {columns.text} ? {rows.text} : {columns.text})", "i64", ("int",))
+    )
     with loops(r, [Num(short.text, "i64", ("int",))], vector="") as index:
         one = f"({rep}){{1, 0}}" if rep in PARTS else "1"
         r.line(f"{made.data}[{index[0]} * ({columns.text} + 1)] = {one};")
@@ -484,7 +489,7 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
         from .calls import _as_vector
 
         v = _as_vector(r, x)
-        if v.rep == "i64" and x.kind == "int" or x.kind != "int":
+        if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
             return _as_dtype(r, materialized(r, lazy(v)), dtype)
     if isinstance(x, (Arr, Lazy)):
         made = lazy(x)
@@ -509,7 +514,7 @@ def as_item(r: Reader, y: Value) -> Value:
 
 
 def _as_dtype(r: Reader, a: Arr, dtype: Value | None) -> Arr:
-    if dtype is None or isinstance(dtype, Known) and dtype.value is None:
+    if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
         return a
     return materialized(r, cast(lazy(a), _dtype(dtype))) if _dtype(dtype) != a.rep else a
 
@@ -567,7 +572,9 @@ def _array(r: Reader, x: Value, dtype: Value | None = None, copy: Value | None =
 
 def _asarray(r: Reader, x: Value, dtype: Value | None = None) -> Value:
     if isinstance(x, Arr) and (
-        dtype is None or isinstance(dtype, Known) and dtype.value is None or _dtype(dtype) == x.rep
+        dtype is None
+        or (isinstance(dtype, Known) and dtype.value is None)
+        or _dtype(dtype) == x.rep
     ):
         return x
     return array_of(r, x, dtype)
@@ -610,7 +617,9 @@ def transposed(r: Reader, x: Value, axes: Value | None, *more: Value) -> Value:
         axes = Tup((axes, *more))
     order = list(reversed(range(x.ndim)))
     if axes is not None and not (isinstance(axes, Known) and axes.value is None):
-        if not isinstance(axes, Tup) or not all(isinstance(a, Num) and a.value is not None for a in axes.items):
+        if not isinstance(axes, Tup) or not all(
+            isinstance(a, Num) and a.value is not None for a in axes.items
+        ):
             raise Unreadable("axes that are no constants")
         order = [int(a.value) % x.ndim for a in axes.items]
         if sorted(order) != list(range(x.ndim)):
@@ -744,7 +753,7 @@ def _axis(x: Value, rank: int) -> int:
 
 
 def _axes(x: Value | None, rank: int) -> tuple[int, ...]:
-    if x is None or isinstance(x, Known) and x.value is None:
+    if x is None or (isinstance(x, Known) and x.value is None):
         return tuple(range(rank))
     items = x.items if isinstance(x, Tup) else (x,)
     return tuple(sorted(_axis(a, rank) for a in items))
@@ -780,7 +789,11 @@ def _reduction(op: str, test: bool = False) -> Callable:
         if test:
             rep = "bool"
         else:
-            rep = _accumulated(op, x.rep) if dtype is None or isinstance(dtype, Known) and dtype.value is None else _dtype(dtype)
+            rep = (
+                _accumulated(op, x.rep)
+                if dtype is None or (isinstance(dtype, Known) and dtype.value is None)
+                else _dtype(dtype)
+            )
         if len(axes) < x.ndim or x.ndim > 1:
             x = solid(r, x)
         if test and x.rep != "bool":
@@ -797,7 +810,9 @@ def _nonzero(x: Arr | Lazy) -> Lazy:
     source = lazy(x)
     at = source.at
     if x.rep in PARTS:
-        return Lazy("bool", source.dims, lambda i: f"({at(i)}.r != 0 || {at(i)}.i != 0)", source.reads)
+        return Lazy(
+            "bool", source.dims, lambda i: f"({at(i)}.r != 0 || {at(i)}.i != 0)", source.reads
+        )
     return Lazy("bool", source.dims, lambda i: f"({at(i)} != 0)", source.reads)
 
 
@@ -821,10 +836,16 @@ def _mean(
     axes = _axes(axis, x.ndim)
     n = size_of(r, [x.dims[k] for k in axes])
     total = reduced(r, "add", solid(r, x) if len(axes) < x.ndim else x, axes, _keeps(keepdims), rep)
-    count = Num(f"({C_TYPE.get(PARTS.get(rep, rep))}){n.text}", PARTS.get(rep, rep), (kind_of(DTYPE_OF[PARTS.get(rep, rep)]),))
+    count = Num(
+        f"({C_TYPE.get(PARTS.get(rep, rep))}){n.text}",
+        PARTS.get(rep, rep),
+        (kind_of(DTYPE_OF[PARTS.get(rep, rep)]),),
+    )
     if isinstance(total, str):
         if rep in PARTS:
-            return r.number(f"div_{rep}({total}, {cast_number(count, rep)})", rep, (kind_of(DTYPE_OF[rep]),))
+            return r.number(
+                f"div_{rep}({total}, {cast_number(count, rep)})", rep, (kind_of(DTYPE_OF[rep]),)
+            )
         return _scalar(r, f"({total} / {count.text})", rep)
     return ufunc(r, "true_divide", [total, Num(named(r, count).text, count.rep, count.kinds)])
 
@@ -851,7 +872,9 @@ def _var(
     square = ufunc(r, "square", [d])
     total = _reduction("add")(r, square, axis, keepdims=keepdims)
     n = binary(r, "Sub", size_of(r, [x.dims[k] for k in axes]), ddof or python(0))
-    count = Num(f"(f64)({n.text} > 0 ? {n.text} : 0)" if n.rep == "i64" else n.text, "f64", ("float",))
+    count = Num(
+        f"(f64)({n.text} > 0 ? {n.text} : 0)" if n.rep == "i64" else n.text, "f64", ("float",)
+    )
     return ufunc(r, "true_divide", [total, Num(named(r, count).text, "f64", ("float",))])
 
 
@@ -934,7 +957,9 @@ def _cumulative(op: str) -> Callable:
         note_work(r, x.dims)
         order = [j for j in range(x.ndim) if j != k]
         if k == x.ndim - 1:
-            with loops(r, [d if j != k else int_constant(1) for j, d in enumerate(x.dims)], vector="") as index:
+            with loops(
+                r, [d if j != k else int_constant(1) for j, d in enumerate(x.dims)], vector=""
+            ) as index:
                 s, i = r.fresh("s"), r.fresh("i")
                 r.line(f"{C_TYPE[rep]} {s} = {'0' if op == 'add' else '1'};")
                 with r.block(f"for (i64 {i} = 0; {i} < {x.dims[k].text}; {i}++)"):
@@ -1009,7 +1034,9 @@ def _where(r: Reader, test: Value, *ways: Value) -> Value:
     )  # fmt: skip
 
 
-def _clip(r: Reader, x: Value, low: Value | None = None, high: Value | None = None, **more: Value) -> Value:
+def _clip(
+    r: Reader, x: Value, low: Value | None = None, high: Value | None = None, **more: Value
+) -> Value:
     low, high = more.pop("a_min", low), more.pop("a_max", high)
     low, high = more.pop("min", low), more.pop("max", high)
     out = more.pop("out", None)
@@ -1100,7 +1127,10 @@ def _roll(r: Reader, x: Value, shift: Value, axis: Value | None = None) -> Value
     made = alloc(r, x.rep, x.dims)
     note_work(r, x.dims)
     # Two stretches, each without a condition inside.
-    for low, length, offset in (("0", by, f"{n.text} - {by}"), (by, f"({n.text} - {by})", f"-{by}")):
+    for low, length, offset in (
+        ("0", by, f"{n.text} - {by}"),
+        (by, f"({n.text} - {by})", f"-{by}"),
+    ):
         size = Num(r.named(length, "i64", "n"), "i64", ("int",))
         here = [d if j != k else size for j, d in enumerate(x.dims)]
         with loops(r, here) as index:
@@ -1127,9 +1157,15 @@ def _diff(r: Reader, x: Value, n: Value | None = None, axis: Value | None = None
     return ufunc(r, "subtract", [later, first])
 
 
-def _norm(r: Reader, x: Value, ord: Value | None = None, axis: Value | None = None, keepdims: Value | None = None) -> Value:
+def _norm(
+    r: Reader,
+    x: Value,
+    ord: Value | None = None,
+    axis: Value | None = None,
+    keepdims: Value | None = None,
+) -> Value:
     x = as_operand(r, x)
-    if isinstance(x, Num) or x.rep in PARTS or ord is not None and not isinstance(ord, Known):
+    if isinstance(x, Num) or x.rep in PARTS or (ord is not None and not isinstance(ord, Known)):
         raise Unreadable("np.linalg.norm with these arguments")
     if x.rep not in FLOATS:
         x = cast(lazy(x), "f64")
@@ -1229,7 +1265,9 @@ def _nan_to(r: Reader, x: Value) -> Value:
 
 
 def _allclose(name: str) -> Callable:
-    def close(r: Reader, a: Value, b: Value, rtol: Value | None = None, atol: Value | None = None) -> Value:
+    def close(
+        r: Reader, a: Value, b: Value, rtol: Value | None = None, atol: Value | None = None
+    ) -> Value:
         x, y = as_operand(r, a), as_operand(r, b)
         rtol, atol = rtol or python(1e-5), atol or python(1e-8)
         y = y if isinstance(y, Num) else solid(r, y)
@@ -1288,14 +1326,26 @@ _ALL = _reduction("and", True)
 
 
 def _logical(op: Callable) -> Callable:
-    def reduce(r: Reader, x: Value, axis: Value | None = None, out: Value | None = None, keepdims: Value | None = None) -> Value:
+    def reduce(
+        r: Reader,
+        x: Value,
+        axis: Value | None = None,
+        out: Value | None = None,
+        keepdims: Value | None = None,
+    ) -> Value:
         return op(r, x, axis, None, out, keepdims)
 
     return reduce
 
 
 def _minmax(op: Callable) -> Callable:
-    def reduce(r: Reader, x: Value, axis: Value | None = None, out: Value | None = None, keepdims: Value | None = None) -> Value:
+    def reduce(
+        r: Reader,
+        x: Value,
+        axis: Value | None = None,
+        out: Value | None = None,
+        keepdims: Value | None = None,
+    ) -> Value:
         return op(r, x, axis, None, out, keepdims)
 
     return reduce
@@ -1322,11 +1372,11 @@ TABLE: dict[Any, Callable] = {
     np.dot: _dot, np.outer: _outer, np.vdot: _dot, np.inner: _dot, np.where: _where, np.clip: _clip,
     np.concatenate: _concatenate, np.stack: _stack, np.hstack: _hstack, np.vstack: _vstack,
     np.column_stack: _column_stack, np.roll: _roll, np.diff: _diff, np.linalg.norm: _norm,
-    np.cross: _cross, np.shape: _shape_of, np.size: _size, np.ndim: lambda r, x: python(getattr(x, "ndim", 0)),
+    np.cross: _cross, np.shape: _shape_of, np.size: _size,
+    np.ndim: lambda r, x: python(getattr(x, "ndim", 0)),
     np.diag: _diag, np.trace: _trace, np.isscalar: _isscalar, np.allclose: _allclose("allclose"),
     np.isclose: _allclose("isclose"), np.array_equal: _array_equal, np.tril: _triangle("tril"),
     np.triu: _triangle("triu"),
-    np.finfo: lambda r, x: Known(np.finfo(dtype_of(x))), np.iinfo: lambda r, x: Known(np.iinfo(dtype_of(x))),
     np.dtype: lambda r, x: Known(dtype_of(x)),
 }  # fmt: skip
 

@@ -48,7 +48,8 @@ def checked(r: Reader, i: Num, n: Num) -> Num:
     if lin is None:
         i = r.integer(i.text, i.low, i.high)
         lin = i.lin
-    assert lin is not None and n.lin is not None
+    assert lin is not None
+    assert n.lin is not None
     proves = r.facts.proves
     negative = proves(-lin - 1)
     if negative:
@@ -75,7 +76,8 @@ def _bound(r: Reader, x: Num, n: Num, low: int) -> Num:
     """A slice's bound, between 0 and n (for steps back: between -1 and n - 1)."""
     if x.rep != "i64" or x.lin is None:
         x = r.integer(f"(i64){x.text}", x.low, x.high)
-    assert x.lin is not None and n.lin is not None
+    assert x.lin is not None
+    assert n.lin is not None
     proves = r.facts.proves
     top = n.lin + low
     if proves(x.lin):
@@ -116,7 +118,8 @@ def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, int, Num]:
         stop = int_constant(-1) if back else n
     else:
         stop = _bound(r, s.stop, n, -1 if back else 0)
-    assert start.lin is not None and stop.lin is not None
+    assert start.lin is not None
+    assert stop.lin is not None
     way = (start.lin - stop.lin) if back else (stop.lin - start.lin)
     text = f"({start.text} - {stop.text})" if back else f"({stop.text} - {start.text})"
     size = abs(step)
@@ -135,7 +138,9 @@ def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, int, Num]:
         assert length.lin is not None
         if r.facts.proves(way):
             r.facts.add(length.lin * size - way)
-        r.facts.add(way + (size - 1) - length.lin * size if r.facts.proves(way) else n.lin - length.lin)
+        r.facts.add(
+            way + (size - 1) - length.lin * size if r.facts.proves(way) else n.lin - length.lin
+        )
     return start, step, length
 
 
@@ -146,7 +151,8 @@ def _by_steps(r: Reader, s: Slice, n: Num) -> tuple[Num, Num, Num]:
         r.leave_if(f"{step.text} < 1", "a slice's step that is not positive")
     start, _, length = sliced(r, Slice(s.start, s.stop, None), n)
     made = extent(r, f"(({length.text} + {step.text} - 1) / {step.text})")
-    assert made.lin is not None and length.lin is not None
+    assert made.lin is not None
+    assert length.lin is not None
     r.facts.add(length.lin - made.lin)
     return start, step, made
 
@@ -200,7 +206,7 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
         data = r.named(f"{a.data} + ({' + '.join(offsets)})", ctype, "p")
     origin = (base, _composed(parts, where))
     ordered = a.ordered and not any(w[0] == "slice" and w[2] < 0 for w in where)
-    flat = len(dims) == 1 and strides[0].value == 1 or a.flat and _is_leading(items)
+    flat = (len(dims) == 1 and strides[0].value == 1) or (a.flat and _is_leading(items))
     return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
                ordered)  # fmt: skip
 
@@ -208,11 +214,13 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
 def _is_leading(items: Sequence[Any]) -> bool:
     """Whether items take integers, then a slice by one, then all: what lies together."""
     rest = [x for x in items if not isinstance(x, Num)]
-    if [isinstance(x, Num) for x in items] != [True] * (len(items) - len(rest)) + [False] * len(rest):
+    if [isinstance(x, Num) for x in items] != [True] * (len(items) - len(rest)) + [False] * len(
+        rest
+    ):
         return False
     whole = [isinstance(x, Slice) and x.start is x.stop is x.step is None for x in rest]
     first = rest[0] if rest else None
-    return all(whole[1:]) and (first is None or isinstance(first, Slice) and first.step is None)
+    return all(whole[1:]) and (first is None or (isinstance(first, Slice) and first.step is None))
 
 
 def _composed(parts: tuple, where: list) -> tuple:
@@ -312,19 +320,14 @@ class Gather:
         rest = self._slices(r, items, at)
         self.dims = (*rest[0][0], *shape, *rest[1][0])
         before, width = len(rest[0][0]), len(shape)
-        spread = [
-            x if isinstance(x, Num) else stretched(lazy(x), shape) for x in listed
-        ]
+        spread = [x if isinstance(x, Num) else stretched(lazy(x), shape) for x in listed]
         self.reads = tuple((x, False) for x in listed if isinstance(x, Arr))
 
         def where(index: list[str]) -> str:
             inner = index[before : before + width]
             texts = []
             for k, x in zip(at, spread, strict=True):
-                if isinstance(x, Num):
-                    i = x.text
-                else:
-                    i = f"wrapped({x.at(inner)}, {a.dims[k].text})"
+                i = x.text if isinstance(x, Num) else f"wrapped({x.at(inner)}, {a.dims[k].text})"
                 s = a.strides[k]
                 texts.append(i if s.value == 1 else f"{i} * {s.text}")
             own = [*index[:before], *index[before + width :]]

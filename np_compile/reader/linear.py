@@ -39,9 +39,7 @@ class Linear:
         return Linear(self.const * factor, {k: c * factor for k, c in self.terms.items()})
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Linear) and self.const == other.const and self.terms == other.terms
-        )
+        return isinstance(other, Linear) and self.const == other.const and self.terms == other.terms
 
     def __hash__(self) -> int:
         return hash((self.const, frozenset(self.terms.items())))

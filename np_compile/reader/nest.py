@@ -196,7 +196,10 @@ def stretched(x: Lazy, dims: Sequence[Num]) -> Lazy:
 
 @contextmanager
 def loops(
-    r: Reader, dims: Sequence[Num], order: Sequence[int] | None = None, vector: str = "#pragma GCC ivdep"
+    r: Reader,
+    dims: Sequence[Num],
+    order: Sequence[int] | None = None,
+    vector: str = "#pragma GCC ivdep",
 ) -> Iterator[list[str]]:
     """Loops over all indices, the last of `order` innermost; gives the indices' C."""
     order = list(range(len(dims))) if order is None else list(order)
@@ -338,7 +341,7 @@ def axes_of(a: Arr) -> tuple[str, tuple]:
 
 
 def overlap(r: Reader, a: Arr, b: Arr) -> str:
-    """"same" elements in the same places, "disjoint", "overlap", or "unknown"."""
+    """ "same" elements in the same places, "disjoint", "overlap", or "unknown"."""
     if not a.roots & b.roots:
         return "disjoint"
     if a.data == b.data and a.dims == b.dims and a.strides == b.strides:
@@ -422,7 +425,7 @@ def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: 
         write(r, made, ["0"] * x.ndim, text)
         return made
     shown = alloc(r, rep, [x.dims[k] for k in kept])
-    inner = [k for k in axes]
+    inner = list(axes)
     if kept[-1] == x.ndim - 1:  # rows are combined
         with loops(r, shown.dims) as index:
             write(r, shown, index, _start(op, rep, x, kept, index))
@@ -577,7 +580,9 @@ def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str)
             with r.block(f"while ({depth} && {top}.begun)"):
                 r.line(f"{made} = {top}.left + {made}; {depth}--;")
             r.line(f"if (!{depth}) break;")
-            r.line(f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;")
+            r.line(
+                f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;"
+            )
     r.line(f"{total} = {total} + {made};")
     return total
 

@@ -238,7 +238,9 @@ def _binary(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
         name = "or" if op == "Add" else "and"
     if op in COMPARISONS and reps[0] != reps[1]:
         raise Unreadable("integers of unlike signs are compared")
-    text = _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
+    text = (
+        _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
+    )
     kind = kind_of(dtypes[-1])
     rep = REPRESENTATION[kind]
     if op in COMPARISONS:
@@ -329,7 +331,7 @@ def _checked(r: Reader, op: str, a: Num, b: Num) -> tuple[str, str, Linear | Non
     lin = _linear(op, a, b)
     low, high = _interval(op, a, b)
     sign = {"Add": "+", "Sub": "-", "Mult": "*"}[op]
-    safe = (lin is not None and r.is_safe(lin)) or (-SAFE < low and high < SAFE)
+    safe = (lin is not None and r.is_safe(lin)) or (low > -SAFE and high < SAFE)
     if safe:
         return f"({a.text} {sign} {b.text})", "i64", lin, low, high
     name = r.fresh("n")
@@ -392,7 +394,9 @@ def _integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         if op == "RShift":
             return r.integer(c_expression("rshift", "i64", [a.text, b.text]), low, high)
         if a.value is not None and b.high < 62 and abs(a.value) << b.high < SAFE:
-            return r.integer(f"({a.text} << {b.text})", min(0, a.value << b.high), max(0, a.value << b.high))
+            return r.integer(
+                f"({a.text} << {b.text})", min(0, a.value << b.high), max(0, a.value << b.high)
+            )
         name = r.fresh("n")
         r.line(f"i64 {name};")
         r.leave_if(f"shift_overflows({a.text}, {b.text}, &{name})", "an integer beyond 64 bits")

@@ -78,9 +78,12 @@ PURE = frozenset(
     if hasattr(module, name)
 )
 METHODS = frozenset(
-    "argsort nonzero round repeat take searchsorted cumsum cumprod sum mean std var min max argmin "
-    "argmax any all prod dot trace astype clip copy flatten ptp conj tolist".split()
-) - {"tolist"}
+    (
+        *("argsort", "nonzero", "round", "repeat", "take", "searchsorted", "cumsum", "cumprod"),
+        *("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all", "prod"),
+        *("dot", "trace", "astype", "clip", "copy", "flatten", "ptp", "conj"),
+    )
+)
 
 
 def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -223,7 +226,9 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
             from .nest import contiguous
 
             strides = contiguous(r, dims)
-        made = Arr(rep, buf, data, dims, strides, frozenset((buf,)), None, not x.flags.writeable, flat)
+        made = Arr(
+            rep, buf, data, dims, strides, frozenset((buf,)), None, not x.flags.writeable, flat
+        )
         return ("array", x.dtype, x.ndim, at, flat, x.flags.writeable, SIZES[rep]), made
     if isinstance(x, tuple):
         parts = [_result(r, y, words) for y in x]

@@ -46,7 +46,7 @@ def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[]
     """One number, or an array of them."""
     r.effect()
     r.one_by_one()
-    if size is None or isinstance(size, Known) and size.value is None:
+    if size is None or (isinstance(size, Known) and size.value is None):
         if rep == "i64":
             name = r.named(text(), "i64", "n")
             return Num(name, rep, (kind,), "", r.facts.name(name))
@@ -80,7 +80,11 @@ def _float(r: Reader, x: Value) -> str:
 
 
 def _uniform(
-    r: Reader, g: Rng, low: Value | None = None, high: Value | None = None, size: Value | None = None
+    r: Reader,
+    g: Rng,
+    low: Value | None = None,
+    high: Value | None = None,
+    size: Value | None = None,
 ) -> Value:
     a, b = _float(r, low or python(0.0)), _float(r, high or python(1.0))
     r.leave_if(f"!__builtin_isfinite({b} - {a})", "a range that is not finite")
@@ -91,13 +95,19 @@ def _uniform(
 
 
 def _normal(
-    r: Reader, g: Rng, loc: Value | None = None, scale: Value | None = None, size: Value | None = None
+    r: Reader,
+    g: Rng,
+    loc: Value | None = None,
+    scale: Value | None = None,
+    size: Value | None = None,
 ) -> Value:
     if g.legacy:
         raise Unreadable("normal numbers from np.random itself, which keeps every other one")
     a, b = _float(r, loc or python(0.0)), _float(r, scale or python(1.0))
     r.leave_if(f"!({b} >= 0)", "a negative scale")
-    return _drawn(r, size, "f64", "float", lambda: f"({a} + {b} * draw_standard_normal(rt, {g.text}))")
+    return _drawn(
+        r, size, "f64", "float", lambda: f"({a} + {b} * draw_standard_normal(rt, {g.text}))"
+    )
 
 
 def _standard_normal(r: Reader, g: Rng, size: Value | None = None) -> Value:
@@ -111,13 +121,22 @@ def _exponential(r: Reader, g: Rng, scale: Value | None = None, size: Value | No
         raise Unreadable("exponential numbers from np.random itself")
     b = _float(r, scale or python(1.0))
     r.leave_if(f"!({b} >= 0)", "a negative scale")
-    return _drawn(r, size, "f64", "float", lambda: f"({b} * draw_standard_exponential(rt, {g.text}))")
+    return _drawn(
+        r, size, "f64", "float", lambda: f"({b} * draw_standard_exponential(rt, {g.text}))"
+    )
 
 
-def _integers(r: Reader, g: Rng, low: Value, high: Value | None = None, size: Value | None = None, **more: Value) -> Value:
+def _integers(
+    r: Reader,
+    g: Rng,
+    low: Value,
+    high: Value | None = None,
+    size: Value | None = None,
+    **more: Value,
+) -> Value:
     if more:
         raise Unreadable("integers with these arguments")
-    if high is None or isinstance(high, Known) and high.value is None:
+    if high is None or (isinstance(high, Known) and high.value is None):
         low, high = python(0), low
     if not (isinstance(low, Num) and isinstance(high, Num) and low.is_int and high.is_int):
         raise Unreadable("integers between what are no integers")

@@ -18,7 +18,6 @@ from typing import Any
 from .linear import SAFE, WIDE, Facts, Linear
 from .values import C_TYPE, Arr, Conflict, Lst, Maybe, Num, Tup, Unreadable, Value
 
-
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
 
 
@@ -167,7 +166,22 @@ class Reader:
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
-        lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count, seconds, single = saved
+        (
+            lines,
+            env,
+            dead,
+            mark,
+            leaves,
+            owned,
+            tables,
+            returns,
+            work,
+            declared,
+            path,
+            count,
+            seconds,
+            single,
+        ) = saved
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
@@ -526,8 +540,8 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         if (a.rep, a.ndim) == (b.rep, b.ndim):
             return Arr(
                 a.rep, "", "", tuple(_join_extent(*d, r) for d in zip(a.dims, b.dims, strict=True)),
-                tuple(_join_extent(*d, r) for d in zip(a.strides, b.strides, strict=True)), a.roots | b.roots,
-                None, a.readonly or b.readonly, a.flat and b.flat,
+                tuple(_join_extent(*d, r) for d in zip(a.strides, b.strides, strict=True)),
+                a.roots | b.roots, None, a.readonly or b.readonly, a.flat and b.flat,
                 a.ordered and b.ordered,
             )  # fmt: skip
         return Conflict("it is an array of one dtype or rank, or of another")
@@ -571,7 +585,7 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
     if isinstance(a, Num):
         if not set(b.kinds) <= set(a.kinds):
             return False
-        return a.rep != "i64" or a.low <= b.low and b.high <= a.high
+        return a.rep != "i64" or (a.low <= b.low and b.high <= a.high)
     if isinstance(a, Arr):
         alike = (a.rep, a.ndim) == (b.rep, b.ndim)
         return (
@@ -600,7 +614,7 @@ def is_same(a: Value, b: Value) -> bool:
     """Whether two values are one and the same."""
     if isinstance(a, (Num, Arr, Tup)):
         return a is b or a == b
-    return a is b or type(a) is type(b) and a == b
+    return a is b or (type(a) is type(b) and a == b)
 
 
 def _operations(node: ast.AST) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections import defaultdict
 import types
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +40,9 @@ class Refused:
 
 @dataclass
 class Read:
-    """The C of a region, and what its inputs and exits mean. sites: calls that it makes
-    in Python. seconds: that Python would take for
-    the example, roughly. single: work of loops on single elements. work: of loops over arrays, elements, and whether they lie in a loop."""
+    """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
+    seconds: that Python would take for the example, roughly. single: work of loops on single
+    elements. work: of loops over arrays, elements, and whether they lie in a loop."""
 
     text: str
     entry: Entry
@@ -326,12 +326,20 @@ def _bound(f: types.FunctionType, args: tuple, kwargs: dict) -> dict[str, Any] |
     code = f.__code__
     n = code.co_argcount
     names = code.co_varnames[:n]
-    if code.co_flags & 0x0C or len(args) > n or code.co_kwonlyargcount and f.__kwdefaults__ is None and not kwargs:
+    if (
+        code.co_flags & 0x0C
+        or len(args) > n
+        or (code.co_kwonlyargcount and f.__kwdefaults__ is None and not kwargs)
+    ):
         return None
     values = dict(zip(names, args, strict=False))
     only = code.co_varnames[n : n + code.co_kwonlyargcount]
     for k, v in kwargs.items():
-        if k in values or k not in (*names, *only) or k in code.co_varnames[: code.co_posonlyargcount]:
+        if (
+            k in values
+            or k not in (*names, *only)
+            or k in code.co_varnames[: code.co_posonlyargcount]
+        ):
             return None
         values[k] = v
     defaults = f.__defaults__ or ()
@@ -342,5 +350,3 @@ def _bound(f: types.FunctionType, args: tuple, kwargs: dict) -> dict[str, Any] |
     if len(values) != n + code.co_kwonlyargcount:
         return None
     return values
-
-

@@ -26,7 +26,8 @@ LATER = object()  # the C compiler is still at work
 
 
 class Region:
-    """A compiled region: `run` carries it out. sites: calls that it makes in Python. left: how often it left compiled code in a loop."""
+    """A compiled region: `run` carries it out. sites: calls that it makes in Python. left: how
+    often it left compiled code in a loop."""
 
     def __init__(self, text: str, entry: Entry, sites: list[Site], waits: bool):
         self.text = text
@@ -146,7 +147,9 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
                 words.append(f"id({x})")
                 formats.append("q")
         elif kind is int and -SMALL < sample < SMALL:
-            lines.append(f"if type({x}) is not int or not {-SMALL} < {x} < {SMALL}: raise TypeError")
+            lines.append(
+                f"if type({x}) is not int or not {-SMALL} < {x} < {SMALL}: raise TypeError"
+            )
             words.append(x)
             formats.append("q")
         elif kind is float:
@@ -481,5 +484,3 @@ def _as_kind(x: Any, kind: str) -> Any:
     if kind == "uint64":
         return np.uint64(x & (1 << 64) - 1)
     return _MAKE[kind](x)
-
-

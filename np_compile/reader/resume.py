@@ -174,6 +174,4 @@ def function(
 
 
 def _code_of(code: types.CodeType, name: str) -> types.CodeType:
-    return next(
-        c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name
-    )
+    return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)

@@ -32,7 +32,8 @@ class Runtime(ctypes.Structure):
 
     _fields_ = (
         ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("tick", TICK),
-        ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p),
+        ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p),
+        ("draws", c_void_p),
     )  # fmt: skip
 
 

@@ -106,7 +106,13 @@ def by_element(node: Any) -> bool:
         if isinstance(loop, ast.For):
             names = {x.id for x in ast.walk(loop.target) if isinstance(x, ast.Name)}
             for x in ast.walk(loop):
-                part = x.slice if isinstance(x, ast.Subscript) else x if isinstance(x, ast.If) else None
+                part = (
+                    x.slice
+                    if isinstance(x, ast.Subscript)
+                    else x
+                    if isinstance(x, ast.If)
+                    else None
+                )
                 test = part.test if isinstance(part, ast.If) else part
                 if test is not None and any(
                     isinstance(y, ast.Name) and y.id in names for y in ast.walk(test)

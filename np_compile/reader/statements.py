@@ -65,7 +65,7 @@ _SOME = 30  # iterations of a loop of which nothing is known
 
 def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -> Value:
     """The result of a function that is read in place."""
-    scope = {name: None for name in (*f.__code__.co_varnames, *f.__code__.co_cellvars)}
+    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
     outer = r.frame
     whole = whole and outer.whole
     frame = Frame(f, node, env, scope, whole=whole, scopes=len(r.owned))
@@ -174,8 +174,10 @@ def _is_print(r: Reader, node: ast.stmt) -> bool:
     if name in r.env or name in r.frame.function.__globals__ or name != "print":
         return False
     names = {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
-    return not any(isinstance(x, (ast.NamedExpr, ast.Attribute)) and not isinstance(
-        x, ast.Attribute) for x in ast.walk(node)) and names <= {*r.frame.scope, *_KNOWN}
+    return not any(
+        isinstance(x, (ast.NamedExpr, ast.Attribute)) and not isinstance(x, ast.Attribute)
+        for x in ast.walk(node)
+    ) and names <= {*r.frame.scope, *_KNOWN}
 
 
 _KNOWN = frozenset(
@@ -196,9 +198,7 @@ def _assign(r: Reader, node: ast.Assign) -> None:
     if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
         r.alone = node.value
     value = expression(r, node.value)
-    if isinstance(value, Lazy) and _is_view_of_names(node.targets):
-        value = kept(r, value)
-    elif not isinstance(value, Lazy):
+    if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
         value = kept(r, value)
     commits = [target(r, t, value) for t in node.targets]
     for commit in commits:
@@ -318,7 +318,7 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
         _in_place(r, op, old, new)
         store(old)
         return
-    if isinstance(old, (Lst,)) or isinstance(old, Tup) and old.made is list:
+    if isinstance(old, (Lst,)) or (isinstance(old, Tup) and old.made is list):
         raise Unreadable("a list is changed in place")
     store(kept(r, operate(r, op, old, new)))
 
@@ -461,7 +461,10 @@ def _if(r: Reader, node: ast.If) -> None:
     for v in (*variables.values(), *held.values()):
         for line in v.declare:
             r.line(line)
-    for lines, env, out, dead, free in ((yes, a, a_out, a_dead, a_free), (no, b, b_out, b_dead, b_free)):
+    for lines, env, out, dead, free in (
+        (yes, a, a_out, a_dead, a_free),
+        (no, b, b_out, b_dead, b_free),
+    ):
         if dead:
             continue
         with r.elsewhere(lines):
@@ -700,7 +703,8 @@ def _values(r: Reader, value: Value, node: ast.expr) -> Any:
         start, step = value.start, value.step
 
         def at(r: Reader, k: Num) -> Value:
-            assert k.lin is not None and start.lin is not None
+            assert k.lin is not None
+            assert start.lin is not None
             if step.value == 1 and start.value == 0:
                 return k
             if step.value is None:
@@ -722,7 +726,12 @@ def _values(r: Reader, value: Value, node: ast.expr) -> Any:
     if isinstance(value, Lst):
         if value.buf.startswith("?"):
             return Tup(())  # its items are known when it is read again
-        return calls.length(r, value), lambda r, k: calls.list_item(r, value, [k]), {hidden: value}, name
+        return (
+            calls.length(r, value),
+            lambda r, k: calls.list_item(r, value, [k]),
+            {hidden: value},
+            name,
+        )
     raise Unreadable("a loop over this")
 
 
@@ -800,9 +809,7 @@ def loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
     """A loop. It is read until the types of the names that it changes are settled."""
     key = ("loop", id(node), r.inlined)
     memory = r.memory.setdefault(key, {})
-    wanted = dict.fromkeys(
-        name if "." not in name else None for name in assigned([node])
-    )
+    wanted = dict.fromkeys(name if "." not in name else None for name in assigned([node]))
     wanted.pop(None, None)
     for _ in range(40):
         saved = r.save()
@@ -1017,7 +1024,9 @@ def comprehension(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Value:
     tree = _comprehensions.get(id(node))
     if tree is None:
         name = ast.Name(hidden, ast.Load())
-        inner: ast.stmt = ast.Expr(ast.Call(ast.Attribute(name, "append", ast.Load()), [node.elt], []))
+        inner: ast.stmt = ast.Expr(
+            ast.Call(ast.Attribute(name, "append", ast.Load()), [node.elt], [])
+        )
         for g in reversed(node.generators):
             for test in reversed(g.ifs):
                 inner = ast.If(test, [inner], [])
@@ -1086,10 +1095,10 @@ def _changing_call(r: Reader, node: ast.stmt) -> tuple[ast.Call, str] | None:
     else:
         roots = [node]
     alone = None
-    if isinstance(node, (ast.Expr, ast.Return)):
-        alone = node.value
-    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(
-        node.targets[0], (ast.Name, ast.Tuple)
+    if isinstance(node, (ast.Expr, ast.Return)) or (
+        isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], (ast.Name, ast.Tuple))
     ):
         alone = node.value
     for root in roots:
@@ -1132,8 +1141,10 @@ def _calls(node: ast.AST, conditional: bool) -> list[tuple[ast.Call, bool]]:
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)):
         return found
     for k, x in enumerate(ast.iter_child_nodes(node)):
-        sometimes = conditional or isinstance(node, ast.BoolOp) and k > 1 or (
-            isinstance(node, ast.IfExp) and x is not node.test
+        sometimes = (
+            conditional
+            or (isinstance(node, ast.BoolOp) and k > 1)
+            or (isinstance(node, ast.IfExp) and x is not node.test)
         )
         found += _calls(x, sometimes)
     if isinstance(node, ast.Call):
@@ -1143,12 +1154,15 @@ def _calls(node: ast.AST, conditional: bool) -> list[tuple[ast.Call, bool]]:
 
 def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:
     """`if a or b:` as `c = a`, `if not c: c = b`, `if c:`."""
-    assert isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp)
+    assert isinstance(node, ast.If)
+    assert isinstance(node.test, ast.BoolOp)
     load = ast.Name(name, ast.Load())
     is_and = isinstance(node.test.op, ast.And)
 
     def assign(x: ast.expr) -> ast.stmt:
-        return ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Name("bool", ast.Load()), [x], []))
+        return ast.Assign(
+            [ast.Name(name, ast.Store())], ast.Call(ast.Name("bool", ast.Load()), [x], [])
+        )
 
     made: list[ast.stmt] = [assign(node.test.values[0])]
     for x in node.test.values[1:]:
@@ -1185,4 +1199,14 @@ _READERS = {
     ast.With: _with,
 }  # fmt: skip
 
-__all__ = ["SIZES", "Again", "dotted", "function", "int_constant", "lazy", "settled", "to_int", "types"]
+__all__ = [
+    "SIZES",
+    "Again",
+    "dotted",
+    "function",
+    "int_constant",
+    "lazy",
+    "settled",
+    "to_int",
+    "types",
+]

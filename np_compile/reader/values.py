@@ -35,7 +35,9 @@ REPRESENTATION: dict[str, str] = {
     **PYTHON,
 }
 KIND_OF_DTYPE: dict[np.dtype, str] = {
-    np.dtype(k.rstrip("_")): k for k in REPRESENTATION if k not in ("int", "float", "bool", "complex")
+    np.dtype(k.rstrip("_")): k
+    for k in REPRESENTATION
+    if k not in ("int", "float", "bool", "complex")
 }
 PARTS = {"c64": "f32", "c128": "f64"}  # of a complex representation, that of its parts
 SIZES = {name: row.size for name, row in DTYPES.items()} | {"c64": 8, "c128": 16}
@@ -87,8 +89,9 @@ def python(value: bool | int | float | complex) -> Num:
             raise Unreadable(f"an integer of more than 64 bits, {value}")
         return Num(c_int(int(value)), "i64", ("int",), lin=Linear(int(value)), low=int(value),
                    high=int(value), value=value)  # fmt: skip
-    return Num(c_text(value, PYTHON[kind]), PYTHON[kind], (kind,), value=value,
-               low=0 if kind == "bool" else -WIDE, high=1 if kind == "bool" else WIDE - 1)  # fmt: skip
+    low, high = (0, 1) if kind == "bool" else (-WIDE, WIDE - 1)
+    text = c_text(value, PYTHON[kind])
+    return Num(text, PYTHON[kind], (kind,), low=low, high=high, value=value)
 
 
 def c_int(value: int) -> str:
