@@ -161,6 +161,7 @@ unroll: int
 max_calls: int
 plain: str
 compile_in: str
+loops: str
 recompile_limit: int
 deterministic: bool
 cache_dir: str

@@ -586,7 +586,8 @@ def _range(r: Reader, *args: Value) -> Value:
         return Range(python(0), given[0], python(1))
     if len(given) == 2:
         return Range(*given, python(1))
-    return Range(*given)
+    start, stop, step = given
+    return Range(start, stop, step)
 
 
 def _int(r: Reader, x: Value = None) -> Value:

@@ -444,7 +444,8 @@ class Entry:
                 raise Unreadable(f"the property {name!r}")
             from .calls import inlined
 
-            return inlined(r, found.fget, [owner], {})
+            getter: Any = found.fget
+            return inlined(r, getter, [owner], {})
         if isinstance(found, (staticmethod, classmethod)) or (
             hasattr(found, "__get__") and callable(found)
         ):

@@ -47,7 +47,7 @@ _SINGLE = (bool, int, float, complex)
 
 def expression(r: Reader, node: ast.AST) -> Value:
     """The value of an expression; Unreadable where there is none."""
-    read = _READERS.get(type(node))
+    read: Any = _READERS.get(type(node))
     if read is None:
         raise Unreadable(f"{type(node).__name__} in an expression")
     return read(r, node)

@@ -1017,7 +1017,7 @@ def _where(r: Reader, test: Value, *ways: Value) -> Value:
     operands = [as_operand(r, x) for x in (test, *ways)]
     if all(isinstance(x, Num) for x in operands):
         raise Unreadable("np.where of numbers")
-    kinds = []
+    kinds: list[Any] = []
     for x in operands[1:]:
         if isinstance(x, Num) and x.is_python:
             kinds.append({"bool": True, "int": 0, "float": 0.0, "complex": 0j}[_kind(x)])

@@ -101,7 +101,7 @@ def _least(r: Reader, a: str, x: Linear, b: str, y: Linear) -> Num:
     return made
 
 
-def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, int, Num]:
+def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, Any, Num]:
     """Start, step and length of a slice of an axis of n."""
     step = 1 if s.step is None else s.step.value
     if step == 0:
@@ -146,6 +146,7 @@ def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, int, Num]:
 
 def _by_steps(r: Reader, s: Slice, n: Num) -> tuple[Num, Num, Num]:
     """Start, step and length of a slice whose step only data can tell; it has to be positive."""
+    assert s.step is not None
     step = to_int(r, s.step)
     if step.low < 1:
         r.leave_if(f"{step.text} < 1", "a slice's step that is not positive")
@@ -537,9 +538,12 @@ def _assign_masked(r: Reader, a: Arr, mask: Arr | Lazy, given: Lazy | Num):
         text = given.text
 
         def commit() -> None:
-            with loops(r, m.dims, vector="") as index, r.block(f"if ({load(m, index)})"):
-                with loops(r, rest) as more:
-                    write(r, a, [*index, *more], text)
+            with (
+                loops(r, m.dims, vector="") as index,
+                r.block(f"if ({load(m, index)})"),
+                loops(r, rest) as more,
+            ):
+                write(r, a, [*index, *more], text)
 
         return commit
     if rest or given.ndim != 1:

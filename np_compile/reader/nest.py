@@ -269,9 +269,7 @@ def store(r: Reader, target: Arr, value: Lazy) -> None:
             write(r, target, index, load(made, index))
         return
     # By addresses: in memory of its own where they overlap.
-    tests = []
-    for read in unsure:
-        tests.append(f"overlap({_span(r, target)}, {_span(r, read)})")
+    tests = [f"overlap({_span(r, target)}, {_span(r, read)})" for read in unsure]
     aside = r.named(" || ".join(tests), "int", "aside")
     sizes = ", ".join(["", *(d.text for d in target.dims)])
     code = CODES.index(target.rep)

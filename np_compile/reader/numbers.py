@@ -140,7 +140,7 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
         raise Unreadable("@ of numbers")
     if len(a.kinds) == len(b.kinds) == 1:
         return _binary(r, op, a, b)
-    results: list[tuple[Num, int, int]] = []
+    results: list[tuple[str, int, int]] = []
     kinds: list[str] = []
     # Either kind gives the same number, for where it does not, compiled code leaves.
     for i, j in itertools.product(range(len(a.kinds)), range(len(b.kinds))):
@@ -179,11 +179,9 @@ def _common(x: Num) -> Num:
         kind = {"f64": "float", "i64": "int", "c128": "complex", "bool": "bool"}[x.rep]
     else:
         reps = [k for k in x.kinds if k not in PYTHON]
-        kind = reps[0] if len(reps) == 1 and REPRESENTATION[reps[0]] == x.rep else None
-        if kind is None:
-            if len(reps) == 1:  # of float and float32, say: the float is one of little weight
-                return _narrow(x, reps[0])
-            kind = kind_of(DTYPE_OF[x.rep])
+        if len(reps) == 1 and REPRESENTATION[reps[0]] != x.rep:
+            return _narrow(x, reps[0])  # of float and float32, say: the float has little weight
+        kind = reps[0] if len(reps) == 1 else kind_of(DTYPE_OF[x.rep])
     return Num(x.text, x.rep, (kind,), "", x.lin, x.low, x.high)
 
 
@@ -371,10 +369,14 @@ def _integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         else:
             name = OPERATORS[op][1]
             made = r.integer(c_expression(name, "i64", [a.text, b.text]), low, high)
-        if b.value is not None and b.value > 0 and a.lin is not None and op == "FloorDiv":
+        exact = a.lin is not None and made.lin is not None
+        if b.value is not None and b.value > 0 and exact and op == "FloorDiv":
+            assert a.lin is not None
+            assert made.lin is not None
             r.facts.add(a.lin - made.lin * b.value)  # b * q <= a < b * q + b
             r.facts.add(made.lin * b.value + (b.value - 1) - a.lin)
         if op == "Mod" and b.low > 0 and b.lin is not None:
+            assert made.lin is not None
             r.facts.add(b.lin - made.lin - 1)
             if a.low >= 0 and a.lin is not None:
                 r.facts.add(a.lin - made.lin)

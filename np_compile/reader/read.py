@@ -73,8 +73,8 @@ class LoopState:
     lines that store them."""
 
     scopes: int
-    ends: list[tuple[dict[str, Value], list]] = field(default_factory=list)
-    agains: list[tuple[dict[str, Value], list]] = field(default_factory=list)
+    ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
+    agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
 
 
 class Reader:
@@ -89,7 +89,7 @@ class Reader:
         self.site: Leave | None = None
         self.loops: list[LoopState] = []
         self.owned: list[list[str]] = [[]]
-        self.memory: dict[Any, dict[str, Value]] = {}
+        self.memory: dict[Any, dict[Any, Any]] = {}
         self.missing: set[str] = set()
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
@@ -132,7 +132,8 @@ class Reader:
     @contextmanager
     def block(self, head: str) -> Iterator[list]:
         """What is written meanwhile is in braces after the head."""
-        outer, inner = self.lines, []
+        inner: list = []
+        outer = self.lines
         self.lines = inner
         try:
             yield inner
@@ -489,7 +490,8 @@ class Variable:
             parts = iter(self._parts)
             buf = r.named(next(parts), "Buf *".strip(), "b")
             data = r.named(f"({C_STORAGE(x.rep)} *){next(parts)}", f"{C_STORAGE(x.rep)} *", "p")
-            dims, strides = [], []
+            dims: list[Num] = []
+            strides: list[Num] = []
             for k, d in enumerate((*x.dims, *x.strides)):
                 if not d.text:
                     d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
@@ -547,11 +549,12 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         return Conflict("it is an array of one dtype or rank, or of another")
     if isinstance(a, Lst) and isinstance(b, Lst) and a.kind == b.kind:
         return Lst("", a.rep, a.kind, a.roots | b.roots)
-    if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
-        if a.made is b.made:
-            items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
-            found = [x for x in items if isinstance(x, Conflict)]
-            return found[0] if found else Tup(items, a.made)
+    if isinstance(a, Tup) and isinstance(b, Tup) and a.made is b.made:
+        if len(a.items) != len(b.items):
+            return Conflict("it is a tuple of one length or another")
+        items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
+        found = [x for x in items if isinstance(x, Conflict)]
+        return found[0] if found else Tup(items, a.made)
     if a == b:
         return a
     return Conflict("its type is one or another")
@@ -559,9 +562,9 @@ def join(a: Value, b: Value, r: Reader) -> Value:
 
 def _join_extent(a: Num, b: Num, r: Reader) -> Num:
     """The extent of either of two arrays: the one that both have, or one in a variable."""
-    if a.lin is not None and b.lin is not None and (a.text or a.value is not None):
-        if r.facts.same(a.lin, b.lin):
-            return a
+    known = a.lin is not None and b.lin is not None and (a.text or a.value is not None)
+    if known and r.facts.same(a.lin or Linear(), b.lin or Linear()):
+        return a
     low, high = min(a.low, b.low), max(a.high, b.high)
     return Num("", "i64", ("int",), low=low, high=high)
 

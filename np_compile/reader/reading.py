@@ -208,11 +208,10 @@ class Reading:
     def _next(self, node: Any, at: int) -> int | None:
         """A statement with a loop, from one on; None if there is none."""
         for k in range(at, len(node.body)):
-            if any(isinstance(x, (ast.For, ast.While, ast.Call)) for x in ast.walk(node.body[k])):
-                if any(
-                    isinstance(x, (ast.For, ast.While)) for s in node.body[k:] for x in ast.walk(s)
-                ):
-                    return k
+            if _has(node.body[k : k + 1], ast.For, ast.While, ast.Call) and _has(
+                node.body[k:], ast.For, ast.While
+            ):
+                return k
         return None
 
     def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
@@ -303,6 +302,10 @@ class Reading:
             result = made(*names.values(), *extra, resume.rest_of, locals_of_caller)
             value = result[1]
         return result
+
+
+def _has(nodes: list[ast.stmt], *kinds: type) -> bool:
+    return any(isinstance(x, kinds) for s in nodes for x in ast.walk(s))
 
 
 def _at_top(path: list[tuple], top: int) -> list[tuple]:

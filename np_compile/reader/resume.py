@@ -163,7 +163,7 @@ def function(
         body=[inner], decorator_list=[], returns=None,
     )  # fmt: skip
     for x in (inner, outer):
-        x.type_params = []
+        vars(x)["type_params"] = []
         ast.copy_location(x, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
     code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)

@@ -22,6 +22,7 @@ from .expressions import (
 )
 from .nest import SIZES, lazy, materialized
 from .numbers import to_int
+from .linear import WIDE
 from .read import (
     Again,
     Frame,
@@ -138,7 +139,7 @@ def block(r: Reader, nodes: Block, part: str) -> None:
 
 
 def statement(r: Reader, node: ast.stmt) -> None:
-    read = _READERS.get(type(node))
+    read: Any = _READERS.get(type(node))
     here = r.here
     r.here = (id(node), r.inlined)
     try:
@@ -792,7 +793,7 @@ class _While:
             return
         r.one_by_one(_BRANCH)
         lines: list = []
-        r.loops[-1].ends.append((dict(r.env), lines))
+        r.loops[-1].ends.append((_snapshot(r), lines))
         r.lines += [f"if (!{test.text}) {{", lines, "break; }"]
         for fact in test.true:
             r.facts.add(fact)
@@ -824,43 +825,29 @@ def loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
     raise Unreadable("a loop whose types do not settle")
 
 
+Key = tuple[int, str]  # whose name it is: 0 of the function that is read, 1 of the outermost one
+
+
 def _attempt(
-    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[str, Value], wanted: dict
+    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[Key, Value], wanted: dict
 ) -> bool:
     """Read a loop once; False if a name needs another type than was thought."""
     frame = r.frame
-    envs = [frame.env] if frame is r.frames[0] else [frame.env, r.frames[0].env]
-    carried: dict[tuple[int, str], Variable] = {}
-    before = [dict(e) for e in envs]
-    for which, env in enumerate(envs):
-        for name, x in list(env.items()):
-            if (which, name) not in memory and name not in (wanted if which == 0 else ()):
-                continue
-            known = memory.get((which, name))
-            of = x if known is None else join(x, known, r)
-            if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
-                if known is not None or isinstance(of, Conflict):
-                    env[name] = of if isinstance(of, Conflict) else Conflict("one or another")
-                continue
-            of = _as_type(of, keep=True)
-            memory[which, name] = of
-            carried[which, name] = Variable(r, name, of)
-    for (which, name), known in memory.items():  # names that get their first value in the loop
-        if name not in envs[which] and (which, name) not in carried and isinstance(known, Maybe):
-            carried[which, name] = Variable(r, name, known)
+    before = _snapshot(r)
+    carried = _carried(r, before, memory, wanted)
+    envs = _environments(r)
     for (which, name), v in carried.items():
         for line in v.declare:
             r.line(line)
         if name in envs[which]:
             r.lines += v.store(r, envs[which][name])
-    entry = [dict(e) for e in envs]
     state = LoopState(len(r.owned))
     body: list = []
     head = header.head(r)
     with r.elsewhere(body), r.scope(), r.in_loop(state, header.times(r)):
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
-        entry = [dict(e) for e in envs]
+        entry = _snapshot(r)
         if isinstance(node, ast.While) or _has_loop(node.body):
             r.line("TICK;")
         frame.path.append(header.step(r))
@@ -868,115 +855,145 @@ def _attempt(
         block(r, node.body, "body")
         frame.path.pop()
         if not frame.dead:
-            r.loops[-1].agains.append((_snapshot(r, envs), body_end := []))
-            r.lines.append(body_end)
+            end: list = []
+            state.agains.append((_snapshot(r), end))
+            r.lines.append(end)
             r.lines += r.releases(state.scopes)
     frame.dead = False
-    envs = [frame.env] if frame is r.frames[0] else [frame.env, r.frames[0].env]
-    # The types that come back to the head, or leave the loop.
-    grew = False
-    for env_at, _ in state.agains:
-        for which in range(len(envs)):
-            for name, x in env_at[which].items():
-                old = entry[which].get(name)
-                v = carried.get((which, name))
-                if v is not None:
-                    of = v.of
-                    if not same_type(of, x, r):
-                        grew = _grow(r, memory, (which, name), of, x) or grew
-                elif old is not None and not is_same(old, x) and not name.startswith("__"):
-                    if isinstance(old, Conflict):
-                        continue
-                    memory[which, name] = _as_type(join(old, x, r), keep=True)
-                    grew = True
-                elif old is None and name.startswith("@"):
-                    r.late.add(name)
-                    grew = True
-                elif old is None and name in r.missing:
-                    memory[which, name] = x if isinstance(x, Maybe) else Maybe(_as_type(x), "")
-                    grew = True
-    if grew:
+    if _outgrown(r, carried, entry, state, memory):
         return False
-    # New names, which have a value behind the loop if it ran.
-    fresh = _new_names(r, envs, entry, state)
-    for (which, name), v in fresh.items():
-        carried[which, name] = v
-    ends = [(e, lines) for e, lines in state.ends]
-    for env_at, lines in (*state.agains, *ends):
-        snapshot = env_at if isinstance(env_at, list) else [env_at]
-        stores: list = []
-        pairs: list[tuple[Variable, Value]] = []
-        with r.elsewhere(stores):
-            for (which, name), v in carried.items():
-                if which < len(snapshot) and name in snapshot[which]:
-                    x = snapshot[which][name]
-                    if name in entry[which] and is_same(entry[which][name], x):
-                        continue
-                    if not same_type(v.of, x, r):
-                        joined = join(v.of, x, r)
-                        if isinstance(joined, Conflict):
-                            memory[which, name] = joined
-                        else:
-                            memory[which, name] = _as_type(joined, keep=True)
-                        return False
-                    pairs.append((v, x))
-            r.lines += stored(r, pairs)
-        lines[:0] = stores
-    for (which, name), v in fresh.items():
+    fresh = _new_names(r, entry, state)
+    carried |= fresh
+    if not _stores(r, carried, entry, state, memory):
+        return False
+    for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    runs_out = not (header.always and not state.ends)
     if node.orelse:
         raise Unreadable("else of a loop")
     r.lines += [head + " {", body, "}"]
-    if not runs_out:
+    if header.always and not state.ends:
         frame.dead = True
         return True
+    envs = _environments(r)
     for which, env in enumerate(envs):
         env.clear()
         env.update(before[which])
     for (which, name), v in carried.items():
         envs[which][name] = v.load(r)
         r.owned[-1] += v.buffers()
-    for key, known in memory.items():
+    for (which, name), known in memory.items():
         if isinstance(known, Conflict):
-            envs[key[0]][key[1]] = known
+            envs[which][name] = known
     return True
 
 
-def _snapshot(r: Reader, envs: list) -> list[dict[str, Value]]:
-    frame = r.frame
-    if frame is r.frames[0]:
-        return [dict(frame.env)]
-    return [dict(frame.env), dict(r.frames[0].env)]
+def _carried(
+    r: Reader, before: list[dict[str, Value]], memory: dict[Key, Value], wanted: dict
+) -> dict[Key, Variable]:
+    """Variables for the names that a loop changes, with the types that are known so far."""
+    carried: dict[Key, Variable] = {}
+    envs = _environments(r)
+    for which, env in enumerate(before):
+        for name, x in env.items():
+            key = which, name
+            if key not in memory and name not in (wanted if which == 0 else ()):
+                continue
+            known = memory.get(key)
+            of = x if known is None else join(x, known, r)
+            if isinstance(of, Conflict):
+                envs[which][name] = of
+            elif isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
+                memory[key] = of = _as_type(of, keep=True)
+                carried[key] = Variable(r, name, of)
+            elif known is not None:
+                envs[which][name] = Conflict("it is one or another")
+    for key, known in memory.items():  # names that get their first value in the loop
+        if key[1] not in before[key[0]] and isinstance(known, Maybe):
+            carried[key] = Variable(r, key[1], known)
+    return carried
 
 
-def _grow(r: Reader, memory: dict, key: tuple, of: Value, x: Value) -> bool:
-    """Make the type of a name hold x as well; True if it did not."""
-    joined = join(of, x, r)
-    if isinstance(joined, Conflict):
-        memory[key] = joined
-        return True
-    new = _as_type(joined, keep=True)
+def _outgrown(
+    r: Reader, carried: dict[Key, Variable], entry: list, state: LoopState,
+    memory: dict[Key, Value],
+) -> bool:  # fmt: skip
+    """Whether the types that come back to the head of a loop are not those it was read for."""
+    grew = False
+    for snapshot, _ in state.agains:
+        for which, env in enumerate(snapshot):
+            for name, x in env.items():
+                key = which, name
+                old = entry[which].get(name)
+                if key in carried:
+                    if not same_type(carried[key].of, x, r):
+                        _grow(r, memory, key, carried[key].of, x)
+                        grew = True
+                elif old is not None:
+                    same = is_same(old, x) or isinstance(old, Conflict)
+                    if not same and not name.startswith("__"):
+                        memory[key] = _as_type(join(old, x, r), keep=True)
+                        grew = True
+                elif name.startswith("@"):
+                    r.late.add(name)
+                    grew = True
+                elif name in r.missing:
+                    memory[key] = x if isinstance(x, Maybe) else Maybe(_as_type(x), "")
+                    grew = True
+    return grew
+
+
+def _stores(
+    r: Reader, carried: dict[Key, Variable], entry: list, state: LoopState,
+    memory: dict[Key, Value],
+) -> bool:  # fmt: skip
+    """Write the stores at each way back, and each way out; False if a type does not do."""
+    for snapshot, lines in (*state.agains, *state.ends):
+        stores: list = []
+        pairs: list[tuple[Variable, Value]] = []
+        with r.elsewhere(stores):
+            for (which, name), v in carried.items():
+                if name not in snapshot[which]:
+                    continue
+                x = snapshot[which][name]
+                if name in entry[which] and is_same(entry[which][name], x):
+                    continue
+                if not same_type(v.of, x, r):
+                    memory[which, name] = _as_type(join(v.of, x, r), keep=True)
+                    return False
+                pairs.append((v, x))
+            r.lines += stored(r, pairs)
+        lines[:0] = stores
+    return True
+
+
+def _environments(r: Reader) -> list[dict[str, Value]]:
+    """The names of the function that is read, and of the outermost one."""
+    return [r.frame.env] if r.frame is r.frames[0] else [r.frame.env, r.frames[0].env]
+
+
+def _snapshot(r: Reader) -> list[dict[str, Value]]:
+    return [dict(env) for env in _environments(r)]
+
+
+def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
+    """Make the type of a name hold x as well."""
+    new = _as_type(join(of, x, r), keep=True)
     if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
-        from .linear import WIDE
-
         low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
         high = of.high if new.high <= of.high else WIDE - 1
         new = replace(new, low=low, high=high)
     memory[key] = new
-    return True
 
 
 def _has_loop(nodes: Block) -> bool:
     return any(isinstance(x, (ast.For, ast.While, ast.Call)) for n in nodes for x in ast.walk(n))
 
 
-def _new_names(r: Reader, envs: list, entry: list, state: LoopState) -> dict:
+def _new_names(r: Reader, entry: list, state: LoopState) -> dict[Key, Variable]:
     """Variables for names that have their first value in a loop, and are asked for behind it."""
-    found: dict[tuple[int, str], Value] = {}
-    for env_at, _ in (*state.agains, *state.ends):
-        snapshot = env_at if isinstance(env_at, list) else [env_at]
+    found: dict[Key, Value] = {}
+    for snapshot, _ in (*state.agains, *state.ends):
         for which, env in enumerate(snapshot):
             for name, x in env.items():
                 if name in entry[which] or name.startswith("__"):
@@ -998,7 +1015,7 @@ def _break(r: Reader, node: ast.Break) -> None:
     if not r.loops:
         raise Unreadable("break")
     state = r.loops[-1]
-    state.ends.append((_snapshot(r, []), lines))
+    state.ends.append((_snapshot(r), lines))
     r.lines += [lines, *r.releases(state.scopes), "break;"]
     r.frame.dead = True
 
@@ -1008,7 +1025,7 @@ def _continue(r: Reader, node: ast.Continue) -> None:
     if not r.loops:
         raise Unreadable("continue")
     state = r.loops[-1]
-    state.agains.append((_snapshot(r, []), lines))
+    state.agains.append((_snapshot(r), lines))
     r.lines += [lines, *r.releases(state.scopes), "continue;"]
     r.frame.dead = True
 

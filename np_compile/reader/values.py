@@ -81,7 +81,7 @@ class Num:
         return self.rep in INTEGERS and "bool" not in self.kinds and "bool_" not in self.kinds
 
 
-def python(value: bool | int | float | complex) -> Num:
+def python(value: Any) -> Num:
     """A literal."""
     kind = type(value).__name__
     if kind == "int":
@@ -143,7 +143,7 @@ class Arr:
         return KIND_OF_DTYPE[self.dtype]
 
 
-Element = Callable[[list[Num]], str]
+Element = Callable[[list[str]], str]
 
 
 @dataclass(frozen=True)
