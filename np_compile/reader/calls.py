@@ -585,7 +585,7 @@ def _range(r: Reader, *args: Value) -> Value:
     if len(given) == 1:
         return Range(python(0), given[0], python(1))
     if len(given) == 2:
-        return Range(*given, python(1))
+        return Range(given[0], given[1], python(1))
     start, stop, step = given
     return Range(start, stop, step)
 

@@ -219,7 +219,7 @@ class Reading:
         there is none."""
         known = self._regions.setdefault(first, [])
         for k, region in enumerate(known):
-            ran = region.run(values) if region.left < _LEAVES else OTHER
+            ran: Any = region.run(values) if region.left < _LEAVES else OTHER
             if ran is OTHER:
                 continue
             if ran is LATER:
