@@ -27,9 +27,11 @@ from benchmarks.measure import OutOfTime, Runner, difference, limited, measure, 
 from benchmarks.programs import LOOPS, PROGRAMS, SIZES
 
 LOOP_PROGRAMS = [name for name, program in PROGRAMS.items() if program.section == LOOPS]
-# Integers of an array that are unpacked from its rows, then joined with others: an assertion fails
-# while the call is recorded.
-KNOWN = pytest.mark.xfail(reason="capture/infer.py: integers counted twice", strict=True)
+# Indexing by integers taken out of an array in a loop (`c[np.argmax(x)]`, `p[i]` with i from a row)
+# ends in an assertion while the call is recorded.
+KNOWN = pytest.mark.xfail(
+    reason="capture/infer.py: assertion on the counts of integers", strict=True
+)
 FAILING = ("union_find", "kd_search")
 
 
