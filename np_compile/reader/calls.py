@@ -6,23 +6,22 @@ import ast
 import math
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import functions, outside
-from .functions import array_of, as_array, part, product, transposed, ufunc
-from .nest import CODES, alloc, extent, loops, named_numbers, write
+from . import functions, outside, source
+from .branches import both, chosen, condition_of, either
+from .functions import number_method, ufunc
+from .lists import as_vector, length, list_method, range_length
+from .nest import kept, loops, named_numbers
 from .numbers import binary, convert, to_float, to_int, truth, unary
-from .read import C_STORAGE, Again, Reader, int_constant
+from .operators import operate
+from .read import Reader
 from .values import (
-    C_TYPE,
-    FLOATS,
     PARTS,
     PYTHON,
-    REPRESENTATION,
-    SIZES,
     Arr,
     Bound,
     Known,
@@ -32,7 +31,6 @@ from .values import (
     Obj,
     Range,
     Rng,
-    Slice,
     Tup,
     Unreadable,
     Value,
@@ -44,24 +42,22 @@ _DEPTH = 12  # functions inside one another that are read in place
 
 def call(r: Reader, node: ast.Call) -> Value:
     """The value of a call."""
-    from .expressions import expression
-
     alone, r.alone = node is r.alone, None
-    function = expression(r, node.func)
+    function = r.grammar.expression(r, node.func)
     args: list[Value] = []
     for a in node.args:
         if isinstance(a, ast.Starred):
-            inner = expression(r, a.value)
+            inner = r.grammar.expression(r, a.value)
             if not isinstance(inner, Tup):
                 raise Unreadable("* of what is no tuple")
             args += inner.items
         else:
-            args.append(expression(r, a))
+            args.append(r.grammar.expression(r, a))
     kwargs: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:
             raise Unreadable("** in a call")
-        kwargs[k.arg] = expression(r, k.value)
+        kwargs[k.arg] = r.grammar.expression(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
 
@@ -134,8 +130,6 @@ def _is_numpy(f: Any) -> bool:
 
 def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -> Value:
     """A call of a Python function, which is read in place."""
-    from . import source, statements
-
     if len(r.frames) > _DEPTH or any(x.function is f for x in r.frames):
         raise Unreadable(f"{f.__name__} calls itself")
     node = source.tree(f)
@@ -144,15 +138,13 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     alone, r.hoisted = r.hoisted, False
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
-    return statements.function(r, f, node, env, whole)
+    return r.grammar.function(r, f, node, env, whole)
 
 
 def bound_arguments(
     r: Reader, f: types.FunctionType, node: Any, args: list[Value], kwargs: dict
 ) -> dict[str, Value]:
     """The parameters' values."""
-    from .expressions import kept
-
     code = f.__code__
     names = code.co_varnames[: code.co_argcount]
     if code.co_flags & 0x0C and (node.args.vararg is None or kwargs or code.co_kwonlyargcount):
@@ -181,8 +173,6 @@ def bound_arguments(
 
 
 def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
-    from .expressions import kept
-
     items = [kept(r, a) for a in args]
     for name in f._fields[len(args) :]:
         if name not in kwargs:
@@ -212,7 +202,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         read = lambda: handler(r, owner, *args, **kwargs)  # noqa: E731
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Lst):
-        return _list_method(r, owner, name, args)
+        return list_method(r, owner, name, args)
     if isinstance(owner, Rng):
         from .random import METHODS
 
@@ -220,34 +210,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
             raise Unreadable(f"random numbers by {name!r}")
         return METHODS[name](r, owner, *args, **kwargs)
     if isinstance(owner, Num):
-        return _number_method(r, owner, name, args)
+        return number_method(r, owner, name, args)
     raise Unreadable(f"the method {name!r}")
-
-
-def _number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
-    if name == "item" and not args and not x.is_python:
-        kind = "bool" if x.rep == "bool" else "float" if x.rep in FLOATS else "int"
-        if x.rep in PARTS:
-            return Num(convert(r, x, "c128").text, "c128", ("complex",))
-        return to_float(r, x) if kind == "float" else to_int(r, x) if kind == "int" else truth(x)
-    if name in ("conjugate", "conj") and not args:
-        return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
-    if name == "bit_length" and x.kind == "int":
-        return r.integer(
-            f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)",
-            0,
-            64,
-        )
-    handler = functions.METHODS.get(name)
-    if (
-        handler is not None
-        and not x.is_python
-        and name in ("sum", "mean", "max", "min", "copy", "astype")
-    ):
-        if name == "astype":
-            return functions.scalar_type(r, functions.dtype_of(args[0]).type, [x])
-        return x
-    raise Unreadable(f"the method {name!r} of a number")
 
 
 def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
@@ -266,126 +230,9 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
 # Lists of numbers
 
 
-def new_list(r: Reader, items: Sequence[Value]) -> Value:
-    """`[a, b, ...]`."""
-    if not items:
-        key = ("list", str(r.here))
-        known = r.memory.get(key)
-        if known is None:
-            return Lst(f"?{r.here}", "", "", frozenset())
-        return _made_list(r, known["kind"], int_constant(0))
-    kinds = {x.kinds for x in items if isinstance(x, Num)}
-    if len(kinds) != 1 or not all(isinstance(x, Num) for x in items) or len(next(iter(kinds))) > 1:
-        return Tup(tuple(items), list)
-    if r.entry.fixed_lists:
-        return Tup(tuple(items), list)
-    made = _made_list(r, next(iter(kinds))[0], int_constant(len(items)))
-    for k, x in enumerate(items):
-        r.line(f"{_slot(made, str(k))} = {x.text};")
-    return made
-
-
-def _made_list(r: Reader, kind: str, n: Num) -> Lst:
-    rep = REPRESENTATION[kind]
-    call = f"new_list(rt, {CODES.index(rep)}, {SIZES[rep]}, {n.text})"
-    buf = r.named(call, "Buf *", "b")
-    r.leave_if(f"{buf} == 0", "no memory, or a negative size")
-    r.made_here(buf)
-    return Lst(buf, rep, kind, frozenset((buf,)))
-
-
-def _slot(a: Lst, index: str) -> str:
-    return f"(({C_STORAGE(a.rep)} *){a.buf}->data)[{index}]"
-
-
-def _typed(r: Reader, a: Lst) -> Lst:
-    if a.buf.startswith("?"):
-        raise Unreadable("a list of which nothing is known")
-    return a
-
-
-def length(r: Reader, x: Lst) -> Num:
-    return python(0) if x.buf.startswith("?") else extent(r, f"{x.buf}->dims[0]")
-
-
-def repeated_list(r: Reader, a: Value, n: Num) -> Value:
-    """`[x] * n`."""
-    if isinstance(a, Tup) and a.made is list and len(a.items) == 1 and n.value is None:
-        x = a.items[0]
-        if isinstance(x, Num) and x.kind is not None and n.is_int:
-            count = r.integer(f"({n.text} > 0 ? {n.text} : 0)", 0)
-            made = _made_list(r, x.kind, count)
-            with loops(r, [extent(r, count.text, count.lin)]) as index:
-                r.line(f"{_slot(made, index[0])} = {x.text};")
-            return made
-    if isinstance(a, Lst) and not a.buf.startswith("?"):
-        raise Unreadable("a list that is repeated")
-    return None
-
-
-def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
-    from .index import checked
-
-    a = _typed(r, a)
-    r.one_by_one()
-    if len(items) != 1 or isinstance(items[0], Slice) or not isinstance(items[0], Num):
-        raise Unreadable("an index of a list")
-    at = checked(r, items[0], length(r, a))
-    return _from_list(r, a, _slot(a, at.text))
-
-
-def _from_list(r: Reader, a: Lst, text: str) -> Num:
-    if a.rep == "i64":
-        x = r.integer(text)
-        return x if a.kind == "int" else Num(x.text, "i64", (a.kind,), "", x.lin)
-    return r.number(text, a.rep, (a.kind,))
-
-
-def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
-    from .index import checked
-
-    a = _typed(r, a)
-    if len(items) != 1 or not isinstance(items[0], Num):
-        raise Unreadable("a slice of a list is assigned to")
-    if not isinstance(value, Num) or value.kinds != (a.kind,):
-        raise Unreadable("an item of another type in a list")
-    at = checked(r, items[0], length(r, a))
-    held = named_numbers(r, value)
-    return lambda: r.line(f"{_slot(a, at.text)} = {held.text};")
-
-
-def _list_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
-    from .expressions import kept
-
-    if name == "append" and len(args) == 1:
-        x = kept(r, args[0])
-        if not isinstance(x, Num) or x.kind is None:
-            raise Unreadable("a list of what are no numbers")
-        if a.buf.startswith("?"):
-            r.memory[("list", a.buf[1:])] = {"kind": x.kind}
-            raise Again
-        if x.kind != a.kind:
-            raise Unreadable("an item of another type in a list")
-        r.effect(a.roots)
-        r.leave_if(f"grow({a.buf}, {SIZES[a.rep]})", "no memory")
-        r.line(f"{_slot(a, f'{a.buf}->dims[0]++')} = {x.text};")
-        return Known(None)
-    a = _typed(r, a)
-    if name == "pop" and not args:
-        n = length(r, a)
-        r.leave_if(f"{n.text} == 0", "pop from an empty list")
-        r.effect(a.roots)
-        made = _from_list(r, a, _slot(a, f"{n.text} - 1"))
-        r.line(f"{a.buf}->dims[0]--;")
-        return made
-    raise Unreadable(f"the method {name!r} of a list")
-
-
 def comprehension(r: Reader, node: Any) -> Value:
     """`[f(x) for x in xs if c]` of numbers: a list."""
-    from . import statements
-
-    return statements.comprehension(r, node)
+    return r.grammar.comprehension(r, node)
 
 
 # Builtins
@@ -413,8 +260,6 @@ def _extreme(name: str) -> Callable:
     op = "Lt" if name == "min" else "Gt"
 
     def find(r: Reader, *args: Value, **kwargs: Value) -> Value:
-        from .expressions import chosen, kept
-
         if kwargs:
             raise Unreadable(f"{name} with keywords")
         if len(args) == 1:
@@ -425,7 +270,7 @@ def _extreme(name: str) -> Callable:
             if not isinstance(x, Num) or not isinstance(best, Num):
                 raise Unreadable(f"{name} of what are no numbers")
             if x.kind == best.kind == "int":
-                best = _least_int(r, name, best, x)
+                best = least_int(r, name, best, x)
                 continue
             test = truth(binary(r, op, x, best))
             held = best
@@ -435,7 +280,7 @@ def _extreme(name: str) -> Callable:
     return find
 
 
-def _least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
+def least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
     if a.value is not None and b.value is not None:
         return python(min(a.value, b.value) if name == "min" else max(a.value, b.value))
     assert a.lin is not None
@@ -463,15 +308,8 @@ def _of_all(r: Reader, name: str, x: Value) -> Value:
     if isinstance(x, Arr) and x.ndim == 1:
         return functions.python_extreme(r, name, x)
     if isinstance(x, Lst):
-        return functions.python_extreme(r, name, _as_vector(r, x), x.kind)
+        return functions.python_extreme(r, name, as_vector(r, x), x.kind)
     raise Unreadable(f"{name} of this")
-
-
-def _as_vector(r: Reader, x: Lst) -> Arr:
-    """The numbers of a list, as an array that lies where they are."""
-    x = _typed(r, x)
-    data = r.named(f"({C_STORAGE(x.rep)} *){x.buf}->data", f"{C_STORAGE(x.rep)} *", "p")
-    return Arr(x.rep, x.buf, data, (length(r, x),), (int_constant(1),), x.roots, flat=True)
 
 
 def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
@@ -486,7 +324,7 @@ def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
             return python(0)
         if x.kind == "float" and sys.version_info >= (3, 12):
             raise Unreadable("sum of floats")
-        v = _as_vector(r, x)
+        v = as_vector(r, x)
         n = v.dims[0]
         if x.kind == "int":
             total_name = r.fresh("s")
@@ -510,10 +348,8 @@ def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
 
 def _any_all(name: str) -> Callable:
     def test(r: Reader, x: Value) -> Value:
-        from .expressions import both, condition_of, either
-
         if isinstance(x, Lst):
-            v = _as_vector(r, x)
+            v = as_vector(r, x)
             found = r.fresh("c")
             r.line(f"u8 {found} = {int(name == 'all')};")
             sign = "|" if name == "any" else "&"
@@ -546,34 +382,6 @@ def _len(r: Reader, x: Value) -> Value:
     if isinstance(x, Known) and isinstance(x.value, (str, tuple, list, dict)):
         return python(len(x.value))
     raise Unreadable("len of this")
-
-
-def range_length(r: Reader, x: Range) -> Num:
-    """The number of values of a range."""
-    step = x.step.value
-    if step == 0:
-        raise Unreadable("a range whose step is zero")
-    if step is None:
-        if x.step.low < 1:
-            r.leave_if(f"{x.step.text} < 1", "a range's step that is not positive")
-        length_ = range_length(r, Range(x.start, x.stop, python(1)))
-        positive = f"({length_.text} > 0 ? ({length_.text} - 1) / {x.step.text} + 1 : 0)"
-        return r.integer(positive, 0, max(length_.high, 0))
-    a, b = (x.start, x.stop) if step > 0 else (x.stop, x.start)
-    assert a.lin is not None
-    assert b.lin is not None
-    way = b.lin - a.lin
-    if not r.is_safe(way):
-        r.leave_if(f"({b.text} >> 62) != ({b.text} >> 63) || ({a.text} >> 62) != ({a.text} >> 63)",
-                   "a range beyond 62 bits")  # fmt: skip
-    text = f"({b.text} - {a.text})"
-    size = abs(step)
-    if size == 1 and r.facts.proves(way):
-        return r.integer(text, 0, lin=way)
-    if way.constant is not None:
-        return python(max(0, -(-way.constant // size)))
-    made = r.integer(f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)", 0)
-    return made
 
 
 def _range(r: Reader, *args: Value) -> Value:
@@ -611,8 +419,6 @@ def _single(x: Value) -> Num:
 
 
 def _bool(r: Reader, x: Value) -> Value:
-    from .expressions import condition_of
-
     return condition_of(r, x)
 
 
@@ -645,8 +451,6 @@ def _divmod(r: Reader, a: Value, b: Value) -> Value:
 
 
 def _pow(r: Reader, a: Value, b: Value) -> Value:
-    from .expressions import operate
-
     return operate(r, "Pow", a, b)
 
 
@@ -775,8 +579,3 @@ _BUILTINS: dict[Any, Callable] = {
     math.radians: lambda r, a: binary(r, "Mult", to_float(r, _single(a)), python(math.pi / 180)),
     math.degrees: lambda r, a: binary(r, "Mult", to_float(r, _single(a)), python(180 / math.pi)),
 }  # fmt: skip
-
-__all__ = [
-    "C_TYPE", "alloc", "array_of", "as_array", "call", "part", "product", "transposed", "ufunc",
-    "write",
-]  # fmt: skip

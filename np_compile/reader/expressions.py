@@ -6,35 +6,28 @@ import ast
 import types
 from typing import Any
 
-import numpy as np
-
-from . import calls, index
-from .nest import copied, dot, lazy, materialized, pointwise
+from . import calls
+from .branches import both, chosen, condition_of, either
+from .functions import array_of, part, transposed, ufunc
+from .items import item
+from .lists import new_list
+from .nest import element_of, kept, lazy
 from .numbers import (
-    COMPARISONS,
-    OPERATORS,
     binary,
-    kind_of,
-    rep_of,
-    resolved,
     truth,
     unary,
 )
-from .read import Reader, Variable, int_constant, join
+from .operators import operate
+from .read import Reader, settled
 from .values import (
-    C_TYPE,
     PARTS,
-    PYTHON,
     Arr,
     Bound,
-    Conflict,
     Known,
     Lazy,
     Lst,
-    Maybe,
     Num,
     Obj,
-    Range,
     Slice,
     Tup,
     Unreadable,
@@ -72,16 +65,6 @@ def look_up(r: Reader, name: str) -> Value:
         r.missing.add(name)
         raise Unreadable(f"the name {name!r} may have no value here")
     return r.entry.outer(r, r.frame.function, name)
-
-
-def settled(r: Reader, x: Value, name: str) -> Value:
-    """The value of a name, if it is sure to have one."""
-    if isinstance(x, Conflict):
-        raise Unreadable(f"{name!r}: {x.why}")
-    if isinstance(x, Maybe):
-        r.leave_if(f"!{x.flag}", f"the name {name!r} has no value yet")
-        return x.value
-    return x
 
 
 def _attribute(r: Reader, node: ast.Attribute) -> Value:
@@ -137,9 +120,9 @@ def _array_attribute(r: Reader, a: Arr | Lazy, name: str) -> Value:
     if name == "itemsize":
         return python(a.dtype.itemsize)
     if name == "T":
-        return calls.transposed(r, a, None)
+        return transposed(r, a, None)
     if name in ("real", "imag"):
-        return calls.part(r, a, name)
+        return part(r, a, name)
     return Bound(a, name)
 
 
@@ -148,7 +131,7 @@ def _tuple(r: Reader, node: ast.Tuple) -> Value:
 
 
 def _list(r: Reader, node: ast.List) -> Value:
-    return calls.new_list(r, _items(r, node.elts))
+    return new_list(r, _items(r, node.elts))
 
 
 def _items(r: Reader, nodes: list[ast.expr]) -> list[Value]:
@@ -164,24 +147,6 @@ def _items(r: Reader, nodes: list[ast.expr]) -> list[Value]:
     return made
 
 
-def kept(r: Reader, x: Value) -> Value:
-    """A value that a name, or a tuple, can hold: arrays in memory, numbers under names."""
-    if isinstance(x, Lazy):
-        if x.ndim == 0:
-            return _element(r, x)
-        return materialized(r, x)
-    if isinstance(x, Num) and x.value is None and not x.text.isidentifier():
-        name = r.named(x.text, C_TYPE[x.rep])
-        return Num(name, x.rep, x.kinds, x.tag, x.lin, x.low, x.high, None, x.true, x.false)
-    if isinstance(x, Tup):
-        return Tup(tuple(kept(r, y) for y in x.items), x.made)
-    return x
-
-
-def _element(r: Reader, x: Lazy) -> Num:
-    return r.number(x.at([]), x.rep, (x.kind,))
-
-
 def _unary(r: Reader, node: ast.UnaryOp) -> Value:
     op = type(node.op).__name__
     x = expression(r, node.operand)
@@ -189,7 +154,7 @@ def _unary(r: Reader, node: ast.UnaryOp) -> Value:
         if op == "Not":
             return unary(r, op, condition_of(r, x))
         name = {"USub": "negative", "UAdd": "positive", "Invert": "invert"}[op]
-        return calls.ufunc(r, name, [x])
+        return ufunc(r, name, [x])
     if isinstance(x, Num):
         return unary(r, op, x)
     if op == "Not":
@@ -201,31 +166,6 @@ def _binary(r: Reader, node: ast.BinOp) -> Value:
     a = expression(r, node.left)
     b = expression(r, node.right)
     return operate(r, type(node.op).__name__, a, b)
-
-
-def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
-    """`a op b`."""
-    if isinstance(a, Num) and isinstance(b, Num):
-        return binary(r, op, a, b)
-    arrays = (Arr, Lazy)
-    a, b = calls.as_array(r, a, b), calls.as_array(r, b, a)
-    if isinstance(a, (*arrays, Num)) and isinstance(b, (*arrays, Num)):
-        if op == "MatMult":
-            if isinstance(a, Num) or isinstance(b, Num):
-                raise Unreadable("@ of a number")
-            return calls.product(r, a, b)
-        return calls.ufunc(r, OPERATORS[op][0], [a, b])
-    if isinstance(a, (Lst, Tup)) and op == "Mult" and isinstance(b, Num):
-        made = calls.repeated_list(r, a, b)
-        if made is not None:
-            return made
-    if isinstance(a, Tup) and isinstance(b, Tup) and op == "Add" and a.made is b.made is tuple:
-        return Tup(a.items + b.items)
-    if isinstance(a, Tup) and op == "Mult" and isinstance(b, Num) and b.value is not None:
-        return Tup(a.items * int(b.value), a.made)
-    if isinstance(a, Known) and isinstance(b, Known) and op == "Mod":
-        raise Unreadable("text")
-    raise Unreadable(f"{op} of these values")
 
 
 def _compare(r: Reader, node: ast.Compare) -> Value:
@@ -328,75 +268,6 @@ def condition(r: Reader, node: ast.AST) -> Num:
     return condition_of(r, expression(r, node))
 
 
-def condition_of(r: Reader, x: Value) -> Num:
-    if isinstance(x, Num):
-        return truth(x)
-    if isinstance(x, Lazy) and x.ndim == 0:
-        return truth(_element(r, x))
-    if isinstance(x, Lst):
-        return truth(calls.length(r, x))
-    if isinstance(x, (Arr, Lazy)):
-        from .nest import size_of
-
-        n = size_of(r, x.dims)
-        if n.value != 1:
-            r.leave_if(f"{n.text} != 1", "the truth of an array")
-        return truth(r.number(lazy(x).at(["0"] * x.ndim), x.rep, (x.kind,)))
-    if isinstance(x, Tup):
-        return python(bool(x.items))
-    if isinstance(x, Known):
-        return python(bool(x.value))
-    raise Unreadable("the truth of this value")
-
-
-def both(r: Reader, a: Value, rest: Any) -> Num:
-    """`a and rest()`."""
-    a = condition_of(r, a)
-    if a.value is not None:
-        return condition_of(r, rest()) if a.value else python(False)
-    mark = r.facts.mark()
-    inner: list = []
-    with r.elsewhere(inner):
-        for fact in a.true:
-            r.facts.add(fact)
-        b = condition_of(r, rest())
-    r.facts.back_to(mark)
-    if b.value is True and not inner:
-        return a
-    if not inner:
-        return Num(f"({a.text} && {b.text})", "bool", ("bool",), low=0, high=1,
-                   true=(*a.true, *b.true))  # fmt: skip
-    name = r.fresh("c")
-    r.line(f"u8 {name} = {a.text};")
-    with r.block(f"if ({name})"):
-        r.lines.append(inner)
-        r.line(f"{name} = {b.text};")
-    return Num(name, "bool", ("bool",), low=0, high=1, true=(*a.true, *b.true))
-
-
-def either(r: Reader, a: Value, rest: Any) -> Num:
-    """`a or rest()`."""
-    a = condition_of(r, a)
-    if a.value is not None:
-        return python(True) if a.value else condition_of(r, rest())
-    mark = r.facts.mark()
-    inner: list = []
-    with r.elsewhere(inner):
-        for fact in a.false:
-            r.facts.add(fact)
-        b = condition_of(r, rest())
-    r.facts.back_to(mark)
-    if not inner:
-        return Num(f"({a.text} || {b.text})", "bool", ("bool",), low=0, high=1,
-                   false=(*a.false, *b.false))  # fmt: skip
-    name = r.fresh("c")
-    r.line(f"u8 {name} = {a.text};")
-    with r.block(f"if (!{name})"):
-        r.lines.append(inner)
-        r.line(f"{name} = {b.text};")
-    return Num(name, "bool", ("bool",), low=0, high=1, false=(*a.false, *b.false))
-
-
 def _bool_op(r: Reader, node: ast.BoolOp) -> Value:
     """`a and b`, as a value: one of the operands."""
     is_and = isinstance(node.op, ast.And)
@@ -417,43 +288,6 @@ def _bool_op(r: Reader, node: ast.BoolOp) -> Value:
     return x
 
 
-def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
-    """yes() where the test is true, else no()."""
-    if test.value is not None:
-        return yes() if test.value else no()
-    r.one_by_one()
-    found: list[tuple[list, Value]] = []
-    for make, facts in ((yes, test.true), (no, test.false)):
-        lines: list = []
-        mark = r.facts.mark()
-        with r.elsewhere(lines):
-            for fact in facts:
-                r.facts.add(fact)
-            r.owned.append([])
-            x = kept(r, make())
-            more = r.owned.pop()
-            if more:
-                raise Unreadable("an array that is made on one of two ways in an expression")
-        r.facts.back_to(mark)
-        found.append((lines, x))
-    (a_lines, a), (b_lines, b) = found
-    if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
-        return a
-    of = join(a, b, r)
-    if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup)):
-        raise Unreadable("a choice of values of different types")
-    v = Variable(r, "chosen", of)
-    for line in v.declare:
-        r.line(line)
-    with r.block(f"if ({test.text})"):
-        r.lines.append(a_lines)
-        r.lines.append(v.store(r, a, owned=False))
-    with r.block("else"):
-        r.lines.append(b_lines)
-        r.lines.append(v.store(r, b, owned=False))
-    return v.load(r)
-
-
 def _if_exp(r: Reader, node: ast.IfExp) -> Value:
     test = condition(r, node.test)
     return chosen(r, test, lambda: expression(r, node.body), lambda: expression(r, node.orelse))
@@ -467,61 +301,6 @@ def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = expression(r, node.value)
     items = index_items(r, node.slice)
     return item(r, owner, items)
-
-
-def item(r: Reader, owner: Value, items: list[Any]) -> Value:
-    """owner[items]."""
-    if isinstance(owner, Tup):
-        return _tuple_item(r, owner, items)
-    if isinstance(owner, Lazy):
-        if owner.ndim == len(items) and all(isinstance(x, Num) for x in items):
-            at = [index.checked(r, x, n).text for x, n in zip(items, owner.dims, strict=True)]
-            return r.number(owner.at(at), owner.rep, (owner.kind,))
-        owner = materialized(r, owner)
-    if isinstance(owner, Lst):
-        return calls.list_item(r, owner, items)
-    if isinstance(owner, Arr):
-        if index.is_advanced(items):
-            return index.gathered(r, owner, items)
-        return index.view(r, owner, items)
-    if isinstance(owner, Known) and len(items) == 1 and isinstance(items[0], Known):
-        return r.entry.constant(r, owner.value[items[0].value])
-    raise Unreadable("an index of this value")
-
-
-def _tuple_item(r: Reader, owner: Tup, items: list[Any]) -> Value:
-    i = items[0] if len(items) == 1 else None
-    if isinstance(i, Num) and isinstance(i.value, int):
-        if not -len(owner.items) <= i.value < len(owner.items):
-            raise Unreadable("an index out of a tuple's bounds")
-        return owner.items[i.value]
-    if isinstance(i, Slice):
-        parts = [x if x is None else x.value for x in (i.start, i.stop, i.step)]
-        if all(x is None or isinstance(x, int) for x in parts):
-            return Tup(owner.items[slice(*parts)], owner.made)
-    if isinstance(i, Num) and i.is_int and all(isinstance(x, Num) for x in owner.items):
-        return _one_of(r, owner, i)
-    raise Unreadable("an index of a tuple that is no constant")
-
-
-def _one_of(r: Reader, owner: Tup, i: Num) -> Num:
-    """The item of a tuple of numbers at an index that only data can tell."""
-    n = int_constant(len(owner.items))
-    at = index.checked(r, i, n)
-    of: Any = owner.items[0]
-    for x in owner.items[1:]:
-        of = join(of, x, r)
-        if isinstance(of, Conflict):
-            raise Unreadable(of.why)
-    v = Variable(r, "item", of)
-    for line in v.declare:
-        r.line(line)
-    with r.block(f"switch ({at.text})"):
-        for k, x in enumerate(owner.items):
-            r.line(f"case {k}:")
-            r.lines.append(v.store(r, x))
-            r.line("break;")
-    return v.load(r)
 
 
 def index_items(r: Reader, node: ast.AST) -> list[Any]:
@@ -544,11 +323,11 @@ def _index_item(r: Reader, node: ast.AST) -> list[Any]:
     if isinstance(x, Tup):
         if x.made is tuple:
             return list(x.items)
-        return [calls.array_of(r, x)]
+        return [array_of(r, x)]
     if isinstance(x, Lst):
-        return [calls.array_of(r, x)]
+        return [array_of(r, x)]
     if isinstance(x, (Arr, Lazy)) and x.ndim == 0:
-        return [_element(r, lazy(x))]
+        return [element_of(r, lazy(x))]
     if isinstance(x, Num) and x.rep == "bool":
         raise Unreadable("a bool as an index")
     if isinstance(x, (Num, Arr, Lazy, Known, Slice)):
@@ -575,8 +354,3 @@ _READERS = {
     ast.ListComp: _list_comp, ast.GeneratorExp: _list_comp, ast.JoinedStr: _joined_str,
     ast.NamedExpr: _named_expr,
 }  # fmt: skip
-
-__all__ = [
-    "COMPARISONS", "PYTHON", "Range", "copied", "dot", "expression", "kind_of", "np", "pointwise",
-    "rep_of", "resolved",
-]  # fmt: skip

@@ -10,11 +10,15 @@ import numpy as np
 
 from np_compile.kernels.ir.scalars import c_expression
 
+from .index import assign, fill, store_text, stored, view
+from .items import item
+from .lists import as_vector, range_length
 from .nest import (
     alloc,
-    broadcast,
     cast,
+    cast_text,
     common_extent_of_product,
+    contiguous,
     dot,
     extent,
     extreme,
@@ -22,19 +26,16 @@ from .nest import (
     load,
     loops,
     materialized,
+    named_numbers,
     note_work,
     of_number,
     pointwise,
     reduced,
     size_of,
     solid,
-    stretched,
     write,
 )
-from .nest import (
-    product as times,
-)
-from .numbers import binary, convert, kind_of, rep_of, resolved, to_float, to_int
+from .numbers import binary, convert, fits, kind_of, rep_of, resolved, to_float, to_int, truth
 from .read import Reader, int_constant
 from .values import (
     C_TYPE,
@@ -163,9 +164,7 @@ def ufunc(r: Reader, name: str, operands: Sequence[Value]) -> Value:
         raise Unreadable(f"np.{name}, which gives several arrays")
     for x, rep in zip(operands, reps, strict=False):
         if isinstance(x, Num) and "int" in x.kinds and rep in INTEGERS:
-            from .numbers import _fits
-
-            _fits(r, x, rep)
+            fits(r, x, rep)
     if name == "power":
         if reps[0] in PARTS and not (isinstance(operands[1], Num) and operands[1].value == 2):
             raise Unreadable("powers of complex numbers")
@@ -209,8 +208,6 @@ def _nonnegative(r: Reader, x: Value) -> None:
 
 
 def named(r: Reader, x: Num) -> Num:
-    from .nest import named_numbers
-
     return named_numbers(r, x)
 
 
@@ -272,8 +269,6 @@ def call_ufunc(r: Reader, f: np.ufunc, args: list[Value], kwargs: dict[str, Valu
 
 def into(r: Reader, made: Value, out: Value) -> Value:
     """A result in the array `out`."""
-    from .index import fill, stored
-
     if not isinstance(out, Arr):
         raise Unreadable("out= of this")
     src = made.dtype if not isinstance(made, Num) else DTYPE_OF[made.rep]
@@ -327,11 +322,8 @@ def scalar_type(r: Reader, f: type, args: list[Value]) -> Value:
     if rep in INTEGERS:
         if x.rep in FLOATS:
             x = to_int(r, x)
-        if "int" in x.kinds or x.rep in INTEGERS:
-            from .numbers import _fits
-
-            if x.is_python:
-                _fits(r, x, rep)
+        if ("int" in x.kinds or x.rep in INTEGERS) and x.is_python:
+            fits(r, x, rep)
     text = convert(r, x, rep).text if rep != "bool" else f"({x.text} != 0)"
     made = r.number(text, rep, (kind,))
     if rep == "i64":
@@ -342,7 +334,7 @@ def scalar_type(r: Reader, f: type, args: list[Value]) -> Value:
 # Arrays that are made
 
 
-def _shape(r: Reader, x: Value) -> list[Num]:
+def extents_of(r: Reader, x: Value) -> list[Num]:
     items = x.items if isinstance(x, Tup) else (x,)
     dims = []
     for d in items:
@@ -375,14 +367,14 @@ def _of_value(value: int) -> Callable:
         rep = _dtype(dtype)
         one = convert(r, python(value), rep) if rep in PARTS else None
         text = one.text if one and value else str(value)
-        return filled(r, rep, _shape(r, shape), text)
+        return filled(r, rep, extents_of(r, shape), text)
 
     return make
 
 
 def _empty(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
     # What is in it is anything, in NumPy too.
-    return alloc(r, _dtype(dtype), _shape(r, shape))
+    return alloc(r, _dtype(dtype), extents_of(r, shape))
 
 
 def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> Value:
@@ -396,10 +388,11 @@ def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> 
         )
     else:
         rep = _dtype(dtype)
-    from .index import store_text
-
     return filled(
-        r, rep, _shape(r, shape), named(r, Num(store_text(r, value, rep), rep, value.kinds)).text
+        r,
+        rep,
+        extents_of(r, shape),
+        named(r, Num(store_text(r, value, rep), rep, value.kinds)).text,
     )
 
 
@@ -435,8 +428,6 @@ def _arange(r: Reader, *args: Value, dtype: Value | None = None) -> Value:
     step = given[2] if len(given) > 2 else python(1)
     if not all(x.is_int for x in (start, stop, step)) or step.value is None:
         raise Unreadable("np.arange of floats")
-    from .calls import range_length
-
     start, stop, step = (to_int(r, x) for x in (start, stop, step))
     n = range_length(r, Range(start, stop, step))
     if n.low < 0 or n.high > 1 << 40:
@@ -455,7 +446,7 @@ def _arange(r: Reader, *args: Value, dtype: Value | None = None) -> Value:
 def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("np.linspace of arrays")
-    n = _shape(r, num or python(50))[0]
+    n = extents_of(r, num or python(50))[0]
     x, y = named(r, convert(r, a, "f64", exact=True)), named(r, convert(r, b, "f64", exact=True))
     made = alloc(r, "f64", [n])
     step = r.named(f"({y.text} - {x.text}) / (f64)({n.text} - 1)", "f64")
@@ -470,8 +461,8 @@ def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
 
 
 def _eye(r: Reader, n: Value, m: Value | None = None, dtype: Value | None = None) -> Value:
-    rows = _shape(r, n)[0]
-    columns = rows if m is None or isinstance(m, Known) else _shape(r, m)[0]
+    rows = extents_of(r, n)[0]
+    columns = rows if m is None or isinstance(m, Known) else extents_of(r, m)[0]
     rep = _dtype(dtype)
     made = filled(r, rep, [rows, columns], "0")
     short = named(
@@ -486,9 +477,7 @@ def _eye(r: Reader, n: Value, m: Value | None = None, dtype: Value | None = None
 def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
     """`np.array(x)`: a new array."""
     if isinstance(x, Lst):
-        from .calls import _as_vector
-
-        v = _as_vector(r, x)
+        v = as_vector(r, x)
         if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
             return _as_dtype(r, materialized(r, lazy(v)), dtype)
     if isinstance(x, (Arr, Lazy)):
@@ -548,8 +537,6 @@ def _stacked(r: Reader, items: list[Value], axis: int, dtype: Value | None = Non
     parts: list[Lazy | str] = []
     for x in items:
         if isinstance(x, Num):
-            from .index import store_text
-
             parts.append(named(r, Num(store_text(r, x, rep), rep, x.kinds)).text)
         else:
             parts.append(cast(lazy(x), rep))
@@ -660,7 +647,7 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
         raise Unreadable("two unknown sizes")
     dims: list[Num] = []
     for k, d in enumerate(items):
-        dims.append(int_constant(1) if k in free else _shape(r, d)[0])
+        dims.append(int_constant(1) if k in free else extents_of(r, d)[0])
     rest = size_of(r, dims)
     if free:
         if rest.value == 1:
@@ -676,8 +663,6 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
             )
     elif not (rest.lin is not None and total.lin is not None and r.facts.same(rest.lin, total.lin)):
         r.leave_if(f"{total.text} != {rest.text}", "a shape that does not fit")
-    from .nest import contiguous
-
     return Arr(
         x.rep, x.buf, x.data, tuple(dims), contiguous(r, dims), x.roots, (f"{x.data}.r", ()),
         x.readonly, True, True,
@@ -722,8 +707,6 @@ def _astype(r: Reader, x: Value, dtype: Value, copy: Value | None = None) -> Val
 
 
 def _flip(r: Reader, x: Value, axis: Value | None = None) -> Value:
-    from .index import view
-
     x = as_operand(r, x)
     if isinstance(x, Lazy):
         x = materialized(r, x)
@@ -735,8 +718,6 @@ def _flip(r: Reader, x: Value, axis: Value | None = None) -> Value:
 
 
 def _expand_dims(r: Reader, x: Value, axis: Value) -> Value:
-    from .index import view
-
     x = as_operand(r, x)
     x = materialized(r, x) if isinstance(x, Lazy) else x
     k = _axis(axis, x.ndim + 1)
@@ -851,8 +832,6 @@ def _mean(
 
 
 def cast_number(x: Num, rep: str) -> str:
-    from .nest import cast_text
-
     return cast_text(x.rep, rep, x.text)
 
 
@@ -1142,8 +1121,6 @@ def _roll(r: Reader, x: Value, shift: Value, axis: Value | None = None) -> Value
 
 
 def _diff(r: Reader, x: Value, n: Value | None = None, axis: Value | None = None) -> Value:
-    from .index import view
-
     if n is not None and not (isinstance(n, Num) and n.value == 1):
         raise Unreadable("np.diff of higher order")
     x = as_operand(r, x)
@@ -1224,8 +1201,6 @@ def _trace(r: Reader, x: Value) -> Value:
 
 
 def _fill(r: Reader, x: Value, value: Value) -> Value:
-    from .index import assign
-
     if not isinstance(x, Arr) or not isinstance(value, Num):
         raise Unreadable("fill of this")
     commit = assign(r, x, [Known(Ellipsis)], value)
@@ -1235,8 +1210,6 @@ def _fill(r: Reader, x: Value, value: Value) -> Value:
 
 
 def _item(r: Reader, x: Value, *index: Value) -> Value:
-    from .calls import _number_method
-    from .expressions import item
 
     if isinstance(x, (Arr, Lazy)):
         if not index:
@@ -1246,7 +1219,33 @@ def _item(r: Reader, x: Value, *index: Value) -> Value:
             x = r.number(lazy(x).at(["0"] * x.ndim), x.rep, (x.kind,))
         else:
             x = item(r, x, list(index))
-    return _number_method(r, x, "item", [])
+    return number_method(r, x, "item", [])
+
+
+def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
+    if name == "item" and not args and not x.is_python:
+        kind = "bool" if x.rep == "bool" else "float" if x.rep in FLOATS else "int"
+        if x.rep in PARTS:
+            return Num(convert(r, x, "c128").text, "c128", ("complex",))
+        return to_float(r, x) if kind == "float" else to_int(r, x) if kind == "int" else truth(x)
+    if name in ("conjugate", "conj") and not args:
+        return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
+    if name == "bit_length" and x.kind == "int":
+        return r.integer(
+            f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)",
+            0,
+            64,
+        )
+    handler = METHODS.get(name)
+    if (
+        handler is not None
+        and not x.is_python
+        and name in ("sum", "mean", "max", "min", "copy", "astype")
+    ):
+        if name == "astype":
+            return scalar_type(r, dtype_of(args[0]).type, [x])
+        return x
+    raise Unreadable(f"the method {name!r} of a number")
 
 
 def _size(r: Reader, x: Value, axis: Value | None = None) -> Value:
@@ -1405,5 +1404,3 @@ METHODS: dict[str, Callable] = {
     "fill": _fill, "item": _item, "clip": _clip, "conj": lambda r, x: ufunc(r, "conjugate", [x]),
     "conjugate": lambda r, x: ufunc(r, "conjugate", [x]), "trace": _trace,
 }  # fmt: skip
-
-__all__ = ["METHODS", "TABLE", "broadcast", "stretched", "times", "to_float"]

@@ -9,7 +9,9 @@ from .linear import Linear
 from .nest import (
     alloc,
     axes_of,
+    broadcast,
     cast,
+    common_extent_of_product,
     extent,
     lazy,
     load,
@@ -21,7 +23,7 @@ from .nest import (
     stretched,
     write,
 )
-from .numbers import convert, to_int
+from .numbers import convert, fits, limits_of, to_int
 from .read import C_STORAGE, Reader, int_constant
 from .values import (
     C_TYPE,
@@ -253,8 +255,6 @@ def element(r: Reader, a: Arr, text: str) -> Num:
     """The number in an element, read now."""
     name = r.named(text, C_TYPE[a.rep])
     if a.rep in INTEGERS:
-        from .numbers import limits_of
-
         low, high = limits_of(a.rep)
         lin = r.facts.name(name, low, high) if a.rep == "i64" else None
         return Num(name, a.rep, (a.kind,), "", lin, low, high)
@@ -314,8 +314,6 @@ class Gather:
                 r.line(f"{bad} |= ({i} < -{n.text}) | ({i} >= {n.text});")
             r.leave_if(bad, "an index out of bounds")
             listed.append(arr)
-        from .nest import broadcast
-
         shape = broadcast(r, [x.dims for x in listed if isinstance(x, Arr)])
         first = at[0]
         rest = self._slices(r, items, at)
@@ -404,8 +402,6 @@ def _masked(r: Reader, a: Arr, mask: Arr | Lazy) -> Arr:
 
 
 def _mask(r: Reader, a: Arr, mask: Arr | Lazy) -> Arr:
-    from .nest import common_extent_of_product
-
     if mask.ndim > a.ndim:
         raise Unreadable("a mask of more axes than the array")
     for d, n in zip(mask.dims, a.dims, strict=False):
@@ -432,8 +428,6 @@ def store_text(r: Reader, x: Num, rep: str) -> str:
     if x.rep in PARTS and rep not in PARTS:
         raise Unreadable("a complex number into an array of real ones")
     if rep in INTEGERS:
-        from .numbers import _fits, limits_of
-
         if x.rep in FLOATS:
             low, high = limits_of(rep)
             if rep in ("i64", "u64"):
@@ -444,7 +438,7 @@ def store_text(r: Reader, x: Num, rep: str) -> str:
             r.leave_if(f"!{inside}", "a float that the integers cannot hold")
             return f"({C_TYPE[rep]}){x.text}"
         if "int" in x.kinds:
-            _fits(r, x, rep)
+            fits(r, x, rep)
     if rep == "bool":
         return f"({x.text} != 0)"
     return convert(r, x, rep).text
@@ -474,8 +468,6 @@ def fill(r: Reader, target: Arr, given: Lazy | Num):
         text = given.text
         filled = Lazy(target.rep, target.dims, lambda index: text)
         return lambda: store(r, target, filled)
-    from .nest import common_extent_of_product
-
     dims = given.dims
     if len(dims) > target.ndim:
         extra = dims[: len(dims) - target.ndim]
@@ -509,8 +501,6 @@ def _scatter(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
     g = Gather(r, a, items)
     if isinstance(given, Lazy):
         made = materialized(r, given)
-        from .nest import common_extent_of_product
-
         if made.ndim > len(g.dims):
             raise Unreadable("shapes do not fit")
         for d, n in zip(reversed(made.dims), reversed(g.dims), strict=False):

@@ -19,7 +19,6 @@ from .numbers import binary, convert, kind_of, rep_of
 from .read import C_STORAGE, Reader, int_constant
 from .values import (
     C_TYPE,
-    DTYPE_OF,
     FLOATS,
     INTEGERS,
     PARTS,
@@ -27,7 +26,9 @@ from .values import (
     Arr,
     Lazy,
     Num,
+    Tup,
     Unreadable,
+    Value,
 )
 
 FAR = 1 << 40  # no extent is as large
@@ -326,6 +327,24 @@ def copied(r: Reader, x: Arr | Lazy) -> Arr:
 def solid(r: Reader, x: Arr | Lazy) -> Arr | Lazy:
     """x, in memory if each of its elements is asked for more than once."""
     return x if isinstance(x, Arr) or x.cheap else materialized(r, x)
+
+
+def kept(r: Reader, x: Value) -> Value:
+    """A value that a name, or a tuple, can hold: arrays in memory, numbers under names."""
+    if isinstance(x, Lazy):
+        if x.ndim == 0:
+            return element_of(r, x)
+        return materialized(r, x)
+    if isinstance(x, Num) and x.value is None and not x.text.isidentifier():
+        name = r.named(x.text, C_TYPE[x.rep])
+        return Num(name, x.rep, x.kinds, x.tag, x.lin, x.low, x.high, None, x.true, x.false)
+    if isinstance(x, Tup):
+        return Tup(tuple(kept(r, y) for y in x.items), x.made)
+    return x
+
+
+def element_of(r: Reader, x: Lazy) -> Num:
+    return r.number(x.at([]), x.rep, (x.kind,))
 
 
 # What two arrays have in common
@@ -655,6 +674,3 @@ def common_extent_of_product(r: Reader, a: Num, b: Num) -> Num:
 
 def add_numbers(r: Reader, a: Num, b: Num) -> Num:
     return binary(r, "Add", a, b)
-
-
-__all__ = ["DTYPE_OF", "alloc", "broadcast", "store"]

@@ -228,7 +228,7 @@ def _binary(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
         return Num(*_checked(r, op, a, b)[:2], (kind_of(dtypes[-1]),))
     for x in (a, b):
         if x.kinds[0] == "int" and reps[0] in INTEGERS:
-            _fits(r, x, reps[0])
+            fits(r, x, reps[0])
     x, y = convert(r, a, reps[0]), convert(r, b, reps[1])
     if reps[0] in PARTS:
         return _complex(r, op, x, y, kind=kind_of(dtypes[-1]))
@@ -263,7 +263,7 @@ def _power_text(rep: str, a: Num, b: Num) -> str:
     return c_expression("pow", rep, [a.text, b.text])
 
 
-def _fits(r: Reader, x: Num, rep: str) -> None:
+def fits(r: Reader, x: Num, rep: str) -> None:
     """Leave where a Python integer is not one of a NumPy dtype: it raises."""
     info = np.iinfo(DTYPE_OF[rep])
     low, high = int(info.min), int(info.max)

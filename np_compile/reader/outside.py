@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .nest import FAR, materialized
-from .read import C_STORAGE, Reader, int_constant
+from .exits import Export
+from .nest import FAR, contiguous, kept, materialized
+from .read import C_STORAGE, Reader, settled
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
@@ -88,8 +89,6 @@ METHODS = frozenset(
 
 def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The value of a call that is made in Python."""
-    from .entry import Export
-
     if not isinstance(function, np.ufunc) and function not in PURE and not _is_method(function):
         raise Unreadable(f"a call of {getattr(function, '__qualname__', function)}")
     args = [_solid(r, a) for a in args]
@@ -126,8 +125,6 @@ class Method:
 
 
 def _solid(r: Reader, x: Value) -> Value:
-    from .expressions import kept
-
     if isinstance(x, Tup):
         return Tup(tuple(_solid(r, y) for y in x.items), x.made)
     if isinstance(x, Lazy):
@@ -139,9 +136,6 @@ def _solid(r: Reader, x: Value) -> Value:
 
 def statement(r: Reader, node: ast.stmt) -> None:
     """A statement that is carried out in Python, with the values that names have here."""
-    from .entry import Export
-    from .expressions import settled
-
     r.effect()
     f = r.frame.function
     names = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in r.env})
@@ -223,8 +217,6 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
         )
         flat = x.flags.c_contiguous
         if flat:
-            from .nest import contiguous
-
             strides = contiguous(r, dims)
         made = Arr(
             rep, buf, data, dims, strides, frozenset((buf,)), None, not x.flags.writeable, flat
@@ -289,6 +281,3 @@ def stored(x: Any, result: Any, out: Any, adopt: Any) -> bool:
         return False
     out[result[2]].i = n
     return True
-
-
-__all__ = ["PURE", "Method", "Site", "call", "int_constant", "stored"]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .functions import _shape
+from .functions import extents_of
 from .nest import alloc, loops, write
 from .numbers import convert, to_int
 from .read import Reader
@@ -51,7 +51,7 @@ def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[]
             name = r.named(text(), "i64", "n")
             return Num(name, rep, (kind,), "", r.facts.name(name))
         return r.number(text(), rep, (kind,))
-    made = alloc(r, rep, _shape(r, size))
+    made = alloc(r, rep, extents_of(r, size))
     with loops(r, made.dims, vector="") as index:
         write(r, made, index, text())
     return made

@@ -15,11 +15,13 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import resume, runtime, source
 from .entry import Entry, Exit, Unfit, piece
-from .read import Again, Effectful, Frame, Leave, Reader
+from .expressions import expression
+from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
-from .statements import Stopped, block
+from .statements import Stopped, block, comprehension, function
 from .values import Known, Unreadable
 
+_GRAMMAR = Grammar(expression, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
@@ -61,7 +63,7 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
     memory: dict[Any, Any] = {}
     for _ in range(50):
         entry = Entry(f, node, example, small)
-        r = Reader(entry)
+        r = Reader(entry, _GRAMMAR)
         r.effectful, r.memory = effectful, memory
         try:
             return _read(r, entry, f, node, first)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, index, outside
+from . import index, outside
+from .calls import least_int
 from .expressions import (
     condition,
     expression,
@@ -18,26 +19,12 @@ from .expressions import (
     kept,
     look_up,
     operate,
-    settled,
 )
-from .nest import SIZES, lazy, materialized
-from .numbers import to_int
+from .functions import array_of
 from .linear import WIDE
-from .read import (
-    Again,
-    Frame,
-    LoopState,
-    Reader,
-    Variable,
-    assigned,
-    dotted,
-    int_constant,
-    is_same,
-    join,
-    same_type,
-    settled_extent,
-    stored,
-)
+from .lists import assign_list_item, length, list_item, new_list, range_length
+from .nest import materialized
+from .read import Frame, LoopState, Reader, assigned, dotted
 from .values import (
     Arr,
     Bound,
@@ -55,6 +42,7 @@ from .values import (
     Value,
     python,
 )
+from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _BRANCH = 8  # operations on single elements that a test of a value is as good as
@@ -108,7 +96,7 @@ def _result(r: Reader, frame: Frame, falls: bool) -> Value:
             place += [*free, f"goto {frame.label};"]
         r.line(f"{frame.label}: ;")
         return of
-    v = Variable(r, "result", _as_type(of))
+    v = Variable(r, "result", as_type(of))
     for x, place, free in frame.returns:
         place += [*v.store(r, x), *free, f"goto {frame.label};"]
     r.declarations += v.declare
@@ -232,12 +220,12 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
         owner = expression(r, node.value)
         items = index_items(r, node.slice)
         if isinstance(owner, Lst):
-            commit = calls.assign_list_item(r, owner, items, value)
+            commit = assign_list_item(r, owner, items, value)
             return lambda: _changing(r, owner.roots, commit)
         if not isinstance(owner, Arr):
             raise Unreadable("an item of this is set")
         if isinstance(value, (Tup, Lst)):
-            value = calls.array_of(r, value)
+            value = array_of(r, value)
         if not isinstance(value, (Arr, Lazy, Num)):
             raise Unreadable("this is stored in an array")
         commit = index.assign(r, owner, items, value)
@@ -327,7 +315,7 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
 def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
     """`a op= new`, of an array."""
     if isinstance(new, (Tup, Lst)):
-        new = calls.array_of(r, new)
+        new = array_of(r, new)
     made = operate(r, op, a, new)
     if isinstance(made, Num):
         raise Unreadable("an array without axes")
@@ -341,9 +329,9 @@ def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
 
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
     if isinstance(owner, Lst):
-        old = calls.list_item(r, owner, items)
+        old = list_item(r, owner, items)
         made = kept(r, operate(r, op, old, expression(r, node.value)))
-        commit = calls.assign_list_item(r, owner, items, made)
+        commit = assign_list_item(r, owner, items, made)
         _changing(r, owner.roots, commit)
         return
     if not isinstance(owner, Arr):
@@ -503,7 +491,7 @@ def _exported(r: Reader, before: dict[str, Value], after: dict[str, Value]) -> d
         if name in before and is_same(before[name], x):
             continue
         if isinstance(x, (Num, Arr, Tup, Lst, Maybe)) and not _is_constant(x):
-            made[name] = Variable(r, name, _as_type(x))
+            made[name] = Variable(r, name, as_type(x))
     return made
 
 
@@ -511,28 +499,6 @@ def _is_constant(x: Value) -> bool:
     if isinstance(x, Num):
         return x.value is not None
     return isinstance(x, Tup) and all(map(_is_constant, x.items))
-
-
-def _as_type(x: Value, keep: bool = False) -> Value:
-    """A type that holds x. keep: extents of arrays, as long as none is found that differs."""
-    if isinstance(x, Arr):
-        dims, strides = (
-            tuple(
-                d if d.value is not None
-                else settled_extent(d) if keep and d.text and d.lin is not None
-                else replace(d, text="", lin=None)
-                for d in those
-            )
-            for those in (x.dims, x.strides)
-        )  # fmt: skip
-        return replace(x, dims=dims, strides=strides, origin=None)
-    if isinstance(x, Tup):
-        return Tup(tuple(_as_type(y, keep) for y in x.items), x.made)
-    if isinstance(x, Maybe):
-        return Maybe(_as_type(x.value, keep), "")
-    if isinstance(x, Num):
-        return replace(x, lin=None, value=None)
-    return x
 
 
 def _merged(
@@ -552,18 +518,18 @@ def _merged(
             x = a[name] if name in a else b[name]
             if name.startswith("@"):
                 of = join(x, r.entry.attributes[name], r)
-                variables[name] = Variable(r, name, _as_type(of))
+                variables[name] = Variable(r, name, as_type(of))
                 if isinstance(of, Conflict):
                     raise Unreadable(f"{name[1:]}: {of.why}")
                 continue
             if isinstance(x, (Known, Obj, Range, Conflict, Rng, Bound)):
                 env[name] = Conflict("it has a value on one way only")
                 continue
-            of = x if isinstance(x, Maybe) else Maybe(_as_type(x), "")
+            of = x if isinstance(x, Maybe) else Maybe(as_type(x), "")
         if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
             env[name] = of if isinstance(of, Conflict) else Conflict("it is one or another")
             continue
-        variables[name] = Variable(r, name, _as_type(of))
+        variables[name] = Variable(r, name, as_type(of))
     return env, variables
 
 
@@ -685,7 +651,7 @@ def _zipped(r: Reader, node: ast.Call, parts: list) -> Any:
         raise Unreadable("zip of a tuple and an array")
     n = parts[0][0]
     for p in parts[1:]:
-        n = calls._least_int(r, "min", n, p[0])
+        n = least_int(r, "min", n, p[0])
     sources = {k: v for p in parts for k, v in p[2].items()}
     gets = [p[1] for p in parts]
     return (
@@ -700,7 +666,7 @@ def _values(r: Reader, value: Value, node: ast.expr) -> Any:
     hidden = f"__src{node.lineno}_{node.col_offset}"
     name = ast.copy_location(ast.Name(hidden, ast.Load()), node)
     if isinstance(value, Range):
-        n = calls.range_length(r, value)
+        n = range_length(r, value)
         start, step = value.start, value.step
 
         def at(r: Reader, k: Num) -> Value:
@@ -728,8 +694,8 @@ def _values(r: Reader, value: Value, node: ast.expr) -> Any:
         if value.buf.startswith("?"):
             return Tup(())  # its items are known when it is read again
         return (
-            calls.length(r, value),
-            lambda r, k: calls.list_item(r, value, [k]),
+            length(r, value),
+            lambda r, k: list_item(r, value, [k]),
             {hidden: value},
             name,
         )
@@ -904,7 +870,7 @@ def _carried(
             if isinstance(of, Conflict):
                 envs[which][name] = of
             elif isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
-                memory[key] = of = _as_type(of, keep=True)
+                memory[key] = of = as_type(of, keep=True)
                 carried[key] = Variable(r, name, of)
             elif known is not None:
                 envs[which][name] = Conflict("it is one or another")
@@ -932,13 +898,13 @@ def _outgrown(
                 elif old is not None:
                     same = is_same(old, x) or isinstance(old, Conflict)
                     if not same and not name.startswith("__"):
-                        memory[key] = _as_type(join(old, x, r), keep=True)
+                        memory[key] = as_type(join(old, x, r), keep=True)
                         grew = True
                 elif name.startswith("@"):
                     r.late.add(name)
                     grew = True
                 elif name in r.missing:
-                    memory[key] = x if isinstance(x, Maybe) else Maybe(_as_type(x), "")
+                    memory[key] = x if isinstance(x, Maybe) else Maybe(as_type(x), "")
                     grew = True
     return grew
 
@@ -959,7 +925,7 @@ def _stores(
                 if name in entry[which] and is_same(entry[which][name], x):
                     continue
                 if not same_type(v.of, x, r):
-                    memory[which, name] = _as_type(join(v.of, x, r), keep=True)
+                    memory[which, name] = as_type(join(v.of, x, r), keep=True)
                     return False
                 pairs.append((v, x))
             r.lines += stored(r, pairs)
@@ -978,7 +944,7 @@ def _snapshot(r: Reader) -> list[dict[str, Value]]:
 
 def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     """Make the type of a name hold x as well."""
-    new = _as_type(join(of, x, r), keep=True)
+    new = as_type(join(of, x, r), keep=True)
     if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
         low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
         high = of.high if new.high <= of.high else WIDE - 1
@@ -1006,7 +972,7 @@ def _new_names(r: Reader, entry: list, state: LoopState) -> dict[Key, Variable]:
                 new = x if isinstance(x, Maybe) else Maybe(x, "")
                 of = new if old is None else join(old, new, r)
                 if not isinstance(of, Conflict):
-                    found[which, name] = Maybe(_as_type(of.value), "")
+                    found[which, name] = Maybe(as_type(of.value), "")
     return {key: Variable(r, key[1], of) for key, of in found.items()}
 
 
@@ -1063,7 +1029,7 @@ def comprehension(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Value:
     made, frame.made = frame.made, set()
     r.comprehensions += 1
     try:
-        frame.env[hidden] = calls.new_list(r, [])
+        frame.env[hidden] = new_list(r, [])
         statement(r, tree[0])
         result = frame.env[hidden]
     finally:
@@ -1215,15 +1181,3 @@ _READERS = {
     ast.For: _for, ast.While: _while, ast.Break: _break, ast.Continue: _continue, ast.Try: _try,
     ast.With: _with,
 }  # fmt: skip
-
-__all__ = [
-    "SIZES",
-    "Again",
-    "dotted",
-    "function",
-    "int_constant",
-    "lazy",
-    "settled",
-    "to_int",
-    "types",
-]

@@ -1,0 +1,116 @@
+"""Truth, and values that are one or another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .lists import length
+from .nest import element_of, kept, lazy, size_of
+from .numbers import truth
+from .read import Reader
+from .values import Arr, Conflict, Known, Lazy, Lst, Num, Tup, Unreadable, Value, python
+from .variables import Variable, join
+
+
+def condition_of(r: Reader, x: Value) -> Num:
+    if isinstance(x, Num):
+        return truth(x)
+    if isinstance(x, Lazy) and x.ndim == 0:
+        return truth(element_of(r, x))
+    if isinstance(x, Lst):
+        return truth(length(r, x))
+    if isinstance(x, (Arr, Lazy)):
+        n = size_of(r, x.dims)
+        if n.value != 1:
+            r.leave_if(f"{n.text} != 1", "the truth of an array")
+        return truth(r.number(lazy(x).at(["0"] * x.ndim), x.rep, (x.kind,)))
+    if isinstance(x, Tup):
+        return python(bool(x.items))
+    if isinstance(x, Known):
+        return python(bool(x.value))
+    raise Unreadable("the truth of this value")
+
+
+def both(r: Reader, a: Value, rest: Any) -> Num:
+    """`a and rest()`."""
+    a = condition_of(r, a)
+    if a.value is not None:
+        return condition_of(r, rest()) if a.value else python(False)
+    mark = r.facts.mark()
+    inner: list = []
+    with r.elsewhere(inner):
+        for fact in a.true:
+            r.facts.add(fact)
+        b = condition_of(r, rest())
+    r.facts.back_to(mark)
+    if b.value is True and not inner:
+        return a
+    if not inner:
+        return Num(f"({a.text} && {b.text})", "bool", ("bool",), low=0, high=1,
+                   true=(*a.true, *b.true))  # fmt: skip
+    name = r.fresh("c")
+    r.line(f"u8 {name} = {a.text};")
+    with r.block(f"if ({name})"):
+        r.lines.append(inner)
+        r.line(f"{name} = {b.text};")
+    return Num(name, "bool", ("bool",), low=0, high=1, true=(*a.true, *b.true))
+
+
+def either(r: Reader, a: Value, rest: Any) -> Num:
+    """`a or rest()`."""
+    a = condition_of(r, a)
+    if a.value is not None:
+        return python(True) if a.value else condition_of(r, rest())
+    mark = r.facts.mark()
+    inner: list = []
+    with r.elsewhere(inner):
+        for fact in a.false:
+            r.facts.add(fact)
+        b = condition_of(r, rest())
+    r.facts.back_to(mark)
+    if not inner:
+        return Num(f"({a.text} || {b.text})", "bool", ("bool",), low=0, high=1,
+                   false=(*a.false, *b.false))  # fmt: skip
+    name = r.fresh("c")
+    r.line(f"u8 {name} = {a.text};")
+    with r.block(f"if (!{name})"):
+        r.lines.append(inner)
+        r.line(f"{name} = {b.text};")
+    return Num(name, "bool", ("bool",), low=0, high=1, false=(*a.false, *b.false))
+
+
+def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
+    """yes() where the test is true, else no()."""
+    if test.value is not None:
+        return yes() if test.value else no()
+    r.one_by_one()
+    found: list[tuple[list, Value]] = []
+    for make, facts in ((yes, test.true), (no, test.false)):
+        lines: list = []
+        mark = r.facts.mark()
+        with r.elsewhere(lines):
+            for fact in facts:
+                r.facts.add(fact)
+            r.owned.append([])
+            x = kept(r, make())
+            more = r.owned.pop()
+            if more:
+                raise Unreadable("an array that is made on one of two ways in an expression")
+        r.facts.back_to(mark)
+        found.append((lines, x))
+    (a_lines, a), (b_lines, b) = found
+    if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
+        return a
+    of = join(a, b, r)
+    if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup)):
+        raise Unreadable("a choice of values of different types")
+    v = Variable(r, "chosen", of)
+    for line in v.declare:
+        r.line(line)
+    with r.block(f"if ({test.text})"):
+        r.lines.append(a_lines)
+        r.lines.append(v.store(r, a, owned=False))
+    with r.block("else"):
+        r.lines.append(b_lines)
+        r.lines.append(v.store(r, b, owned=False))
+    return v.load(r)

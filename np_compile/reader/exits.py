@@ -1,0 +1,80 @@
+"""Exits: what leaves compiled code, as words, and how Python makes values of them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .read import Reader
+from .values import PARTS, Arr, Known, Lst, Maybe, Num, Obj, Range, Rng, Tup, Unreadable, Value
+
+
+@dataclass
+class Exit:
+    """What a number that compiled code returns means. result: how the returned value is made of
+    the words; frames: of a leave, for each function, its path and how its names are made."""
+
+    result: Any = None
+    frames: list[tuple[Any, Any, list[tuple], dict[str, Any]]] | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    line: int = 0
+    top: int = 0
+    certain: bool = False
+
+
+class Export:
+    """The C that stores values in words, and how Python makes them again."""
+
+    def __init__(self, r: Reader):
+        self.r = r
+        self.lines: list[str] = []
+        self.count = 0
+
+    def _word(self, text: str, part: str) -> int:
+        self.lines.append(f"out[{self.count}].{part} = {text};")
+        self.count += 1
+        return self.count - 1
+
+    def _integer(self, x: Num) -> Any:
+        return ("constant", x.value) if x.value is not None else self._word(x.text, "i")
+
+    def value(self, x: Value) -> Any:
+        if isinstance(x, Num):
+            if x.value is not None and x.is_python:
+                return ("constant", x.value)
+            tag = self._word(x.tag, "i") if len(x.kinds) > 1 else None
+            if x.rep in PARTS:
+                at = self._word(f"{x.text}.r", "f")
+                self._word(f"{x.text}.i", "f")
+                return ("complex", x.kinds, at, tag)
+            part = "f" if x.rep in ("f64", "f32") else "i"
+            return ("number", x.kinds, self._word(x.text, part), tag, part)
+        if isinstance(x, Arr):
+            at = self._word(f"{x.buf}->owner", "i")
+            self._word(x.buf, "p")
+            self._word(f"(void *){x.data}", "p")
+            dims = [self._integer(d) for d in x.dims]
+            strides = [self._integer(s) for s in x.strides]
+            return ("array", x.rep, at, dims, strides)
+        if isinstance(x, Lst):
+            if x.buf.startswith("?"):
+                return ("empty",)
+            return ("list", x.kind, self._word(x.buf, "p"))
+        if isinstance(x, Tup):
+            return ("tuple", x.made, [self.value(y) for y in x.items])
+        if isinstance(x, Range):
+            return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
+        if isinstance(x, Known):
+            return ("constant", x.value)
+        if isinstance(x, Maybe):
+            at = self._word(x.flag, "i")
+            self.lines.append(f"if ({x.flag}) {{")
+            inner = self.value(x.value)
+            self.lines.append("}")
+            return ("maybe", at, inner)
+        if isinstance(x, Obj):
+            return ("path", x.path)
+        if isinstance(x, Rng):
+            return ("path", self.r.entry.paths[x])
+        raise Unreadable("a value that Python cannot be given")

@@ -1,0 +1,265 @@
+"""Variables: C names for values that loops and branches change, and the types that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from .linear import SAFE, Linear
+from .numbers import as_union, join_numbers
+from .read import C_STORAGE, Reader
+from .values import C_TYPE, Arr, Conflict, Lst, Maybe, Num, Tup, Value
+
+
+class Variable:
+    """C variables that hold a value of a type: of an array several. `load` gives its value now."""
+
+    def __init__(self, r: Reader, hint: str, of: Value):
+        self.of = of
+        self.declare: list[str] = []
+        self._parts: list[str] = []
+        self._r = r
+        self._build(r, hint, of)
+
+    def _new(self, r: Reader, ctype: str, hint: str, start: str = "0") -> str:
+        name = r.fresh(hint)
+        zero = "{0, 0}" if ctype in ("c64", "c128") else start
+        self.declare.append(f"{ctype} {name} = {zero};")
+        self._parts.append(name)
+        return name
+
+    def _build(self, r: Reader, hint: str, x: Value) -> None:
+        hint = "".join(c if c.isascii() and c.isalnum() else "_" for c in hint)
+        if isinstance(x, Num):
+            self._new(r, C_TYPE[x.rep], hint)
+            if len(x.kinds) > 1:
+                self._new(r, "int", hint + "_kind")
+        elif isinstance(x, Arr):
+            self._new(r, "Buf *", hint + "_buf", "0")
+            self._new(r, "void *", hint + "_data", "0")
+            for d in (*x.dims, *x.strides):
+                if not d.text:
+                    self._new(r, "i64", hint + "_n")
+        elif isinstance(x, Lst):
+            self._new(r, "Buf *", hint + "_list", "0")
+        elif isinstance(x, Tup):
+            self.items = [Variable(r, hint, y) for y in x.items]
+            for v in self.items:
+                self.declare += v.declare
+        elif isinstance(x, Maybe):
+            self.inner = Variable(r, hint, x.value)
+            self.declare += self.inner.declare
+            self._new(r, "int", hint + "_set")
+
+    def store(self, r: Reader, x: Value, owned: bool = True) -> list[str]:
+        """The C that stores a value. owned: whether an array in it is held by the variable."""
+        return [*(self.hold(x) if owned else ()), *self.put(r, x, owned)]
+
+    def hold(self, x: Value) -> list[str]:
+        """The C that holds the arrays of a value, before any variable gives back what it has."""
+        if isinstance(self.of, (Arr, Lst)):
+            return [f"retain({x.buf});"]
+        if isinstance(self.of, Tup):
+            return [y for v, item in zip(self.items, x.items, strict=True) for y in v.hold(item)]
+        if isinstance(self.of, Maybe):
+            if not isinstance(x, Maybe):
+                return self.inner.hold(x)
+            held = self.inner.hold(x.value)
+            return [f"if ({x.flag}) {{", *held, "}"] if held else []
+        return []
+
+    def put(self, r: Reader, x: Value, owned: bool = True) -> list[str]:
+        """The C that stores a value that is held."""
+        if isinstance(self.of, Num):
+            lines: list = []
+            with r.elsewhere(lines), r.staying():
+                x = as_union(r, x, self.of)
+                r.line(f"{self._parts[0]} = {x.text};")
+                if len(self.of.kinds) > 1:
+                    r.line(f"{self._parts[1]} = {x.tag};")
+            return lines
+        free = [f"release(rt, {name});" for name in self._parts[:1] if owned]
+        if isinstance(self.of, Arr):
+            values = [x.buf, f"(void *){x.data}"]
+            for mine, theirs in zip(
+                (*self.of.dims, *self.of.strides), (*x.dims, *x.strides), strict=True
+            ):
+                if not mine.text:
+                    values.append(theirs.text)
+            return [*free, *(f"{p} = {v};" for p, v in zip(self._parts, values, strict=True))]
+        if isinstance(self.of, Lst):
+            return [*free, f"{self._parts[0]} = {x.buf};"]
+        if isinstance(self.of, Tup):
+            return [
+                line
+                for v, y in zip(self.items, x.items, strict=True)
+                for line in v.put(r, y, owned)
+            ]
+        if isinstance(self.of, Maybe):
+            if isinstance(x, Maybe):
+                lines = [f"if ({x.flag}) {{", *self.inner.put(r, x.value, owned), "}"]
+                return [*lines, f"{self._parts[0]} = {x.flag};"]
+            return [*self.inner.put(r, x, owned), f"{self._parts[0]} = 1;"]
+        return []
+
+    def buffers(self) -> list[str]:
+        """The C variables that hold arrays."""
+        if isinstance(self.of, (Arr, Lst)):
+            return [self._parts[0]]
+        if isinstance(self.of, Tup):
+            return [name for v in self.items for name in v.buffers()]
+        return self.inner.buffers() if isinstance(self.of, Maybe) else []
+
+    def load(self, r: Reader) -> Value:
+        """Its value, under C names that stay."""
+        x = self.of
+        if isinstance(x, Num):
+            text = r.named(self._parts[0], C_TYPE[x.rep])
+            tag = r.named(self._parts[1], "int", "kind") if len(x.kinds) > 1 else ""
+            lin = None
+            if x.rep == "i64":
+                lin = r.facts.name(text, x.low, x.high)
+            return Num(text, x.rep, x.kinds, tag, lin, x.low, x.high)
+        if isinstance(x, Arr):
+            parts = iter(self._parts)
+            buf = r.named(next(parts), "Buf *".strip(), "b")
+            data = r.named(f"({C_STORAGE(x.rep)} *){next(parts)}", f"{C_STORAGE(x.rep)} *", "p")
+            dims: list[Num] = []
+            strides: list[Num] = []
+            for k, d in enumerate((*x.dims, *x.strides)):
+                if not d.text:
+                    d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
+                (dims if k < x.ndim else strides).append(d)
+            return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
+                       x.flat, x.ordered)  # fmt: skip
+        if isinstance(x, Lst):
+            return Lst(r.named(self._parts[0], "Buf *", "b"), x.rep, x.kind, x.roots)
+        if isinstance(x, Tup):
+            return Tup(tuple(v.load(r) for v in self.items), x.made)
+        if isinstance(x, Maybe):
+            return Maybe(self.inner.load(r), r.named(self._parts[0], "int", "set"))
+        return x
+
+
+def stored(r: Reader, pairs: Iterable[tuple[Variable, Value]]) -> list[str]:
+    """The C that stores values in variables, all at once."""
+    pairs = list(pairs)
+    held = [line for v, x in pairs for line in v.hold(x)]
+    return [*held, *(line for v, x in pairs for line in v.put(r, x))]
+
+
+def join(a: Value, b: Value, r: Reader) -> Value:
+    """What holds either of two values; its texts mean nothing."""
+    if isinstance(a, Maybe) or isinstance(b, Maybe):
+        inner = join(
+            a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b, r
+        )
+        return inner if isinstance(inner, Conflict) else Maybe(inner, "")
+    if isinstance(a, Conflict):
+        return a
+    if isinstance(b, Conflict):
+        return b
+    if isinstance(a, Num) and isinstance(b, Num):
+        return join_numbers(a, b)
+    if isinstance(a, Arr) and isinstance(b, Arr):
+        if (a.rep, a.ndim) == (b.rep, b.ndim):
+            return Arr(
+                a.rep, "", "", tuple(_join_extent(*d, r) for d in zip(a.dims, b.dims, strict=True)),
+                tuple(_join_extent(*d, r) for d in zip(a.strides, b.strides, strict=True)),
+                a.roots | b.roots, None, a.readonly or b.readonly, a.flat and b.flat,
+                a.ordered and b.ordered,
+            )  # fmt: skip
+        return Conflict("it is an array of one dtype or rank, or of another")
+    if isinstance(a, Lst) and isinstance(b, Lst) and a.kind == b.kind:
+        return Lst("", a.rep, a.kind, a.roots | b.roots)
+    if isinstance(a, Tup) and isinstance(b, Tup) and a.made is b.made:
+        if len(a.items) != len(b.items):
+            return Conflict("it is a tuple of one length or another")
+        items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
+        found = [x for x in items if isinstance(x, Conflict)]
+        return found[0] if found else Tup(items, a.made)
+    if a == b:
+        return a
+    return Conflict("its type is one or another")
+
+
+def _join_extent(a: Num, b: Num, r: Reader) -> Num:
+    """The extent of either of two arrays: the one that both have, or one in a variable."""
+    known = a.lin is not None and b.lin is not None and (a.text or a.value is not None)
+    if known and r.facts.same(a.lin or Linear(), b.lin or Linear()):
+        return a
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    return Num("", "i64", ("int",), low=low, high=high)
+
+
+def settled_extent(d: Num) -> Num:
+    """An extent under a text that means the same in an outer block."""
+    if d.value is not None or d.lin is None or not d.text:
+        return d
+    parts = [f"{c}L * {k}" if c != 1 else k for k, c in d.lin.terms.items()]
+    text = " + ".join([*parts, *([f"{d.lin.const}L"] if d.lin.const else [])])
+    return Num(text if len(parts) == 1 and not d.lin.const else f"({text})", "i64", ("int",), "",
+               d.lin, d.low, d.high)  # fmt: skip
+
+
+def same_type(a: Value, b: Value, r: Reader) -> bool:
+    """Whether a variable made for `a` holds `b` as well."""
+    if isinstance(a, Maybe):
+        return same_type(a.value, b.value if isinstance(b, Maybe) else b, r)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Num):
+        if not set(b.kinds) <= set(a.kinds):
+            return False
+        return a.rep != "i64" or (a.low <= b.low and b.high <= a.high)
+    if isinstance(a, Arr):
+        alike = (a.rep, a.ndim) == (b.rep, b.ndim)
+        return (
+            alike
+            and a.readonly >= b.readonly
+            and a.flat <= b.flat
+            and a.ordered <= b.ordered
+            and b.roots <= a.roots
+            and all(
+                x.low <= y.low and y.high <= x.high
+                if not x.text
+                else x.lin is not None and y.lin is not None and r.facts.same(x.lin, y.lin)
+                for x, y in zip((*a.dims, *a.strides), (*b.dims, *b.strides), strict=True)
+            )
+        )
+    if isinstance(a, Lst):
+        return a.kind == b.kind and b.roots <= a.roots
+    if isinstance(a, Tup):
+        return len(a.items) == len(b.items) and all(
+            same_type(x, y, r) for x, y in zip(a.items, b.items, strict=True)
+        )
+    return a == b or isinstance(a, Conflict)
+
+
+def is_same(a: Value, b: Value) -> bool:
+    """Whether two values are one and the same."""
+    if isinstance(a, (Num, Arr, Tup)):
+        return a is b or a == b
+    return a is b or (type(a) is type(b) and a == b)
+
+
+def as_type(x: Value, keep: bool = False) -> Value:
+    """A type that holds x. keep: extents of arrays, as long as none is found that differs."""
+    if isinstance(x, Arr):
+        dims, strides = (
+            tuple(
+                d if d.value is not None
+                else settled_extent(d) if keep and d.text and d.lin is not None
+                else replace(d, text="", lin=None)
+                for d in those
+            )
+            for those in (x.dims, x.strides)
+        )  # fmt: skip
+        return replace(x, dims=dims, strides=strides, origin=None)
+    if isinstance(x, Tup):
+        return Tup(tuple(as_type(y, keep) for y in x.items), x.made)
+    if isinstance(x, Maybe):
+        return Maybe(as_type(x.value, keep), "")
+    if isinstance(x, Num):
+        return replace(x, lin=None, value=None)
+    return x
