@@ -30,6 +30,7 @@ from .values import (
     Known,
     Num,
     Obj,
+    Opaque,
     Range,
     Rng,
     Tup,
@@ -153,7 +154,7 @@ class Entry:
             try:
                 env[name] = self.take(r, ("local", name), x)
             except Unfit as e:
-                env[name] = Conflict(str(e))
+                env[name] = Opaque(("local", name), str(e))
                 self.inputs[-1].taken = False
         return env
 
@@ -468,10 +469,6 @@ class Entry:
                 if name.startswith("@") or not (loads.get(name) or name.startswith("__")):
                     continue
                 if isinstance(x, Conflict):
-                    path_in = ("local", name)
-                    if frame is r.frames[0] and name in self.example:
-                        names[name] = ("path", path_in)
-                        continue
                     raise Unreadable(f"{name!r}: {x.why}")
                 if isinstance(x, Bound):
                     raise Unreadable(f"{name!r} is a method")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .read import Reader
-from .values import PARTS, Arr, Known, Lst, Maybe, Num, Obj, Range, Rng, Tup, Unreadable, Value
+from .values import PARTS, Arr, Known, Lst, Maybe, Num, Obj, Opaque, Range, Rng, Tup, Unreadable, Value
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Export:
             inner = self.value(x.value)
             self.lines.append("}")
             return ("maybe", at, inner)
-        if isinstance(x, Obj):
+        if isinstance(x, (Obj, Opaque)):
             return ("path", x.path)
         if isinstance(x, Rng):
             return ("path", self.r.entry.paths[x])

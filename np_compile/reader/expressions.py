@@ -98,6 +98,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
 
 
 def _part(r: Reader, x: Num, name: str) -> Num:
+    if x.kind is None:
+        raise Unreadable(f"{name!r} of a number of one kind or another")
     if x.rep in PARTS:
         kind = "float" if x.is_python else {"c128": "float64", "c64": "float32"}[x.rep]
         return r.number(f"{x.text}.{name[0]}", PARTS[x.rep], (kind,))

@@ -1223,6 +1223,9 @@ def _item(r: Reader, x: Value, *index: Value) -> Value:
 
 
 def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
+    """A method of a number."""
+    if x.kind is None:
+        raise Unreadable(f"the method {name!r} of a number of one kind or another")
     if name == "item" and not args and not x.is_python:
         kind = "bool" if x.rep == "bool" else "float" if x.rep in FLOATS else "int"
         if x.rep in PARTS:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .linear import SAFE, WIDE, Facts, Linear
-from .values import C_TYPE, Conflict, Maybe, Num, Unreadable, Value
+from .values import C_TYPE, Conflict, Maybe, Num, Opaque, Unreadable, Value
 
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
 
@@ -349,11 +349,9 @@ class Reader:
         """Whether what is read is in a loop of this function or of one that calls it."""
         return any(step[0] in ("for", "while") for f in self.frames for step in f.path)
 
-    def is_read_elsewhere(self, name: str) -> bool:
+    def is_read_outside(self, loop: Any, name: str) -> bool:
         """Whether a name that a loop gives a value may be asked for behind it."""
-        node = self.frame.node
-        loop = next((s[1] for s in reversed(self.frame.path) if s[0] in ("for", "while")), None)
-        return self.entry.loads(node, loop).get(name, 0) > 0
+        return self.entry.loads(self.frame.node, loop).get(name, 0) > 0
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -424,7 +422,7 @@ def dotted(node: ast.AST) -> str:
 
 def settled(r: Reader, x: Value, name: str) -> Value:
     """The value of a name, if it is sure to have one."""
-    if isinstance(x, Conflict):
+    if isinstance(x, (Conflict, Opaque)):
         raise Unreadable(f"{name!r}: {x.why}")
     if isinstance(x, Maybe):
         r.leave_if(f"!{x.flag}", f"the name {name!r} has no value yet")

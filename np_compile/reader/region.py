@@ -483,4 +483,6 @@ _MAKE: dict[str, Callable[[Any], Any]] = {
 def _as_kind(x: Any, kind: str) -> Any:
     if kind == "uint64":
         return np.uint64(x & (1 << 64) - 1)
+    if type(x) is complex and not kind.startswith("complex"):
+        x = x.real
     return _MAKE[kind](x)

@@ -154,8 +154,12 @@ def function(
     params = [*names, *(["__value"] if given else []), "__rest_of", "__locals"]
     arguments = ast.arguments([], [ast.arg(n) for n in params], None, [], [], None, [])
     name = f.__code__.co_name if f.__code__.co_name.isidentifier() else "anonymous"
+    # Names that have no value yet are local all the same.
+    own = (*f.__code__.co_varnames, *f.__code__.co_cellvars)
+    local: list[ast.stmt] = [_assign(n, ast.Constant(None)) for n in own if n.isidentifier()]
+    local = [ast.If(ast.Constant(False), local, [])] if local else []
     inner = ast.FunctionDef(
-        name=name, args=arguments, body=[*body, ast.Return(end)], decorator_list=[], returns=None,
+        name=name, args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[], returns=None,
     )  # fmt: skip
     # Inside a function that has its free names, so that they are free in it too.
     outer = ast.FunctionDef(

@@ -35,6 +35,7 @@ from .values import (
     Maybe,
     Num,
     Obj,
+    Opaque,
     Range,
     Rng,
     Tup,
@@ -522,7 +523,7 @@ def _merged(
                 if isinstance(of, Conflict):
                     raise Unreadable(f"{name[1:]}: {of.why}")
                 continue
-            if isinstance(x, (Known, Obj, Range, Conflict, Rng, Bound)):
+            if isinstance(x, (Known, Obj, Opaque, Range, Conflict, Rng, Bound)):
                 env[name] = Conflict("it has a value on one way only")
                 continue
             of = x if isinstance(x, Maybe) else Maybe(as_type(x), "")
@@ -826,9 +827,9 @@ def _attempt(
             r.lines.append(end)
             r.lines += r.releases(state.scopes)
     frame.dead = False
-    if _outgrown(r, carried, entry, state, memory):
+    if _outgrown(r, node, carried, entry, state, memory):
         return False
-    fresh = _new_names(r, entry, state)
+    fresh = _new_names(r, node, entry, state)
     carried |= fresh
     if not _stores(r, carried, entry, state, memory):
         return False
@@ -881,7 +882,7 @@ def _carried(
 
 
 def _outgrown(
-    r: Reader, carried: dict[Key, Variable], entry: list, state: LoopState,
+    r: Reader, node: ast.stmt, carried: dict[Key, Variable], entry: list, state: LoopState,
     memory: dict[Key, Value],
 ) -> bool:  # fmt: skip
     """Whether the types that come back to the head of a loop are not those it was read for."""
@@ -903,8 +904,12 @@ def _outgrown(
                 elif name.startswith("@"):
                     r.late.add(name)
                     grew = True
-                elif name in r.missing:
-                    memory[key] = x if isinstance(x, Maybe) else Maybe(as_type(x), "")
+                elif name in r.missing or (
+                    # Bound in some iterations: what an earlier one has bound is kept.
+                    isinstance(x, Maybe) and not name.startswith("__")
+                    and r.is_read_outside(node, name)
+                ):
+                    memory[key] = as_type(x) if isinstance(x, Maybe) else Maybe(as_type(x), "")
                     grew = True
     return grew
 
@@ -956,7 +961,9 @@ def _has_loop(nodes: Block) -> bool:
     return any(isinstance(x, (ast.For, ast.While, ast.Call)) for n in nodes for x in ast.walk(n))
 
 
-def _new_names(r: Reader, entry: list, state: LoopState) -> dict[Key, Variable]:
+def _new_names(
+    r: Reader, node: ast.stmt, entry: list, state: LoopState
+) -> dict[Key, Variable]:
     """Variables for names that have their first value in a loop, and are asked for behind it."""
     found: dict[Key, Value] = {}
     for snapshot, _ in (*state.agains, *state.ends):
@@ -964,9 +971,9 @@ def _new_names(r: Reader, entry: list, state: LoopState) -> dict[Key, Variable]:
             for name, x in env.items():
                 if name in entry[which] or name.startswith("__"):
                     continue
-                if isinstance(x, (Known, Obj, Range, Conflict, Rng, Bound)):
+                if isinstance(x, (Known, Obj, Opaque, Range, Conflict, Rng, Bound)):
                     continue
-                if which == 0 and not r.is_read_elsewhere(name):
+                if which == 0 and not r.is_read_outside(node, name):
                     continue
                 old = found.get((which, name))
                 new = x if isinstance(x, Maybe) else Maybe(x, "")

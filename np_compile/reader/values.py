@@ -239,6 +239,14 @@ class Conflict:
 
 
 @dataclass(frozen=True)
+class Opaque:
+    """A value from outside that compiled code does nothing with. path: where it is found."""
+
+    path: tuple
+    why: str
+
+
+@dataclass(frozen=True)
 class Maybe:
     """A name that has a value only if the C integer `flag` is not zero."""
 
