@@ -79,10 +79,9 @@ class Compiled(Made):
             return capture.substitution.function(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
-        if self._reading is not None and config.loops != "recorded" and _context_depth() == 0:
-            result = self._reading.call(args, kwargs)
-            if result is not reading.MISS:
-                return result
+        result = self._read(args, kwargs)
+        if result is not reading.MISS:
+            return result
         keeper = self._keeper
         if keeper is not None and _context_depth() == 0:
             result = keeper.run(args, kwargs)
@@ -94,6 +93,13 @@ class Compiled(Made):
                 if choice is not None and choice.way == "plain":
                     return keeper.run_plainly(choice, args, kwargs)
         return self._run(args, kwargs, None)
+
+    def _read(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call that is compiled whole, with its loops; MISS if it is not."""
+        found = self._reading
+        if found is None or config.loops == "recorded" or _context_depth() != 0:
+            return reading.MISS
+        return found.call(args, kwargs)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])

@@ -48,7 +48,9 @@ ALLOWED: dict[str, set[str]] = {
     "api": {
         *("backends", "capture", "config", "eager", "errors", "made", "reader", "replay", "tape"),
     },
-    "tools": {"api", "backends", "capture", "config", "errors", "kernels.run", "log", "tape"},
+    "tools": {
+        *("api", "backends", "capture", "config", "errors", "kernels.run", "log", "reader", "tape"),
+    },
     "package": {"api", "config", "errors", "tools"},
 }
 

@@ -6,7 +6,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .read import Reader
-from .values import PARTS, Arr, Known, Lst, Maybe, Num, Obj, Opaque, Range, Rng, Tup, Unreadable, Value
+from .values import (
+    PARTS,
+    Arr,
+    Known,
+    Lst,
+    Maybe,
+    Num,
+    Obj,
+    Opaque,
+    Range,
+    Rng,
+    Tup,
+    Unreadable,
+    Value,
+)
 
 
 @dataclass
@@ -21,6 +35,7 @@ class Exit:
     line: int = 0
     top: int = 0
     certain: bool = False
+    count: int = 0
 
 
 class Export:

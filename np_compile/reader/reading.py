@@ -24,6 +24,7 @@ from .values import Known, Unreadable
 _GRAMMAR = Grammar(expression, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
+_NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region may leave in a loop before Python takes over
@@ -119,8 +120,17 @@ def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str]:
     return made
 
 
+def _indented(lines: list[str]) -> str:
+    made, depth = [], 1
+    for line in lines:
+        depth -= line.startswith("}")
+        made.append("    " * depth + line)
+        depth += line.endswith("{")
+    return "\n".join(made)
+
+
 def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
-    body = "\n".join([*entry.prologue, *entry.apart(), *r.declarations, *lines])
+    body = _indented([*entry.prologue, *entry.apart(), *r.declarations, *lines])
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
         + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\n" + body + "\n}\n"
@@ -150,16 +160,22 @@ class Reading:
             self._code = code
             self._regions, self._refused = {}, {}
             self._vain: dict[int, int] = defaultdict(int)
-            self.given_up, self.node = "", None
+            self.given_up = ""
+            self.node: Any = None
             self._continuations: dict[Any, Any] = {}
             try:
                 if not source.has_loops(self.function):
-                    self.given_up = "there is no loop in it"
+                    self.given_up = _NO_LOOPS
                 else:
                     self.node = source.tree(self.function)
             except Unreadable as e:
                 self.given_up = str(e)
         return None if self.given_up else self.node
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether there are loops, and it was looked whether they can be read."""
+        return self._code is not None and self.given_up != _NO_LOOPS
 
     def call(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call, or MISS if it is to run otherwise."""
@@ -170,6 +186,30 @@ class Reading:
         if values is None:
             return MISS
         return self._go_on(node, 0, values)
+
+    def texts(self) -> list[str]:
+        """The C of the regions."""
+        return [region.text for known in self._regions.values() for region in known]
+
+    def report(self) -> list[str]:
+        """What became of the function's loops, for people: what is compiled whole, where compiled
+        code left, what could not be read, and why."""
+        code = self.function.__code__
+        if self.given_up:
+            return [f"not read: {self.given_up}"]
+        made = []
+        for first, known in self._regions.items():
+            line = self.node.body[first].lineno
+            for region in known:
+                text = f"compiled whole from {code.co_filename}:{line} on"
+                made.append(text + (f"; left in loops {region.left} times" if region.left else ""))
+                for exit_ in region.exits.values():
+                    if exit_.count:
+                        why = " or ".join(exit_.reasons)
+                        made.append(f"  left {exit_.count} times at line {exit_.line}: {why}")
+        for why, line in dict.fromkeys((x.why, x.line) for x in self._refused.values()):
+            made.append(f"not read: {why}" + (f" ({code.co_filename}:{line})" if line else ""))
+        return made
 
     def _go_on(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         """From a statement of the body on, with these values of names."""
@@ -187,6 +227,7 @@ class Reading:
                 region, exit_, value, left = ran
                 if left is None:
                     return value
+                exit_.count += 1
                 if not _is_first(exit_):
                     region.left += 1
                 step = self._next(node, exit_.top + 1)

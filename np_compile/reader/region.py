@@ -88,7 +88,7 @@ class Region:
                 number = self._function(state.address, state.words_address)
             if number <= 0:
                 if number == -1:
-                    raise state.error or KeyboardInterrupt
+                    raise state.raised()
                 return OTHER if number == 0 else None
             state.arrays = [self.at(state, path) for path in self.arrays]
             return self._exit(state, self.exits[number])
@@ -270,12 +270,13 @@ class _Call:
         self.words_address = ctypes.addressof(self._held)
         self._out = (runtime_word * room)()
         self._callbacks = (
-            runtime.ALLOCATE(self._allocate), runtime.FREED(self._freed), runtime.TICK(self._tick),
+            runtime.ALLOCATE(self._allocate), runtime.FREED(self._freed),
             runtime.PYTHON(self._python),
         )  # fmt: skip
         self.runtime = runtime.Runtime()
         r = self.runtime
-        r.allocate, r.freed, r.tick, r.python = self._callbacks
+        r.allocate, r.freed, r.python = self._callbacks
+        r.api = ctypes.addressof(runtime.api)
         self.runtime.out = ctypes.addressof(self._out)
         table = addresses()
         self._draws = (ctypes.c_void_p * len(table))(*table)
@@ -321,14 +322,17 @@ class _Call:
     def _freed(self, owner: int) -> None:
         self._made.pop(owner, None)
 
-    def _tick(self) -> int:
-        try:
-            for _ in range(1):  # an opportunity for signal handlers
-                pass
-            return 0
-        except BaseException as e:
-            self.error = e
-            return 1
+    def raised(self) -> BaseException:
+        """The exception with which compiled code was ended."""
+        value = self.runtime.error[1]
+        if value is None:
+            return self.error or KeyboardInterrupt()
+        found = ctypes.cast(value, ctypes.py_object).value
+        for k in range(3):
+            if self.runtime.error[k]:  # they are held since they were fetched
+                ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(self.runtime.error[k]))
+                self.runtime.error[k] = None
+        return found
 
     def _python(self, number: int) -> int:
         """Make a call in Python; 1 if compiled code has to leave."""

@@ -23,7 +23,6 @@ Buffer._fields_ = [
 
 ALLOCATE = ctypes.CFUNCTYPE(c_int64, c_int64, c_int64, c_int64, c_void_p)
 FREED = ctypes.CFUNCTYPE(None, c_int64)
-TICK = ctypes.CFUNCTYPE(c_int64)
 PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
 
 
@@ -31,11 +30,20 @@ class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out."""
 
     _fields_ = (
-        ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("tick", TICK),
+        ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("api", c_void_p),
         ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p),
-        ("draws", c_void_p),
+        ("draws", c_void_p), ("error", c_void_p * 3),
     )  # fmt: skip
 
+
+# What compiled code calls of Python's, in this order.
+_API = (
+    "PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_NormalizeException",
+    "PyGILState_Release",
+)  # fmt: skip
+api = (c_void_p * len(_API))(
+    *(ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p).value for name in _API)
+)
 
 # An array of so many bytes is memory of NumPy's from the beginning: nothing is copied at the end.
 LARGE = 1 << 14
@@ -62,11 +70,11 @@ typedef struct {{
     Buf first;
     i64 (*allocate)(i64, i64, i64, void *);
     void (*freed)(i64);
-    i64 (*tick)(void);
+    void **api;
     i64 (*python)(i64);
     i64 ticks, deadline;
     void *out;
-    void **draws;
+    void **draws, *error[3];
 }} Runtime;
 typedef union {{ i64 i; f64 f; void *p; }} Word;
 typedef struct {{
@@ -145,6 +153,17 @@ QUIET int more_room(Buf *b, i64 size) {{
     return 0;
 }}
 INLINE int grow(Buf *b, i64 size) {{ return b->dims[0] < b->dims[1] ? 0 : more_room(b, size); }}
+/* Whether a signal's handler raises; other threads of Python's have their turn meanwhile. */
+QUIET int ask_python(Runtime *rt) {{
+    int held = ((int (*)(void))rt->api[0])();
+    int raised = ((int (*)(void))rt->api[1])();
+    if (raised) {{
+        ((void (*)(void **, void **, void **))rt->api[2])(rt->error, rt->error + 1, rt->error + 2);
+        ((void (*)(void **, void **, void **))rt->api[3])(rt->error, rt->error + 1, rt->error + 2);
+    }}
+    ((void (*)(int))rt->api[4])(held);
+    return raised;
+}}
 QUIET int is_wanted(Runtime *rt) {{
     Time t;
     rt->ticks = 0;
@@ -153,7 +172,7 @@ QUIET int is_wanted(Runtime *rt) {{
     if (now < rt->deadline) return 0;
     i64 first = rt->deadline == 0;
     rt->deadline = now + {_NANOSECONDS}L;
-    return first ? 0 : (int)rt->tick();
+    return first ? 0 : ask_python(rt);
 }}
 #define TICK if (__builtin_expect(++rt->ticks > {_EVERY}, 0) && is_wanted(rt)) return -1
 INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -135,6 +136,7 @@ def statement(r: Reader, node: ast.stmt) -> None:
         with r.at_statement():
             saved = r.save()
             try:
+                r.line(f"/* {_text(node)} */")
                 r.ran(node)
                 if read is None:
                     raise Unreadable(f"a statement of kind {type(node).__name__}")
@@ -153,6 +155,13 @@ def statement(r: Reader, node: ast.stmt) -> None:
                 r.frame.dead = True
     finally:
         r.here = here
+
+
+@functools.lru_cache(4096)
+def _text(node: ast.stmt) -> str:
+    """The first line of a statement, for people who read the C."""
+    text = ast.unparse(node).partition("\n")[0]
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "")[:80]
 
 
 def _is_print(r: Reader, node: ast.stmt) -> bool:
@@ -906,7 +915,8 @@ def _outgrown(
                     grew = True
                 elif name in r.missing or (
                     # Bound in some iterations: what an earlier one has bound is kept.
-                    isinstance(x, Maybe) and not name.startswith("__")
+                    isinstance(x, Maybe)
+                    and not name.startswith("__")
                     and r.is_read_outside(node, name)
                 ):
                     memory[key] = as_type(x) if isinstance(x, Maybe) else Maybe(as_type(x), "")
@@ -961,9 +971,7 @@ def _has_loop(nodes: Block) -> bool:
     return any(isinstance(x, (ast.For, ast.While, ast.Call)) for n in nodes for x in ast.walk(n))
 
 
-def _new_names(
-    r: Reader, node: ast.stmt, entry: list, state: LoopState
-) -> dict[Key, Variable]:
+def _new_names(r: Reader, node: ast.stmt, entry: list, state: LoopState) -> dict[Key, Variable]:
     """Variables for names that have their first value in a loop, and are asked for behind it."""
     found: dict[Key, Value] = {}
     for snapshot, _ in (*state.agains, *state.ends):

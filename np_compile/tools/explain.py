@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from np_compile.reader.reading import MISS
 from np_compile.tape.node import Break
 
 from .target import compiled_of
@@ -48,7 +49,8 @@ class KeptReport:
 @dataclass
 class Explanation:
     """What `explain` gives. result: what the function gave. kept: its kept calls. not_kept: why
-    calls like this one are not kept, where a reason is known; they are from the third on."""
+    calls like this one are not kept, where a reason is known; they are from the third on. loops: what became of the function's loops: compiled whole with
+    what is around them, where compiled code left and why, what could not be read."""
 
     name: str
     result: Any = None
@@ -56,6 +58,7 @@ class Explanation:
     breaks: list[BreakReport] = field(default_factory=list)
     kept: list[KeptReport] = field(default_factory=list)
     not_kept: str | None = None
+    loops: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         runs = sum(s.runs for s in self.segments)
@@ -63,6 +66,7 @@ class Explanation:
             f"{self.name}: {len(self.segments)} segments, run {runs} times; "
             f"{len(self.breaks)} breaks"
         ]
+        lines += [f"  loops: {text}" for text in self.loops]
         for i, s in enumerate(self.segments):
             lines.append(f"  segment {i}: {len(s.calls)} NumPy calls, run {s.runs} times")
             lines += [f"    {line}" for line in s.lines]
@@ -118,6 +122,11 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
                 breaks[key] = BreakReport(reason.kind, reason.text, more)
                 report.breaks.append(breaks[key])
 
+        report.result = compiled._read(args, kwargs)
+        if compiled._reading is not None and compiled._reading.is_tried:
+            report.loops = compiled._reading.report()
+        if report.result is not MISS:
+            return report
         report.result = compiled._run(args, kwargs, listen)
         report.kept = kept_calls(compiled)
         if compiled._keeper is not None:

@@ -12,6 +12,7 @@ import torch
 from np_compile.backends import lookup
 from np_compile.capture.state import Options
 from np_compile.log import calls_text, graph_text
+from np_compile.reader.reading import MISS
 
 from .target import compiled_of
 
@@ -70,6 +71,8 @@ def inspect(fn: Callable) -> Callable[..., list[SegmentText]]:
                     outputs[id(program.graph)],
                 )
 
+        if compiled._read(args, kwargs) is not MISS and compiled._reading is not None:
+            return [_of_region(text) for text in compiled._reading.texts()]
         before, compiled._options = compiled._options, fresh
         try:
             compiled._run(args, kwargs, listen)
@@ -78,6 +81,11 @@ def inspect(fn: Callable) -> Callable[..., list[SegmentText]]:
         return list(texts.values())
 
     return call
+
+
+def _of_region(text: str) -> SegmentText:
+    """A function that is compiled whole, with its loops: there is only C of it."""
+    return SegmentText("# read from the source, with its loops", "# none", text)
 
 
 def _with_text(
