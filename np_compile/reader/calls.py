@@ -162,6 +162,8 @@ def bound_arguments(
         if name in env or name not in (*names, *only):
             raise Unreadable(f"the argument {name!r}")
         env[name] = kept(r, a)
+    r.entry.watch(("function", f, "__defaults__"), f.__defaults__)
+    r.entry.watch(("function", f, "__kwdefaults__"), f.__kwdefaults__)
     defaults = dict(zip(reversed(names), reversed(f.__defaults__ or ()), strict=False))
     defaults |= f.__kwdefaults__ or {}
     for name in (*names, *only):

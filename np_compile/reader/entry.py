@@ -116,6 +116,9 @@ class Input:
     taken: bool = True
 
 
+SAME = object()  # the piece of a value that is to be this very one
+
+
 class Entry:
     """Where a region's values come from, while it is read. example: the values of a call."""
 
@@ -334,28 +337,25 @@ class Entry:
             x = getattr(module, name)
         except AttributeError as e:
             raise Unreadable(str(e)) from None
+        self.watch(("module", module, name), x)
         if module is np.random and name in OF_STATE:
             state = np.random.mtrand._rand
             if ("state",) not in self._outer:
                 self._outer["state",] = self.take(r, ("state",), state)
             return Bound(self._outer["state",], name)
         if type(x) in (bool, int, float, complex):
-            if module.__name__.split(".")[0] in ("numpy", "math", "cmath"):
-                return python(x)
-            key = ("module", id(module), name)
-            if key not in self._outer:
-                self._outer[key] = self.take(r, ("module", module, name), x)
-            return self._outer[key]
+            return python(x)
         if isinstance(x, (np.ndarray, np.generic)):
             raise Unreadable(f"an array in the module {module.__name__}")
         if not callable(x) and not isinstance(x, types.ModuleType) and x is not None:
             raise Unreadable(f"{module.__name__}.{name}")
-        if isinstance(x, types.FunctionType) and (x.__module__ or "").split(".")[0] != "numpy":
-            path = ("module", module, name)
-            if path not in self.fetched:
-                self.inputs.append(Input(path, piece(x, self.small), False))
-                self.fetched[path] = x
         return Known(x)
+
+    def watch(self, path: tuple, x: Any) -> None:
+        """The region is for calls where this very value is at the path."""
+        if path not in self.fetched:
+            self.inputs.append(Input(path, SAME, False))
+            self.fetched[path] = x
 
     def attribute(self, r: Reader, owner: Obj, name: str) -> Value:
         """An attribute of an object of the user's."""

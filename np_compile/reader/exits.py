@@ -71,7 +71,7 @@ class Export:
             self._word(f"(void *){x.data}", "p")
             dims = [self._integer(d) for d in x.dims]
             strides = [self._integer(s) for s in x.strides]
-            return ("array", x.rep, at, dims, strides)
+            return ("array", x.rep, at, dims, strides, x.origin is not None)
         if isinstance(x, Lst):
             if x.buf.startswith("?"):
                 return ("empty",)

@@ -1044,7 +1044,8 @@ def _concatenate(r: Reader, arrays: Value, axis: Value | None = None) -> Value:
         for j in range(rank):
             if j != k:
                 dims[j] = common_extent_of_product(r, dims[j], x.dims[j])
-        total = binary(r, "Add", total, x.dims[k])
+        more = binary(r, "Add", total, x.dims[k])
+        total = extent(r, more.text, more.lin)
     dims[k] = total
     sources = [cast(lazy(x), rep) for x in items]
     made = alloc(r, rep, dims)

@@ -140,7 +140,10 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
         lines.append(f"{x} = {_source(i.path, names, scope, k)}")
         sample = entry.fetched[i.path]
         kind = type(sample)
-        if kind is np.ndarray:
+        if i.piece is SAME:
+            scope[f"p{k}"] = sample
+            lines.append(f"if {x} is not p{k}: raise TypeError")
+        elif kind is np.ndarray:
             scope[f"d{k}"] = sample.dtype
             lines.append(f"if type({x}) is not ndarray or {x}.dtype != d{k}: raise TypeError")
             if KIND_OF_DTYPE.get(sample.dtype) is not None and i.taken:
@@ -201,7 +204,7 @@ def _source(path: tuple, names: dict[tuple, str], scope: dict[str, Any], k: int)
         f = path[1]
         scope[f"s{k}"] = f.__closure__[f.__code__.co_freevars.index(last)]
         return f"s{k}.cell_contents"
-    if where == "module":
+    if where in ("module", "function"):
         scope[f"s{k}"] = path[1]
         return f"s{k}.{last}"
     scope[f"s{k}"] = np.random.mtrand
@@ -395,7 +398,7 @@ class _Call:
         raise AssertionError(kind)
 
     def _array(self, spec: Any) -> np.ndarray:
-        _, rep, at, dims, strides = spec
+        _, rep, at, dims, strides, is_view = spec
         out = self._out
         shape = tuple([d[1] if type(d) is tuple else out[d].i for d in dims])
         dtype = DTYPE_OF[rep]
@@ -406,7 +409,7 @@ class _Call:
         start = base.__array_interface__["data"][0]
         same = base.shape == shape and base.dtype == dtype
         moved = data - start if owner >= 0 else data - self._small[out[at + 1].p][1]
-        if same and moved == 0 and (base.strides == steps or base.size <= 1):
+        if same and moved == 0 and (base.strides == steps or base.size <= 1) and not is_view:
             return base
         if 0 in shape:
             return base.reshape(-1)[:0].reshape(shape) if base.size else np.empty(shape, dtype)

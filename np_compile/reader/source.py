@@ -12,13 +12,14 @@ from .values import Unreadable
 
 
 @functools.lru_cache(64)
-def _file(name: str, text: str) -> tuple[ast.Module, dict[tuple, types.CodeType]]:
+def _file(name: str, text: str) -> tuple[ast.Module, dict[tuple, types.CodeType | None]]:
     """The tree of a file, and the code objects that it compiles to, by name and line."""
     tree = ast.parse(text, name)
-    codes: dict[tuple, types.CodeType] = {}
+    codes: dict[tuple, types.CodeType | None] = {}
 
     def visit(code: types.CodeType) -> None:
-        codes[code.co_name, code.co_firstlineno] = code
+        key = code.co_name, code.co_firstlineno
+        codes[key] = None if key in codes else code  # of two on a line, neither is sure
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 visit(c)

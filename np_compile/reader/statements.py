@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -845,8 +846,6 @@ def _attempt(
     for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    if node.orelse:
-        raise Unreadable("else of a loop")
     r.lines += [head + " {", body, "}"]
     if header.always and not state.ends:
         frame.dead = True
@@ -1062,7 +1061,10 @@ _comprehensions: dict[int, tuple[ast.stmt, ast.AST]] = {}
 
 
 def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
-    """Statements that do the same, in which a call that changes something stands alone."""
+    """Statements that do the same, in which a call that changes something stands alone, and loops
+    have no `else`."""
+    if isinstance(node, (ast.For, ast.While)) and node.orelse:
+        return _without_else(r, node)
     found = _changing_call(r, node)
     if found is None:
         return None
@@ -1082,6 +1084,46 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         ast.fix_missing_locations(x)
     cache[key] = (made, node)
     return made
+
+
+class _Breaks(ast.NodeTransformer):
+    """A loop's `break` statements, with an assignment before each."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        broke = ast.Assign([ast.Name(self.name, ast.Store())], ast.Constant(True))
+        return [ast.copy_location(broke, node), node]
+
+    def visit_For(self, node: ast.For) -> Any:
+        return node
+
+    visit_While = visit_For  # type: ignore[assignment]
+
+
+def _without_else(r: Reader, node: ast.For | ast.While) -> list[ast.stmt]:
+    """`for ...: ... else: b` as a loop that notes whether it broke, and `if not broke: b`."""
+    key = (id(node), 0)
+    cache = r.entry.normalized
+    if key not in cache:
+        name = f"__broke{node.lineno}_{node.col_offset}"
+        loop = copy.copy(node)
+        loop.body = [_flat_breaks(name, s) for s in copy.deepcopy(node.body)]
+        loop.body = [x for part in loop.body for x in (part if isinstance(part, list) else [part])]
+        loop.orelse = []
+        before = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(False))
+        test = ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load()))
+        made: list[ast.stmt] = [before, loop, ast.If(test, node.orelse, [])]
+        for x in made:
+            ast.copy_location(x, node)
+            ast.fix_missing_locations(x)
+        cache[key] = (made, node)
+    return cache[key][0]
+
+
+def _flat_breaks(name: str, node: ast.stmt) -> Any:
+    return _Breaks(name).visit(node)
 
 
 def _changing_call(r: Reader, node: ast.stmt) -> tuple[ast.Call, str] | None:
@@ -1181,8 +1223,6 @@ class _Replace(ast.NodeTransformer):
 def _replaced(node: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
     """A copy of a statement with another expression in the place of one. Blocks in it stay the
     same objects."""
-    import copy
-
     memo = {id(old): new}
     for field in ("body", "orelse"):
         for x in getattr(node, field, []):

@@ -188,8 +188,8 @@ def _join_extent(a: Num, b: Num, r: Reader) -> Num:
     known = a.lin is not None and b.lin is not None and (a.text or a.value is not None)
     if known and r.facts.same(a.lin or Linear(), b.lin or Linear()):
         return a
-    low, high = min(a.low, b.low), max(a.high, b.high)
-    return Num("", "i64", ("int",), low=low, high=high)
+    low = min(a.low, b.low)
+    return Num("", "i64", ("int",), low=min(low, 2) if low >= 0 else -SAFE, high=SAFE)
 
 
 def settled_extent(d: Num) -> Num:
@@ -221,10 +221,12 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
             and a.ordered <= b.ordered
             and b.roots <= a.roots
             and all(
-                x.low <= y.low and y.high <= x.high
+                k >= a.ndim or x.low <= y.low and y.high <= x.high
                 if not x.text
                 else x.lin is not None and y.lin is not None and r.facts.same(x.lin, y.lin)
-                for x, y in zip((*a.dims, *a.strides), (*b.dims, *b.strides), strict=True)
+                for k, (x, y) in enumerate(
+                    zip((*a.dims, *a.strides), (*b.dims, *b.strides), strict=True)
+                )
             )
         )
     if isinstance(a, Lst):
