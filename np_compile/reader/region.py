@@ -13,7 +13,7 @@ import numpy as np
 from np_compile.kernels.build.beside import Libraries
 
 from . import runtime
-from .entry import LIST, SMALL, Entry, Exit, piece
+from .entry import LIST, SAME, SMALL, Entry, Exit, piece
 from .linear import WIDE
 from .nest import CODES
 from .outside import Site, stored

@@ -221,7 +221,7 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
             and a.ordered <= b.ordered
             and b.roots <= a.roots
             and all(
-                k >= a.ndim or x.low <= y.low and y.high <= x.high
+                k >= a.ndim or (x.low <= y.low and y.high <= x.high)
                 if not x.text
                 else x.lin is not None and y.lin is not None and r.facts.same(x.lin, y.lin)
                 for k, (x, y) in enumerate(
