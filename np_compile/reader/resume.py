@@ -159,7 +159,8 @@ def function(
     local: list[ast.stmt] = [_assign(n, ast.Constant(None)) for n in own if n.isidentifier()]
     local = [ast.If(ast.Constant(False), local, [])] if local else []
     inner = ast.FunctionDef(
-        name=name, args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[], returns=None,
+        name=name, args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[],
+        returns=None,
     )  # fmt: skip
     # Inside a function that has its free names, so that they are free in it too.
     outer = ast.FunctionDef(
