@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 # Before torch starts its threads: several test processes share the cores, and threads that spin
 # while they wait for one that does not run cost a hundred times the work.
@@ -14,6 +15,8 @@ os.environ.setdefault("NP_COMPILE_COMPILE_IN", "call")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from np_compile import config
 
 # A first example compiles something, so deadlines and timing checks say nothing.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -32,3 +35,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("cuda") is not None:
             item.add_marker(skip)
+
+
+@pytest.fixture
+def recorded() -> Iterator[None]:
+    """Loops are recorded as they run, also where they could be read."""
+    with config.patch(loops="recorded"):
+        yield

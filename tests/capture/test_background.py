@@ -145,6 +145,7 @@ def steps_without_marks(x, n):
     return x
 
 
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("f", [steps, steps_without_marks])
 def test_a_loop_goes_on_with_kernels_when_they_are_there(gate, f):
     fast = np_compile.compile(f)
@@ -156,6 +157,7 @@ def test_a_loop_goes_on_with_kernels_when_they_are_there(gate, f):
     assert any(programs(fast))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_kernels_are_used_within_the_call_that_waited_for_them(gate, monkeypatch):
     ran = []
     run = Program.run

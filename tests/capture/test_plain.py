@@ -243,6 +243,7 @@ def test_calls_in_one_mode_after_calls_in_another(f):
 # -- whole calls -------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_small_function_runs_as_it_stands_and_explain_says_so():
     fast = np_compile.compile(smooth, backend="native")
     x = data(60)

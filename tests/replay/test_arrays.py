@@ -946,6 +946,7 @@ def recurrence(u, r):
         u[i] = u[i] * c[i] + u[i - 1]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_coefficients_computed_element_by_element():
     compiled, _ = repeated(recurrence, rng().random((40, 5)), 0.3)
     assert kept(compiled) == 1
