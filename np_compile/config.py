@@ -106,7 +106,8 @@ SETTINGS = (
         "auto",
         _loops,
         "`whole`: functions with loops are read, and compiled with them, where that can be; "
-        "`recorded`: loops are recorded as they run, iteration by iteration; `auto`: the better one",
+        "`recorded`: loops are recorded as they run, iteration by iteration; "
+        "`auto`: the better one",
     ),
     Setting(
         "compile_in",

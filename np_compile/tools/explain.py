@@ -49,8 +49,9 @@ class KeptReport:
 @dataclass
 class Explanation:
     """What `explain` gives. result: what the function gave. kept: its kept calls. not_kept: why
-    calls like this one are not kept, where a reason is known; they are from the third on. loops: what became of the function's loops: compiled whole with
-    what is around them, where compiled code left and why, what could not be read."""
+    calls like this one are not kept, where a reason is known; they are from the third on. loops:
+    what became of the function's loops: compiled whole with what is around them, where compiled
+    code left and why, what could not be read."""
 
     name: str
     result: Any = None
