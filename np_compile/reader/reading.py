@@ -153,8 +153,8 @@ class Reading:
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
 
-    def _look(self) -> Any:
-        """The tree of the function, if it has loops that may be read."""
+    def _look(self, args: tuple) -> Any:
+        """The tree of the function, if it has loops that may be read. args: of the first call."""
         code = self.function.__code__
         if code is not self._code:
             self._code = code
@@ -164,7 +164,7 @@ class Reading:
             self.node: Any = None
             self._continuations: dict[Any, Any] = {}
             try:
-                if not source.has_loops(self.function):
+                if not source.has_loops(self.function, tuple(map(type, args))):
                     self.given_up = _NO_LOOPS
                 else:
                     self.node = source.tree(self.function)
@@ -179,7 +179,7 @@ class Reading:
 
     def call(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call, or MISS if it is to run otherwise."""
-        node = self._look()
+        node = self._look(args)
         if node is None:
             return MISS
         values = _bound(self.function, args, kwargs)
@@ -249,11 +249,9 @@ class Reading:
         return self._next(node, at)
 
     def _next(self, node: Any, at: int) -> int | None:
-        """A statement with a loop, from one on; None if there is none."""
+        """A statement that may have a loop, from one on; None if there is none."""
         for k in range(at, len(node.body)):
-            if _has(node.body[k : k + 1], ast.For, ast.While, ast.Call) and _has(
-                node.body[k:], ast.For, ast.While
-            ):
+            if source.may_loop(node.body[k], self.function):
                 return k
         return None
 
@@ -345,10 +343,6 @@ class Reading:
             result = made(*names.values(), *extra, resume.rest_of, locals_of_caller)
             value = result[1]
         return result
-
-
-def _has(nodes: list[ast.stmt], *kinds: type) -> bool:
-    return any(isinstance(x, kinds) for s in nodes for x in ast.walk(s))
 
 
 def _at_top(path: list[tuple], top: int) -> list[tuple]:

@@ -8,6 +8,8 @@ import linecache
 import types
 from typing import Any
 
+import numpy as np
+
 from .values import Unreadable
 
 
@@ -76,17 +78,41 @@ def _checked(node: Any) -> Any:
     return node
 
 
-def has_loops(f: types.FunctionType, depth: int = 3) -> bool:
-    """Whether a function, or one that it calls by a global name, has a loop."""
+def has_loops(f: types.FunctionType, classes: tuple[type, ...] = (), depth: int = 3) -> bool:
+    """Whether a function has a loop, or one that it calls by a global name, or a method of that
+    name of the given classes or of those that it mentions."""
     code = f.__code__
     if _loops(code):
         return True
     if depth == 0:
         return False
-    for name in code.co_names:
-        g = f.__globals__.get(name)
-        if isinstance(g, types.FunctionType) and g is not f and has_loops(g, depth - 1):
+    found = [f.__globals__.get(name) for name in code.co_names]
+    known = (*classes, *(x for x in found if isinstance(x, type)))
+    methods = [vars(c).get(name) for kind in known for c in kind.__mro__ for name in code.co_names]
+    return any(
+        isinstance(g, types.FunctionType) and g is not f and has_loops(g, known, depth - 1)
+        for g in (*found, *methods)
+    )
+
+
+def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
+    """Whether a statement has a loop, or calls a function or a method of the user's."""
+    for x in ast.walk(node):
+        if isinstance(x, (ast.For, ast.While)):
             return True
+        if isinstance(x, ast.Call):
+            g = x.func
+            if isinstance(g, ast.Name):
+                made = f.__globals__.get(g.id)
+                if isinstance(made, types.FunctionType) and has_loops(made):
+                    return True
+            elif isinstance(g, ast.Attribute) and not hasattr(np.ndarray, g.attr):
+                root: ast.expr = g.value
+                while isinstance(root, ast.Attribute):
+                    root = root.value
+                name = root.id if isinstance(root, ast.Name) else ""
+                if not isinstance(f.__globals__.get(name), types.ModuleType):
+                    return True
     return False
 
 
