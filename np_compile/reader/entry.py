@@ -78,14 +78,21 @@ def piece(x: Any, small: bool) -> Any:
     if isinstance(x, tuple) and hasattr(kind, "_fields"):
         return (kind, *[piece(y, small) for y in x])
     if isinstance(x, types.FunctionType):
-        return "function", x.__code__
+        return _function_piece(x)
     if kind is range:
         return "range", piece(x.start, small), piece(x.stop, small), x.step
     if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)):
         return "same", id(x)
     if written(x) is not x:
-        return "compiled", written(x).__code__
+        return "compiled", _function_piece(written(x))
     return kind
+
+
+def _function_piece(f: types.FunctionType) -> Any:
+    """A function that is made again, without anything of its own, is the same one."""
+    if f.__closure__ or f.__defaults__ or f.__kwdefaults__:
+        return "function", f
+    return "function", f.__code__, id(f.__globals__)
 
 
 def _array_piece(x: np.ndarray, small: bool) -> Any:
