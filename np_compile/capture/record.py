@@ -24,6 +24,7 @@ from np_compile.tape.key import (
     encode,
     encode_index,
     slices_piece,
+    without_arrays,
 )
 from np_compile.tape.node import Break, Node, Same, Segment, Slot
 from np_compile.tape.tree import mapped
@@ -31,7 +32,7 @@ from np_compile.tape.tree import mapped
 from . import positions, state
 from .arrays.array import Array, recorded, viewing
 from .frames import inside_try
-from .infer import infer, input_node
+from .infer import by_rule, infer, input_node
 from .masks import masked
 from .policy import decide, guess, loops
 from .policy.decide import Way
@@ -44,6 +45,7 @@ _lock = state.lock
 _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
+_INDEXING = ("ndarray.__getitem__", "ndarray.__setitem__")
 _LISTED = 3  # elements of a list that are parts of the key
 _INFERRED = 0.01  # seconds that recording a new call takes at most
 
@@ -69,6 +71,8 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     try:
         key = _key(c, name, admitted, named, name not in c.options.static_ints)
         node = seg.node.next.get(key)
+        if node is None:
+            node = _of_form(seg, key)
         if node is None or node.special:
             c.rewind(marks)
             if node is None and c.weighs:
@@ -92,6 +96,8 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
         return c.through_numpy(name, args, kwargs, why)
     seg.node = node
+    if c.watch is not None and name in _INDEXING:
+        seg.indices[node] = admitted[0]._i, without_arrays(admitted[1])
     r = c.results(seg, node, name, admitted, named)
     if node.raises and inside_try():
         c.cut(Break("library", f"{label(name)} may raise inside a try block"))
@@ -144,6 +150,8 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
         node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
         if node is not None and not node.special:
             seg.node = node
+            if c.watch is not None:
+                seg.indices[node] = a._i, key
             value: Any = node.value  # a slice gives exactly one
             r = recorded(c, seg, value)
             if value.source is not None:
@@ -188,6 +196,8 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
                 if kind is float:
                     seg.floats.append(value)
                 seg.node = node
+                if c.watch is not None:
+                    seg.indices[node] = a._i, key
                 _mark_written(c, seg, node)
                 return
         c.rewind(marks)
@@ -221,6 +231,8 @@ def enter(c: Capture, a: Array) -> None:
         for stand_in, value in zip(made, values, strict=True):
             _bind(stand_in, seg, value)
         seg.node = node
+        if c.watch is not None and name in _INDEXING:
+            seg.indices[node] = args[0]._i, without_arrays(args[1])
         seg.values.extend(made)
         return
     if a._t is None:
@@ -238,7 +250,7 @@ def enter(c: Capture, a: Array) -> None:
         with _lock:
             node = seg.node.next.get(key)
             if node is None:
-                node = input_node(seg.node, key, sig)
+                node = input_node(seg.node, key, sig, len(seg.values))
     seg.node = node
     _bind(a, seg, node.value)
     seg.values.append(a)
@@ -333,13 +345,13 @@ def _key(c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool) 
     """
     seg = c.seg
     c.ints_are_data = ints_are_data
-    if name == "ndarray.__getitem__" or name == "ndarray.__setitem__":
+    if name in _INDEXING:
         a, index = args[0], args[1]
         mark = len(seg.ints)
         piece = slices_piece(seg.ints, a._v.shape, index)
         if piece is None:
             del seg.ints[mark:]
-            piece = encode_index(c, a.shape, index)
+            piece = encode_index(c, a._v.shape, index)
             if piece is None:
                 raise Unrecordable("an index for NumPy to judge")
         if len(args) == 2:
@@ -380,16 +392,22 @@ def step(
     node = seg.node.next.get(key)
     if node is None:
         with _lock:
-            node = seg.node.next.get(key)
+            node = seg.node.next.get(key) or by_rule(seg, key)
             if node is None:
                 node = _infer(c, seg, key, ints_are_data)
-                node.parent.next[key] = node  # type: ignore[union-attr]
+                node.keep()
     if node.reason is not None and node.reason.kind == "static":
         c.rewind(marks)
         node = c.step(name, args, kwargs, False)
         if node.reason is None:
             c.options.static_ints.add(name)
     return node
+
+
+def _of_form(seg: Segment, key: tuple) -> Node | None:
+    """The new node of a call of which it is known what it gives for other sizes."""
+    with _lock:
+        return seg.node.next.get(key) or by_rule(seg, key)
 
 
 def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
@@ -425,7 +443,11 @@ def results(c: Capture, seg: Segment, node: Node, name: str, args: tuple, kwargs
     def give(x: Any) -> Any:
         if type(x) is Slot:
             return seg.values[first + node.values.index(x.value)]
-        return seg.values[x.index] if type(x) is Same else x
+        if type(x) is Same:
+            return seg.values[x.index]
+        if x is not None and c.watch is not None:
+            c.watch.sees(f"{label(name)} tells Python of an array")
+        return x
 
     return mapped(node.result, give)
 

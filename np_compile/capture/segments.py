@@ -67,7 +67,7 @@ def cut(c: Capture, reason: Break) -> None:
     built = c.built
     variants = node.programs.get(live)
     if variants is None:
-        variants = node.programs.setdefault(live, Variants())
+        variants = Variants()
     grad = _may_differentiate(c)
     key = (grad, *variants.key(seg.ints))
     program = variants.programs.get(key)
@@ -76,7 +76,11 @@ def cut(c: Capture, reason: Break) -> None:
     job = None
     if program is None and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
+        if program is not None and node.is_kept:
+            node.programs.setdefault(live, variants)
     if program is None:
+        node.keep()
+        variants = node.programs.setdefault(live, variants)
         begins = reason is loops.BEGINNING or resumes
         decision = decide.of_segment(c, node, variants, begins, job is not None)
         c.awaited = job or c.awaited
@@ -104,7 +108,7 @@ def cut(c: Capture, reason: Break) -> None:
     except Exception as e:
         outputs = _failed(c, seg, live, program, e)
     if watch is not None:
-        watch.ran(program, [a._t for a in seg.inputs], seg.floats, seg.ints, outputs)
+        watch.ran(program, seg, [a._t for a in seg.inputs], outputs)
     if c.grads:
         for k in program.written:
             seg.inputs[k]._sig = None  # it may have a gradient history now
@@ -291,7 +295,7 @@ def tree_root(c: Capture, key: Any) -> Node:
     """The root of a tree of recordings."""
     roots = c.options.roots
     root = roots.get(key)
-    return roots.setdefault(key, Node(None, ())) if root is None else root
+    return roots.setdefault(key, Node(None, (), c.options.forms.root)) if root is None else root
 
 
 def finish(c: Capture) -> None:

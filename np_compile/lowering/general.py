@@ -8,13 +8,14 @@ these are true. Integers of calls that may change are inputs of the graph, after
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from np_compile.tape.form import Form, calls_with, shapes_in
+from np_compile.tape.form import Form, Rule, calls_with, shapes_in
 from np_compile.tape.node import Node
 
 LEAST = 2  # a size of 0 or 1 is a constant: shapes broadcast by it
@@ -33,7 +34,8 @@ class GeneralGraph:
     """graph: as `lower` gives it, with symbolic extents. symbols: of the sizes that may change
     their positions in the form, by the names that stand for them in the graph. integers: positions
     of those of them that the graph has as inputs, in their order. holds: whether the graph is that
-    of other sizes of the form. guards: what that asks, as text; conditions: as torch has it."""
+    of other sizes of the form. guards: what that asks, as text; conditions: as torch has it.
+    rules: of the steps of the segment, as far as they are known."""
 
     graph: torch.fx.GraphModule
     symbols: dict[str, int]
@@ -41,6 +43,7 @@ class GeneralGraph:
     holds: Callable[[Sequence[int]], bool]
     guards: tuple[str, ...]
     conditions: tuple[Any, ...]
+    rules: tuple[Rule, ...]
 
 
 def lower_general(
@@ -90,12 +93,20 @@ def lower_general(
     integers = sizes[form.inputs :]
     moving = [n for n in integers if not isinstance(n, int)]
 
+    seen: list[tuple[int, list[tuple[tuple, tuple]]]] = []
+
+    def told(made: list[torch.Tensor]) -> None:
+        seen.append((len(env.guards), [(_exprs(t.shape), _exprs(t.stride())) for t in made]))
+
     def run(*given: Any) -> list[torch.Tensor]:
+        seen.clear()
         rest = iter(given[len(inputs) :])
         now = [n if isinstance(n, int) else next(rest) for n in integers]
         proxy = get_proxy_mode()
         graph = None if proxy is None else proxy.tracer.graph
-        result: list[torch.Tensor] = replay(given[: len(inputs)], calls_with(node, now), graph)
+        result: list[torch.Tensor] = replay(
+            given[: len(inputs)], calls_with(node, now), graph, told
+        )
         return result
 
     with mode, torch.no_grad():
@@ -110,7 +121,52 @@ def lower_general(
     given = (k for k in range(form.inputs, len(sizes)) if not isinstance(sizes[k], int))
     conditions = tuple(guard.expr for guard in env.guards)
     holds = _predicate(texts, names, form)
-    return GeneralGraph(made, names, tuple(given), holds, texts, conditions)
+    rules = _rules(node, form, names, texts, seen)
+    return GeneralGraph(made, names, tuple(given), holds, texts, conditions, rules)
+
+
+def _exprs(sizes: Sequence[Any]) -> tuple:
+    return tuple([n if isinstance(n, int) else n.node.expr for n in sizes])
+
+
+def _rules(
+    node: Node, form: Form, names: dict[str, int], texts: Sequence[str],
+    seen: Sequence[tuple[int, list[tuple[tuple, tuple]]]],
+) -> tuple[Rule, ...]:  # fmt: skip
+    """The rules of a segment's steps. seen: of each step how many guards there were after it, and
+    the layouts of what it gave. They end where a size is none of the form."""
+    places = {name: _place(k, form) for name, k in names.items()}
+    rules: list[Rule] = []
+    extents = integers = 0
+    done = 0
+    for step, (count, layouts) in zip(node.path(), seen, strict=True):
+        own = [*range(extents, len(step.extents))]
+        own += [form.inputs + k for k in range(integers, len(step.integers))]
+        extents, integers = len(step.extents), len(step.integers)
+        changing = {k: name for name, k in names.items()}
+        tests = [
+            f"{changing[k]} >= {LEAST}" if k in changing else f"{_place(k, form)} == {form.sizes[k]}"
+            for k in own
+        ]
+        tests += [f"({text})" for text in texts[done:count]]
+        done = count
+        given = ", ".join(f"(({_list(shape)}), ({_list(strides)}))" for shape, strides in layouts)
+        code = f"({given}{',' if given else ''}) if {' and '.join(tests) or True} else None"
+        code = re.sub(r"\b[a-z]+\d+\b", lambda m: places.get(m[0], m[0]), code)
+        if re.search(r"\b[a-z]+\d+\b", code):
+            break
+        made = eval(f"lambda E, I: {code}", {"math": math, "min": min, "max": max, "abs": abs})
+        rules.append(Rule(rules[-1] if rules else None, step, made))
+    return tuple(rules)
+
+
+def _place(k: int, form: Form) -> str:
+    """A size of a form among the extents E or the integers I."""
+    return f"E[{k}]" if k < form.inputs else f"I[{k - form.inputs}]"
+
+
+def _list(sizes: Sequence[Any]) -> str:
+    return "".join([f"{n if isinstance(n, int) else _text(n)}, " for n in sizes])
 
 
 def _text(condition: Any) -> str:

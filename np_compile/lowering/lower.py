@@ -65,10 +65,11 @@ def lower_for_sizes(
     the segment's form. Errors: `general.Special`, and whatever the shim gives for such sizes."""
 
     def replay(
-        tensors: Any, call_of: Callable[[Call], Call], graph: torch.fx.Graph | None
-    ) -> list[torch.Tensor]:
+        tensors: Any, call_of: Callable[[Call], Call], graph: torch.fx.Graph | None,
+        told: Callable[[list[torch.Tensor]], None],
+    ) -> list[torch.Tensor]:  # fmt: skip
         return _replay(
-            node, live, tensors, n_inputs, has_floats, ints, dynamic, graph, call_of
+            node, live, tensors, n_inputs, has_floats, ints, dynamic, graph, call_of, told
         )  # fmt: skip
 
     return lower_general(node, form, changing, replay, args)
@@ -117,7 +118,9 @@ def _replay(
     node: Node, live: tuple[int, ...], tensors: Any, n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], graph: torch.fx.Graph | None,
     call_of: Callable[[Call], Call] = lambda call: call,
+    told: Callable[[list[torch.Tensor]], None] | None = None,
 ) -> list[torch.Tensor]:  # fmt: skip
+    """told: called with the tensors of each step's new values."""
     rest = list(tensors[n_inputs:])
     floats = rest.pop(0) if has_floats else None
     numbers: list[Any] = list(ints)
@@ -135,10 +138,15 @@ def _replay(
         if step.call is None:
             (value,) = step.values
             values.append(shim.ndarray(next(inputs), value.meta._flip, value.scalar))
+            if told is not None:
+                told([values[-1]._t])
             continue
         last = next(iter(reversed(graph.nodes)), None) if graph is not None else None
         args, kwargs = call_of(step.call).evaluate(values, parameter)
+        before = len(values)
         _run(step, step.call.name, args, kwargs, values)
+        if told is not None:
+            told([settle(v)._t for v in values[before:]])
         if graph is not None:
             _annotate(graph, last, step.call.name, step.user_line)
     return [settle(values[i]).tensor for i in live]

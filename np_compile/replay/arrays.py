@@ -17,7 +17,7 @@ from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
 
-_USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
+USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 
 
 class KeptOnArrays(Kept):
@@ -128,7 +128,7 @@ def exact(
     """
     arrays = [k for k, a in enumerate(args) if type(a) is np.ndarray]
     guards: list[Guard] = [
-        Layout.of(k, names[k], a, _USABLE) if k in arrays else Value(k, names[k], a)
+        Layout.of(k, names[k], a, USABLE) if k in arrays else Value(k, names[k], a)
         for k, a in enumerate(args)
     ]
     for m, k in ((m, k) for m in arrays for k in arrays if k < m):

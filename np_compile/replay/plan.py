@@ -132,7 +132,7 @@ def steps_of(
     count = len(constants)
     sources = positions | {id(t): -1 - k for k, t in enumerate(constants)}
     steps = []
-    for program, read, floats, ints in watch.steps:
+    for program, read, floats, ints, _ in watch.steps:
         if any(read[k] >= 0 and sources[read[k]] < 0 for k in program.written):
             raise Refused("it writes to an array that it has made of constants")
         places = tuple([s - count if s < 0 else sources[s] for s in read])

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from np_compile.capture.arrays.array import Array
-from np_compile.tape.node import Break
+from np_compile.tape.node import Break, Segment
 
 from .proof import Reach
 
@@ -22,7 +22,8 @@ class Watch:
     """What one call has run. Spoiled, once something happened that the programs do not hold.
 
     arguments: those of the call, as it found them. reach: what the function reads.
-    steps: (program, where its tensors come from, floats, integers); a tensor is number -1 - k of
+    steps: (program, where its tensors come from, floats, integers, indices as of a `Segment`); a
+    tensor is number -1 - k of
     what programs have made, or the id of one in `given`. Made ones are not held: their memory is
     the user's. read: elements of arguments that Python has read: {(id of the argument, index): its
     bytes}, of small arrays all. own: numbers of tensors that programs without inputs have made, the
@@ -30,12 +31,13 @@ class Watch:
     has them as they were.
     patient: whether loops go on compiled while it is watched, though NumPy were faster in them: a
     kept call may not be slower. written: whether a program has written to an array.
-    guesses: whether lengths may be guessed (see `guess`). why: it is spoiled, if it is.
+    guesses: whether lengths may be guessed (see `guess`). why: it is spoiled, if it is. seen: what
+    Python has seen of the sizes of arrays, if anything.
     """
 
     __slots__ = (
         "_count", "_numbers", "arguments", "given", "guesses", "own", "patient", "reach", "read",
-        "steps", "touched", "why", "written",
+        "seen", "steps", "touched", "why", "written",
     )  # fmt: skip
 
     def __init__(self, arguments: Any, reach: Reach, patient: bool, guesses: bool) -> None:
@@ -44,6 +46,7 @@ class Watch:
         self.patient = patient
         self.guesses = guesses
         self.why: str | None = None
+        self.seen: str | None = None
         self.steps: list[tuple] = []
         self.read: dict[tuple, Any] = {}
         self.own: set[int] = set()
@@ -67,6 +70,10 @@ class Watch:
         """The call cannot be kept. The first reason is the one that counts."""
         if self.why is None:
             self.why = str(why)
+
+    def sees(self, what: str) -> None:
+        """Note that Python sees something of the sizes of arrays."""
+        self.seen = self.seen or what
 
     def reads(self, a: np.ndarray, key: Any) -> bool:
         """Note that Python reads the element `a[key]` of an argument. False, and spoiled, if it is
@@ -101,9 +108,8 @@ class Watch:
             self.spoil(reason.text)
 
     def ran(
-        self, program: Any, tensors: list[torch.Tensor], floats: list[float], ints: list[int],
-        outputs: list[torch.Tensor],
-    ) -> None:  # fmt: skip
+        self, program: Any, seg: Segment, tensors: list[torch.Tensor], outputs: list[torch.Tensor]
+    ) -> None:
         """Note a run."""
         if len(self.steps) >= _STEPS:
             self.spoil(f"it runs more than {_STEPS} programs")
@@ -130,4 +136,4 @@ class Watch:
                 self.own.add(self._count)
             self._numbers[id(t)] = weakref.ref(t), self._count
             self._count += 1
-        self.steps.append((program, sources, tuple(floats), tuple(ints)))
+        self.steps.append((program, sources, tuple(seg.floats), tuple(seg.ints), seg.indices))

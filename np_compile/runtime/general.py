@@ -18,7 +18,7 @@ from np_compile.backends import for_sizes
 from np_compile.kernels.build import Job as Job
 from np_compile.lowering.general import GeneralGraph, Special
 from np_compile.lowering.lower import lower_for_sizes
-from np_compile.tape.form import Form, form_of, size_names
+from np_compile.tape.form import Form, Rule, Step, form_of, size_names
 from np_compile.tape.node import Node
 
 from .program import Program, uncollected
@@ -34,7 +34,7 @@ class General:
     was, see `segments`."""
 
     __slots__ = (
-        "_graph", "_made", "backend_name", "dynamic", "guards", "ints", "noted", "notes", "seconds",
+        "_first", "_graph", "_made", "backend_name", "dynamic", "guards", "ints", "noted", "notes", "seconds",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +57,7 @@ class General:
         self.notes += [f"it serves sizes with {guard}" for guard in self.guards]
         self.seconds = seconds
         self.noted = False
+        self._first: Program | None = None  # that was made of it
 
     def serves(self, sizes: Sequence[int], ints: Sequence[int]) -> bool:
         """Whether it is the program of these sizes and integers."""
@@ -65,15 +66,32 @@ class General:
 
     def program(self, node: Node, live: tuple, sizes: Sequence[int], options: Any) -> Program:
         """It, for the segment of these sizes that ends at a node."""
+        if self._first is not None:
+            return self.at_sizes(node, sizes)
         compiled = self._made.bind(sizes)
-        made = Program(
+        made = self._first = Program(
             node, live, self._graph.graph, compiled, self.backend_name, self.dynamic,
             {}, None, options.name,
         )  # fmt: skip
         made.constant_ints = {k: n for k, n in enumerate(self.ints) if k not in self.dynamic}
-        made.sizes = tuple([sizes[k] for k in self._graph.integers])
+        made.sizes = self._taken(sizes)
         made.notes = self.notes
+        made.general = self
         return made
+
+    def at_sizes(self, node: Node, sizes: Sequence[int]) -> Program:
+        """As `program`, after the first one."""
+        assert self._first is not None
+        return self._first.at_sizes(node, self._made.bind(sizes), self._taken(sizes))
+
+    def _taken(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Those of the sizes that the graph takes as inputs."""
+        return tuple([sizes[k] for k in self._graph.integers])
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Of the steps of its segments, as far as they are known."""
+        return self._graph.rules
 
 
 class Sizes:
@@ -102,17 +120,18 @@ class Sizes:
 
 
 class Forms:
-    """The forms of a function's segments."""
+    """The forms of a function's segments. root: of their tree."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "root")
 
     def __init__(self) -> None:
         self._known: dict[tuple, Sizes] = {}
+        self.root = Step()
 
     def of(self, node: Node, live: tuple) -> tuple[Form, Sizes]:
         """The form of the segment that ends at a node, and what is known of such."""
         form = form_of(node)
-        key = form.key, live
+        key = form.step, live
         known = self._known.get(key)
         return form, self._known.setdefault(key, Sizes()) if known is None else known
 
@@ -192,6 +211,8 @@ def _made(
             general = General(graph, made, options.backend, dynamic, ints, seconds, names)
             if general.serves(form.sizes, ints):
                 known.programs.append(general)
+                for rule in graph.rules:
+                    rule.like.step.learn(rule)
                 return general
             break
     known.failures += 1

@@ -84,6 +84,12 @@ class Call:
         """The numbers of the values that it gets."""
         return references((self.args, self.kwargs))
 
+    @property
+    def reads(self) -> list[int]:
+        """The numbers of the values whose elements it looks at: not what it takes a part of."""
+        used = [*self.references()]
+        return used[1:] if self.name in _INDEXING else used
+
     def parameters(self) -> Iterator[Parameter]:
         """The parameters that it gets."""
         return parameters((self.args, self.kwargs))

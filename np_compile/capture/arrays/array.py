@@ -99,6 +99,13 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        watch = self._c.watch
+        if watch is not None:
+            watch.sees("the shape of an array")
+        return self._extents()
+
+    def _extents(self) -> tuple[int, ...]:
+        """Its shape, which the user's code does not see."""
         v = self._v
         if v is not None:
             return v.shape
@@ -136,7 +143,7 @@ class Array:
         v = self._v
         if v is not None:
             return v.ndim
-        return 1 + self._sel.trailing if self._sel is not None else len(self.shape)
+        return 1 + self._sel.trailing if self._sel is not None else len(self._extents())
 
     @property
     def size(self) -> int:
@@ -155,6 +162,8 @@ class Array:
 
     @property
     def strides(self) -> tuple[int, ...]:
+        if self._c.watch is not None:
+            self._c.watch.sees("the strides of an array")
         if self._v is None and self._np is not None:
             return self._np.strides
         return self._c.meta(self).strides

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -406,6 +406,26 @@ def evaluated(x: Any, values: Mapping[str, int]) -> Any:
     if type(x) is Size:
         return x.value(values)
     return tuple([evaluated(v, values) for v in x]) if isinstance(x, tuple) else x
+
+
+def function_of(sizes: Sequence[int | Size]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
+    """What gives the values of numbers and sizes, of those of the symbols: quicker than `evaluated`,
+    from the second time on."""
+    names = sorted({name for x in sizes if type(x) is Size for name in _names(x.key)})
+    parts = "".join([f"{x.text('//') if type(x) is Size else x}, " for x in sizes])
+    code = f"lambda {''.join([f'{name}, ' for name in names])}**_: ({parts})"
+    made: Callable[..., tuple[int, ...]] = eval(code, {})
+    return lambda values: made(**values)
+
+
+def _names(terms: tuple) -> Iterator[str]:
+    """The names of the symbols in a size, or in what an atom divides."""
+    for product, _ in terms:
+        for atom in product:
+            if atom.op == "symbol":
+                yield atom.name
+            else:
+                yield from _names(atom.terms)
 
 
 def _terms(x: int | Size) -> Terms:
