@@ -50,6 +50,7 @@ class Capture:
     admit_named = record.admit_named
     step = record.step
     results = record.results
+    shape_seen = record.shape_seen
     load = record.load
     rows = record.rows
     # cuts the tape, compiles and runs what was recorded
@@ -159,3 +160,4 @@ class Capture:
         self.substitution: Any = None
         self.exchange: Any = None
         self.watch: Any = None  # replay.watch.Watch, where the call may be kept
+        self.traces = False  # whether sizes that Python sees know what they are, see `traced`

@@ -18,6 +18,8 @@ import torch
 from np_compile.tape.form import Form, Rule, calls_with, shapes_in
 from np_compile.tape.node import Node
 
+from .meta import SYMBOLIC
+
 LEAST = 2  # a size of 0 or 1 is a constant: shapes broadcast by it
 
 
@@ -32,8 +34,8 @@ class Special(Exception):
 @dataclass(frozen=True)
 class GeneralGraph:
     """graph: as `lower` gives it, with symbolic extents. symbols: of the sizes that may change
-    their positions in the form, by the names that stand for them in the graph. integers: positions
-    of those of them that the graph has as inputs, in their order. holds: whether the graph is that
+    their positions, by the names that stand for them in the graph. integers: positions of those of
+    them that the graph has as inputs, in their order. holds: whether the graph is that
     of other sizes of the form. guards: what that asks, as text; conditions: as torch has it.
     rules: of the steps of the segment, as far as they are known."""
 
@@ -47,11 +49,13 @@ class GeneralGraph:
 
 
 def lower_general(
-    node: Node, form: Form, changing: frozenset[int], replay: Callable, args: list[torch.Tensor]
-) -> GeneralGraph:
+    node: Node, form: Form, ints: Sequence[int], changing: frozenset[int], replay: Callable,
+    args: list[torch.Tensor],
+) -> GeneralGraph:  # fmt: skip
     """The graph of a segment for all values of the changing sizes, as far as one graph serves.
 
-    changing: positions in the form's sizes. replay: of tensors, calls and a graph, see `lower`.
+    ints: of the segment. changing: positions among the form's sizes, and these integers after
+    them. replay: of tensors, integers, calls and a graph, see `lower`.
     args: the inputs of the segment, then its vectors of parameters.
     Errors: Special, where it serves only the sizes at hand.
     """
@@ -71,8 +75,22 @@ def lower_general(
         def _name_template(self) -> str:
             return self.place
 
+    class Fake(FakeTensorMode):
+        """Fake tensors, and what some operators give of those of symbolic sizes."""
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+        ) -> Any:
+            rule = SYMBOLIC.get(func)
+            if rule is None:
+                return super().__torch_dispatch__(func, types, args, kwargs)
+            with self:
+                return rule(*args, **(kwargs or {}))
+
     env = ShapeEnv()
     names: dict[str, int] = {}
+
+    every = (*form.sizes, *ints)
 
     def size(k: int, n: int) -> Any:
         if k not in changing or n < LEAST:
@@ -82,8 +100,8 @@ def lower_general(
         names[str(symbol)] = k
         return env.create_symintnode(symbol, hint=n, source=source)
 
-    sizes = [size(k, n) for k, n in enumerate(form.sizes)]
-    with FakeTensorMode(shape_env=env, allow_non_fake_inputs=True) as mode:
+    sizes = [size(k, n) for k, n in enumerate(every)]
+    with Fake(shape_env=env, allow_non_fake_inputs=True) as mode:
         inputs: list[Any] = [
             torch.empty_strided(shape, strides, dtype=a.dtype, device=a.device)
             for a, (shape, strides) in zip(args, shapes_in(node, sizes), strict=False)
@@ -102,10 +120,11 @@ def lower_general(
         seen.clear()
         rest = iter(given[len(inputs) :])
         now = [n if isinstance(n, int) else next(rest) for n in integers]
+        count = len(form.sizes) - form.inputs
         proxy = get_proxy_mode()
         graph = None if proxy is None else proxy.tracer.graph
         result: list[torch.Tensor] = replay(
-            given[: len(inputs)], calls_with(node, now), graph, told
+            given[: len(inputs)], now[count:], calls_with(node, now[:count]), graph, told
         )
         return result
 
@@ -120,9 +139,16 @@ def lower_general(
     texts = tuple(_text(guard.expr) for guard in env.guards)
     given = (k for k in range(form.inputs, len(sizes)) if not isinstance(sizes[k], int))
     conditions = tuple(guard.expr for guard in env.guards)
-    holds = _predicate(texts, names, form)
+    holds = _predicate(texts, names, every, len(form.sizes))
     rules = _rules(node, form, names, texts, seen)
     return GeneralGraph(made, names, tuple(given), holds, texts, conditions, rules)
+
+
+_NAME = re.compile(r"\b[a-z]+\d+\b")  # of a symbol
+
+
+def _names(text: str) -> set[str]:
+    return {*_NAME.findall(text)}
 
 
 def _exprs(sizes: Sequence[Any]) -> tuple:
@@ -135,7 +161,7 @@ def _rules(
 ) -> tuple[Rule, ...]:  # fmt: skip
     """The rules of a segment's steps. seen: of each step how many guards there were after it, and
     the layouts of what it gave. They end where a size is none of the form."""
-    places = {name: _place(k, form) for name, k in names.items()}
+    places = {name: _place(k, form) for name, k in names.items() if k < len(form.sizes)}
     rules: list[Rule] = []
     extents = integers = 0
     done = 0
@@ -145,16 +171,19 @@ def _rules(
         extents, integers = len(step.extents), len(step.integers)
         changing = {k: name for name, k in names.items()}
         tests = [
-            f"{changing[k]} >= {LEAST}" if k in changing else f"{_place(k, form)} == {form.sizes[k]}"
+            f"{changing[k]} >= {LEAST}"
+            if k in changing
+            else f"{_place(k, form)} == {form.sizes[k]}"
             for k in own
         ]
-        tests += [f"({text})" for text in texts[done:count]]
+        # On integers of indices no shape depends; what was asked of them is asked in the end.
+        tests += [f"({text})" for text in texts[done:count] if places.keys() >= _names(text)]
         done = count
         given = ", ".join(f"(({_list(shape)}), ({_list(strides)}))" for shape, strides in layouts)
         code = f"({given}{',' if given else ''}) if {' and '.join(tests) or True} else None"
-        code = re.sub(r"\b[a-z]+\d+\b", lambda m: places.get(m[0], m[0]), code)
-        if re.search(r"\b[a-z]+\d+\b", code):
+        if not places.keys() >= _names(code):
             break
+        code = _NAME.sub(lambda m: places[m[0]], code)
         made = eval(f"lambda E, I: {code}", {"math": math, "min": min, "max": max, "abs": abs})
         rules.append(Rule(rules[-1] if rules else None, step, made))
     return tuple(rules)
@@ -177,11 +206,11 @@ def _text(condition: Any) -> str:
 
 
 def _predicate(
-    texts: Sequence[str], names: dict[str, int], form: Form
+    texts: Sequence[str], names: dict[str, int], sizes: Sequence[int], count: int
 ) -> Callable[[Sequence[int]], bool]:
-    """Whether all guards are true of sizes, those that do not change are what they were, and the
-    others are no special ones."""
-    constant = [(k, n) for k, n in enumerate(form.sizes) if k not in names.values()]
+    """Whether all guards are true of sizes, those of the first `count` that do not change are what
+    they were, and the others are no special ones."""
+    constant = [(k, n) for k, n in enumerate(sizes[:count]) if k not in names.values()]
     tests = [f"{name} >= {LEAST}" for name in names] + [f"({text})" for text in texts]
     code = f"lambda {', '.join(names)}: {' and '.join(tests) or 'True'}"
     test = eval(code, {"math": math, "min": min, "max": max, "abs": abs})

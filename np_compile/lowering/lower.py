@@ -61,18 +61,19 @@ def lower_for_sizes(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], form: Form, changing: frozenset[int],
 ) -> GeneralGraph:  # fmt: skip
-    """As `lower`, in host memory and without gradients, for all values of the changing sizes of
-    the segment's form. Errors: `general.Special`, and whatever the shim gives for such sizes."""
+    """As `lower`, in host memory and without gradients, for all values of the changing ones among
+    the sizes of the segment's form and, after them, its integers. Errors: `general.Special`, and
+    whatever the shim gives for such sizes."""
 
     def replay(
-        tensors: Any, call_of: Callable[[Call], Call], graph: torch.fx.Graph | None,
-        told: Callable[[list[torch.Tensor]], None],
+        tensors: Any, numbers: list[Any], call_of: Callable[[Call], Call],
+        graph: torch.fx.Graph | None, told: Callable[[list[torch.Tensor]], None],
     ) -> list[torch.Tensor]:  # fmt: skip
         return _replay(
-            node, live, tensors, n_inputs, has_floats, ints, dynamic, graph, call_of, told
+            node, live, tensors, n_inputs, has_floats, numbers, dynamic, graph, call_of, told
         )  # fmt: skip
 
-    return lower_general(node, form, changing, replay, args)
+    return lower_general(node, form, ints, changing, replay, args)
 
 
 def _plain(t: torch.Tensor) -> bool:

@@ -41,10 +41,12 @@ class Keeper:
     """The kept calls of one compiled function, on arrays or on tensors. Threads share it: tuples
     replace each other.
 
-    kept: the kept calls. for_sizes: those that hold for many sizes. plain: entries of calls that run as they stand. reach: what the function
-    reads, which kept calls hold for. vain: calls watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the last call
-    that was watched was not kept; why_one_size: it was not kept for many sizes. guesses: as of a `Watch`. call: as the function is called; gives
-    what it gives, or MISS. None while no call is known.
+    kept: the kept calls. for_sizes: those that hold for many sizes. plain: entries of calls that
+    run as they stand. reach: what the function reads, which kept calls hold for. vain: calls
+    watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
+    last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
+    as of a `Watch`. call: as the function is called; gives what it gives, or MISS. None while no
+    call is known.
     """
 
     def __init__(self, function: Any, tensors: bool):
@@ -148,8 +150,8 @@ class Keeper:
         return result
 
     def run_for_sizes(self, args: tuple, kwargs: dict) -> Any:
-        """The result of a call that is like a kept one but for the extents of arrays, or MISS. Where
-        arguments come again, the call is rather kept for them."""
+        """The result of a call that is like a kept one but for the extents of arrays, or MISS.
+        Where arguments come again, the call is rather kept for them."""
         if not self.for_sizes or self._binding.tensors:
             return MISS
         given, names = (*args, *kwargs.values()), tuple(kwargs)
@@ -186,7 +188,8 @@ class Keeper:
             arguments, found = self._binding.arguments(args, kwargs), self._reads()
         except Refused:
             return None
-        return Watch(arguments, found, self.vain < PATIENT, self.guesses)
+        traces = not self._binding.tensors and len(self._met) > 1
+        return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
 
     def keep(
         self, watch: Watch, args: tuple, kwargs: dict, exchange: Any, result: Any,
@@ -236,18 +239,23 @@ class Keeper:
         plan = Plan(steps, constants, outputs.wanted, available())
         if not binding.tensors:
             try:
-                self._keep_for_sizes(watch, given, names, plan, gives)
+                self._keep_for_sizes(watch, given, names, plan, gives, outputs.by_size)
             except Refused as e:
                 self.why_one_size = str(e)
         return binding.kept(watch, given, names, plan, gives)
 
     def _keep_for_sizes(
-        self, watch: Watch, given: tuple, names: tuple[str, ...], plan: Plan, gives: Result
-    ) -> None:
-        """Keep a call for many sizes, unless one is that runs the same programs."""
+        self, watch: Watch, given: tuple, names: tuple[str, ...], plan: Plan, gives: Result,
+        by_size: bool,
+    ) -> None:  # fmt: skip
+        """Keep a call for many sizes. by_size: whether it gives a view by sizes that Python saw."""
+        if by_size:
+            raise Refused("it gives a view by sizes that Python sees")
         shown = parameter_names(self.function, len(given), names)
         made = KeptForSizes(watch, given, names, shown, plan, gives, USABLE)
-        known = [k for k in self.for_sizes if k.generals != made.generals or not k.holds(given, names)]
+        known = [
+            k for k in self.for_sizes if k.generals != made.generals or not k.holds(given, names)
+        ]
         with self._lock:
             self.for_sizes = (made, *known[: _FOR_SIZES - 1])
         self.why_one_size = None

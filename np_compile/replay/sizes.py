@@ -1,9 +1,9 @@
-"""Kept calls for many sizes: one holds for all calls that differ in the extents of arrays alone.
+"""Kept calls for many sizes: one holds for calls that differ in the extents of arrays alone.
 
-Where all programs of a call are for many sizes, and Python has seen nothing of the sizes, a call
-with others makes the same NumPy calls. Of each segment its sizes follow from the arrays that enter
-it, and from the indices as the user wrote them; a program that serves them is bound to them and
-runs, without the user's Python.
+Where all programs of a call are for many sizes, and what Python has asked of the sizes comes out
+the same, a call with others makes the same NumPy calls. Of each segment its sizes follow from the
+arrays that enter it, and from the calls as the user wrote them: indices, and numbers that were
+traced. A program that serves them is bound to them and runs, without the user's Python.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from np_compile.capture.arrays.traced import at, has_traced
+from np_compile.capture.record import INDEXING, Sized, key_of
 from np_compile.runtime.general import General
-from np_compile.tape.form import Rule, form_of, layout_of, sizes_apart
-from np_compile.tape.key import ARRAY, slices_piece, without_arrays
-from np_compile.tape.node import Node
+from np_compile.tape.form import form_of, layout_of, sizes_apart
+from np_compile.tape.key import Unrecordable
+from np_compile.tape.node import Node, Value
 
 from .calls import MISS, Names
-from .guards import Call, Guard, Pair, Refused, Value
+from .guards import Call, Guard, Pair, Refused
+from .guards import Value as Simple
 from .plan import Plan
 from .results import Result, giver
 from .watch import Watch
@@ -66,123 +69,147 @@ def _order(a: np.ndarray) -> tuple[int, ...] | None:
     return layout_of(a.shape, tuple([s // width for s in a.strides]))
 
 
-class _Index:
-    """An index of a segment: its integers follow from the extents of what it is an index of.
+_BODIES = 4  # segments back, of which one may be the same in the body of a loop
+_Layout = tuple[Sequence[int], Sequence[int]]  # shape and strides
 
-    items: as the user wrote it. places: of its own among the integers of the form; ints: of its
-    parameters among those of the segment. like: the piece of its key, but for sizes.
-    """
 
-    def __init__(self, node: Node, items: tuple, rule: Rule, number: int):
+class _Shapes:
+    """The shapes of a call, for what follows from them. places: of arguments, by the ids that they
+    had; segments: of the watched call, with their numbers."""
+
+    def __init__(
+        self, given: tuple, places: dict[int, int], segments: Sequence[_Segment],
+        numbers: dict[int, int],
+    ):  # fmt: skip
+        self._given = given
+        self._places = places
+        self._segments = segments
+        self._numbers = numbers
+        self.sizes: list[tuple[Sequence[int], Sequence[int]]] = []
+        self.programs: dict[tuple, tuple] = {}  # by segments and their extents: sizes, what runs
+
+    def of_argument(self, array: int) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self._given[self._places[array]].shape
+        return shape
+
+    def of_value(self, segment: Any, number: int) -> tuple[int, ...]:
+        k = self._numbers[id(segment)]
+        return self._segments[k].shape(number, *self.sizes[k])
+
+
+class _Step:
+    """A call of a segment whose key may follow from sizes: what the user wrote."""
+
+    def __init__(self, node: Node, call: Sized):
         parent = node.parent
         assert parent is not None
-        self._items = items
-        self._rule = rule
-        self._number = number
-        self._integers = len(parent.integers)
-        self._places = slice(len(parent.integers), len(node.integers))
+        self.call = call
+        self.indexed = call.args[0].number if call.args and call.name in INDEXING else None
+        self._like = node.step
+        self._before = parent.step
+        self._integers = slice(len(parent.integers), len(node.integers))
         self._ints = slice(parent.ints, node.ints)
-        self._like = self._piece(_shape(rule, number, node.extents, node.integers), [])[0]
+        self._floats = slice(parent.floats, node.floats)
 
-    def fill(self, extents: Sequence[int], integers: list[int], ints: list[int]) -> bool:
-        """Set its integers, for such sizes of what comes before. False where it is no such index of
-        arrays of these extents, or what it is an index of is not known."""
-        shape = _shape(self._rule, self._number, extents, integers)
-        if shape is None:
+    def fill(
+        self, values: list[Value], shapes: _Shapes, integers: list[int], ints: list[int],
+        floats: list[float],
+    ) -> bool:  # fmt: skip
+        """Set its own among the integers of the form, and the integers and floats of the segment.
+        False where it is another call for such sizes."""
+        call = self.call
+        args, kwargs = at((call.args, call.kwargs), shapes)
+        try:
+            key, own_floats, own_ints = key_of(call._replace(args=args, kwargs=kwargs), values)
+        except Unrecordable:
             return False
-        starts: list[int] = []
-        piece, lengths = self._piece(shape, starts)
-        if piece != self._like:
+        what, _, own = sizes_apart(key)
+        if self._before.next.get(what) is not self._like:
             return False
-        integers[self._places] = lengths
-        ints[self._ints] = starts
+        integers[self._integers], ints[self._ints] = own, own_ints
+        floats[self._floats] = own_floats
         return True
-
-    def _piece(self, shape: Any, starts: list[int]) -> tuple[Any, list[int]]:
-        piece = None if shape is None else slices_piece(starts, shape, self._items)
-        if piece is None:
-            return None, []
-        apart, _, lengths = sizes_apart(piece)
-        return apart, lengths
-
-
-def _shape(rule: Rule, number: int, extents: Any, integers: Any) -> tuple[int, ...] | None:
-    """The shape of one of the arrays that a step gives."""
-    layouts = rule.layouts(extents, integers)
-    return None if layouts is None else layouts[number][0]
 
 
 class _Segment:
     """One run of a program of a call, for many sizes."""
 
-    def __init__(self, program: Any, sources: tuple, floats: tuple, ints: tuple, indices: dict):
+    def __init__(self, program: Any, floats: tuple, ints: tuple, seg: Any):
         general = program.general
         if type(general) is not General:
             raise Refused("a program is for one size alone")
         if program.node.guesses:
             raise Refused("a length is guessed")
         self.general: General = general
-        self.sources = sources
         self._floats = floats
         self._ints = ints
         self._node: Node = program.node
         form = form_of(self._node)
         self._integers = form.sizes[form.inputs :]
+        path = self._node.path()
         self._orders = [
-            layout_of(step.signature[1], step.signature[2])
-            for step in self._node.path()
-            if step.call is None
+            layout_of(step.signature[1], step.signature[2]) for step in path if step.call is None
         ]
-        self._indices = [
-            _index(node, *index, self._node, general.rules) for node, index in indices.items()
+        self._values = self._node.all_values()
+        self._rules = [
+            (rule, k)
+            for step, rule in zip(path, general.rules, strict=False)
+            for k in range(len(step.values))
         ]
+        if any(type(call) is not Sized for call in seg.sized.values()):
+            raise Refused("a call that follows from sizes")
+        self._calls = [(step, seg.sized[step]) for step in path if step in seg.sized]
+        self._steps = [_Step(step, call) for step, call in self._calls]
 
-    def program(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, list[int]] | None:
-        """What runs on such tensors, and its integers; None where its program does not serve them.
-        """
+    def repeats(self, other: _Segment) -> bool:
+        """Whether it does what another one does, as in a loop, whatever the sizes are."""
+        same = self._node is other._node and self._floats == other._floats
+        if not same or self._ints != other._ints or has_traced([c for _, c in self._calls]):
+            return False
+        return not has_traced([c for _, c in other._calls]) and self._calls == other._calls
+
+    def shape(
+        self, number: int, extents: Sequence[int], integers: Sequence[int]
+    ) -> tuple[int, ...]:
+        """The shape of a value. Errors: LookupError, where it is not known for such sizes."""
+        rule, k = self._rules[number]
+        layouts = rule.layouts(extents, integers)
+        if layouts is None:
+            raise LookupError
+        return layouts[k][0]
+
+    def program(
+        self, layouts: Sequence[_Layout], shapes: _Shapes
+    ) -> tuple[Any, list[float], list[int]] | None:
+        """What runs on such arrays, its floats and integers; None where its program does not serve
+        them. Errors: LookupError, as `shape`."""
         extents: list[int] = []
-        for t, order in zip(tensors, self._orders, strict=True):
-            shape = t.shape
+        for (shape, strides), order in zip(layouts, self._orders, strict=True):
             extents += shape
             if order is None:
-                extents += t.stride()
-        integers, ints = [*self._integers], [*self._ints]
-        for index in self._indices:
-            if index is not None and not index.fill(extents, integers, ints):
+                extents += strides
+        place = self, tuple(extents)
+        known = shapes.programs.get(place)
+        if known is not None:
+            shapes.sizes.append(known[0])
+            return known[1]
+        integers, ints, floats = [*self._integers], [*self._ints], [*self._floats]
+        shapes.sizes.append((extents, integers))
+        for step in self._steps:
+            values = self._values
+            if step.indexed is not None:
+                k = step.indexed
+                values = [*values]
+                values[k] = values[k].of_shape(self.shape(k, extents, integers))
+            if not step.fill(values, shapes, integers, ints, floats):
                 return None
         sizes = (*extents, *integers)
         if not self.general.serves(sizes, ints):
             return None
-        program = self.general.at_sizes(self._node, sizes)
-        return program, program.dynamic_ints(ints)
-
-    def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """What it makes of such tensors; None where its program does not serve them."""
-        found = self.program(tensors)
-        if found is None:
-            return None
-        program, ints = found
-        if not program.ready:
-            return None
-        made: list[torch.Tensor] = program.run_tensors(tensors, self._floats, ints)
-        return made
-
-
-def _index(
-    node: Node, number: int, key: Any, last: Node, rules: Sequence[Rule]
-) -> _Index | None:
-    """An index, of the value of that number; None where no size follows from another one."""
-    items = without_arrays(key)
-    if ARRAY in items:
-        if all(k is None or k is Ellipsis or k is ARRAY or k == slice(None) for k in items):
-            return None
-        raise Refused("an index of arrays and slices")
-    count = 0
-    for step, rule in zip(last.path(), rules, strict=False):
-        if number < count + len(step.values):
-            return _Index(node, items, rule, number - count)
-        count += len(step.values)
-    raise Refused("an index of what is not known for many sizes")
+        program = self.general.at_sizes(self._node, sizes, ints)
+        found = program, floats, program.dynamic_ints(ints)
+        shapes.programs[place] = (extents, integers), found
+        return found
 
 
 class KeptForSizes:
@@ -198,17 +225,17 @@ class KeptForSizes:
             raise Refused(f"Python sees {watch.seen}")
         if watch.read or watch.touched or not steps:
             raise Refused("Python reads elements of arguments")
-        indices = [indices for *_, indices in watch.steps]
-        # By its positions among all integers: those that are data of the program are taken later.
-        every = [ints for *_, ints, _ in watch.steps]
-        self._segments = [
-            _Segment(program, sources, floats, ints, index)
-            for (program, sources, floats, _), ints, index in zip(
-                steps, every, indices, strict=True
-            )
-        ]
-        if any(program.mutates for program, *_ in steps[:-1]):
-            raise Refused("something is written before the last program")
+        # Of the integers those that are data of a program are taken later.
+        self._segments: list[_Segment] = []
+        for (program, _, floats, _), (*_, ints, seg) in zip(steps, watch.steps, strict=True):
+            made = _Segment(program, floats, ints, seg)
+            known = next((s for s in self._segments[-_BODIES:] if made.repeats(s)), made)
+            self._segments.append(known)
+        self._sources = [sources for _, sources, *_ in steps]
+        self._numbers = {id(seg): k for k, (*_, seg) in enumerate(watch.steps)}
+        self._asked = watch.asked
+        if any(getattr(p.compiled, "layouts", None) is None for p, *_ in steps[:-1]):
+            raise Refused("what a program makes is not known before it runs")
         self._constants = plan.constants
         self._wanted = wanted
         self._names = names
@@ -218,8 +245,8 @@ class KeptForSizes:
         writes = any(program.mutates for program, *_ in steps)
         self.guards: list[Guard] = [Call(shown, names)]
         arrays = [k for k, a in enumerate(given) if type(a) is np.ndarray]
-        self._looks: list[Look | Value] = [
-            Look.of(k, shown[k], a, needs) if k in arrays else Value(k, shown[k], a)
+        self._looks: list[Look | Simple] = [
+            Look.of(k, shown[k], a, needs) if k in arrays else Simple(k, shown[k], a)
             for k, a in enumerate(given)
         ]
         self._pairs = [
@@ -229,24 +256,34 @@ class KeptForSizes:
             if k < m
         ]
         self.guards += [*self._looks, *self._pairs]
+        self._places = {id(given[k]): k for k in arrays}
+        # Held, as they are known by their ids.
+        self._held = [seg for *_, seg in watch.steps]
 
     @property
     def texts(self) -> list[str]:
         """The guards, and what the programs ask of sizes."""
-        return [*map(str, self.guards), *(g for s in self._segments for g in s.general.guards)]
+        asked = dict.fromkeys(map(str, self._asked))
+        ours = [f"sizes with {g}" for s in dict.fromkeys(self._segments) for g in s.general.guards]
+        return [*map(str, self.guards), *asked, *ours]
+
+    @property
+    def programs(self) -> int:
+        """How many programs it runs."""
+        return len(self._segments)
 
     @property
     def generals(self) -> list[General]:
         """The programs for many sizes, in the order in which they run."""
-        return [s.general for s in self._segments]
+        return [s.general for s in dict.fromkeys(self._segments)]
 
     def holds(self, given: tuple, names: Names) -> bool:
         """Whether a call is like it, as far as is seen before its programs are asked."""
         return (
             len(given) == len(self._looks)
             and names == self._names
-            and all([look.holds(given) for look in self._looks])
-            and all([self._apart(pair, given) for pair in self._pairs])
+            and all(look.holds(given) for look in self._looks)
+            and all(self._apart(pair, given) for pair in self._pairs)
         )
 
     @staticmethod
@@ -259,16 +296,41 @@ class KeptForSizes:
     def run(self, given: tuple) -> Any:
         """What the function does and gives; MISS where a program does not serve such sizes, or
         raises before anything was written."""
-        made: list[torch.Tensor] = [*self._constants]
         tensors = {k: torch.from_numpy(given[k]) for k in self._arrays}
-        for segment in self._segments:
+        try:
+            programs = self._programs(given, tensors)
+        except (ArithmeticError, LookupError, TypeError, ValueError):  # of other sizes
+            return MISS
+        if programs is None:
+            return MISS
+        made: list[torch.Tensor] = [*self._constants]
+        written = False
+        for sources, (program, floats, ints) in zip(self._sources, programs, strict=True):
+            read = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
             try:
-                outputs = segment.run(
-                    [tensors[s] if s >= 0 else made[-1 - s] for s in segment.sources]
-                )
-            except IndexError:  # in NumPy's words
-                return MISS
-            if outputs is None:
-                return MISS
-            made += outputs
+                made += program.run_tensors(read, floats, ints)
+            except IndexError:
+                if written:
+                    raise
+                return MISS  # it is called again, and that has NumPy's words
+            written = written or bool(program.mutates)
         return self._give(given, [made[k].numpy() for k in self._wanted])
+
+    def _programs(
+        self, given: tuple, tensors: dict[int, torch.Tensor]
+    ) -> list[tuple[Any, list[float], list[int]]] | None:
+        """What runs for such arguments: programs, floats and integers. None where there is none."""
+        shapes = _Shapes(given, self._places, self._segments, self._numbers)
+        made: list[_Layout] = [(t.shape, t.stride()) for t in self._constants]
+        found = []
+        looks = {k: (t.shape, t.stride()) for k, t in tensors.items()}
+        last = len(self._segments) - 1
+        for k, (segment, sources) in enumerate(zip(self._segments, self._sources, strict=True)):
+            layouts = [looks[s] if s >= 0 else made[-1 - s] for s in sources]
+            step = segment.program(layouts, shapes)
+            if step is None or not step[0].ready:
+                return None
+            found.append(step)
+            if k < last:
+                made += step[0].compiled.layouts
+        return found if all(asked.holds(shapes) for asked in self._asked) else None

@@ -29,12 +29,13 @@ _PROGRAMS = 6  # for many sizes of one form; the guards of each admit others
 
 
 class General:
-    """One program for many sizes. dynamic: the integers that are data of it; ints: all of the
-    segment that it was made for. guards: what it asks of sizes, as text. noted: whether the compile
-    was, see `segments`."""
+    """One program for many sizes. dynamic: the integers that are data of it; symbolic: those that
+    are sizes; ints: all of the segment that it was made for. guards: what it asks of sizes, as
+    text. noted: whether the compile was, see `segments`."""
 
     __slots__ = (
-        "_first", "_graph", "_made", "backend_name", "dynamic", "guards", "ints", "noted", "notes", "seconds",
+        "_constants", "_first", "_graph", "_made", "backend_name", "dynamic", "guards", "ints",
+        "noted", "notes", "seconds", "symbolic",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,11 @@ class General:
         self.backend_name = backend_name
         self.dynamic = dynamic
         self.ints = tuple(ints)
+        count = len(names) - len(ints)
+        self.symbolic = frozenset(k - count for k in graph.symbols.values() if k >= count)
+        self._constants = [
+            (k, n) for k, n in enumerate(ints) if k not in dynamic and k not in self.symbolic
+        ]
         # The kernels have numbered the symbols.
         numbers = {symbol: f"n{k}" for k, symbol in enumerate(graph.symbols)}
         own = [
@@ -61,28 +67,42 @@ class General:
 
     def serves(self, sizes: Sequence[int], ints: Sequence[int]) -> bool:
         """Whether it is the program of these sizes and integers."""
-        constant = (n == ints[k] for k, n in enumerate(self.ints) if k not in self.dynamic)
-        return all(constant) and self._graph.holds(sizes) and self._made.serves(sizes)
+        if not self._serves_integers(ints):
+            return False
+        every = (*sizes, *ints)
+        return self._graph.holds(every) and self._made.serves(every)
 
-    def program(self, node: Node, live: tuple, sizes: Sequence[int], options: Any) -> Program:
-        """It, for the segment of these sizes that ends at a node."""
+    def fits(self, data: frozenset[int]) -> bool:
+        """Whether none of these integers, which change alone, is a size of it."""
+        return not self.symbolic & data
+
+    def _serves_integers(self, ints: Sequence[int]) -> bool:
+        """Whether those of a segment's integers that are no data of it are what they were."""
+        return all(n == ints[k] for k, n in self._constants)
+
+    def program(
+        self, node: Node, live: tuple, sizes: Sequence[int], ints: Sequence[int], options: Any
+    ) -> Program:
+        """It, for the segment of these sizes and integers that ends at a node."""
         if self._first is not None:
-            return self.at_sizes(node, sizes)
-        compiled = self._made.bind(sizes)
+            return self.at_sizes(node, sizes, ints)
+        every = (*sizes, *ints)
+        compiled = self._made.bind(every)
         made = self._first = Program(
             node, live, self._graph.graph, compiled, self.backend_name, self.dynamic,
             {}, None, options.name,
         )  # fmt: skip
-        made.constant_ints = {k: n for k, n in enumerate(self.ints) if k not in self.dynamic}
-        made.sizes = self._taken(sizes)
+        made.constant_ints = dict(self._constants)
+        made.sizes = self._taken(every)
         made.notes = self.notes
         made.general = self
         return made
 
-    def at_sizes(self, node: Node, sizes: Sequence[int]) -> Program:
+    def at_sizes(self, node: Node, sizes: Sequence[int], ints: Sequence[int]) -> Program:
         """As `program`, after the first one."""
         assert self._first is not None
-        return self._first.at_sizes(node, self._made.bind(sizes), self._taken(sizes))
+        every = (*sizes, *ints)
+        return self._first.at_sizes(node, self._made.bind(every), self._taken(every))
 
     def _taken(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """Those of the sizes that the graph takes as inputs."""
@@ -96,13 +116,15 @@ class General:
 
 class Sizes:
     """What is known of the segments of one form. seen: sizes and integers of those that have a
-    program for them alone. programs: those for many sizes. failures: attempts to make one. job: one
-    that is under way, beside the program."""
+    program for them alone. data: integers that were seen to change while the sizes did not.
+    programs: those for many sizes. failures: attempts to make one. job: one that is under way,
+    beside the program."""
 
-    __slots__ = ("failures", "job", "programs", "seen")
+    __slots__ = ("data", "failures", "job", "programs", "seen")
 
     def __init__(self) -> None:
         self.seen: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self.data: frozenset[int] = frozenset()
         self.programs: list[General] = []
         self.failures = 0
         self.job: Job | None = None
@@ -114,9 +136,16 @@ class Sizes:
             self.job = None
         return self.job is not None
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more programs are to be made."""
+        return self.failures >= _FAILURES or len(self.programs) >= _PROGRAMS
+
     def find(self, sizes: Sequence[int], ints: Sequence[int]) -> General | None:
-        """The program for these, if there is one."""
-        return next((g for g in self.programs if g.serves(sizes, ints)), None)
+        """The program for these, if there is one: that in which as many integers are data as are
+        known to change."""
+        found = (g for g in self.programs if g.serves(sizes, ints))
+        return min(found, key=lambda g: len(g.symbolic & self.data), default=None)
 
 
 class Forms:
@@ -138,13 +167,12 @@ class Forms:
 
 def build_general(
     node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
-    fixed: frozenset[int], options: Any, form: Form, known: Sizes,
+    data: frozenset[int], options: Any, form: Form, known: Sizes,
 ) -> General | None:  # fmt: skip
     """A program for the sizes that differ from those seen before, or with `dynamic=True` for all.
-    None where one cannot be made, or is made beside the program. fixed: integers that cannot be
-    data."""
-    enough = known.failures >= _FAILURES or len(known.programs) >= _PROGRAMS
-    if enough or for_sizes(options.backend) is None:
+    None where one cannot be made, or is made beside the program. data: integers that can be data;
+    of those of indices the others are sizes."""
+    if known.is_full or for_sizes(options.backend) is None:
         return None
     every = options.dynamic is True
     changing = frozenset(
@@ -153,11 +181,12 @@ def build_general(
     moved = frozenset(
         k for k, n in enumerate(ints) if every or any(i[k] != n for _, i in known.seen)
     )
-    if not changing or (moved & fixed and not every):
+    if not changing:
         return None
     if any(a._t.is_conj() or a._t.is_neg() for a in inputs):
         return None
-    dynamic = moved - fixed
+    dynamic = moved & data
+    changing |= {len(form.sizes) + k for k in moved - data}
     # Of the inputs no more than dtype and device is asked.
     args = [torch.empty(0, dtype=a._t.dtype, device=a._t.device) for a in inputs]
     numbers = list(ints)
@@ -195,7 +224,7 @@ def _made(
                     node, live, args, len(inputs), bool(floats), ints, order, form, changing
                 )
                 lowered = time.perf_counter()
-                made = backend(graph, form.sizes)
+                made = backend(graph, (*form.sizes, *ints))
             except Special as e:
                 if not changing - e.positions or (not every and e.positions & _inputs(form)):
                     break
@@ -207,7 +236,7 @@ def _made(
                 break
             done = time.perf_counter()
             seconds = {"lower": lowered - start, "backend": done - lowered}
-            names = size_names(node, form)
+            names = size_names(node, form, len(ints))
             general = General(graph, made, options.backend, dynamic, ints, seconds, names)
             if general.serves(form.sizes, ints):
                 known.programs.append(general)

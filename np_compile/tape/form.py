@@ -133,8 +133,8 @@ def _apart(piece: Any, sizes: list[int]) -> Any:
     return piece
 
 
-def size_names(node: Node, form: Form) -> list[str]:
-    """What each size of a form is."""
+def size_names(node: Node, form: Form, ints: int) -> list[str]:
+    """What each size of a form is, and each of so many integers of its segment."""
     names: list[str] = []
     count = 0
     for step in node.path():
@@ -144,7 +144,8 @@ def size_names(node: Node, form: Form) -> list[str]:
             if layout_of(shape, strides) is None:
                 names += [f"stride {d} of input {count}" for d in range(len(shape))]
             count += 1
-    return names + [f"integer {k} of its calls" for k in range(len(form.sizes) - form.inputs)]
+    names += [f"integer {k} of its calls" for k in range(len(form.sizes) - form.inputs)]
+    return names + [f"integer {k} of its indices" for k in range(ints)]
 
 
 def shapes_in(node: Node, sizes: Sequence[Any]) -> list[tuple[tuple, tuple]]:

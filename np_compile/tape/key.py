@@ -37,7 +37,6 @@ INT = Mark("<int>")
 COMPLEX = Mark("<complex>")
 KW = Mark("<keywords>")
 INPUT = Mark("<input>")
-ARRAY = Mark("<array>")
 _INT64 = (-(2**63), 2**63 - 1)
 
 
@@ -198,12 +197,6 @@ def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | N
         else:
             return None
     return tuple(pieces)
-
-
-def without_arrays(key: Any) -> tuple:
-    """The items of an index, `ARRAY` for what is no number, slice, None or `...`."""
-    items = [int(k) if isinstance(k, np.integer) else k for k in _items(key)]
-    return tuple([k if type(k) in _BASIC or k is Ellipsis else ARRAY for k in items])
 
 
 def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None:

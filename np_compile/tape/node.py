@@ -9,6 +9,7 @@ look-up, and the node reached at the end of a segment holds the programs compile
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from math import isfinite, prod
 from typing import Any
 
@@ -69,6 +70,12 @@ class Value:
         other._strides = strides
         return other
 
+    def of_shape(self, shape: tuple[int, ...]) -> Value:
+        """The value in its place, if it had another shape."""
+        other = copy(self)
+        other.shape = shape
+        return other
+
     @property
     def meta(self) -> shim.ndarray:
         made = self._meta
@@ -124,8 +131,9 @@ class Node:
 
     call: what is called, None of an input of the segment; floats, ints: how many parameters the
     segment has behind it. step: what it is but for its sizes; extents, integers: those of inputs
-    and of calls from the root to here. is_kept: whether it is in the tree, see `add`. signature: of an input: dtype, shape, strides, axes read backwards,
-    device, whether a gradient is asked for, whether it is a scalar, and whether it is read-only.
+    and of calls from the root to here. is_kept: whether it is in the tree, see `add`. signature: of
+    an input: dtype, shape, strides, axes read backwards, device, whether a gradient is asked for,
+    whether it is a scalar, and whether it is read-only.
     value: the new value, where the call gives exactly one array. result: otherwise a structure with
         `Slot`s for new values and `Same` for arguments given back. mutates: numbers of the root
         values written to. reason: why the call is not recorded but breaks, else None.
@@ -142,8 +150,9 @@ class Node:
 
     __slots__ = (
         "_call", "_key", "_met", "_sizes", "bytes", "check", "count", "excess", "floats", "guesses",
-        "held", "ints", "is_kept", "mutates", "next", "parent", "place", "programs", "raises", "reason",
-        "result", "signature", "special", "step", "timing", "user_line", "value", "values",
+        "held", "ints", "is_kept", "mutates", "next", "parent", "place", "programs", "raises",
+        "reason", "result", "signature", "special", "step", "timing", "user_line", "value",
+        "values",
     )  # fmt: skip
 
     def __init__(self, parent: Node | None, key: tuple, step: Step | None = None):
@@ -337,11 +346,10 @@ class Break:
 
 
 class Segment:
-    """A recording in progress: where it stands in the tree, and its data so far. indices: of calls
-    that take or set elements, by their nodes, the number of the array and the index as the user
-    wrote it; noted for calls that may be kept."""
+    """A recording in progress: where it stands in the tree, and its data so far. sized: of a call
+    that may be kept for many sizes, the steps whose keys may follow from these, by their nodes."""
 
-    __slots__ = ("floats", "indices", "inputs", "ints", "node", "values")
+    __slots__ = ("floats", "inputs", "ints", "node", "sized", "values")
 
     def __init__(self, root: Node):
         self.node = root
@@ -349,4 +357,4 @@ class Segment:
         self.inputs: list[Any] = []  # those of them that came from before
         self.floats: list[float] = []
         self.ints: list[int] = []
-        self.indices: dict[Node, tuple[int, Any]] = {}
+        self.sized: dict[Node, Any] = {}

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from np_compile import config
 from np_compile.tape.node import Node
 
+from ..arrays.array import elements
 from .choice import Choice, new_choice
 from .weigh import largest, likely_seconds
 
@@ -86,9 +87,9 @@ def of_step(c: Capture, arrays: list[Any]) -> Decision:
     budget = c.budget
     if not c.weighs or budget.owed < budget.lent:
         return _KERNELS
-    if budget.records(sum([a.nbytes for a in arrays]), _worked(c)):
+    if budget.records(sum([elements(a) * a.itemsize for a in arrays]), _worked(c)):
         return _KERNELS
-    return Decision(Way.NUMPY, _NEW, max(LARGE, 2 * max([a.size for a in arrays], default=0)))
+    return Decision(Way.NUMPY, _NEW, max(LARGE, 2 * max(map(elements, arrays), default=0)))
 
 
 def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending: bool) -> Decision:

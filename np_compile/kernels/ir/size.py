@@ -239,6 +239,8 @@ class Size:
             return NotImplemented
         if other == 1:
             return self if op == "//" else 0
+        if self._is_remainder(other):
+            return 0 if op == "//" else self
         if other > 1 and self.least < 0 and (-self).least >= 0:  # -(-n // 4) rounds up
             up = -((-self + (other - 1)) // other)
             return up if op == "//" else self - up * other
@@ -256,6 +258,13 @@ class Size:
             atom = Atom(op, "", part.key, other)
             part = Size({(atom,): 1}, self.facts)
         return _made(whole, self.facts) + part if op == "//" else part
+
+    def _is_remainder(self, most: int) -> bool:
+        """Whether it is a remainder by a number that is not larger."""
+        if len(self.terms) != 1:
+            return False
+        ((product, c),) = self.terms.items()
+        return c == 1 and len(product) == 1 and product[0].op == "%" and product[0].by <= most
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
@@ -395,6 +404,11 @@ def some(n: int | Size) -> bool:
     return isinstance(n, Size) or n > 0
 
 
+def zero(n: int | Size) -> bool:
+    """Whether a number is known to be 0, for a choice that is right in any case."""
+    return not isinstance(n, Size) and n == 0
+
+
 def reaches(x: int | Size, threshold: int) -> bool:
     """Whether a number is at least so large, for a choice that is right in any case: where it is
     not known, the program is made for large ones."""
@@ -409,8 +423,8 @@ def evaluated(x: Any, values: Mapping[str, int]) -> Any:
 
 
 def function_of(sizes: Sequence[int | Size]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
-    """What gives the values of numbers and sizes, of those of the symbols: quicker than `evaluated`,
-    from the second time on."""
+    """What gives the values of numbers and sizes, of those of the symbols: quicker than
+    `evaluated`, from the second time on."""
     names = sorted({name for x in sizes if type(x) is Size for name in _names(x.key)})
     parts = "".join([f"{x.text('//') if type(x) is Size else x}, " for x in sizes])
     code = f"lambda {''.join([f'{name}, ' for name in names])}**_: ({parts})"

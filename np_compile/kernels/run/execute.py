@@ -210,6 +210,13 @@ class Executable:
             return None
         return [self._results.index(k) for k in range(len(self._fresh))]
 
+    @property
+    def layouts(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]] | None:
+        """Shape and strides of its results; None where some are no arrays that its kernels make."""
+        if self._results is None:
+            return None
+        return [(self._fresh[k].shape, self._fresh[k].strides) for k in self._results]
+
     def at_sizes(
         self, make: Callable[[], Source], eager: Callable[..., Any], sizes: Sequence[int],
         results: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], scratch: int,
