@@ -13,7 +13,7 @@ Outputs: the live arrays, in order. Views are not outputs: they are made again f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -26,7 +26,7 @@ from np_compile.tape.form import Form
 from np_compile.tape.node import Node, picked
 from np_compile.tape.tree import mapped
 
-from .general import GeneralGraph, lower_general
+from .general import GeneralGraph, Tie, lower_general
 from .lens import Lens, indexed, settle
 from .record import Recorder
 from .tensor_graph import TensorGraph
@@ -60,10 +60,11 @@ def lower(
 def lower_for_sizes(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], form: Form, changing: frozenset[int],
+    ties: Mapping[int, Tie],
 ) -> GeneralGraph:  # fmt: skip
     """As `lower`, in host memory and without gradients, for all values of the changing ones among
-    the sizes of the segment's form and, after them, its integers. Errors: `general.Special`, and
-    whatever the shim gives for such sizes."""
+    the sizes of the segment's form and, after them, its integers. ties: of some of these. Errors:
+    `general.Special`, and whatever the shim gives for such sizes."""
 
     def replay(
         tensors: Any, numbers: list[Any], call_of: Callable[[Call], Call],
@@ -73,7 +74,7 @@ def lower_for_sizes(
             node, live, tensors, n_inputs, has_floats, numbers, dynamic, graph, call_of, told
         )  # fmt: skip
 
-    return lower_general(node, form, ints, changing, replay, args)
+    return lower_general(node, form, ints, changing, ties, replay, args)
 
 
 def _plain(t: torch.Tensor) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,9 +16,9 @@ import torch
 from np_compile import config
 from np_compile.backends import for_sizes
 from np_compile.kernels.build import Job as Job
-from np_compile.lowering.general import GeneralGraph, Special
+from np_compile.lowering.general import LEAST, GeneralGraph, Special, Tie
 from np_compile.lowering.lower import lower_for_sizes
-from np_compile.tape.form import Form, Rule, Step, form_of, size_names
+from np_compile.tape.form import Form, Rule, Step, extents_in, form_of, size_names
 from np_compile.tape.node import Node
 
 from .program import Program, uncollected
@@ -41,6 +41,7 @@ class General:
     def __init__(
         self, graph: GeneralGraph, made: Any, backend_name: str, dynamic: frozenset[int],
         ints: Sequence[int], seconds: dict[str, float], names: Sequence[str],
+        ties: Mapping[int, Tie],
     ):  # fmt: skip
         self._graph = graph
         self._made = made
@@ -48,7 +49,8 @@ class General:
         self.dynamic = dynamic
         self.ints = tuple(ints)
         count = len(names) - len(ints)
-        self.symbolic = frozenset(k - count for k in graph.symbols.values() if k >= count)
+        moving = (*graph.symbols.values(), *ties)
+        self.symbolic = frozenset(k - count for k in moving if k >= count)
         self._constants = [
             (k, n) for k, n in enumerate(ints) if k not in dynamic and k not in self.symbolic
         ]
@@ -60,6 +62,7 @@ class General:
         self.guards = (*own, *made.guards)
         what = (f"n{k} is {names[place]}" for k, place in enumerate(graph.symbols.values()))
         self.notes = ["one program for many sizes: " + ", ".join(what)]
+        self.notes += [f"{names[k]} is {names[t.position]} {t.more:+}" for k, t in ties.items()]
         self.notes += [f"it serves sizes with {guard}" for guard in self.guards]
         self.seconds = seconds
         self.noted = False
@@ -216,12 +219,13 @@ def _made(
     order = tuple(sorted(dynamic))
     if order:
         args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64))
+    ties = _ties(node, form, ints, changing, known)
     start = time.perf_counter()
     with uncollected(), torch.inference_mode(False), torch._C._DisableAutocast():
         for _ in range(_TRIES):
             try:
                 graph = lower_for_sizes(
-                    node, live, args, len(inputs), bool(floats), ints, order, form, changing
+                    node, live, args, len(inputs), bool(floats), ints, order, form, changing, ties
                 )
                 lowered = time.perf_counter()
                 made = backend(graph, (*form.sizes, *ints))
@@ -229,6 +233,7 @@ def _made(
                 if not changing - e.positions or (not every and e.positions & _inputs(form)):
                     break
                 changing -= e.positions
+                ties = {k: t for k, t in ties.items() if t.position not in e.positions}
                 continue
             except (RecursionError, MemoryError):
                 raise
@@ -237,7 +242,7 @@ def _made(
             done = time.perf_counter()
             seconds = {"lower": lowered - start, "backend": done - lowered}
             names = size_names(node, form, len(ints))
-            general = General(graph, made, options.backend, dynamic, ints, seconds, names)
+            general = General(graph, made, options.backend, dynamic, ints, seconds, names, ties)
             if general.serves(form.sizes, ints):
                 known.programs.append(general)
                 for rule in graph.rules:
@@ -246,6 +251,42 @@ def _made(
             break
     known.failures += 1
     return None
+
+
+def _ties(
+    node: Node, form: Form, ints: Sequence[int], changing: frozenset[int], known: Sizes
+) -> dict[int, Tie]:
+    """Which of the changing integers were always as much more than an extent of an input, wherever
+    it was another, and than no other; or equal to an integer before. They are taken to follow."""
+    every = [(*form.sizes, *ints), *((*sizes, *others) for sizes, others in known.seen)]
+    found: dict[int, Tie] = {}
+    extents = [k for k in extents_in(node) if k in changing and len({s[k] for s in every}) > 1]
+    before: dict[tuple[int, ...], int] = {}  # integers that follow from none, by what they were
+    entered = _entered(node, form)
+    for k in sorted(changing - _inputs(form)):
+        own = tuple([s[k] for s in every])
+        there = [j for j in extents if j < entered[k]]
+        follows = [j for j in there if len({s[k] - s[j] for s in every}) == 1]
+        if follows and len({tuple([s[j] for s in every]) for j in follows}) == 1:
+            found[k] = Tie(follows[0], every[0][k] - every[0][follows[0]])
+        elif own in before:
+            found[k] = Tie(before[own], 0)
+        elif len({*own}) > 1 and min(own) >= LEAST:
+            before[own] = k
+    return found
+
+
+def _entered(node: Node, form: Form) -> dict[int, int]:
+    """Of each integer the number of sizes of inputs that have entered before its call."""
+    found: dict[int, int] = {}
+    integers, ints = form.inputs, len(form.sizes)
+    for step in node.path():
+        count = len(step.extents)
+        after = form.inputs + len(step.integers)
+        found.update(dict.fromkeys(range(integers, after), count))
+        found.update(dict.fromkeys(range(ints, len(form.sizes) + step.ints), count))
+        integers, ints = after, len(form.sizes) + step.ints
+    return found
 
 
 def _inputs(form: Form) -> frozenset[int]:

@@ -170,6 +170,18 @@ def shapes_in(node: Node, sizes: Sequence[Any]) -> list[tuple[tuple, tuple]]:
     return found
 
 
+def extents_in(node: Node) -> dict[int, tuple[int, int]]:
+    """The extents among the sizes of a segment's form, by their positions: the number of the input
+    that each is of, and the axis."""
+    found: dict[int, tuple[int, int]] = {}
+    count = 0
+    inputs = [step.signature for step in node.path() if step.call is None]
+    for k, (_, shape, strides, *_) in enumerate(inputs):
+        found.update((count + d, (k, d)) for d in range(len(shape)))
+        count += len(shape) * (1 if layout_of(shape, strides) is not None else 2)
+    return found
+
+
 def calls_with(node: Node, integers: Sequence[Any]) -> Callable[[Call], Call]:
     """What gives each call of a segment, one after the other, with these integers as its sizes."""
     rest = iter(integers)
