@@ -130,6 +130,7 @@ class Capture:
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
         self.until: Program | Job | None = None  # that ends it when it is ready
+        self.pended = 0  # segments that waited for a program for many sizes
         self.awaited: Program | Job | None = None  # for which NumPy ran something
         self.resumes = False  # whether the segment begins where they came, at no place of its own
         self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not

@@ -77,14 +77,16 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         key = _key(c, name, admitted, named, name not in c.options.static_ints)
         node = seg.node.next.get(key)
         if node is None:
-            node = _of_form(seg, key)
-        if node is None or node.special:
-            c.rewind(marks)
-            if node is None and c.weighs:
+            if c.weighs:
                 decision = decide.of_step(c, [a for a in admitted if type(a) is Array])
                 if decision.way is Way.NUMPY:
+                    c.rewind(marks)
                     c.go_plain(decision)
                     return c.plainly(name, args, kwargs)
+            with _lock:
+                node = seg.node.next.get(key) or _by_rule(c, seg, key)
+        if node is None or node.special:
+            c.rewind(marks)
             node = c.step(name, admitted, named)
             if node.place is None:
                 loops.see(c, node)
@@ -413,7 +415,7 @@ def step(
     node = seg.node.next.get(key)
     if node is None:
         with _lock:
-            node = seg.node.next.get(key) or by_rule(seg, key)
+            node = seg.node.next.get(key) or _by_rule(c, seg, key)
             if node is None:
                 node = _infer(c, seg, key, ints_are_data)
                 node.keep()
@@ -479,10 +481,15 @@ def shape_seen(c: Capture, a: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return shape_of(shape, lambda shapes: shapes.of_value(seg, number), "a shape", asked)
 
 
-def _of_form(seg: Segment, key: tuple) -> Node | None:
-    """The new node of a call of which it is known what it gives for other sizes."""
-    with _lock:
-        return seg.node.next.get(key) or by_rule(seg, key)
+def _by_rule(c: Capture, seg: Segment, key: tuple) -> Node | None:
+    """The new node of a call of which it is known what it gives for other sizes. It takes a little
+    of the time for what is new, as a loop may have new sizes each time and be faster in NumPy."""
+    start = _clock()
+    node = by_rule(seg, key)
+    seconds = _clock() - start
+    c.budget.owed += seconds
+    c.overhead += seconds
+    return node
 
 
 def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:

@@ -258,7 +258,9 @@ def _build(c: Capture, seg: Segment, live: tuple, form: Form, known: Sizes) -> G
 def _bound(
     c: Capture, seg: Segment, live: tuple, variants: Variants, general: General, sizes: tuple
 ) -> Program:
+    start = _clock()
     program = general.program(seg.node, live, sizes, seg.ints, c.options)
+    c.budget.owed += _clock() - start
     variants.take(general.dynamic, seg.ints)
     if len(variants.programs) >= _BOUND:
         variants.programs.clear()

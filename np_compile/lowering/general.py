@@ -72,7 +72,7 @@ def lower_general(
     from torch._guards import Source
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, SLoc
 
     @dataclass(frozen=True)
     class Size(Source):
@@ -97,7 +97,14 @@ def lower_general(
             with self:
                 return rule(*args, **kwargs)
 
-    env = ShapeEnv()
+    class Environment(ShapeEnv):
+        """Symbols and guards. Where in a program a guard comes from is nobody's question: torch
+        imports half of its compiler, and looks through the stack, to tell."""
+
+        def _get_stack_summary(self, is_debug: bool = False, framework_loc: Any = None) -> Any:
+            return SLoc(framework_loc, None), ""
+
+    env = Environment()
     names: dict[str, int] = {}
 
     every = (*form.sizes, *ints)
