@@ -13,6 +13,7 @@ from np_compile.capture.arrays.stand_ins import tensor_like
 from .arguments import parameter_names
 from .calls import MISS, Entry, Names, Table, Way
 from .guards import Call, Elements, Guard, Kind, Layout, Pair, Refused, Value, simple, text_of
+from .hot import Heat, for_one_size, is_general
 from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
@@ -101,7 +102,22 @@ class Arrays:
         read = {(places[a], index): content for (a, index), content in watch.read.items()}
         shown = parameter_names(self._function, len(given), names)
         guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
-        return KeptOnArrays(guards, plan, result, len(given), names)
+        kept = KeptOnArrays(guards, plan, result, len(given), names)
+        integers = [ints for *_, ints, _ in watch.steps]
+
+        def programs() -> list[tuple]:
+            return for_one_size(plan.steps, integers)
+
+        def again(steps: list[tuple]) -> KeptOnArrays:
+            other = Plan(steps, plan.constants, plan.wanted, plan.sequence is not None)
+            made = KeptOnArrays(guards, other, result, len(given), names)
+            made.choice, made.reach = kept.choice, kept.reach
+            made.heat = Heat(programs, again, kept)
+            return made
+
+        if is_general(plan.steps):
+            kept.heat = Heat(programs, again)
+        return kept
 
     def find(
         self, kept: Sequence[Any], table: Table | None, given: tuple, names: Names

@@ -98,9 +98,20 @@ class Keeper:
             return self._choose(kept, choice, args, kwargs)
         start = time.perf_counter()
         result = kept.run(leaves)
-        choice.ran_kept(time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        choice.ran_kept(seconds)
         kept.settle(choice.way == "compiled", SELDOM)
+        if kept.heat is not None and (other := kept.heat.ran(seconds, SELDOM)) is not None:
+            self._replace(kept, other)
         return result
+
+    def _replace(self, kept: Kept, other: Kept) -> None:
+        """From now on a call is kept in another way."""
+        other.settle(sampled=SELDOM)
+        with self._lock:
+            if kept in self.kept:
+                self.kept = tuple([other if k is kept else k for k in self.kept])
+                self._publish()
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """As `run`, called as the function is."""

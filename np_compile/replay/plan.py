@@ -100,13 +100,15 @@ class Plan:
 
 class Kept:
     """One kept call. guards: what has to be so for a call to be like it. choice: whether calls like
-    it are faster as they stand; None where that is not asked. reach: what the function read."""
+    it are faster as they stand; None where that is not asked. reach: what the function read. heat:
+    a `hot.Heat`, where it may be made of other programs."""
 
-    __slots__ = ("choice", "guards", "plan", "reach")
+    __slots__ = ("choice", "guards", "heat", "plan", "reach")
 
     def __init__(self, guards: list[Guard], plan: Plan):
         self.choice: Choice | None = None
         self.reach: Any = None
+        self.heat: Any = None
         self.guards = guards
         self.plan = plan
 
