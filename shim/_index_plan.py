@@ -130,7 +130,7 @@ def _whole(value: Any) -> int | None:
         ) from None
 
 
-def _span(start: Any, stop: Any, step: Any, n: Any) -> tuple[Any, int, Any]:
+def span(start: Any, stop: Any, step: Any, n: Any) -> tuple[Any, int, Any]:
     """Start, step and length of a slice of an axis of n elements."""
     if torch.SymInt not in (type(start), type(stop), type(n)):
         start, stop, step = slice(start, stop, step).indices(n)
@@ -157,7 +157,7 @@ def _slice(s: slice, n: int, flipped: bool) -> tuple[slice, bool]:
     """A slice of a logical axis as a slice of memory, and whether it runs backwards."""
     if s.start is None and s.stop is None and s.step is None:
         return _FULL, flipped
-    start, step, length = _span(_whole(s.start), _whole(s.stop), _whole(s.step), n)
+    start, step, length = span(_whole(s.start), _whole(s.stop), _whole(s.step), n)
     if length == 0:
         return slice(0, 0), False
     last = start + (length - 1) * step

@@ -32,8 +32,9 @@ _TABLE = shim.TABLE
 _DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
 
 
-def input_node(parent: Node, key: tuple, sig: tuple, index: int) -> Node:
-    """A new node of an input that looks like this: the value of that number."""
+def input_node(parent: Node, key: tuple, sig: tuple, index: int, turn: int) -> Node:
+    """A new node of an input that looks like this: the value of that number, in the call of that
+    turn."""
     dtype, shape, stride, flip, _device, _grad, scalar, readonly = sig
     node = Node(parent, key)
     with torch.inference_mode(False):
@@ -44,15 +45,15 @@ def input_node(parent: Node, key: tuple, sig: tuple, index: int) -> Node:
     node.value = Value(index, meta, index, None)
     node.values = [node.value]
     if node.step.rules:
-        parent.add(node)
+        parent.add(node, turn)
     else:
         node.keep()
     return node
 
 
-def by_rule(seg: Segment, key: tuple) -> Node | None:
-    """A new node of a call that was traced for many sizes: its rule says what it gives. None where
-    there is no rule for it."""
+def by_rule(seg: Segment, key: tuple, turn: int) -> Node | None:
+    """A new node of a call that was traced for many sizes, in the call of that turn: its rule says
+    what it gives. None where there is no rule for it."""
     parent = seg.node
     step = parent.step.next.get(sizes_apart(key)[0])
     if step is None or not step.rules:
@@ -87,7 +88,7 @@ def by_rule(seg: Segment, key: tuple) -> Node | None:
     if rule.touches:
         node.bytes += sum([values[i].nbytes for i in rule.reads])
         node.bytes += sum([v.nbytes for v in node.values])
-    parent.add(node)
+    parent.add(node, turn)
     return node
 
 

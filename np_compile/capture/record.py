@@ -273,7 +273,7 @@ def enter(c: Capture, a: Array) -> None:
         with _lock:
             node = seg.node.next.get(key)
             if node is None:
-                node = input_node(seg.node, key, sig, len(seg.values))
+                node = input_node(seg.node, key, sig, len(seg.values), c.turn)
     seg.node = node
     _bind(a, seg, node.value)
     seg.values.append(a)
@@ -485,7 +485,7 @@ def _by_rule(c: Capture, seg: Segment, key: tuple) -> Node | None:
     """The new node of a call of which it is known what it gives for other sizes. It takes a little
     of the time for what is new, as a loop may have new sizes each time and be faster in NumPy."""
     start = _clock()
-    node = by_rule(seg, key)
+    node = by_rule(seg, key, c.turn)
     seconds = _clock() - start
     c.budget.owed += seconds
     c.overhead += seconds

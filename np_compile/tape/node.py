@@ -162,7 +162,8 @@ class Node:
         self.ints: int = parent.ints if parent is not None else 0
         self._call: Call | None = None
         self._key = key
-        self._met: set[tuple] | None = None  # keys of what came once after it, and was not kept
+        # Keys of what came after it in one call, and was not kept, with the number of the call.
+        self._met: dict[tuple, int] | None = None
         self.is_kept = parent is None
         self.signature: Any = None
         self._sizes: tuple[list[int], int, list[int], int] = ([], 0, [], 0)
@@ -251,27 +252,28 @@ class Node:
                     return rule, found
         return None
 
-    def add(self, child: Node) -> None:
-        """Have a new node after this one, whose step has rules. What comes once only leaves nothing
-        behind: the second one with its key is kept, with all that comes after it then."""
+    def add(self, child: Node, turn: int) -> None:
+        """Have a new node after this one, whose step has rules, in the call of that number. What
+        comes in one call only leaves nothing behind: one with its key in another call is kept, with
+        all that comes after it then."""
         if not self.is_kept:
             return
         key = child._key
         if self._met is None:
             if self.next or self.parent is None or not self.step.rules:
-                self._met = set()
+                self._met = {}
             else:  # this one has come twice, and nothing after it was seen yet
                 child.is_kept = True
                 self.next[key] = child
                 return
-        if key in self._met:
+        if self._met.get(key, turn) != turn:
             child.is_kept = True
-            self._met.discard(key)
+            del self._met[key]
             self.next[key] = child
         else:
             if len(self._met) >= _MET:
                 self._met.clear()
-            self._met.add(key)
+            self._met[key] = turn
 
     def keep(self) -> None:
         """Be in the tree from now on, with all nodes from the root to this one."""

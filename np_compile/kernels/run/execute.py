@@ -206,9 +206,10 @@ class Executable:
     def places(self) -> list[int] | None:
         """Of each array that it makes, which of its results that is; None where it does more than
         to run kernels that make arrays."""
-        if self._results is None or self._early:
+        results = self._results
+        if self._early or results is None:
             return None
-        return [self._results.index(k) for k in range(len(self._fresh))]
+        return [results.index(k) for k in range(len(self._fresh))]
 
     @property
     def layouts(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]] | None:
