@@ -47,6 +47,7 @@ _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
 INDEXING = ("ndarray.__getitem__", "ndarray.__setitem__")
+_SELECTED = "sizes, and computes with them where a mask is true"
 _LISTED = 3  # elements of a list that are parts of the key
 _INFERRED = 0.01  # seconds that recording a new call takes at most
 
@@ -70,6 +71,8 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     except masked.Pending:
         pending = True
     if pending:  # here, where no frame of the error holds an array
+        if sized is not None:
+            c.watch.sees(_SELECTED)
         return masked.call(c, name, args, kwargs)
     seg = c.seg
     marks = len(seg.floats), len(seg.ints)
@@ -152,6 +155,8 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
         key = values(key)
     if a._s is not seg:
         if a._sel is not None:
+            if sized is not key:
+                c.watch.sees(_SELECTED)
             return masked.item(c, a, key)
         if c.is_plain():
             return c.plain_item(a, key)
@@ -194,6 +199,8 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
         c.put_plain(a, key, value)
         return
     if a._sel is not None:
+        if sized[0] is not key or sized[1] is not value:
+            c.watch.sees(_SELECTED)
         masked.put(c, a, key, value)
         return
     if kind is Array or kind is float:
@@ -202,6 +209,8 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
             c.enter(a)
         if kind is Array and value._s is not seg:
             if value._sel is not None:
+                if sized[0] is not key:
+                    c.watch.sees(_SELECTED)
                 masked.store(c, a, key, value)
                 return
             c.enter(value)

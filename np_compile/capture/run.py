@@ -16,7 +16,7 @@ from np_compile.tape.node import Break
 from . import state
 from .arrays.array import Array
 from .arrays.tensors import Unusual
-from .arrays.traced import has_traced, values
+from .arrays.traced import gives_traced, has_traced, released, values
 from .capture import Capture
 from .exchange.arguments import Exchange
 from .exchange.escape import replace_escaped
@@ -125,9 +125,9 @@ def _once(
                 result = as_user(1)(functools.partial(f, **given_kwargs), *given_args)
             else:
                 result = f(*given_args, **given_kwargs)
-            if capture.traces and has_traced(result):
+            if capture.traces and gives_traced(result):
                 capture.watch.sees("sizes that the function gives")
-                result = values(result)
+                result = released(result)
             returned(capture, result)
             capture.cut(_END)
             capture.change_callers()

@@ -53,7 +53,6 @@ class Traced:
     it are noted."""
 
     __slots__ = ("asked", "how", "text", "value")
-    __array_ufunc__ = None  # NumPy's scalars leave it to the methods here
 
     def __init__(self, value: Any, how: How, text: str, asked: list[Asked]):
         self.value = value
@@ -69,6 +68,12 @@ class Traced:
         """Its value, which has to be the same from now on."""
         self.asked.append(Asked(self.how, self.text, self.value))
         return self.value
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*known(inputs), **known(kwargs))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.known(), dtype)
 
     def __reduce__(self) -> Any:
         return type(self.value), (self.known(),)
@@ -177,9 +182,25 @@ def has_traced(x: Any) -> bool:
     return any(type(v) is Traced for v in leaves(x))
 
 
+def gives_traced(x: Any) -> bool:
+    """Whether there is one in what a function gives, among keys of dicts too."""
+    if type(x) is dict:
+        return has_traced([*x]) or any(map(gives_traced, x.values()))
+    return any(map(gives_traced, x)) if type(x) in (list, tuple) else has_traced(x)
+
+
 def values(x: Any) -> Any:
     """Arguments with plain numbers for traced ones."""
     return mapped(x, lambda v: v.value if type(v) is Traced else v)
+
+
+def released(x: Any) -> Any:
+    """As `values`, for what a function gives: keys of dicts too."""
+    if type(x) is dict:
+        return {values(k): released(v) for k, v in x.items()}
+    if type(x) is list or type(x) is tuple:
+        return type(x)([released(v) for v in x])
+    return values(x)
 
 
 def known(x: Any) -> Any:
