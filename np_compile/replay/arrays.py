@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,29 @@ class KeptOnArrays(Kept):
         return self._give(args, [made[k].numpy() for k in self.plan.wanted])
 
 
+@dataclass(frozen=True)
+class _Again:
+    """What a call is kept by, to keep it by other programs. integers: of each step all that there
+    are."""
+
+    guards: list[Guard]
+    plan: Plan
+    result: Result
+    count: int
+    names: Names
+    integers: list[tuple]
+
+    def programs(self) -> list[tuple]:
+        """The steps of its plan by programs for one size."""
+        return for_one_size(self.plan.steps, self.integers)
+
+    def kept(self, steps: list[tuple]) -> KeptOnArrays:
+        """The call by these steps."""
+        before = self.plan
+        plan = Plan(steps, before.constants, before.wanted, before.sequence is not None)
+        return KeptOnArrays(self.guards, plan, self.result, self.count, self.names)
+
+
 class Arrays:
     """How kept calls on arrays are bound to their arguments: each is one value."""
 
@@ -103,20 +127,9 @@ class Arrays:
         shown = parameter_names(self._function, len(given), names)
         guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
         kept = KeptOnArrays(guards, plan, result, len(given), names)
-        integers = [ints for *_, ints, _ in watch.steps]
-
-        def programs() -> list[tuple]:
-            return for_one_size(plan.steps, integers)
-
-        def again(steps: list[tuple]) -> KeptOnArrays:
-            other = Plan(steps, plan.constants, plan.wanted, plan.sequence is not None)
-            made = KeptOnArrays(guards, other, result, len(given), names)
-            made.choice, made.reach = kept.choice, kept.reach
-            made.heat = Heat(programs, again, kept)
-            return made
-
         if is_general(plan.steps):
-            kept.heat = Heat(programs, again)
+            integers = [ints for *_, ints, _ in watch.steps]
+            kept.heat = Heat(_Again(guards, plan, result, len(given), names, integers))
         return kept
 
     def find(

@@ -6,18 +6,14 @@ be unrolled, and steps whose memory is known may run in bands.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from np_compile import config
 from np_compile.runtime.general import General, Job
 from np_compile.runtime.program import Program, build
-
-if TYPE_CHECKING:
-    from .plan import Kept
 
 Steps = list[tuple]  # of a plan
 
@@ -26,17 +22,21 @@ _PROGRAMS = 8  # of a call, that are made anew
 _TRIALS = 4  # timed calls each way, by which it is decided
 
 
+class Again(Protocol):
+    """What a call is kept by. `programs` gives its steps by programs for one size, `kept` the call
+    by such steps."""
+
+    def programs(self) -> Steps: ...
+    def kept(self, steps: Steps) -> Any: ...
+
+
 class Heat:
-    """The time that is spent in a kept call. programs: gives its steps by programs for one size;
-    again: the call that is kept by these. other: what it was made instead of."""
+    """The time that is spent in a kept call. again: what that is kept by. other: the call that it
+    was made instead of."""
 
-    __slots__ = ("_again", "_best", "_job", "_other", "_programs", "_seconds", "_trials")
+    __slots__ = ("_again", "_best", "_job", "_other", "_seconds", "_trials")
 
-    def __init__(
-        self, programs: Callable[[], Steps], again: Callable[[Steps], Kept],
-        other: Kept | None = None,
-    ):  # fmt: skip
-        self._programs = programs
+    def __init__(self, again: Again, other: Any = None):
         self._again = again
         self._other = other
         self._job: Job | None = None
@@ -44,9 +44,9 @@ class Heat:
         self._seconds = 0.0
         self._trials = 0
 
-    def ran(self, seconds: float, calls: int) -> Kept | None:
-        """Note the time of a call, which stands for so many. What is to be kept in its place, if
-        anything."""
+    def ran(self, kept: Any, seconds: float, calls: int) -> Any:
+        """Note the time of a kept call, whose heat this is, which stands for so many. What is to be
+        kept in its place, if anything."""
         self._best = min(self._best, seconds)
         self._seconds += seconds * calls
         self._trials += 1
@@ -54,24 +54,25 @@ class Heat:
         if other is not None:
             if self._trials == _TRIALS:
                 self._other = None
-                assert other.heat is not None
                 if other.heat._best <= self._best:
                     other.heat = None
                     return other
             return None
         if self._job is None:
             if self._seconds >= _SECONDS and self._trials >= _TRIALS and not config.waits():
-                self._job = Job(self._programs)
+                self._job = Job(self._again.programs)
             return None
-        return self._made(self._job) if self._job.ready else None
+        return self._made(kept, self._job) if self._job.ready else None
 
-    def _made(self, job: Job) -> Kept | None:
+    def _made(self, kept: Any, job: Job) -> Any:
         """The call that is kept by programs for one size, once they are ready."""
         try:
             steps = job.result()
             if all(program.ready for program, *_ in steps):
                 self._job, self._seconds = None, -float("inf")
-                return self._again(steps)
+                made = self._again.kept(steps)
+                made.heat = Heat(self._again, kept)
+                return made
         except Exception:  # of a compiler: the call stays as it is
             self._job, self._seconds = None, -float("inf")
         return None

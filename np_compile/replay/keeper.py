@@ -55,6 +55,7 @@ class Keeper:
         self.for_sizes: tuple[KeptForSizes, ...] = ()
         self.plain: dict[Choice, Entry] = {}
         self.reach: Reach | None = None
+        self._first = True  # whether there was no call yet
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
         self.vain = 0
         self.hopeless = False
@@ -101,12 +102,13 @@ class Keeper:
         seconds = time.perf_counter() - start
         choice.ran_kept(seconds)
         kept.settle(choice.way == "compiled", SELDOM)
-        if kept.heat is not None and (other := kept.heat.ran(seconds, SELDOM)) is not None:
+        if kept.heat is not None and (other := kept.heat.ran(kept, seconds, SELDOM)) is not None:
             self._replace(kept, other)
         return result
 
     def _replace(self, kept: Kept, other: Kept) -> None:
         """From now on a call is kept in another way."""
+        other.choice, other.reach = kept.choice, kept.reach
         other.settle(sampled=SELDOM)
         with self._lock:
             if kept in self.kept:
@@ -193,10 +195,12 @@ class Keeper:
         one, and for one with new arguments where there were too many already."""
         if self.hopeless or pending():
             return None
-        if self._meet(args, kwargs) == 0 and not 1 < len(self._met) <= KEPT:
-            return None
+        first, self._first = self._first, False
         try:
-            arguments, found = self._binding.arguments(args, kwargs), self._reads()
+            arguments = self._binding.arguments(args, kwargs)
+            if self._meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
+                return None
+            found = self._reads()
         except Refused:
             return None
         traces = not self._binding.tensors and len(self._met) > 1

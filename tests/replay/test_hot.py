@@ -36,7 +36,9 @@ def kept(monkeypatch):
 def again(before):
     """A call that is kept by programs for one size."""
     with config.patch(compile_in="call"):
-        return before.heat._again(before.heat._programs())
+        made = before.heat._again.kept(before.heat._again.programs())
+    made.heat = hot.Heat(before.heat._again, before)
+    return made
 
 
 def call(fast, x):
@@ -77,7 +79,7 @@ def test_what_was_not_faster_goes_again(kept):
     fast, before = kept
     made = again(before)
     before.heat._best = 0.0
-    found = [made.heat.ran(1.0, 1) for _ in range(hot._TRIALS)]
+    found = [made.heat.ran(made, 1.0, 1) for _ in range(hot._TRIALS)]
     assert found == [None] * (hot._TRIALS - 1) + [before]
     assert before.heat is None
 
@@ -86,29 +88,32 @@ def test_what_is_faster_stays(kept):
     _, before = kept
     made = again(before)
     before.heat._best = 2.0
-    assert [made.heat.ran(1.0, 1) for _ in range(hot._TRIALS + 1)] == [None] * (hot._TRIALS + 1)
+    assert [made.heat.ran(made, 1.0, 1) for _ in range(hot._TRIALS + 1)] == [None] * (
+        hot._TRIALS + 1
+    )
 
 
 def test_little_time_makes_nothing(kept, monkeypatch):
     _, before = kept
     monkeypatch.setattr(hot, "_SECONDS", 10.0)
     with config.patch(compile_in="background"):
-        assert [before.heat.ran(1e-4, SELDOM) for _ in range(20)] == [None] * 20
+        assert [before.heat.ran(before, 1e-4, SELDOM) for _ in range(20)] == [None] * 20
         assert before.heat._job is None
 
 
 def test_a_compiler_that_fails_changes_nothing(kept):
     _, before = kept
 
-    def fails():
-        raise RuntimeError("no compiler")
+    class Fails:
+        def programs(self):
+            raise RuntimeError("no compiler")
 
-    before.heat._programs = fails
+    before.heat._again = Fails()
     with config.patch(compile_in="background"):
         for _ in range(hot._TRIALS):
-            assert before.heat.ran(1.0, 1) is None
+            assert before.heat.ran(before, 1.0, 1) is None
         deadline = time.monotonic() + 20
         while before.heat._job is not None and time.monotonic() < deadline:
-            assert before.heat.ran(1.0, 1) is None
+            assert before.heat.ran(before, 1.0, 1) is None
             time.sleep(0.01)
     assert before.heat._job is None and np.isinf(before.heat._seconds)

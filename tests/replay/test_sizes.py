@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import operator
+import weakref
 
 import numpy as np
 import pytest
@@ -310,3 +312,17 @@ def test_traced_numbers_in_arguments():
     assert known(tree) == values(tree) and len(asked) == 3
     assert np.sin(n) == np.sin(5) and np.asarray(n).dtype == np.int64
     assert np.float64(2.0) * n == 10.0 and list(range(n)) == [0, 1, 2, 3, 4]
+
+
+def test_kept_calls_hold_no_arrays():
+    fast = np_compile.compile(by_shape)
+    gc.disable()
+    try:
+        for n in (20, 21, 22, 22, 22):
+            x = data(n, 6)
+            known = weakref.ref(x)
+            fast(x)
+            del x
+            assert known() is None
+    finally:
+        gc.enable()
