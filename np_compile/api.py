@@ -92,6 +92,9 @@ class Compiled(Made):
                 choice = choices.get(signature(args, kwargs))
                 if choice is not None and choice.way == "plain":
                     return keeper.run_plainly(choice, args, kwargs)
+            result = keeper.run_for_sizes(args, kwargs)
+            if result is not MISS:
+                return result
         return self._run(args, kwargs, None)
 
     def _read(self, args: tuple, kwargs: dict) -> Any:

@@ -93,10 +93,14 @@ def _array_item(value: Any) -> Any:
     return t.to(torch.int64)
 
 
+_NUMBERS = (int, torch.SymInt)
+_PLAIN = (*_NUMBERS, slice, bool)
+
+
 def _item(value: Any) -> Any:
     """One part of an index as int, bool, slice, None, Ellipsis or tensor. IndexError otherwise."""
     kind = type(value)
-    if kind is int or kind is slice or kind is bool or value is None or value is Ellipsis:
+    if kind in _PLAIN or value is None or value is Ellipsis:
         return value
     if isinstance(value, (np.bool_, bool)):
         return bool(value)
@@ -126,7 +130,7 @@ def _whole(value: Any) -> int | None:
         ) from None
 
 
-def _span(start: Any, stop: Any, step: Any, n: Any) -> tuple[Any, int, Any]:
+def span(start: Any, stop: Any, step: Any, n: Any) -> tuple[Any, int, Any]:
     """Start, step and length of a slice of an axis of n elements."""
     if torch.SymInt not in (type(start), type(stop), type(n)):
         start, stop, step = slice(start, stop, step).indices(n)
@@ -139,6 +143,11 @@ def _span(start: Any, stop: Any, step: Any, n: Any) -> tuple[Any, int, Any]:
     if start is not None:
         first = max(start + n, low) if start < 0 else min(start, high)
     if stop is not None:
+        if stop >= 0:  # the last element counts: one guard, whatever `stop` is beyond it
+            covered = stop - first if step > 0 else first - stop
+            length = -(-covered // abs(step))
+            if length > 0 and 0 <= first + (length - 1) * step < n:
+                return first, step, length
         end = max(stop + n, low) if stop < 0 else min(stop, high)
     covered = end - first if step > 0 else first - end
     return first, step, -(-covered // abs(step)) if covered > 0 else 0
@@ -148,7 +157,7 @@ def _slice(s: slice, n: int, flipped: bool) -> tuple[slice, bool]:
     """A slice of a logical axis as a slice of memory, and whether it runs backwards."""
     if s.start is None and s.stop is None and s.step is None:
         return _FULL, flipped
-    start, step, length = _span(_whole(s.start), _whole(s.stop), _whole(s.step), n)
+    start, step, length = span(_whole(s.start), _whole(s.stop), _whole(s.step), n)
     if length == 0:
         return slice(0, 0), False
     last = start + (length - 1) * step
@@ -190,10 +199,10 @@ def plan(a: ndarray, index: Any) -> Plan:
     axis = out = rest = 0
     for position, item in enumerate(items):
         kind = type(item)
-        if gathering and (kind in (int, bool) or isinstance(item, torch.Tensor)):
+        if gathering and (kind is bool or kind in _NUMBERS or isinstance(item, torch.Tensor)):
             positions.append(position)
             before = rest if before is None else before
-        if kind is int:
+        if kind in _NUMBERS:
             n = t.shape[axis]
             if not -n <= item < n:
                 raise IndexError(f"index {item} is out of bounds for axis {axis} with size {n}")
@@ -231,8 +240,22 @@ def plan(a: ndarray, index: Any) -> Plan:
     scalar = not gathering and not dots and out == 0 and len(items) > 1
     scalar = scalar or (not gathering and ndim == 0 and not dots and out == 0)
     together = not positions or positions[-1] - positions[0] + 1 == len(positions)
-    view = t[tuple(key)]
+    view = _view(t, key)
     return Plan(view, tuple(flip), gathers, before if together and before else 0, scalar)
+
+
+def _view(t: torch.Tensor, key: list[Any]) -> torch.Tensor:
+    """`t[key]`, of ints, slices and None; torch takes symbolic ints there as what they are now."""
+    if torch.SymInt not in map(type, key):
+        return t[tuple(key)]
+    view = t[tuple([_FULL if type(k) is torch.SymInt else k for k in key])]
+    axis = 0
+    for k in key:
+        if type(k) is torch.SymInt:
+            view = view.select(axis, k)
+        elif type(k) is not int:
+            axis += 1
+    return view
 
 
 def _check_array(item: torch.Tensor, shape: Any, axis: int) -> None:

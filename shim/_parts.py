@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import torch
 
+from ._index_plan import span
 from ._ndarray import ndarray
 from ._normalize import Static, View, function
 from ._shapes import concrete, normalize_axes, normalize_axis, selected, sliced, viewed
@@ -95,9 +96,8 @@ def _split(a: ndarray, sections: object, axis: int) -> list:
         bounds = list(itertools.pairwise(ends))
     else:
         places = [0, *cuts, total]
-        bounds = [
-            slice(start, stop).indices(total)[:2] for start, stop in itertools.pairwise(places)
-        ]
+        spans = [span(start, stop, None, total) for start, stop in itertools.pairwise(places)]
+        bounds = [(first, first + length) for first, _, length in spans]
     return [sliced(a, axis, start, stop) for start, stop in bounds]
 
 

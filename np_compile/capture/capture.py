@@ -50,6 +50,7 @@ class Capture:
     admit_named = record.admit_named
     step = record.step
     results = record.results
+    shape_seen = record.shape_seen
     load = record.load
     rows = record.rows
     # cuts the tape, compiles and runs what was recorded
@@ -129,6 +130,7 @@ class Capture:
         self.plain = False
         self.limit = float("inf")  # elements of an array that ends it
         self.until: Program | Job | None = None  # that ends it when it is ready
+        self.pended = 0  # segments that waited for a program for many sizes
         self.awaited: Program | Job | None = None  # for which NumPy ran something
         self.resumes = False  # whether the segment begins where they came, at no place of its own
         self.loans: list[Loan] = []  # memory that may be kept outside: plain until it is not
@@ -159,3 +161,4 @@ class Capture:
         self.substitution: Any = None
         self.exchange: Any = None
         self.watch: Any = None  # replay.watch.Watch, where the call may be kept
+        self.traces = False  # whether sizes that Python sees know what they are, see `traced`

@@ -10,9 +10,10 @@ import torch
 
 from np_compile import shim
 from np_compile.lowering.meta import Shapes
-from np_compile.tape.call import Call, Parameter, Reference, references
-from np_compile.tape.node import Break, Check, Node, Same, Segment, Slot, Value
-from np_compile.tape.tree import with_items
+from np_compile.tape.call import Call, Parameter, Reference, decode, references
+from np_compile.tape.form import sizes_apart
+from np_compile.tape.node import Break, Check, Node, Same, Segment, Slot, Value, picked
+from np_compile.tape.tree import mapped, with_items
 
 from .arrays.window import overlaps_itself
 from .frames import user_line
@@ -31,7 +32,9 @@ _TABLE = shim.TABLE
 _DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
 
 
-def input_node(parent: Node, key: tuple, sig: tuple) -> Node:
+def input_node(parent: Node, key: tuple, sig: tuple, index: int, turn: int) -> Node:
+    """A new node of an input that looks like this: the value of that number, in the call of that
+    turn."""
     dtype, shape, stride, flip, _device, _grad, scalar, readonly = sig
     node = Node(parent, key)
     with torch.inference_mode(False):
@@ -39,11 +42,86 @@ def input_node(parent: Node, key: tuple, sig: tuple) -> Node:
     meta = shim.ndarray(t, flip, scalar)
     if readonly:
         meta._readonly = True
-    index = len(parent.all_values())
     node.value = Value(index, meta, index, None)
     node.values = [node.value]
-    parent.next[key] = node
+    if node.step.rules:
+        parent.add(node, turn)
+    else:
+        node.keep()
     return node
+
+
+def by_rule(seg: Segment, key: tuple, turn: int) -> Node | None:
+    """A new node of a call that was traced for many sizes, in the call of that turn: its rule says
+    what it gives. None where there is no rule for it."""
+    parent = seg.node
+    step = parent.step.next.get(sizes_apart(key)[0])
+    if step is None or not step.rules:
+        return None
+    node = Node(parent, key)
+    found = node.by_rule()
+    if found is None:
+        return None
+    rule, layouts = found
+    like = rule.like
+    node.floats, node.ints = like.floats, like.ints
+    ints = tuple(seg.ints[parent.ints :])
+
+    def make(pick: tuple) -> shim.ndarray:
+        return _meta(parent, key, ints, pick)
+
+    node.values = [
+        v.of_layout(*layout, make) for v, layout in zip(like.values, layouts, strict=True)
+    ]
+    values = [a._v for a in seg.values]
+    if any(overlaps_itself(values[i].shape, values[i].strides) for i in rule.writes):
+        return None
+    made = iter(node.values)
+    node.result = mapped(like.result, lambda x: Slot(next(made)) if type(x) is Slot else x)
+    if like.value is not None:
+        (node.value,) = node.values
+    node.mutates, node.check = like.mutates, like.check
+    node.special, node.raises = like.special, like.raises
+    node.user_line, node.place = like.user_line, like.place
+    node.count = parent.count + 1
+    node.guesses = parent.guesses + rule.guesses
+    if rule.touches:
+        node.bytes += sum([values[i].nbytes for i in rule.reads])
+        node.bytes += sum([v.nbytes for v in node.values])
+    parent.add(node, turn)
+    return node
+
+
+def _meta(parent: Node, key: tuple, ints: tuple[int, ...], pick: tuple) -> shim.ndarray:
+    """One of the arrays that a call gives, on tensors without data: the one after a node. ints: the
+    integers that it got."""
+    call = decode(key, parent.floats, parent.ints)
+
+    def parameter(p: Parameter) -> Any:
+        return ints[p.place - parent.ints] if p.kind == "index" else _without_data(p.kind)
+
+    args, kwargs = call.evaluate([v.meta for v in parent.all_values()], parameter)
+    found: shim.ndarray = picked(_on_meta(_TABLE[call.name], args, kwargs), pick)
+    return _as_meta(found)
+
+
+def _on_meta(row: shim.Row, args: list, kwargs: dict) -> Any:
+    """What a function gives on tensors without data."""
+    with (
+        torch.inference_mode(False),
+        torch.device("meta"),
+        torch.no_grad(),
+        Shapes(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        return row.function(*args, **kwargs)
+
+
+def _as_meta(r: shim.ndarray) -> shim.ndarray:
+    if r._t.device.type == "meta":
+        return r
+    return shim.ndarray(r._t.to("meta"), r._flip, r._scalar)
 
 
 def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
@@ -52,6 +130,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     node = Node(parent, key)
     call = node.call
     assert call is not None
+    node.floats, node.ints = call.floats, call.ints
     assert (node.floats, node.ints) == (len(seg.floats), len(seg.ints))
     name = call.name
     node.user_line = user_line()
@@ -83,15 +162,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
         args, kwargs = call.evaluate(metas, parameter)
         if _counts_with_bools(row, args, kwargs):
             return _special(node, Break("numpy", f"{call.label}: a bool in place of an integer"))
-        with (
-            torch.inference_mode(False),
-            torch.device("meta"),
-            torch.no_grad(),
-            Shapes(),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            result = row.function(*args, **kwargs)
+        result = _on_meta(row, args, kwargs)
     except (RecursionError, MemoryError):
         raise
     except Exception as e:
@@ -112,8 +183,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
         if isinstance(r, shim.ndarray):
             if id(r) in by_identity:
                 return Same(by_identity[id(r)])
-            if r._t.device.type != "meta":
-                r = shim.ndarray(r._t.to("meta"), r._flip, r._scalar)
+            r = _as_meta(r)
             owner = by_storage.get(r._t.untyped_storage()._cdata)
             index = len(values) + len(node.values)
             value = Value(
@@ -135,9 +205,8 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
         node.guesses += 1
         node.special = True
     if node.mutates or not node.values or any(v.source is None for v in node.values):
-        read = used[1:] if name in ("ndarray.__getitem__", "ndarray.__setitem__") else used
-        node.bytes += sum(values[i].meta.nbytes for i in read)
-        node.bytes += sum(v.meta.nbytes for v in node.values)
+        node.bytes += sum(values[i].nbytes for i in call.reads)
+        node.bytes += sum(v.nbytes for v in node.values)
     bounds = None
     if operands:
         kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
@@ -206,7 +275,7 @@ def _may_raise(call: Call, values: list[Value]) -> bool:
     if call.index:
         kinds = {values[k].dtype.kind for k in references(call.index)}
         value = call.args[2] if len(call.args) > 2 else None
-        many = type(value) is Reference and values[value.number].meta.size != 1
+        many = type(value) is Reference and values[value.number].size != 1
         return not kinds.isdisjoint("iu") or ("b" in kinds and many)
     name = call.name.rpartition(".")[2]
     if name == "searchsorted":  # a `sorter`

@@ -17,6 +17,7 @@ from np_compile.tape.tree import of_type
 from . import state
 from .arrays.array import Array, owner
 from .arrays.loans import Loan
+from .arrays.traced import known
 from .frames import as_user
 from .masks import masked
 from .names.numpy_names import numpy_function, row_of_function
@@ -57,6 +58,8 @@ def foreign(
 
     lends: whether it might keep its arguments.
     """
+    if c.traces:
+        args, kwargs = known((tuple(args), dict(kwargs)))
     stand_ins = of_type((args, kwargs), Array)
     if any(a._sel is not None for a in stand_ins):
         masked.settle(c, [a for a in stand_ins if a._sel is not None])

@@ -6,15 +6,16 @@ It becomes a step on the tape, or runs at once where it cannot: `outside`, `plai
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from np_compile import shim
-from np_compile.tape.call import label
+from np_compile.tape.call import Reference, label
 from np_compile.tape.key import (
     FLOAT,
     INPUT,
@@ -25,13 +26,14 @@ from np_compile.tape.key import (
     encode_index,
     slices_piece,
 )
-from np_compile.tape.node import Break, Node, Same, Segment, Slot
+from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import mapped
 
 from . import positions, state
-from .arrays.array import Array, recorded, viewing
+from .arrays.array import Array, placed, recorded, viewing
+from .arrays.traced import has_traced, shape_of, values
 from .frames import inside_try
-from .infer import infer, input_node
+from .infer import by_rule, infer, input_node
 from .masks import masked
 from .policy import decide, guess, loops
 from .policy.decide import Way
@@ -44,6 +46,8 @@ _lock = state.lock
 _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
+INDEXING = ("ndarray.__getitem__", "ndarray.__setitem__")
+_SELECTED = "sizes, and computes with them where a mask is true"
 _LISTED = 3  # elements of a list that are parts of the key
 _INFERRED = 0.01  # seconds that recording a new call takes at most
 
@@ -52,6 +56,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     """One NumPy call: recorded, or run at once where it cannot be."""
     if get_ident() != c.thread:
         c.enter_thread()
+    sized = None
+    if c.traces and (has_traced(args) or has_traced(kwargs)):
+        sized = args, kwargs
+        args, kwargs = values(args), values(kwargs)
     if c.plain and c.is_plain():
         return c.plainly(name, args, kwargs)
     pending = False
@@ -63,19 +71,25 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     except masked.Pending:
         pending = True
     if pending:  # here, where no frame of the error holds an array
+        if sized is not None:
+            c.watch.sees(_SELECTED)
         return masked.call(c, name, args, kwargs)
     seg = c.seg
     marks = len(seg.floats), len(seg.ints)
     try:
         key = _key(c, name, admitted, named, name not in c.options.static_ints)
         node = seg.node.next.get(key)
-        if node is None or node.special:
-            c.rewind(marks)
-            if node is None and c.weighs:
+        if node is None:
+            if c.weighs:
                 decision = decide.of_step(c, [a for a in admitted if type(a) is Array])
                 if decision.way is Way.NUMPY:
+                    c.rewind(marks)
                     c.go_plain(decision)
                     return c.plainly(name, args, kwargs)
+            with _lock:
+                node = seg.node.next.get(key) or _by_rule(c, seg, key)
+        if node is None or node.special:
+            c.rewind(marks)
             node = c.step(name, admitted, named)
             if node.place is None:
                 loops.see(c, node)
@@ -92,7 +106,11 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
         return c.through_numpy(name, args, kwargs, why)
     seg.node = node
+    if c.traces and (sized is not None or name in INDEXING):
+        _note(c, node, name, *(sized or (admitted, named)))
     r = c.results(seg, node, name, admitted, named)
+    if sized is not None and type(r) is Array:
+        r._by_size = True
     if node.raises and inside_try():
         c.cut(Break("library", f"{label(name)} may raise inside a try block"))
     return r
@@ -132,8 +150,13 @@ def _next_iteration(c: Capture, node: Node, name: str, args: tuple, kwargs: dict
 def getitem(c: Capture, a: Array, key: Any) -> Any:
     """`a[key]`: as `call`, quicker for slices."""
     seg = c.seg
+    sized = key
+    if c.traces and has_traced(key):
+        key = values(key)
     if a._s is not seg:
         if a._sel is not None:
+            if sized is not key:
+                c.watch.sees(_SELECTED)
             return masked.item(c, a, key)
         if c.is_plain():
             return c.plain_item(a, key)
@@ -144,21 +167,29 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
         node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
         if node is not None and not node.special:
             seg.node = node
+            if c.traces:
+                _note(c, node, "ndarray.__getitem__", (a, sized), {})
             value: Any = node.value  # a slice gives exactly one
             r = recorded(c, seg, value)
             if value.source is not None:
                 viewing(r, a, ("ndarray.__getitem__", (a, key), {}, None))
+                r._by_size = sized is not key
             return r
     c.rewind(marks)
     if type(key) is Array:
         selected = masked.select(c, a, key)
         if selected is not None:
             return selected
+    if sized is not key:
+        return c.call("ndarray.__getitem__", (a, sized), {})
     return c.call("ndarray.__getitem__", (a, _with_arrays(key)), {})
 
 
 def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
     """`a[key] = value`: as `call`, quicker for slices."""
+    sized = key, value
+    if c.traces and has_traced(sized):
+        key, value = values(sized)
     kind = type(value)
     if kind is Array and value._base is a:
         name, args, _kwargs, _pick = value._via
@@ -168,6 +199,8 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
         c.put_plain(a, key, value)
         return
     if a._sel is not None:
+        if sized[0] is not key or sized[1] is not value:
+            c.watch.sees(_SELECTED)
         masked.put(c, a, key, value)
         return
     if kind is Array or kind is float:
@@ -176,6 +209,8 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
             c.enter(a)
         if kind is Array and value._s is not seg:
             if value._sel is not None:
+                if sized[0] is not key:
+                    c.watch.sees(_SELECTED)
                 masked.store(c, a, key, value)
                 return
             c.enter(value)
@@ -188,9 +223,14 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
                 if kind is float:
                     seg.floats.append(value)
                 seg.node = node
+                if c.traces:
+                    _note(c, node, "ndarray.__setitem__", (a, *sized), {})
                 _mark_written(c, seg, node)
                 return
         c.rewind(marks)
+    if sized[0] is not key or sized[1] is not value:
+        c.call("ndarray.__setitem__", (a, *sized), {})
+        return
     c.call("ndarray.__setitem__", (a, _with_arrays(key), value), {})
 
 
@@ -214,6 +254,8 @@ def enter(c: Capture, a: Array) -> None:
         raise RuntimeError("an array of one compiled call was used in another one")
     if a._base is not None:
         name, args, kwargs, pick = a._via
+        if a._by_size and c.traces:
+            c.watch.sees("a view by sizes, which is used in two segments")
         c.admit(args)
         node = c.step(name, args, kwargs)
         values = node.values
@@ -221,6 +263,8 @@ def enter(c: Capture, a: Array) -> None:
         for stand_in, value in zip(made, values, strict=True):
             _bind(stand_in, seg, value)
         seg.node = node
+        if c.traces and name in INDEXING:
+            _note(c, node, name, args, kwargs)
         seg.values.extend(made)
         return
     if a._t is None:
@@ -238,7 +282,7 @@ def enter(c: Capture, a: Array) -> None:
         with _lock:
             node = seg.node.next.get(key)
             if node is None:
-                node = input_node(seg.node, key, sig)
+                node = input_node(seg.node, key, sig, len(seg.values), c.turn)
     seg.node = node
     _bind(a, seg, node.value)
     seg.values.append(a)
@@ -333,13 +377,13 @@ def _key(c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool) 
     """
     seg = c.seg
     c.ints_are_data = ints_are_data
-    if name == "ndarray.__getitem__" or name == "ndarray.__setitem__":
+    if name in INDEXING:
         a, index = args[0], args[1]
         mark = len(seg.ints)
         piece = slices_piece(seg.ints, a._v.shape, index)
         if piece is None:
             del seg.ints[mark:]
-            piece = encode_index(c, a.shape, index)
+            piece = encode_index(c, a._v.shape, index)
             if piece is None:
                 raise Unrecordable("an index for NumPy to judge")
         if len(args) == 2:
@@ -380,15 +424,80 @@ def step(
     node = seg.node.next.get(key)
     if node is None:
         with _lock:
-            node = seg.node.next.get(key)
+            node = seg.node.next.get(key) or _by_rule(c, seg, key)
             if node is None:
                 node = _infer(c, seg, key, ints_are_data)
-                node.parent.next[key] = node  # type: ignore[union-attr]
+                node.keep()
     if node.reason is not None and node.reason.kind == "static":
         c.rewind(marks)
         node = c.step(name, args, kwargs, False)
         if node.reason is None:
             c.options.static_ints.add(name)
+    return node
+
+
+class Sized(NamedTuple):
+    """A recorded call whose key may follow from the sizes of arrays: with what the user wrote,
+    where stand-ins are references. data: as of `_key`."""
+
+    name: str
+    args: tuple
+    kwargs: dict
+    data: bool
+
+
+def _note(c: Capture, node: Node, name: str, args: tuple, kwargs: dict) -> None:
+    """Note such a call, where the present one may be kept for many sizes."""
+    seg = c.seg
+
+    def of(x: Any) -> Any:
+        if type(x) is Array and x._s is seg:
+            return Reference(x._i)
+        return None if isinstance(x, (np.ndarray, Array)) else x
+
+    data = name not in c.options.static_ints
+    args, kwargs = mapped((args, kwargs), of)
+    seg.sized[node] = Sized(name, args, kwargs, data)
+
+
+def key_of(call: Sized, given: Sequence[Value]) -> tuple[tuple, list[float], list[int]]:
+    """The key of a call, with its floats and integers. given: the values of its segment. Errors:
+    Unrecordable."""
+    c: Any = SimpleNamespace(array_type=Array, seg=Segment(_ROOT), ints_are_data=call.data)
+
+    def of(x: Any) -> Any:
+        return placed(c.seg, given[x.number]) if type(x) is Reference else x
+
+    args, kwargs = mapped((call.args, call.kwargs), of)
+    key = _key(c, call.name, args, kwargs, call.data)
+    return key, c.seg.floats, c.seg.ints
+
+
+_ROOT = Node(None, ())
+
+
+def shape_seen(c: Capture, a: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """A shape as Python sees it, in a call that may be kept for many sizes: its numbers know what
+    they are."""
+    asked = c.watch.asked
+    if id(a._np) in c.known and a._base is None:
+        place = id(a._np)
+        return shape_of(shape, lambda shapes: shapes.of_argument(place), "the shape", asked)
+    seg, number = a._s, a._i
+    if seg is None:
+        c.watch.sees("the shape of an array")
+        return shape
+    return shape_of(shape, lambda shapes: shapes.of_value(seg, number), "a shape", asked)
+
+
+def _by_rule(c: Capture, seg: Segment, key: tuple) -> Node | None:
+    """The new node of a call of which it is known what it gives for other sizes. It takes a little
+    of the time for what is new, as a loop may have new sizes each time and be faster in NumPy."""
+    start = _clock()
+    node = by_rule(seg, key, c.turn)
+    seconds = _clock() - start
+    c.budget.owed += seconds
+    c.overhead += seconds
     return node
 
 
@@ -425,7 +534,11 @@ def results(c: Capture, seg: Segment, node: Node, name: str, args: tuple, kwargs
     def give(x: Any) -> Any:
         if type(x) is Slot:
             return seg.values[first + node.values.index(x.value)]
-        return seg.values[x.index] if type(x) is Same else x
+        if type(x) is Same:
+            return seg.values[x.index]
+        if x is not None and c.traces:
+            c.watch.sees(f"{label(name)} tells Python of an array")
+        return x
 
     return mapped(node.result, give)
 

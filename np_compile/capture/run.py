@@ -16,6 +16,7 @@ from np_compile.tape.node import Break
 from . import state
 from .arrays.array import Array
 from .arrays.tensors import Unusual
+from .arrays.traced import gives_traced, has_traced, released, values
 from .capture import Capture
 from .exchange.arguments import Exchange
 from .exchange.escape import replace_escaped
@@ -88,6 +89,7 @@ def _once(
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
     watch = capture.watch = None if keeper is None else keeper.watch(args, kwargs)
+    capture.traces = watch is not None and watch.traces and options.dynamic is not False
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
     before = state.switch(capture, substitution)
@@ -123,11 +125,14 @@ def _once(
                 result = as_user(1)(functools.partial(f, **given_kwargs), *given_args)
             else:
                 result = f(*given_args, **given_kwargs)
+            if capture.traces and gives_traced(result):
+                capture.watch.sees("sizes that the function gives")
+                result = released(result)
             returned(capture, result)
             capture.cut(_END)
             capture.change_callers()
             if watch is not None:
-                capture.watch = None
+                capture.watch, capture.traces = None, False
                 if capture.awaited is None:
                     kept = keeper.keep(watch, args, kwargs, exchange, result, choice)
             result = exchange.give(result)
@@ -160,3 +165,5 @@ def _deliver(capture: Capture, error: BaseException) -> None:
     capture.cut(_END)
     if any(type(a) is Array for a in error.args):
         error.args = tuple(capture.to_caller(a) if type(a) is Array else a for a in error.args)
+    if capture.traces and has_traced(error.args):
+        error.args = values(error.args)

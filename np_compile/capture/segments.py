@@ -28,11 +28,12 @@ from .policy import decide, guess, loops
 from .policy.decide import Decision, Way
 from .policy.weigh import weigh
 from .rerun import rerun
-from .variants import Variants, fixed_ints, live_roots
+from .variants import Variants, fixed_ints, index_ints, live_roots
 
 if TYPE_CHECKING:
     from .capture import Capture
 
+_BOUND = 64  # programs of one segment, for integers that are sizes of one for many
 _lock = state.lock
 _clock = time.perf_counter
 
@@ -67,7 +68,7 @@ def cut(c: Capture, reason: Break) -> None:
     built = c.built
     variants = node.programs.get(live)
     if variants is None:
-        variants = node.programs.setdefault(live, Variants())
+        variants = Variants()
     grad = _may_differentiate(c)
     key = (grad, *variants.key(seg.ints))
     program = variants.programs.get(key)
@@ -76,7 +77,11 @@ def cut(c: Capture, reason: Break) -> None:
     job = None
     if program is None and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
+        if program is not None and node.is_kept:
+            node.programs.setdefault(live, variants)
     if program is None:
+        node.keep()
+        variants = node.programs.setdefault(live, variants)
         begins = reason is loops.BEGINNING or resumes
         decision = decide.of_segment(c, node, variants, begins, job is not None)
         c.awaited = job or c.awaited
@@ -104,7 +109,7 @@ def cut(c: Capture, reason: Break) -> None:
     except Exception as e:
         outputs = _failed(c, seg, live, program, e)
     if watch is not None:
-        watch.ran(program, [a._t for a in seg.inputs], seg.floats, seg.ints, outputs)
+        watch.ran(program, seg, [a._t for a in seg.inputs], outputs)
     if c.grads:
         for k in program.written:
             seg.inputs[k]._sig = None  # it may have a gradient history now
@@ -232,8 +237,9 @@ def _known_for_sizes(
     """The program of a segment from one that serves many sizes; or what makes such a one beside the
     program, which begins here."""
     form, known = c.options.forms.of(seg.node, live)
+    known.data |= variants.changed(seg.ints)
     general = known.find(form.sizes, seg.ints)
-    if general is not None:
+    if general is not None and (general.fits(known.data - fixed_ints(seg.node)) or known.is_full):
         return _bound(c, seg, live, variants, general, form.sizes), None
     if not config.waits() and not known.pending and known.seen:
         _build(c, seg, live, form, known)
@@ -241,17 +247,23 @@ def _known_for_sizes(
 
 
 def _build(c: Capture, seg: Segment, live: tuple, form: Form, known: Sizes) -> General | None:
-    fixed = fixed_ints(seg.node)
+    every = frozenset(range(len(seg.ints)))
+    of_indices = index_ints(seg.node) - known.data if c.options.dynamic is None else frozenset()
+    data = every - of_indices - fixed_ints(seg.node)
     return build_general(
-        seg.node, live, seg.inputs, seg.floats, seg.ints, fixed, c.options, form, known
+        seg.node, live, seg.inputs, seg.floats, seg.ints, data, c.options, form, known
     )
 
 
 def _bound(
     c: Capture, seg: Segment, live: tuple, variants: Variants, general: General, sizes: tuple
 ) -> Program:
-    program = general.program(seg.node, live, sizes, c.options)
+    start = _clock()
+    program = general.program(seg.node, live, sizes, seg.ints, c.options)
+    c.budget.owed += _clock() - start
     variants.take(general.dynamic, seg.ints)
+    if len(variants.programs) >= _BOUND:
+        variants.programs.clear()
     variants.programs[(_may_differentiate(c), *variants.key(seg.ints))] = program
     if not general.noted:
         general.noted = True
@@ -266,7 +278,7 @@ def _for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Pro
     form, known = c.options.forms.of(seg.node, live)
     program = None
     if config.waits() and (known.seen or c.options.dynamic is True):
-        general = _build(c, seg, live, form, known)
+        general = _build(c, seg, live, form, known) or known.find(form.sizes, seg.ints)
         if general is not None:
             program = _bound(c, seg, live, variants, general, form.sizes)
     if program is None:
@@ -291,13 +303,13 @@ def tree_root(c: Capture, key: Any) -> Node:
     """The root of a tree of recordings."""
     roots = c.options.roots
     root = roots.get(key)
-    return roots.setdefault(key, Node(None, ())) if root is None else root
+    return roots.setdefault(key, Node(None, (), c.options.forms.root)) if root is None else root
 
 
 def finish(c: Capture) -> None:
     """The call is over: stand-ins that are still held answer with their values."""
     c.loans.clear()
-    c.lasting = False
+    c.lasting = c.traces = False
     c.end_plain()
     c.budget.worked += _clock() - c.began - c.overhead
     c.closed = True

@@ -40,11 +40,16 @@ class Variants:
     def widen(self, node: Node, ints: list[int], dynamic: bool | None) -> frozenset[int]:
         if dynamic is True:
             self.dynamic = frozenset(range(len(ints))) - fixed_ints(node)
-        elif self.last is not None and dynamic is None:
-            changed = {k for k, (x, y) in enumerate(zip(self.last, ints, strict=True)) if x != y}
-            self.dynamic |= changed - fixed_ints(node)
+        elif dynamic is None:
+            self.dynamic |= self.changed(ints) - fixed_ints(node)
         self.take(self.dynamic, ints)
         return self.dynamic
+
+    def changed(self, ints: list[int]) -> frozenset[int]:
+        """Numbers of the integers that are not what they were in the run before."""
+        if self.last is None:
+            return frozenset()
+        return frozenset(k for k, (x, y) in enumerate(zip(self.last, ints, strict=True)) if x != y)
 
     def take(self, dynamic: frozenset[int], ints: list[int]) -> None:
         """From now on these integers are data."""
@@ -61,6 +66,13 @@ def fixed_ints(node: Node) -> frozenset[int]:
         if any(True for _ in references(call.index))
         for p in parameters(call.index)
         if not p.is_float
+    )
+
+
+def index_ints(node: Node) -> frozenset[int]:
+    """Numbers of the integer parameters that are numbers of indices, or where slices begin."""
+    return frozenset(
+        p.place for _, call in node.calls() for p in call.parameters() if p.kind == "index"
     )
 
 

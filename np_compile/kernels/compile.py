@@ -24,7 +24,7 @@ from .ir.program import Call, Fence, Product, Program
 from .ir.size import Facts
 from .passes.pipeline import stages
 from .run.execute import Executable, Source, libraries_of
-from .run.sizes import at_sizes
+from .run.sizes import at_sizes, results_of
 from .target import HOST, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -140,6 +140,8 @@ class ForSizes:
         self._source = generate(graph, lambda name: getattr(module, name), facts)
         self._libraries = libraries_of(self._source, config.waits())
         self._holds = facts.predicate()
+        self._first: Executable | None = None  # that was bound
+        self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
         facts.closed = True
 
     @property
@@ -162,11 +164,21 @@ class ForSizes:
         values = self._facts.all_values(dict(given))
         more = tuple([sizes[k] for k in self._integers])
         forward = self._module.forward
-        source = at_sizes(self._source, values)
-        made = Executable(
-            source,
-            lambda *tensors: forward(*tensors, *more),
-            self._libraries,
-            list(values.values()),
-        )
+
+        def eager(*tensors: torch.Tensor) -> Any:
+            return forward(*tensors, *more)
+
+        made = None
+        numbers = list(values.values())
+        if self._first is not None and self._results is not None:
+            *results, scratch = self._results(values)
+            made = self._first.at_sizes(
+                lambda: at_sizes(self._source, values), eager, numbers, results, scratch
+            )
+        if made is None:
+            source = at_sizes(self._source, values)
+            made = Executable(source, eager, self._libraries, numbers)
+            if self._first is None:
+                self._first = made
+                self._results = results_of(self._source, made.places)
         return _told(made)

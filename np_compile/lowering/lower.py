@@ -13,7 +13,7 @@ Outputs: the live arrays, in order. Views are not outputs: they are made again f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -26,7 +26,7 @@ from np_compile.tape.form import Form
 from np_compile.tape.node import Node, picked
 from np_compile.tape.tree import mapped
 
-from .general import GeneralGraph, lower_general
+from .general import GeneralGraph, Tie, lower_general
 from .lens import Lens, indexed, settle
 from .record import Recorder
 from .tensor_graph import TensorGraph
@@ -60,18 +60,21 @@ def lower(
 def lower_for_sizes(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], form: Form, changing: frozenset[int],
+    ties: Mapping[int, Tie],
 ) -> GeneralGraph:  # fmt: skip
-    """As `lower`, in host memory and without gradients, for all values of the changing sizes of
-    the segment's form. Errors: `general.Special`, and whatever the shim gives for such sizes."""
+    """As `lower`, in host memory and without gradients, for all values of the changing ones among
+    the sizes of the segment's form and, after them, its integers. ties: of some of these. Errors:
+    `general.Special`, and whatever the shim gives for such sizes."""
 
     def replay(
-        tensors: Any, call_of: Callable[[Call], Call], graph: torch.fx.Graph | None
-    ) -> list[torch.Tensor]:
+        tensors: Any, numbers: list[Any], call_of: Callable[[Call], Call],
+        graph: torch.fx.Graph | None, told: Callable[[list[torch.Tensor]], None],
+    ) -> list[torch.Tensor]:  # fmt: skip
         return _replay(
-            node, live, tensors, n_inputs, has_floats, ints, dynamic, graph, call_of
+            node, live, tensors, n_inputs, has_floats, numbers, dynamic, graph, call_of, told
         )  # fmt: skip
 
-    return lower_general(node, form, changing, replay, args)
+    return lower_general(node, form, ints, changing, ties, replay, args)
 
 
 def _plain(t: torch.Tensor) -> bool:
@@ -117,7 +120,9 @@ def _replay(
     node: Node, live: tuple[int, ...], tensors: Any, n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], graph: torch.fx.Graph | None,
     call_of: Callable[[Call], Call] = lambda call: call,
+    told: Callable[[list[torch.Tensor]], None] | None = None,
 ) -> list[torch.Tensor]:  # fmt: skip
+    """told: called with the tensors of each step's new values."""
     rest = list(tensors[n_inputs:])
     floats = rest.pop(0) if has_floats else None
     numbers: list[Any] = list(ints)
@@ -135,10 +140,15 @@ def _replay(
         if step.call is None:
             (value,) = step.values
             values.append(shim.ndarray(next(inputs), value.meta._flip, value.scalar))
+            if told is not None:
+                told([values[-1]._t])
             continue
         last = next(iter(reversed(graph.nodes)), None) if graph is not None else None
         args, kwargs = call_of(step.call).evaluate(values, parameter)
+        before = len(values)
         _run(step, step.call.name, args, kwargs, values)
+        if told is not None:
+            told([settle(v)._t for v in values[before:]])
         if graph is not None:
             _annotate(graph, last, step.call.name, step.user_line)
     return [settle(values[i]).tensor for i in live]

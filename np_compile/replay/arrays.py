@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from np_compile.capture.arrays.stand_ins import tensor_like
 from .arguments import parameter_names
 from .calls import MISS, Entry, Names, Table, Way
 from .guards import Call, Elements, Guard, Kind, Layout, Pair, Refused, Value, simple, text_of
+from .hot import Heat, for_one_size, is_general
 from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
 
-_USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
+USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 
 
 class KeptOnArrays(Kept):
@@ -55,6 +57,29 @@ class KeptOnArrays(Kept):
         if made is None:
             return MISS
         return self._give(args, [made[k].numpy() for k in self.plan.wanted])
+
+
+@dataclass(frozen=True)
+class _Again:
+    """What a call is kept by, to keep it by other programs. integers: of each step all that there
+    are."""
+
+    guards: list[Guard]
+    plan: Plan
+    result: Result
+    count: int
+    names: Names
+    integers: list[tuple]
+
+    def programs(self) -> list[tuple]:
+        """The steps of its plan by programs for one size."""
+        return for_one_size(self.plan.steps, self.integers)
+
+    def kept(self, steps: list[tuple]) -> KeptOnArrays:
+        """The call by these steps."""
+        before = self.plan
+        plan = Plan(steps, before.constants, before.wanted, before.sequence is not None)
+        return KeptOnArrays(self.guards, plan, self.result, self.count, self.names)
 
 
 class Arrays:
@@ -101,7 +126,11 @@ class Arrays:
         read = {(places[a], index): content for (a, index), content in watch.read.items()}
         shown = parameter_names(self._function, len(given), names)
         guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
-        return KeptOnArrays(guards, plan, result, len(given), names)
+        kept = KeptOnArrays(guards, plan, result, len(given), names)
+        if is_general(plan.steps):
+            integers = [ints for *_, ints, _ in watch.steps]
+            kept.heat = Heat(_Again(guards, plan, result, len(given), names, integers))
+        return kept
 
     def find(
         self, kept: Sequence[Any], table: Table | None, given: tuple, names: Names
@@ -128,7 +157,7 @@ def exact(
     """
     arrays = [k for k, a in enumerate(args) if type(a) is np.ndarray]
     guards: list[Guard] = [
-        Layout.of(k, names[k], a, _USABLE) if k in arrays else Value(k, names[k], a)
+        Layout.of(k, names[k], a, USABLE) if k in arrays else Value(k, names[k], a)
         for k, a in enumerate(args)
     ]
     for m, k in ((m, k) for m in arrays for k in arrays if k < m):

@@ -14,20 +14,24 @@ from collections.abc import Callable
 from typing import Any
 
 from np_compile import config
-from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice
+from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice, signature
 
 from .arguments import parameter_names
-from .arrays import Arrays, KeptOnArrays, alike
+from .arrays import USABLE, Arrays, KeptOnArrays, alike
 from .calls import MISS, Entry, Table, Way, available, pending
 from .guards import Refused
 from .plan import Kept, Plan, steps_of
 from .proof import Reach, reach
-from .results import Outputs
+from .results import Outputs, Result
+from .sizes import KeptForSizes
 from .tensors import Tensors
 from .watch import Watch
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 KEPT = 8
+_MET = 256  # kinds of arguments that are remembered
+_AGAIN = 4  # calls of one kind after which it is clear that they cannot be kept for them alone
+_FOR_SIZES = 4  # calls that are kept for many sizes
 _VAIN = 64
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
 PATIENT = 2
@@ -37,22 +41,26 @@ class Keeper:
     """The kept calls of one compiled function, on arrays or on tensors. Threads share it: tuples
     replace each other.
 
-    kept: the kept calls. plain: entries of calls that run as they stand. reach: what the function
-    reads, which kept calls hold for. calls, vain: those that were recorded, and those watched since
-    a kept one was last run. hopeless: whether none can be kept. why: it is so, or the last call
-    that was watched was not kept. guesses: as of a `Watch`. call: as the function is called; gives
-    what it gives, or MISS. None while no call is known.
+    kept: the kept calls. for_sizes: those that hold for many sizes. plain: entries of calls that
+    run as they stand. reach: what the function reads, which kept calls hold for. vain: calls
+    watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
+    last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
+    as of a `Watch`. call: as the function is called; gives what it gives, or MISS. None while no
+    call is known.
     """
 
     def __init__(self, function: Any, tensors: bool):
         self.function = function
         self.kept: tuple[Kept, ...] = ()
+        self.for_sizes: tuple[KeptForSizes, ...] = ()
         self.plain: dict[Choice, Entry] = {}
         self.reach: Reach | None = None
-        self.calls = 0
+        self._first = True  # whether there was no call yet
+        self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
         self.vain = 0
         self.hopeless = False
         self.why: str | None = None
+        self.why_one_size: str | None = None
         self.guesses = not tensors
         self.call: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
@@ -91,9 +99,21 @@ class Keeper:
             return self._choose(kept, choice, args, kwargs)
         start = time.perf_counter()
         result = kept.run(leaves)
-        choice.ran_kept(time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        choice.ran_kept(seconds)
         kept.settle(choice.way == "compiled", SELDOM)
+        if kept.heat is not None and (other := kept.heat.ran(kept, seconds, SELDOM)) is not None:
+            self._replace(kept, other)
         return result
+
+    def _replace(self, kept: Kept, other: Kept) -> None:
+        """From now on a call is kept in another way."""
+        other.choice, other.reach = kept.choice, kept.reach
+        other.settle(sampled=SELDOM)
+        with self._lock:
+            if kept in self.kept:
+                self.kept = tuple([other if k is kept else k for k in self.kept])
+                self._publish()
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """As `run`, called as the function is."""
@@ -142,18 +162,49 @@ class Keeper:
                 self._publish()
         return result
 
+    def run_for_sizes(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call that is like a kept one but for the extents of arrays, or MISS.
+        Where arguments come again, the call is rather kept for them."""
+        if not self.for_sizes or self._binding.tensors:
+            return MISS
+        given, names = (*args, *kwargs.values()), tuple(kwargs)
+        found = next((k for k in self.for_sizes if k.holds(given, names)), None)
+        if found is None or found.reach is not self.reach or not found.reach.unchanged():
+            return MISS
+        if 0 < self._meet(args, kwargs, False) < _AGAIN and len(self.kept) < KEPT:
+            return MISS
+        result = found.run(given)
+        if result is not MISS:
+            self._meet(args, kwargs)
+        return result
+
+    def _meet(self, args: tuple, kwargs: dict, note: bool = True) -> int:
+        """How often such arguments were met before. note: that they are now."""
+        kind = signature(args, kwargs)
+        times = self._met.get(kind, 0)
+        if note:
+            if times == 0 and len(self._met) >= _MET:
+                self._met.pop(next(iter(self._met)), None)
+            self._met[kind] = times + 1
+        return times
+
     # -- keeping ----------------------------------------------------------------------------
 
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
-        """A watch for a call that was not kept; None where keeping it has no chance."""
-        self.calls += 1
-        if self.hopeless or pending() or self.calls < 2:
+        """A watch for a call that was not kept; None where keeping it has no chance, for the first
+        one, and for one with new arguments where there were too many already."""
+        if self.hopeless or pending():
             return None
+        first, self._first = self._first, False
         try:
-            arguments, found = self._binding.arguments(args, kwargs), self._reads()
+            arguments = self._binding.arguments(args, kwargs)
+            if self._meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
+                return None
+            found = self._reads()
         except Refused:
             return None
-        return Watch(arguments, found, self.vain < PATIENT, self.guesses)
+        traces = not self._binding.tensors and len(self._met) > 1
+        return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
 
     def keep(
         self, watch: Watch, args: tuple, kwargs: dict, exchange: Any, result: Any,
@@ -201,7 +252,28 @@ class Keeper:
         outputs = Outputs(place, stand_ins, binding.known(watch, exchange), binding.tensors)
         gives = outputs.of(result)
         plan = Plan(steps, constants, outputs.wanted, available())
+        if not binding.tensors:
+            try:
+                self._keep_for_sizes(watch, given, names, plan, gives, outputs.by_size)
+            except Refused as e:
+                self.why_one_size = str(e)
         return binding.kept(watch, given, names, plan, gives)
+
+    def _keep_for_sizes(
+        self, watch: Watch, given: tuple, names: tuple[str, ...], plan: Plan, gives: Result,
+        by_size: bool,
+    ) -> None:  # fmt: skip
+        """Keep a call for many sizes. by_size: whether it gives a view by sizes that Python saw."""
+        if by_size:
+            raise Refused("it gives a view by sizes that Python sees")
+        shown = parameter_names(self.function, len(given), names)
+        made = KeptForSizes(watch, given, names, shown, plan, gives, USABLE)
+        known = [
+            k for k in self.for_sizes if k.generals != made.generals or not k.holds(given, names)
+        ]
+        with self._lock:
+            self.for_sizes = (made, *known[: _FOR_SIZES - 1])
+        self.why_one_size = None
 
     def guessed_wrong(self) -> None:
         """A guess did not hold: make no more of them."""
@@ -260,5 +332,6 @@ class Keeper:
         """Keep no call, and look anew at what the function reads."""
         with self._lock:
             self.kept = ()
+            self.for_sizes = ()
             self.reach = None
             self._publish()

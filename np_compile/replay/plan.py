@@ -100,13 +100,15 @@ class Plan:
 
 class Kept:
     """One kept call. guards: what has to be so for a call to be like it. choice: whether calls like
-    it are faster as they stand; None where that is not asked. reach: what the function read."""
+    it are faster as they stand; None where that is not asked. reach: what the function read. heat:
+    a `hot.Heat`, where it may be made of other programs."""
 
-    __slots__ = ("choice", "guards", "plan", "reach")
+    __slots__ = ("choice", "guards", "heat", "plan", "reach")
 
     def __init__(self, guards: list[Guard], plan: Plan):
         self.choice: Choice | None = None
         self.reach: Any = None
+        self.heat: Any = None
         self.guards = guards
         self.plan = plan
 
@@ -132,7 +134,7 @@ def steps_of(
     count = len(constants)
     sources = positions | {id(t): -1 - k for k, t in enumerate(constants)}
     steps = []
-    for program, read, floats, ints in watch.steps:
+    for program, read, floats, ints, _ in watch.steps:
         if any(read[k] >= 0 and sources[read[k]] < 0 for k in program.written):
             raise Refused("it writes to an array that it has made of constants")
         places = tuple([s - count if s < 0 else sources[s] for s in read])

@@ -40,8 +40,8 @@ class Outputs:
 
     place: the number of a tensor that a program has made. stand_ins: positions of arguments, by
     their stand-ins. known: ids of lists and dicts that are not new. wanted: numbers of tensors that
-    are needed. A new list stands in one place only; so do views and scalars of arrays, which are
-    objects of their own too.
+    are needed. by_size: whether a view was made by numbers that follow from sizes. A new list
+    stands in one place only; so do views and scalars of arrays, which are objects of their own too.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Outputs:
         self._parts = known
         self._tensors = tensors
         self.wanted: list[int] = []
+        self.by_size = False
 
     def of(self, result: Any) -> Result:
         """What is to be given for a result like this one.
@@ -104,6 +105,7 @@ class Outputs:
             if name is WINDOW or any(map(_has_array, (*args[1:], *kwargs.values()))):
                 raise Refused("it gives a view that depends on other arrays")
             calls.insert(0, (name, args[1:], kwargs, pick))
+            self.by_size = self.by_size or a._by_size
             a = a._base
         return Give.VIEW, (self._array(a), calls)
 

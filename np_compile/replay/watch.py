@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from np_compile.capture.arrays.array import Array
-from np_compile.tape.node import Break
+from np_compile.capture.arrays.traced import Asked
+from np_compile.tape.node import Break, Segment
 
 from .proof import Reach
 
@@ -21,29 +22,36 @@ _READ = 64
 class Watch:
     """What one call has run. Spoiled, once something happened that the programs do not hold.
 
-    arguments: those of the call, as it found them. reach: what the function reads.
-    steps: (program, where its tensors come from, floats, integers); a tensor is number -1 - k of
-    what programs have made, or the id of one in `given`. Made ones are not held: their memory is
-    the user's. read: elements of arguments that Python has read: {(id of the argument, index): its
+    arguments: those of the call, as it found them. reach: what the function reads. steps: (program,
+    where its tensors come from, floats, integers, segment); a tensor is number -1 - k of what
+    programs have made, or the id of one in `given`. Made ones are not held: their memory is the
+    user's. read: elements of arguments that Python has read: {(id of the argument, index): its
     bytes}, of small arrays all. own: numbers of tensors that programs without inputs have made, the
     same in each call. touched: those of them whose elements Python has read or written: a kept call
-    has them as they were.
-    patient: whether loops go on compiled while it is watched, though NumPy were faster in them: a
-    kept call may not be slower. written: whether a program has written to an array.
-    guesses: whether lengths may be guessed (see `guess`). why: it is spoiled, if it is.
+    has them as they were. patient: whether loops go on compiled while it is watched, though NumPy
+    were faster in them: a kept call may not be slower. written: whether a program has written to an
+    array. guesses: whether lengths may be guessed (see `guess`). traces: whether sizes that Python
+    sees are to know what they are. why: it is spoiled, if it is. seen: what Python has seen of the
+    sizes of arrays, if anything, but through numbers that are traced; asked: what it has asked of
+    these.
     """
 
     __slots__ = (
-        "_count", "_numbers", "arguments", "given", "guesses", "own", "patient", "reach", "read",
-        "steps", "touched", "why", "written",
+        "_count", "_numbers", "arguments", "asked", "given", "guesses", "own", "patient",
+        "reach", "read", "seen", "steps", "touched", "traces", "why", "written",
     )  # fmt: skip
 
-    def __init__(self, arguments: Any, reach: Reach, patient: bool, guesses: bool) -> None:
+    def __init__(
+        self, arguments: Any, reach: Reach, patient: bool, guesses: bool, traces: bool
+    ) -> None:
         self.arguments = arguments
         self.reach = reach
         self.patient = patient
         self.guesses = guesses
+        self.traces = traces
         self.why: str | None = None
+        self.seen: str | None = None
+        self.asked: list[Asked] = []
         self.steps: list[tuple] = []
         self.read: dict[tuple, Any] = {}
         self.own: set[int] = set()
@@ -67,6 +75,10 @@ class Watch:
         """The call cannot be kept. The first reason is the one that counts."""
         if self.why is None:
             self.why = str(why)
+
+    def sees(self, what: str) -> None:
+        """Note that Python sees something of the sizes of arrays."""
+        self.seen = self.seen or what
 
     def reads(self, a: np.ndarray, key: Any) -> bool:
         """Note that Python reads the element `a[key]` of an argument. False, and spoiled, if it is
@@ -101,9 +113,8 @@ class Watch:
             self.spoil(reason.text)
 
     def ran(
-        self, program: Any, tensors: list[torch.Tensor], floats: list[float], ints: list[int],
-        outputs: list[torch.Tensor],
-    ) -> None:  # fmt: skip
+        self, program: Any, seg: Segment, tensors: list[torch.Tensor], outputs: list[torch.Tensor]
+    ) -> None:
         """Note a run."""
         if len(self.steps) >= _STEPS:
             self.spoil(f"it runs more than {_STEPS} programs")
@@ -130,4 +141,4 @@ class Watch:
                 self.own.add(self._count)
             self._numbers[id(t)] = weakref.ref(t), self._count
             self._count += 1
-        self.steps.append((program, sources, tuple(floats), tuple(ints)))
+        self.steps.append((program, sources, tuple(seg.floats), tuple(seg.ints), seg))

@@ -33,12 +33,13 @@ class Program:
     that are inputs. turn: of the call that compiled it, 0 once another
     one ran it (see `capture.budget`). name: of the compiled function. constant_ints: values of the
     integers that are constants of it, by number. grad: whether it may be differentiated. sizes:
-    what a graph for many sizes takes beside its tensors. notes: on what it is for.
+    what a graph for many sizes takes beside its tensors. notes: on what it is for. general: what it
+    is of for some sizes, if there are others.
     """
 
     __slots__ = (
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
-        "constant_ints", "grad", "graph", "live", "mutates", "name", "node", "notes", "seconds",
+        "constant_ints", "general", "grad", "graph", "live", "mutates", "name", "node", "notes", "seconds",
         "sizes", "turn", "written",
     )  # fmt: skip
 
@@ -66,6 +67,7 @@ class Program:
         self.grad = False
         self.sizes: tuple[int, ...] = ()
         self.notes: list[str] = []
+        self.general: Any = None
         self._pending = hasattr(compiled, "wait")  # for its C compiler, or that is not known
 
     @property
@@ -97,6 +99,18 @@ class Program:
             self._direct = None
             _warn(self.name, f"the back end {self.backend_name!r} failed ({type(e).__name__}: {e})")
         self._pending = False
+
+    def at_sizes(self, node: Node, compiled: Callable, sizes: tuple[int, ...]) -> Program:
+        """The program of a segment of the same form that ends at another node."""
+        made = Program.__new__(Program)
+        for name in Program.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.node, made.compiled, made.sizes = node, compiled, sizes
+        made._direct = getattr(compiled, "run", None)
+        made._pending = hasattr(compiled, "wait")
+        made._signatures = None
+        made.seconds, made.turn = {}, 0
+        return made
 
     @property
     def direct(self) -> bool:

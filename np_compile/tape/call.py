@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from np_compile import shim
+
 from .key import COMPLEX, FLOAT, INT, KW
 from .tree import leaves, mapped
 
@@ -84,6 +86,12 @@ class Call:
         """The numbers of the values that it gets."""
         return references((self.args, self.kwargs))
 
+    @property
+    def reads(self) -> list[int]:
+        """The numbers of the values whose elements it looks at: not what it takes a part of."""
+        used = [*self.references()]
+        return used[1:] if self.name in _INDEXING else used
+
     def parameters(self) -> Iterator[Parameter]:
         """The parameters that it gets."""
         return parameters((self.args, self.kwargs))
@@ -129,11 +137,13 @@ def parameters(tree: Any) -> Iterator[Parameter]:
 
 
 def make_slice(start: Any, length: int, step: int) -> Any:
-    """The slice of so many elements from `start` on; a DynamicSlice where that is no number."""
-    if type(start) is not int:
+    """The slice of so many elements from `start` on; a DynamicSlice where that is data."""
+    if type(start) is shim.Weak:
         return DynamicSlice(start, length, step)
     stop = start + length * step
-    return slice(start, stop if stop >= 0 else None, step)
+    if stop >= 0:
+        return slice(start, stop, step)
+    return slice(length - 1 if step == -1 else start, None, step)  # to the beginning
 
 
 def decode(key: tuple, floats: int, ints: int) -> Call:

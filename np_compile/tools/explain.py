@@ -138,7 +138,7 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
 
 
 def kept_calls(fn: Callable) -> list[KeptReport]:
-    """The kept calls of a compiled function, the newest first."""
+    """The kept calls of a compiled function, the newest first, then those for many sizes."""
     keeper = compiled_of(fn)._keeper
     if keeper is None:
         return []
@@ -151,4 +151,7 @@ def kept_calls(fn: Callable) -> list[KeptReport]:
             kept.plan.scratch_bytes,
         )
         for kept in keeper.kept
+    ] + [
+        KeptReport([*kept.texts, *map(str, reads)], kept.programs, False)
+        for kept in keeper.for_sizes
     ]

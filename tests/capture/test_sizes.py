@@ -318,6 +318,103 @@ def test_a_program_for_all_sizes_is_made_beside_the_program():
     assert compiles(fast) == 2
 
 
+def nodes(fast):
+    """How many nodes the trees of recordings have."""
+    waiting = [*fast._options.roots.values()]
+    count = 0
+    while waiting:
+        node = waiting.pop()
+        count += 1
+        waiting += node.next.values()
+    return count
+
+
+def several_parts(x, y):
+    a = np.sin(x) * 2 + y
+    if a.sum() > 1e9:  # a value: not kept, recorded each time
+        return a
+    b, c = np.split(np.concatenate([a, y]), [3])
+    d = np.outer(b, b) + a[:3]
+    d[1:, 0] = c[:2]
+    return d, np.where(a > 0, a, y).reshape(-1)[::-1], np.cumsum(c)
+
+
+def test_a_new_size_is_not_inferred_again(monkeypatch):
+    from np_compile.capture import infer
+
+    fast = np_compile.compile(several_parts)
+    for n in (20, 21, 23, 26):
+        same(fast, several_parts, data(n), data(n))
+    count = []
+    run = infer._on_meta
+    monkeypatch.setattr(infer, "_on_meta", lambda *args: (count.append(1), run(*args))[1])
+    before = compiles(fast)
+    for n in range(30, 50):
+        same(fast, several_parts, data(n), data(n))
+    assert compiles(fast) == before
+    assert not count
+
+
+def test_sizes_that_come_once_leave_nothing_behind():
+    fast = np_compile.compile(several_parts)
+    for n in (20, 21, 22):
+        fast(data(n), data(n))
+    before = nodes(fast)
+    for n in range(30, 60):
+        fast(data(n), data(n))
+    assert nodes(fast) == before
+    for _ in range(3):  # from the second time on they are there
+        same(fast, several_parts, data(40), data(40))
+    assert nodes(fast) > before
+    kept = nodes(fast)
+    same(fast, several_parts, data(40), data(40))
+    assert nodes(fast) == kept
+
+
+def test_layouts_of_rules_are_those_of_the_shim():
+    """Shapes, strides and aliasing of values that rules have made, against the meta tensors."""
+    fast = np_compile.compile(several_parts)
+    for n in (20, 21, 33, 33, 33):
+        fast(data(n), data(n))
+    seen = 0
+    waiting = [*fast._options.roots.values()]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.next.values()
+        for v in node.values:
+            if v._meta is None:
+                seen += 1
+                layout = v.shape, v.strides, v.dtype, v.ndim
+                meta = v.meta
+                assert layout == (meta.shape, meta._t.stride(), meta.dtype, meta.ndim)
+    assert seen > 5, seen
+
+
+def test_errors_of_new_sizes_are_numpys():
+    def f(x, y):
+        return (x + y)[5] * 2, x.reshape(2, -1)
+
+    fast = np_compile.compile(f)
+    for n in (20, 22, 24):
+        same(fast, f, data(n), data(n))
+    for n, m in ((30, 31), (31, 31), (4, 4), (30, 1), (1, 30), (26, 26), (2, 3)):
+        same(fast, f, data(n), data(m))
+
+
+def test_an_index_that_changes_alone_becomes_data():
+    def f(x, i):
+        y = x * 2 + x[i]
+        return y[-1] + y[1:] if y.sum() < 1e9 else y
+
+    fast = np_compile.compile(f)
+    for n in (20, 21, 22, 23):
+        same(fast, f, data(n), n - 4)
+    before = compiles(fast)
+    for i in range(2, 14):
+        same(fast, f, data(23), i)
+    assert compiles(fast) <= before + 4
+
+
 BENCHMARKS = [p for p in PROGRAMS.values() if p.name != "smoothing" and p.group != "loops"]
 
 

@@ -20,6 +20,7 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
     _sel    what it is a selection of, see `masked`; it has no data and no number then
+    _by_size   whether `_via` has numbers that were traced, see `traced`
     _selects   masks: what it held when it was last used to select, a weak reference
 """
 
@@ -28,6 +29,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,7 @@ class Array:
     _shown: Any = None
     _sel: Any = None
     _selects: Any = None
+    _by_size = False
 
     __array_priority__ = 1e6
 
@@ -99,6 +102,15 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        c = self._c
+        return c.shape_seen(self, self._extents()) if c.traces else self._extents()
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        self._c.change_in_place(self, "reshape", value)
+
+    def _extents(self) -> tuple[int, ...]:
+        """Its shape, which the user's code does not see."""
         v = self._v
         if v is not None:
             return v.shape
@@ -107,10 +119,6 @@ class Array:
         if self._np is None and self._t is not None:
             return tuple(self._t.shape)
         return self._known().shape
-
-    @shape.setter
-    def shape(self, value: Any) -> None:
-        self._c.change_in_place(self, "reshape", value)
 
     @property
     def dtype(self) -> np.dtype:
@@ -136,11 +144,11 @@ class Array:
         v = self._v
         if v is not None:
             return v.ndim
-        return 1 + self._sel.trailing if self._sel is not None else len(self.shape)
+        return 1 + self._sel.trailing if self._sel is not None else len(self._extents())
 
     @property
-    def size(self) -> int:
-        n = 1
+    def size(self) -> Any:
+        n: Any = 1
         for extent in self.shape:
             n *= extent
         return n
@@ -151,10 +159,12 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        return self.size * self.dtype.itemsize  # type: ignore[no-any-return]
 
     @property
     def strides(self) -> tuple[int, ...]:
+        if self._c.traces:
+            self._c.watch.sees("the strides of an array")
         if self._v is None and self._np is not None:
             return self._np.strides
         return self._c.meta(self).strides
@@ -200,7 +210,9 @@ class Array:
         return self._np.base if self._np is not None else None
 
     def __len__(self) -> int:
-        shape = self.shape
+        shape = self._extents()
+        if self._c.traces:
+            self._c.watch.sees("the length of an array")
         if not shape:
             if self._is_scalar():
                 raise TypeError(f"object of type 'numpy.{self.__class__.__name__}' has no len()")
@@ -243,7 +255,9 @@ class Array:
         c.setitem(self, key, value)
 
     def __iter__(self) -> Iterator:
-        shape = self.shape
+        shape = self._extents()
+        if self._c.traces:
+            self._c.watch.sees("the rows of an array")
         if not shape:
             if self._is_scalar():
                 raise TypeError(f"'numpy.{self.__class__.__name__}' object is not iterable")
@@ -410,6 +424,18 @@ def recorded(capture: Any, seg: Any, value: Any) -> Array:
     r._v = value
     seg.values.append(r)
     return r
+
+
+def placed(seg: Any, value: Any) -> Array:
+    """A stand-in of a value of a segment, which no capture knows of."""
+    r = _new(Array)
+    r._s, r._i, r._v = seg, value.index, value
+    return r
+
+
+def elements(a: Array) -> int:
+    """How many elements an array has."""
+    return prod(a._extents())
 
 
 def owner(a: Array) -> Array:

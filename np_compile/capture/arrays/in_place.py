@@ -85,7 +85,7 @@ def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
 def change_callers(c: Capture) -> None:
     """Give the caller's arrays the shapes and dtypes that were set."""
     for array, a in c.known.values():
-        if type(array) is not np.ndarray or (a.dtype, a.shape) == (array.dtype, array.shape):
+        if type(array) is not np.ndarray or (a.dtype, a._extents()) == (array.dtype, array.shape):
             continue
         if a._root is not None:
             a._root._np = array.view()  # what other views are views of keeps its form
@@ -93,8 +93,8 @@ def change_callers(c: Capture) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)  # it was the user who set it
             if a.dtype != array.dtype:
                 array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
-            if a.shape != array.shape:
-                array.shape = a.shape
+            if a._extents() != array.shape:
+                array.shape = a._extents()
         if c.device is None:
             a.__dict__.clear()
             a._c = c

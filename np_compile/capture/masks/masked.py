@@ -165,7 +165,7 @@ def select(capture: Any, a: Array, key: Array) -> Array | None:
     if key._sel is not None or key.dtype != np.bool_ or capture.grads or capture.device is not None:
         return None
     rank = key.ndim
-    if rank == 0 or a.shape[:rank] != key.shape:
+    if rank == 0 or a._extents()[:rank] != key._extents():
         return None
     mask = _held_mask(capture, key)
     copy = _record(capture, "ndarray.copy", a, order="K")
@@ -209,13 +209,13 @@ def _is_mask(capture: Any, key: Array, mask: Held) -> bool:
         return False
     if key._s is not seg:
         capture.enter(key)
-    return key.shape == m.shape and Formulas(seg).same(key._i, m._i)
+    return key._extents() == m._extents() and Formulas(seg).same(key._i, m._i)
 
 
 def _stored(capture: Any, a: Array, mask: Array, values: Selection) -> bool:
     """Whether values under a mask could be written over an array's, where the mask holds."""
     full = values.full(capture.seg)
-    if a.shape != full.shape or (full.dtype.kind == "c" and a.dtype.kind != "c"):
+    if a._extents() != full._extents() or (full.dtype.kind == "c" and a.dtype.kind != "c"):
         return False
     where = _widened(capture, mask, values.trailing)
     return _record(capture, "copyto", a, full, casting="unsafe", where=where) is not NotImplemented

@@ -19,6 +19,7 @@ from np_compile import shim
 from np_compile.tape.node import Break
 
 from ..arrays.array import Array, binary, recorded
+from ..arrays.traced import has_traced, known
 from ..frames import as_user
 from ..state import current
 from .numpy_names import numpy_function, row_of_function
@@ -38,7 +39,7 @@ def _mentions(x: Any) -> bool:
     return False
 
 
-class _Standing:
+class Standing:
     """What stands for a function of NumPy's: equal to it, as a key of a dictionary too."""
 
     def __init__(self, real: Any):
@@ -72,10 +73,10 @@ class _Standing:
 
 def real_of(x: Any) -> Any:
     """The function of NumPy's that x stands for; x itself where it stands for none."""
-    return x.__np_compile_real__ if issubclass(type(x), _Standing) else x
+    return x.__np_compile_real__ if issubclass(type(x), Standing) else x
 
 
-class _Recording(_Standing):
+class _Recording(Standing):
     """A function of the table."""
 
     def __init__(self, real: Any, name: str):
@@ -102,6 +103,10 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     capture = current()
     if capture is None:
         return real(*args, **kwargs)
+    if capture.traces and (has_traced(args) or has_traced(kwargs)):
+        if creates:
+            return capture.call(name, args, kwargs)
+        args, kwargs = known(args), known(kwargs)
     if capture.plain and capture.is_plain():
         if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
             return capture.call(name, args, kwargs)
@@ -124,7 +129,7 @@ def _called(real: Callable, args: tuple, kwargs: dict) -> Any:
     return as_user(3)(partial(real, **kwargs) if kwargs else real, *args)
 
 
-class RecordingUfunc(_Standing):
+class RecordingUfunc(Standing):
     """A NumPy ufunc whose calls and methods are recorded."""
 
     def __init__(self, name: str, ufunc: np.ufunc):
@@ -164,7 +169,7 @@ class RecordingUfunc(_Standing):
         return _without_stand_in(self._name, self.__np_compile_real__, False, args, kwargs)
 
 
-class _Lacking(_Standing):
+class _Lacking(Standing):
     """A function that the shim has not: it runs in NumPy; code around it stays compiled."""
 
     def __init__(self, real: Any, label: str):
@@ -311,7 +316,7 @@ class RandomSource:
 RANDOM_SOURCES = (np.random.Generator, np.random.RandomState)
 
 
-class _Drawing(_Standing):
+class _Drawing(Standing):
     """A function, or a method of a generator, that draws random numbers: NumPy's own do."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

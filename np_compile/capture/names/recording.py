@@ -15,6 +15,7 @@ import torch
 from np_compile.tape.node import Break
 
 from ..arrays.array import Array
+from ..arrays.traced import Traced
 from ..exchange.arguments import holds_arrays
 from ..policy.loops import MarkedRange
 from ..state import current
@@ -24,6 +25,7 @@ from .namespace import (
     RecordingModule,
     RecordingModules,
     RecordingUfunc,
+    Standing,
     _mentions,
     real_of,
     replacement,
@@ -53,7 +55,7 @@ def foreign(function: Callable) -> Callable:
     return call
 
 
-_STAND_INS = (Array, MarkedRange, RandomSource, RecordingUfunc)
+_STAND_INS = (Array, Traced, MarkedRange, RandomSource, RecordingUfunc)
 
 
 def _stand_in_class(real: type, call: Callable) -> type:
@@ -78,6 +80,13 @@ def _type_of(*args: Any, **kwargs: Any) -> Any:
         real = type(args[0])
         return args[0].__class__ if real in _STAND_INS else real
     return type(*args, **kwargs)
+
+
+def _length(x: Any) -> Any:
+    """`len(x)` of a stand-in; in a call that may be kept for many sizes it is traced."""
+    if type(x) is Array and x._c.traces and x.ndim:
+        return x.shape[0]
+    return len(x)
 
 
 def _memory_of(real: type) -> Callable:
@@ -109,8 +118,18 @@ def _extreme(name: str) -> Callable:
             best = capture.call("ndarray.__getitem__", (chosen, ()), {})
         return best
 
-    extreme.__name__ = extreme.__qualname__ = name
     return extreme
+
+
+class _Builtin(Standing):
+    """A function of Python's for captured code."""
+
+    def __init__(self, real: Callable, call: Callable):
+        super().__init__(real)
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
 
 
 class TorchNames:
@@ -208,11 +227,12 @@ class RecordingNames:
 
     builtins = {  # noqa: RUF012
         "range": MarkedRange,
+        "len": _Builtin(len, _length),
         "type": _stand_in_class(type, _type_of),
         "memoryview": _stand_in_class(memoryview, _memory_of(memoryview)),
         "bytearray": _stand_in_class(bytearray, _memory_of(bytearray)),
-        "max": _extreme("max"),
-        "min": _extreme("min"),
+        "max": _Builtin(max, _extreme("max")),
+        "min": _Builtin(min, _extreme("min")),
         "__import__": importer(_substitution),
         **evaluators(_substitution),
     }

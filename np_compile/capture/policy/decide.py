@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from np_compile import config
 from np_compile.tape.node import Node
 
+from ..arrays.array import elements
 from .choice import Choice, new_choice
 from .weigh import largest, likely_seconds
 
@@ -36,6 +37,7 @@ _clock = time.perf_counter
 # Elements of an array that code in NumPy is compiled again for, or that goes back to the device.
 LARGE = 50_000
 _REPEATS = 3  # slow segments in a row before Python asked for a value
+_PENDED = 2  # segments that run in NumPy until a program for many sizes is there, then the rest
 _ASKED = 4  # times that Python asked for a value of little work on a device
 # NumPy takes about 1 us for a call, 0.1 ns for a byte; a device 2.5 us to record a call, and 40 us.
 _BYTES, _BYTES_OF_A_CALL = 200_000, 10_000
@@ -86,9 +88,9 @@ def of_step(c: Capture, arrays: list[Any]) -> Decision:
     budget = c.budget
     if not c.weighs or budget.owed < budget.lent:
         return _KERNELS
-    if budget.records(sum([a.nbytes for a in arrays]), _worked(c)):
+    if budget.records(sum([elements(a) * a.itemsize for a in arrays]), _worked(c)):
         return _KERNELS
-    return Decision(Way.NUMPY, _NEW, max(LARGE, 2 * max([a.size for a in arrays], default=0)))
+    return Decision(Way.NUMPY, _NEW, max(LARGE, 2 * max(map(elements, arrays), default=0)))
 
 
 def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending: bool) -> Decision:
@@ -98,6 +100,9 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     if c.leaving:
         return _LEAVES
     if pending:
+        c.pended += 1
+        if c.pended > _PENDED and c.immediate and not node.guesses:
+            return Decision(Way.NUMPY, _FOR_SIZES.reason, largest(node))
         return _FOR_SIZES_ON_TENSORS if c.tensors else _FOR_SIZES
     if c.options.compiles.are_enough(node, c.options.name):
         return Decision(

@@ -79,7 +79,7 @@ def weigh(node: Node, seg: Segment, recording: float, running: float) -> None:
 
 def largest(node: Node) -> float:
     """Array elements beyond which what was measured at a node says nothing."""
-    sizes = [2 * v.meta.size for v in node.all_values()]
+    sizes = [2 * v.size for v in node.all_values()]
     return max(50_000, *sizes) if sizes else float("inf")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop
 from ..ir.scalars import OPS
-from ..ir.size import Size, evaluated, hint
+from ..ir.size import Size, function_of, hint
 from ..target import Target
 
 
@@ -38,43 +38,60 @@ def chunk(total: float, extent: int, width: int, machine: Target) -> int:
 def grain(loop: Loop, width: int, machine: Target) -> int | Size:
     """Iterations of a chunk of a nest: of one whose extent is a symbol, another symbol."""
     extent = loop.axis.extent
+    if not isinstance(extent, Size):
+        return chunk(estimate(loop, machine), extent, width, machine)
+    work = _work(loop, (), False, machine)
+    numbers = function_of([extent, *(n for extents, _ in work for n in extents)])
 
-    def known(values: Mapping[str, int] | None) -> int:
-        n = hint(extent) if values is None else evaluated(extent, values)
-        return chunk(estimate(loop, machine, values), n, width, machine)
+    def later(values: Mapping[str, int]) -> int:
+        now, *rest = numbers(values)
+        return max(chunk(_nanoseconds(work, rest), now, width, machine), 1)
 
-    if isinstance(extent, Size):
-        return extent.facts.later(lambda values: max(known(values), 1), 1)
-    return known(None)
-
-
-def estimate(loop: Loop, machine: Target, values: Mapping[str, int] | None = None) -> float:
-    """Estimated nanoseconds of a nest, for these values of the symbols of sizes."""
-    return _time(loop, 1.0, False, machine, values)
+    return extent.facts.later(later, 1)
 
 
-def _time(
-    loop: Loop, times: float, jammed: bool, machine: Target, values: Mapping[str, int] | None
-) -> float:
-    """As `estimate`, of a loop that runs so many times; jammed: in iterations that take turns."""
-    extent = loop.axis.extent
-    n = (hint(extent) if values is None else evaluated(extent, values)) * times
-    jammed = jammed or loop.kind == "jam"
+def estimate(loop: Loop, machine: Target) -> float:
+    """Estimated nanoseconds of a nest, for the sizes at hand."""
+    work = _work(loop, (), False, machine)
+    return _nanoseconds(work, [hint(n) for extents, _ in work for n in extents])
+
+
+_Work = list[tuple[tuple[int | Size, ...], float]]  # extents that multiply, nanoseconds each time
+
+
+def _nanoseconds(work: _Work, numbers: Iterable[int]) -> float:
+    """Nanoseconds of work. numbers: its extents, one after the other."""
+    rest = iter(numbers)
     total = 0.0
+    for extents, each in work:
+        for _ in extents:
+            each *= next(rest)
+        total += each
+    return total
+
+
+def _work(loop: Loop, around: tuple[int | Size, ...], jammed: bool, machine: Target) -> _Work:
+    """What a nest does, within loops of these extents; jammed: in iterations that take turns."""
+    extents = (*around, loop.axis.extent)
+    jammed = jammed or loop.kind == "jam"
+    found: _Work = []
+    cycles = 0.0
     for step in loop.body:
         if isinstance(step, Loop):
-            total += _time(step, n, jammed, machine, values)
-        else:
-            size = DTYPES[step.target.dtype].size
-            for x in E.walk(step.value):
-                size = max(size, DTYPES[x.dtype].size) if x.op == "load" else size
-            cycles = max(cost(step.value), 1) * size / machine.cycle_bytes
-            if any(gathers(x) for x in E.walk(step.value)) or (step.op and not step.over):
-                cycles += 4
-            if step.scan:
-                cycles = max(cycles, 1 if jammed else machine.latency)
-            total += n * cycles / machine.cycles_per_ns
-    return total
+            found += _work(step, extents, jammed, machine)
+            continue
+        size = DTYPES[step.target.dtype].size
+        for x in E.walk(step.value):
+            size = max(size, DTYPES[x.dtype].size) if x.op == "load" else size
+        own = max(cost(step.value), 1) * size / machine.cycle_bytes
+        if any(gathers(x) for x in E.walk(step.value)) or (step.op and not step.over):
+            own += 4
+        if step.scan:
+            own = max(own, 1 if jammed else machine.latency)
+        cycles += own
+    if cycles:
+        found.append((extents, cycles / machine.cycles_per_ns))
+    return found
 
 
 _COMPUTED = ("wrap", "known", "load", "idiv", "imod")

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Product, Program, accesses
-from ..ir.size import Facts, evaluated
+from ..ir.size import Facts, function_of
 from ..target import Target
 
 
@@ -98,11 +98,12 @@ def _lives(program: Program) -> _Lives:
 def _placed_later(lives: _Lives, align: int, facts: Facts) -> tuple[dict[Buffer, Any], Any]:
     """As `_placed`, as symbols: where the temporaries lie follows from the sizes."""
     known: list[tuple[Any, Any]] = [(None, None)]  # the last values, and what they give
+    numbers = function_of([c.size for c in lives])
 
     def place(values: Mapping[str, int], b: Buffer | None) -> int:
         if known[0][0] is not values:
-            numbers = {c: evaluated(c.size, values) for c in lives}
-            known[0] = values, _placed(lives, numbers, align)
+            elements = dict(zip(lives, numbers(values), strict=True))
+            known[0] = values, _placed(lives, elements, align)
         offsets, size = known[0][1]
         return int(size if b is None else offsets[b])
 

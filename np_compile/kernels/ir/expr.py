@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import scalars
-from .size import Size
+from .size import Size, zero
 
 _FAR = 1 << 62
 
@@ -280,7 +280,7 @@ def affine(constant: int, atoms: Mapping[Expr, int]) -> Expr:
     items = [(a, c) for a, c in atoms.items() if c != 0]
     if not items:
         return integer(constant)
-    if constant == 0 and len(items) == 1 and items[0][1] == 1:
+    if zero(constant) and len(items) == 1 and items[0][1] == 1:
         return items[0][0]
     items.sort(key=lambda item: item[0].number)  # the same text in every process
     return make("affine", tuple(a for a, _ in items), "i64", (constant, *(c for _, c in items)))
@@ -306,7 +306,7 @@ def _recombined(atoms: Mapping[Expr, int]) -> dict[Expr, int]:
 
 def plus(a: Expr, b: Expr | int) -> Expr:
     if not isinstance(b, Expr):
-        if b == 0:
+        if zero(b):
             return a
         k, atoms = terms(a)
         return affine(k + b, atoms)
@@ -390,8 +390,9 @@ def _bounds(x: Expr) -> tuple[int, int]:
             low, high = bounds(atom)
             if low <= -_FAR or high >= _FAR:
                 return -_FAR, _FAR
-            lo += min(c * low, c * high)
-            hi += max(c * low, c * high)
+            near, far = (low, high) if c >= 0 else (high, low)
+            lo += c * near
+            hi += c * far
         return lo, hi
     if x.op == "imod":
         return 0, x.value - 1

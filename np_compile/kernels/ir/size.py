@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -239,6 +239,8 @@ class Size:
             return NotImplemented
         if other == 1:
             return self if op == "//" else 0
+        if self._is_remainder(other):
+            return 0 if op == "//" else self
         if other > 1 and self.least < 0 and (-self).least >= 0:  # -(-n // 4) rounds up
             up = -((-self + (other - 1)) // other)
             return up if op == "//" else self - up * other
@@ -256,6 +258,13 @@ class Size:
             atom = Atom(op, "", part.key, other)
             part = Size({(atom,): 1}, self.facts)
         return _made(whole, self.facts) + part if op == "//" else part
+
+    def _is_remainder(self, most: int) -> bool:
+        """Whether it is a remainder by a number that is not larger."""
+        if len(self.terms) != 1:
+            return False
+        ((product, c),) = self.terms.items()
+        return c == 1 and len(product) == 1 and product[0].op == "%" and product[0].by <= most
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
@@ -395,6 +404,11 @@ def some(n: int | Size) -> bool:
     return isinstance(n, Size) or n > 0
 
 
+def zero(n: int | Size) -> bool:
+    """Whether a number is known to be 0, for a choice that is right in any case."""
+    return not isinstance(n, Size) and n == 0
+
+
 def reaches(x: int | Size, threshold: int) -> bool:
     """Whether a number is at least so large, for a choice that is right in any case: where it is
     not known, the program is made for large ones."""
@@ -406,6 +420,26 @@ def evaluated(x: Any, values: Mapping[str, int]) -> Any:
     if type(x) is Size:
         return x.value(values)
     return tuple([evaluated(v, values) for v in x]) if isinstance(x, tuple) else x
+
+
+def function_of(sizes: Sequence[int | Size]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
+    """What gives the values of numbers and sizes, of those of the symbols: quicker than
+    `evaluated`, from the second time on."""
+    names = sorted({name for x in sizes if type(x) is Size for name in _names(x.key)})
+    parts = "".join([f"{x.text('//') if type(x) is Size else x}, " for x in sizes])
+    code = f"lambda {''.join([f'{name}, ' for name in names])}**_: ({parts})"
+    made: Callable[..., tuple[int, ...]] = eval(code, {})
+    return lambda values: made(**values)
+
+
+def _names(terms: tuple) -> Iterator[str]:
+    """The names of the symbols in a size, or in what an atom divides."""
+    for product, _ in terms:
+        for atom in product:
+            if atom.op == "symbol":
+                yield atom.name
+            else:
+                yield from _names(atom.terms)
 
 
 def _terms(x: int | Size) -> Terms:

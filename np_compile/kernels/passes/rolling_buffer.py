@@ -100,8 +100,10 @@ class _Pair:
     def _chunks(self, n: int, halo: int, machine: Target) -> int:
         rows = machine.rolling_rows * max(halo, 1)
         large = n >= machine.rolling_chunks * rows
-        most = machine.rolling_chunks if large else int(max(1, n // rows))
-        if most <= 2 or isinstance(n, Size):
+        if isinstance(n, Size):
+            return machine.rolling_chunks if large else 1
+        most = machine.rolling_chunks if large else max(1, n // rows)
+        if most <= 2:
             return most
         return min(range(most, most // 2, -1), key=lambda c: n % c)
 

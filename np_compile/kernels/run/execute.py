@@ -142,9 +142,12 @@ class Executable:
         self, source: Source, eager: Callable[..., Any], libraries: build.Libraries,
         sizes: Sequence[int] = (),
     ):  # fmt: skip
-        self.source = source
+        self._source: Source | None = source
+        self._make: Callable[[], Source] | None = None  # where it has not been needed yet
         self._eager = eager
-        layout = source.layout
+        layout = self._layout = source.layout
+        self._nested = source.sections
+        self._machine = source.machine
         self._libraries = libraries
         self._fixed: list[tuple[int, int]] = []
         self._sections: list[Any] = []
@@ -192,6 +195,54 @@ class Executable:
             self.wait()
 
     @property
+    def source(self) -> Source:
+        """What it was made of."""
+        if self._source is None:
+            assert self._make is not None
+            self._source = self._make()
+        return self._source
+
+    @property
+    def places(self) -> list[int] | None:
+        """Of each array that it makes, which of its results that is; None where it does more than
+        to run kernels that make arrays."""
+        results = self._results
+        if self._early or results is None:
+            return None
+        return [results.index(k) for k in range(len(self._fresh))]
+
+    @property
+    def layouts(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]] | None:
+        """Shape and strides of its results; None where some are no arrays that its kernels make."""
+        if self._results is None:
+            return None
+        return [(self._fresh[k].shape, self._fresh[k].strides) for k in self._results]
+
+    def at_sizes(
+        self, make: Callable[[], Source], eager: Callable[..., Any], sizes: Sequence[int],
+        results: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], scratch: int,
+    ) -> Executable | None:  # fmt: skip
+        """The executable for other sizes, of one that has `places`; None where its results lie in
+        memory in another way. make: its source. results: shape, strides and bytes of each array
+        that it makes. scratch: bytes of the block."""
+        made = Executable.__new__(Executable)
+        made.__dict__.update(self.__dict__)
+        made._fresh = []
+        for o, (shape, strides, size) in zip(self._fresh, results, strict=True):
+            if not _fills(shape, strides, o.dtype.itemsize, size):
+                return None
+            made._fresh.append(_Output(o.slot, o.buffer, shape, strides, o.dtype, size))
+        made._source, made._make, made._eager = None, make, eager
+        made._bytes = scratch
+        made._sizes = (ctypes.c_int64 * len(sizes))(*sizes)
+        made._free = []
+        made._sections = []
+        made.__dict__.pop("light", None)
+        if made._libraries.ready:
+            made.wait()
+        return made
+
+    @property
     def ready(self) -> bool:
         """Whether the kernels are compiled, so that a run waits for nothing."""
         return self._libraries.ready
@@ -212,14 +263,14 @@ class Executable:
             return
         self.library = self._libraries.get()[0]
         self._run = ctypes.c_void_p(pool.run_address())
-        found = [getattr(self.library, f"section_{k}") for k in range(len(self.source.sections))]
+        found = [getattr(self.library, f"section_{k}") for k in range(len(self._nested))]
         for f in found:
             f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
             f.restype = ctypes.c_int
-        known = self.source.layout.libraries.items()
+        known = self._layout.libraries.items()
         self._fixed = [*self._constants, *((slot, gemm.address(dtype)) for dtype, slot in known)]
         if self._sizes:
-            slot = self.source.layout.sizes
+            slot = self._layout.sizes
             self._fixed.append((slot, ctypes.addressof(self._sizes)))
         self._sections = found
 
@@ -262,7 +313,7 @@ class Executable:
 
     def _workspace(self) -> _Workspace:
         self.wait()
-        layout = self.source.layout
+        layout = self._layout
         pointers = self._pointers()
         flag = ctypes.c_int64(0)
         pointers[layout.flag] = ctypes.addressof(flag)
@@ -362,17 +413,17 @@ class Executable:
         if self._results is None or self._early:
             return None
         self.wait()
-        layout = self.source.layout
+        layout = self._layout
         sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
         results = [self._fresh[k] for k in self._results]
         return Entry(
             sections, self._nests(), layout.pointers, self._inputs, self._fixed, results,
-            layout.block, layout.flag, self._bytes, self.source.machine,
+            layout.block, layout.flag, self._bytes, self._machine,
         )  # fmt: skip
 
     def _nests(self) -> list[list[tuple[int, Footprint]] | None]:
         """Of each section the functions of its nests, where they may run in parts."""
-        sections = self.source.sections
+        sections = self._nested
         count = sum(len(nests or ()) for nests in sections)
         table = iter((ctypes.c_void_p * count).in_dll(self.library, "nests") if count else ())
         return [
@@ -383,7 +434,7 @@ class Executable:
     @cached_property
     def light(self) -> bool:
         """Whether it does little to each of many elements, and nothing else."""
-        return light(self.source.program, self.source.sections)
+        return light(self.source.program, self._nested)
 
     @property
     def notes(self) -> list[str]:
@@ -470,14 +521,18 @@ def _within(r: torch.Tensor, block: torch.Tensor | None) -> bool:
 
 def _is_whole(x: Tensor) -> bool:
     """Whether an output is all of its buffer, each byte once: it can be allocated as it is."""
-    b = x.buffer
+    return x.offset == 0 and _fills(x.shape, x.strides, x.dtype.itemsize, _size(x.buffer))
+
+
+def _fills(shape: Sequence[int], strides: Sequence[int], width: int, size: int) -> bool:
+    """Whether such an array of elements of that width takes so many bytes, each once."""
     dense = 1
-    for extent, stride in sorted(zip(x.shape, x.strides, strict=True), key=lambda p: p[1]):
+    for extent, stride in sorted(zip(shape, strides, strict=True), key=lambda p: p[1]):
         if extent != 1:
             if stride != dense:
                 return False
             dense *= extent
-    return x.offset == 0 and dense * x.dtype.itemsize == b.size * DTYPES[b.dtype].size
+    return dense * width == size
 
 
 def _with_vectors(

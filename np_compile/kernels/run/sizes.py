@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Interface, Program, Tensor
-from ..ir.size import evaluated
+from ..ir.size import evaluated, function_of
 from .execute import Source
 
 
@@ -58,3 +59,32 @@ def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
         ),
         seconds={},
     )
+
+
+def results_of(
+    source: Source, places: Sequence[int] | None
+) -> Callable[[Mapping[str, int]], Sequence[Any]] | None:
+    """What gives, of values of the symbols, shape, strides and bytes of each array that a program
+    makes, and at last the bytes of its block. places: see `Executable`; None gives None."""
+    if places is None:
+        return None
+    layout = source.layout
+    numbers: list[Any] = [layout.size + layout.partials]
+    ranks = []
+    for k in places:
+        x = source.interface.outputs[k]
+        ranks.append(len(x.shape))
+        numbers += [*x.shape, *x.strides, x.buffer.size * DTYPES[x.buffer.dtype].size]
+    evaluate = function_of(numbers)
+
+    def results(values: Mapping[str, int]) -> list[Any]:
+        scratch, *found = evaluate(values)
+        made: list[Any] = []
+        at = 0
+        for rank in ranks:
+            shape, strides = found[at : at + rank], found[at + rank : at + 2 * rank]
+            made.append((tuple(shape), tuple(strides), found[at + 2 * rank]))
+            at += 2 * rank + 1
+        return [*made, scratch]
+
+    return results

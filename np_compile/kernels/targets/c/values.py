@@ -274,7 +274,7 @@ class Code:
         inner, d = x.args[0], x.value
         lo, hi = E.bounds(inner)
         text = self.value(inner)
-        if lo >= 0 and hi < 2 * d:
+        if lo >= 0 and type(hi) is int and hi < 2 * d:
             past, below = (f"{text} - {long(d)}", text) if sign == "%" else ("1L", "0L")
             return f"({text} >= {long(d)} ? {past} : {below})"
         if lo >= 0 and type(d) is int and type(hi) is int and hi < 1 << 31:
