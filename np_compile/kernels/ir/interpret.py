@@ -122,7 +122,8 @@ class _Machine:
             for key in _points(self.kept[s]):
                 self.folds[s, key] = _Fold(s)
         rounds: Sequence[int] = range(loop.axis.extent)
-        for k in rounds[::-1] if self.backwards and loop.schedule else rounds:
+        runs = any(s.scan for s in starts)  # which threads share by other means than any order
+        for k in rounds[::-1] if self.backwards and loop.schedule and not runs else rounds:
             for b in self.scratch.get(loop, ()):
                 self.memory[b][...] = _unwritten(b)
             for inner in loop.body:

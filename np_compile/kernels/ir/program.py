@@ -9,9 +9,10 @@
     schedule  = ["parallel" INT] [how]                        INT: iterations of a chunk
     how       = "vector" INT ["lanes" INT] ["chain" INT] ["aligned" NAME]
               | "strip" INT | "rows" INT | "jam" INT | "unroll" INT
+              | "grid" INT ["blocks" INT] | "block" INT ["blocks" INT] | "thread" INT   on a GPU
                                                               the first INT: iterations together
     statement = element "=" expr                              store
-              | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
+              | element ["running" | "atomic"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
                 ... ["along" AXIS]                            of each: the axis of its vectors
     element   = NAME "[" exprs "]"
     call      = NAMES "=" "call" OPERATOR "(" NAMES ")"       a torch operator
@@ -60,8 +61,10 @@ COMBINE = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
 PAIRED = ("argmin", "argmax")
-# How the iterations of a loop follow each other; of the first alone the grammar is silent.
-LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll")
+# How the iterations of a loop follow each other; of the first alone the grammar is silent. The last
+# three are those of a GPU.
+LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll", "grid", "block", "thread")
+ON_GPU = LOOPS[-3:]
 # dtypes of the matrices that a `Product` multiplies
 MULTIPLIED = ("f32", "f64")
 KINDS = ("input", "output", "constant", "temporary", "local", "register")
@@ -103,7 +106,8 @@ class Statement:
     (a scatter). over: the axes that a reduction runs over. scan: a running reduction. rank: of
     argmin and argmax, the position that they give. vector: the axis along which memory is walked
     in the smallest steps. lead: the axis that stays the outermost loop, for threads to share.
-    line, calls: the user's, for people.
+    atomic: iterations that run at the same time may combine values with one element. line, calls:
+    the user's, for people.
     """
 
     axes: tuple[Expr, ...]
@@ -116,6 +120,7 @@ class Statement:
     rank: Expr | None = None
     vector: Expr | None = None
     lead: Expr | None = None
+    atomic: bool = False
     line: str = ""
     calls: tuple[str, ...] = ()
 
@@ -148,7 +153,8 @@ class Statement:
             names[x] = f"let{len(names)}"
             given += f"{', ' if given else 'let '}{names[x]} = {text}"
         element = f"{self.target.name}[{', '.join(show(i, names) for i in self.index)}]"
-        op = f"{'running ' if self.scan else ''}{self.op}" if self.op else ""
+        how = "running " if self.scan else "atomic " if self.atomic else ""
+        op = f"{how}{self.op}" if self.op else ""
         tail = f" over {' '.join(show(a) for a in self.over)}" if self.over else ""
         tail += f" rank {show(self.rank, names)}" if self.rank is not None else ""
         if self.vector is not None and self.vector not in self.axes[-1:]:
@@ -163,7 +169,10 @@ class Loop:
 
     kind: "serial", one iteration after the other; "vector", as vectors; "strip", each statement
     inside for `width` iterations at once; "rows", likewise, but the loops inside for one iteration
-    after the other; "jam", a strip whose iterations take turns; "unroll", written out.
+    after the other; "jam", a strip whose iterations take turns; "unroll", written out. On a GPU:
+    "grid", in the threads of all blocks, `width` iterations in each; "block", `width` iterations in
+    each block; "thread", in `width` threads that share an iteration of the "block" loop around.
+    blocks: where a loop of these reduces, how many blocks share it and leave a partial result each.
     width: iterations that stay together. grain: iterations of a chunk, which runs beside others; 0
     of a loop that is not parallel. Of vectors: lanes, the partial results of each reduction, 1 for
     none; chain, the steps after which those of a sum are put aside, 0 for never; aligned, the
@@ -177,6 +186,7 @@ class Loop:
     grain: int | Size = 0
     lanes: int = 1
     chain: int = 0
+    blocks: int = 0
     aligned: Buffer | None = None
 
     @property
@@ -186,6 +196,7 @@ class Loop:
         text += f" {self.kind} {self.width}" if self.kind != "serial" else ""
         text += f" lanes {self.lanes}" if self.lanes > 1 else ""
         text += f" chain {self.chain}" if self.chain else ""
+        text += f" blocks {self.blocks}" if self.blocks else ""
         return text + (f" aligned {self.aligned.name}" if self.aligned else "")
 
 

@@ -1,0 +1,251 @@
+"""Time programs on a CUDA device: one table, medians of event times in one run.
+
+python -m benchmarks.gpu [PROGRAM ...] [--contenders np_compile torch eager cupy] [--rounds N]
+                         [--json FILE]
+
+A program is a NumPy function of `np` and arrays. `np_compile` is the native back end on tensors,
+`torch` is torch.compile of the NumPy function, `eager` its operators one by one, `cupy` CuPy. The
+floor is what a copy takes that moves as many bytes as the program has to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import np_compile
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, its arguments, the bytes that it has to move (0: that is not what it takes), and
+    the steps of a call."""
+
+    function: Callable
+    shapes: tuple[tuple[int, ...], ...]
+    bytes: int
+    dtype: str = "float32"
+
+    def arguments(self) -> list[torch.Tensor]:
+        """New arguments on the device."""
+        dtype = getattr(torch, self.dtype)
+        return [torch.rand(s, dtype=dtype, device="cuda") for s in self.shapes]
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(name: str, *shapes: tuple[int, ...], moved: float = 0, **more: Any) -> Callable:
+    """Register a program by name. moved: elements of 4 bytes that it has to read and write."""
+
+    def register(function: Callable) -> Callable:
+        CASES[name] = Case(function, shapes, int(4 * moved), **more)
+        return function
+
+    return register
+
+
+MANY = 10**8
+ROWS = (32768, 4096)
+CELLS = ROWS[0] * ROWS[1]
+
+
+@case("scale and add, 10^8", (MANY,), (MANY,), moved=3 * MANY)
+def scale_and_add(np, a, b):
+    return a * 2.5 + b
+
+
+@case("chain of 6, 10^8", (MANY,), (MANY,), moved=3 * MANY)
+def chain(np, a, b):
+    return np.sqrt(np.abs(a * 2.5 + b)) - b / 3
+
+
+@case("softmax 32768x4096", ROWS, moved=2 * CELLS)
+def softmax(np, x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+@case("layer norm 32768x4096", ROWS, moved=2 * CELLS)
+def layer_norm(np, x):
+    m = np.mean(x, axis=1, keepdims=True)
+    v = np.mean((x - m) ** 2, axis=1, keepdims=True)
+    return (x - m) / np.sqrt(v + 1e-5)
+
+
+@case("5-point stencil 16384^2", (16384, 16384), moved=2 * 16384**2)
+def stencil(np, u):
+    return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+
+
+@case("sum of outer products 65536x64", (65536, 64), moved=65536 * 64)
+def outer_products(np, x):
+    return x.T @ x
+
+
+@case("the same, 1024x64 f64", (1024, 64), dtype="float64")
+def small_outer_products(np, x):
+    return x.T @ x
+
+
+@case("sum of squares 10^8", (MANY,), moved=MANY)
+def sum_of_squares(np, x):
+    return np.sum(x * x)
+
+
+@case("column sums 32768x4096", ROWS, moved=CELLS)
+def column_sums(np, x):
+    return np.sum(x, axis=0)
+
+
+@case("cumsum 32768x4096, rows", ROWS, moved=2 * CELLS)
+def cumsum(np, x):
+    return np.cumsum(x, axis=1)
+
+
+def heat(np, u):
+    for _ in range(100):
+        u[1:-1, 1:-1] += 0.1 * (
+            u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        )
+    return u
+
+
+CASES["in-place heat 2048^2, 100 steps"] = Case(heat, ((2048, 2048),), 0)
+CASES["in-place heat 128^2, 100 steps"] = Case(heat, ((128, 128),), 0)
+CASES["chain on 1000 elements"] = Case(chain, ((1000,), (1000,)), 0)
+
+
+def _np_compile(function: Callable) -> Callable:
+    fast = np_compile.compile(np_compile.wrap_numpy(_plain(function)), backend="native")
+    return lambda *tensors: fast(*tensors)
+
+
+def _plain(function: Callable) -> Callable:
+    """The program as a function of arrays alone."""
+    names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+    scope = {"function": function, "np": np}
+    exec(f"def plain({', '.join(names)}): return function(np, {', '.join(names)})", scope)
+    return scope["plain"]  # type: ignore[return-value]
+
+
+def _torch(function: Callable) -> Callable:
+    return torch.compile(torch.compiler.wrap_numpy(_plain(function)), dynamic=False)
+
+
+def _eager(function: Callable) -> Callable:
+    return np_compile.wrap_numpy(_plain(function))
+
+
+def _cupy(function: Callable) -> Callable:
+    import cupy
+
+    def run(*tensors: torch.Tensor) -> Any:
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            return function(cupy, *[cupy.asarray(t) for t in tensors])
+
+    return run
+
+
+CONTENDERS: dict[str, Callable[[Callable], Callable]] = {
+    "np_compile": _np_compile, "torch": _torch, "eager": _eager, "cupy": _cupy,
+}  # fmt: skip
+
+
+def event_times(run: Callable[[], Any], rounds: int) -> tuple[float, float]:
+    """Medians of a call in microseconds: on the device, and of the host alone."""
+    for _ in range(5):
+        run()
+    torch.cuda.synchronize()
+    device, host = [], []
+    for _ in range(rounds):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        device.append(start.elapsed_time(end) * 1e3)
+    for _ in range(rounds):
+        before = time.perf_counter()
+        run()
+        host.append((time.perf_counter() - before) * 1e6)
+        torch.cuda.synchronize()
+    return statistics.median(device), statistics.median(host)
+
+
+def floor(moved: int, rounds: int) -> float:
+    """What a copy of half so many bytes takes, in microseconds."""
+    source = torch.rand(moved // 8, device="cuda")
+    target = torch.empty_like(source)
+    return event_times(lambda: target.copy_(source), rounds)[0]
+
+
+def measure(name: str, contenders: list[str], rounds: int) -> dict[str, Any]:
+    """A row of the table."""
+    found = CASES[name]
+    row: dict[str, Any] = {"program": name}
+    if found.bytes:
+        row["floor"] = floor(found.bytes, rounds)
+    for contender in contenders:
+        arguments = found.arguments()
+        try:
+            run = CONTENDERS[contender](found.function)
+            before = time.perf_counter()
+            run(*arguments)
+            torch.cuda.synchronize()
+            row[f"{contender} first"] = time.perf_counter() - before
+            row[contender], row[f"{contender} host"] = event_times(
+                lambda run=run, arguments=arguments: run(*arguments), rounds
+            )
+        except Exception as e:
+            row[contender] = f"{type(e).__name__}: {e}"[:200]
+        del arguments
+    return row
+
+
+def table(rows: list[dict[str, Any]], contenders: list[str]) -> str:
+    """The rows as text, in microseconds; of each contender on the device, then of the host."""
+    lines = ["program".ljust(34) + "floor".rjust(8) + "".join(c.rjust(18) for c in contenders)]
+    for row in rows:
+        line = row["program"].ljust(34)
+        line += f"{row['floor']:8.0f}" if "floor" in row else " " * 8
+        for c in contenders:
+            value = row.get(c)
+            known = isinstance(value, float)
+            text = f"{value:.0f} / {row[f'{c} host']:.1f}" if known else str(value)[:16]
+            line += text.rjust(18)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("programs", nargs="*", help="words of their names; none for all")
+    parser.add_argument("--contenders", nargs="+", default=list(CONTENDERS), choices=CONTENDERS)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    names = [n for n in CASES if not options.programs or any(w in n for w in options.programs)]
+    print(torch.cuda.get_device_name(), "torch", torch.__version__, flush=True)
+    rows = []
+    for name in names:
+        rows.append(measure(name, options.contenders, options.rounds))
+        print(table(rows[-1:], options.contenders).splitlines()[1], flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
+    print(table(rows, options.contenders))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Executables on a GPU: the words of a launch, kernels on torch's current stream, and torch's calls
+in between.
+
+Nothing waits for the device, but where an index from data may be out of bounds: then the flag is
+looked at before anything is written to an argument, and at the end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..build.nvrtc import Modules, cupy
+from ..ir.program import Fence
+from .execute import KEPT_BYTES, Executable, Source, _Old, _Workspace
+from .private import current_device, empty_strided_cuda, raw_stream
+
+_ALIGNED = 16  # bytes
+
+
+class _Space(_Workspace):
+    """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
+    the address of what leads to them."""
+
+    __slots__ = ("argument", "counters", "host_flag", "keep", "launches", "numbers", "stream")
+
+
+class OnGpu(Executable):
+    """A program compiled for one GPU. Calls of it on other devices' tensors are errors."""
+
+    def __init__(self, source: Source, eager: Callable[..., Any], device: torch.device,
+                 sizes: Sequence[int] = ()):  # fmt: skip
+        assert source.launches is not None
+        self.device = device
+        self._index = device.index or 0
+        self._modules = Modules(source.text, self._index)
+        self._numbers = list(sizes)
+        self._plan = source.launches
+        self._spaces: dict[int, list[_Space]] = {}
+        self._handles: dict[bool, list[list[tuple]]] = {}
+        self._launch: Any = None
+        self._checked = any(launch.checks for s in self._plan.sections for launch in s)
+        super().__init__(source, eager, self._modules)
+        self._vectors = {
+            b.position: (slot, self._plan.words.vectors[b])
+            for b, slot in source.layout.slots.items()
+            if b in self._plan.words.vectors
+        }
+
+    light = False  # bands are the CPU's
+
+    def wait(self) -> None:
+        """Compile the kernels. KernelsFailed if NVRTC refuses them."""
+        if True not in self._handles:
+            self._kernels(True)
+
+    def _kernels(self, aligned: bool) -> list[list[tuple]]:
+        """The launches of each section, as arguments of the driver's function."""
+        launches = [launch for section in self._plan.sections for launch in section]
+        handles = dict(
+            zip(
+                [launch.name for launch in launches],
+                self._modules.functions({x.name: x.shared for x in launches}, aligned),
+                strict=True,
+            )
+        )
+        self._launch = cupy().cuda.driver.launchKernel
+        made = [
+            [
+                (handles[x.name], x.blocks, 1, 1, x.threads, 1, 1, x.shared)
+                for x in section
+                if x.blocks
+            ]
+            for section in self._plan.sections
+        ]
+        self._handles[aligned] = made
+        return made
+
+    def run(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Any]:
+        if current_device() != self._index:
+            with torch.cuda.device(self._index):
+                return self._run_here(tensors, floats, ints)
+        return self._run_here(tensors, floats, ints)
+
+    def _run_here(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Any]:
+        stream = raw_stream(self._index)
+        try:
+            work = self._spaces[stream].pop()
+        except (KeyError, IndexError):
+            work = self._space(stream)
+        words = work.pointers
+        given = len(tensors)
+        places = 0
+        for slot, k in self._inputs:
+            if k < given:
+                address = tensors[k].data_ptr()
+                words[slot] = address
+                places |= address
+        old = [(tensors[k], tensors[k].clone()) for k in self._early] if self._early else ()
+        if floats or ints:
+            self._parameters(work, given, floats, ints)
+        made = []
+        for o in self._fresh:
+            new = empty_strided_cuda(o.shape, o.strides, o.dtype)
+            words[o.slot] = new.data_ptr()
+            made.append(new)
+        aligned = places % _ALIGNED == 0
+        work.launches = self._handles.get(aligned) or self._kernels(aligned)
+        if self._results is None:
+            return self._in_sections(work, tensors, floats, ints, made, old)
+        if self._section(0, work):
+            raise self._out_of_bounds((), old)
+        self._put_back(work)
+        return made if len(made) == 1 else [made[k] for k in self._results]
+
+    def _section(self, k: int, work: _Workspace) -> bool:
+        assert isinstance(work, _Space)
+        launch, stream, argument = self._launch, work.stream, work.argument
+        for kernel in work.launches[k]:
+            launch(*kernel, stream, argument, 0)
+        if not self._checked:
+            return False
+        last = k == len(self._between)
+        if last or isinstance(self._between[k], Fence):
+            torch.cuda.current_stream(self._index).synchronize()
+            return bool(work.host_flag)
+        return False
+
+    def _space(self, stream: int) -> _Space:
+        """New words, and memory for them to lead to."""
+        layout, words = self.source.layout, self._plan.words
+        row = (ctypes.c_uint64 * words.count)()
+        work = _Space(row, ctypes.c_int64(0), None)
+        work.stream = stream
+        work.numbers = (ctypes.c_double * words.count).from_buffer(row)
+        argument = ctypes.c_void_p(ctypes.addressof(row))
+        work.argument = ctypes.addressof(argument)
+        work.keep = argument
+        for slot, address in self._constants:
+            row[slot] = address
+        if self._bytes:
+            work.block = torch.empty(self._bytes, dtype=torch.uint8, device=self.device)
+            row[layout.block] = work.block.data_ptr()
+        work.counters = None
+        if self._plan.counters:
+            work.counters = torch.zeros(self._plan.counters, dtype=torch.int32, device=self.device)
+            row[words.counters] = work.counters.data_ptr()
+        work.host_flag = None
+        if self._checked:  # in memory that the device writes to and the host reads
+            work.host_flag = torch.zeros(1, dtype=torch.int64, pin_memory=True)
+            row[layout.flag] = work.host_flag.data_ptr()
+        for k, n in enumerate(self._numbers):
+            row[words.sizes + k] = n & (1 << 64) - 1
+        self._take_views(work)
+        return work
+
+    def _put_back(self, work: _Workspace) -> None:
+        assert isinstance(work, _Space)
+        if self._bytes <= KEPT_BYTES:
+            self._spaces.setdefault(work.stream, []).append(work)
+
+    def _parameters(
+        self, work: _Workspace, given: int, floats: Sequence[float], ints: Sequence[int]
+    ) -> None:
+        assert isinstance(work, _Space)
+        for numbers, cells in ((floats, work.numbers), (ints, work.pointers)):
+            if not numbers:
+                continue
+            where = self._vectors.get(given)
+            if where is not None:
+                slot, at = where
+                work.pointers[slot] = 0
+                for k, n in enumerate(numbers, at):
+                    cells[k] = n
+            elif given in self._slots:  # longer than what a launch takes
+                kind = torch.float64 if numbers is floats else torch.int64
+                held = torch.tensor(numbers, dtype=kind).to(self.device)
+                work.views[given] = held  # type: ignore[index]
+                work.pointers[self._slots[given]] = held.data_ptr()
+            given += 1
+
+    def _out_of_bounds(self, tensors: Sequence[torch.Tensor], old: Sequence[_Old]) -> IndexError:
+        """The error of an index out of bounds; what was written is undone."""
+        for t, values in old:
+            t.copy_(values)
+        return IndexError("an index is out of bounds")
+
+    def entry(self) -> None:
+        """None: a sequence of runs is C, on the CPU."""
+        return None
