@@ -55,6 +55,9 @@ def case(name: str, *shapes: tuple[int, ...], moved: float = 0, **more: Any) -> 
     return register
 
 
+_WARM = 12  # calls before any is timed: some are watched before they are kept
+_AHEAD = 4_000_000  # cycles of the device
+_CALLS = 8  # that follow one another while the host is timed
 MANY = 10**8
 ROWS = (32768, 4096)
 CELLS = ROWS[0] * ROWS[1]
@@ -162,25 +165,34 @@ CONTENDERS: dict[str, Callable[[Callable], Callable]] = {
 }  # fmt: skip
 
 
-def event_times(run: Callable[[], Any], rounds: int) -> tuple[float, float]:
-    """Medians of a call in microseconds: on the device, and of the host alone."""
-    for _ in range(5):
+def event_times(run: Callable[[], Any], rounds: int) -> tuple[float, float, float]:
+    """Medians in microseconds: of a call on the device alone, of the host that calls it, and of a
+    call until its result is there."""
+    for _ in range(_WARM):
         run()
     torch.cuda.synchronize()
-    device, host = [], []
+    device, host, whole = [], [], []
     for _ in range(rounds):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(_AHEAD)  # so that the host is ahead of the device
         start.record()
         run()
         end.record()
         torch.cuda.synchronize()
         device.append(start.elapsed_time(end) * 1e3)
     for _ in range(rounds):
+        torch.cuda.synchronize()
+        before = time.perf_counter()
+        for _ in range(_CALLS):
+            run()
+        host.append((time.perf_counter() - before) / _CALLS * 1e6)
+    for _ in range(rounds):
+        torch.cuda.synchronize()
         before = time.perf_counter()
         run()
-        host.append((time.perf_counter() - before) * 1e6)
         torch.cuda.synchronize()
-    return statistics.median(device), statistics.median(host)
+        whole.append((time.perf_counter() - before) * 1e6)
+    return statistics.median(device), statistics.median(host), statistics.median(whole)
 
 
 def floor(moved: int, rounds: int) -> float:
@@ -204,9 +216,8 @@ def measure(name: str, contenders: list[str], rounds: int) -> dict[str, Any]:
             run(*arguments)
             torch.cuda.synchronize()
             row[f"{contender} first"] = time.perf_counter() - before
-            row[contender], row[f"{contender} host"] = event_times(
-                lambda run=run, arguments=arguments: run(*arguments), rounds
-            )
+            times = event_times(lambda run=run, arguments=arguments: run(*arguments), rounds)
+            row[contender], row[f"{contender} host"], row[f"{contender} whole"] = times
         except Exception as e:
             row[contender] = f"{type(e).__name__}: {e}"[:200]
         del arguments
@@ -214,16 +225,19 @@ def measure(name: str, contenders: list[str], rounds: int) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]], contenders: list[str]) -> str:
-    """The rows as text, in microseconds; of each contender on the device, then of the host."""
-    lines = ["program".ljust(34) + "floor".rjust(8) + "".join(c.rjust(18) for c in contenders)]
+    """The rows as text, in microseconds; of each contender on the device alone, of the host alone,
+    and of a call with its result."""
+    heads = "".join(c.rjust(24) for c in contenders)
+    lines = ["program".ljust(34) + "floor".rjust(8) + heads]
     for row in rows:
         line = row["program"].ljust(34)
         line += f"{row['floor']:8.0f}" if "floor" in row else " " * 8
         for c in contenders:
             value = row.get(c)
             known = isinstance(value, float)
-            text = f"{value:.0f} / {row[f'{c} host']:.1f}" if known else str(value)[:16]
-            line += text.rjust(18)
+            parts = (value, row[f"{c} host"], row[f"{c} whole"]) if known else ()
+            text = " ".join(f"{t:.0f}" if t > 99 else f"{t:.1f}" for t in parts)
+            line += (text or str(value)[:22]).rjust(24)
         lines.append(line)
     return "\n".join(lines)
 
@@ -236,6 +250,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    np_compile.config.compile_in = "call"  # nothing is compiled beside what is measured
     names = [n for n in CASES if not options.programs or any(w in n for w in options.programs)]
     print(torch.cuda.get_device_name(), "torch", torch.__version__, flush=True)
     rows = []

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from np_compile import config
+
 from .by_torch import device_of, inductor
 
 _HOST = torch.device("cpu")
@@ -80,9 +82,13 @@ def _kernels(
 
 
 def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
-    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`; None where not
-    all of them are of kernels alone. steps: (program, *the rest of a `sequence.Step`)."""
+    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`, or as a
+    `GpuSequence`; None where not all of them are of kernels alone. steps: (program, *the rest of a
+    `sequence.Step`)."""
     from np_compile.kernels.run.sequence import Sequence, Step
+
+    if any(getattr(program, "device", _HOST) != _HOST for program, *_ in steps):
+        return _gpu_sequence(steps, constants, wanted)
 
     entries = {}
     for program in {program for program, *_ in steps}:
@@ -92,6 +98,20 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
             return None
         entries[program] = found
     return Sequence([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
+
+
+def _gpu_sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    from np_compile.kernels.run.gpu_sequence import GpuSequence, Step
+    from np_compile.kernels.run.on_gpu import OnGpu
+
+    programs = [program for program, *_ in steps]
+    device = getattr(programs[0], "device", _HOST)
+    if not all(isinstance(p, OnGpu) and p.alone and p.device == device for p in programs):
+        return None
+    if any(c.device != device for c in constants):
+        return None
+    runs = [Step(p, *rest) for p, *rest in steps]
+    return GpuSequence(runs, constants, wanted, lambda: config.cuda_graphs)
 
 
 @functools.cache

@@ -164,8 +164,18 @@ def _broken_on_gpu(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:
         yield "a number of blocks is that of a reduction over what they share"
     if kind not in ("serial", "thread") and any(s.scan and loop.axis in s.over for s in inside):
         yield "blocks cannot share a running reduction"
-    if (loop.grain, loop.lanes, loop.chain, loop.aligned) != (0, 1, 0, None):
-        yield "chunks, lanes, chains and alignment are of vectors"
+    if (loop.grain, loop.chain, loop.aligned) != (0, 0, None):
+        yield "chunks, chains and alignment are of vectors"
+    leaf = not any(isinstance(b, Loop) for b in loop.body)
+    if loop.lanes > 1 and not (kind == "thread" and leaf):
+        yield "lanes are neighbours of a loop without loops inside that threads share"
+    private = {b for s in inside for b, _ in s.touched if b.kind == "private"}
+    if kind == "thread" and bool(private) != loop.private:
+        yield "a loop over private arrays is written out, and no other"
+    if loop.private and any(
+        i != (loop.axis,) for s in inside for b, i in s.touched if b in private
+    ):
+        yield "a thread has no element of another's"
 
 
 def _broken(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:

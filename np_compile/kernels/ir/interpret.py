@@ -101,7 +101,7 @@ class _Machine:
             for x in s.reads():
                 homes.setdefault(x.value, []).append(path)
         for b, paths in homes.items():
-            if b.kind in ("local", "register") and (shared := reduce(_common, paths)):
+            if b.kind in ("local", "register", "private") and (shared := reduce(_common, paths)):
                 self.scratch.setdefault(shared[-1], []).append(b)
 
     def step(self, step: Step, known: dict[Expr, Any]) -> None:

@@ -156,6 +156,9 @@ class _Reader:
             loop.width = int(self.next("int"))
         loop.lanes = int(self.next("int")) if self.take("lanes") else 1
         loop.chain = int(self.next("int")) if self.take("chain") else 0
+        if self.take("written"):
+            self.need("out")
+            loop.private = True
         loop.blocks = int(self.next("int")) if self.take("blocks") else 0
         if self.take("aligned"):
             loop.aligned = self.buffers[self.one_of(self.buffers, "buffer")]

@@ -9,7 +9,8 @@
     schedule  = ["parallel" INT] [how]                        INT: iterations of a chunk
     how       = "vector" INT ["lanes" INT] ["chain" INT] ["aligned" NAME]
               | "strip" INT | "rows" INT | "jam" INT | "unroll" INT
-              | "grid" INT ["blocks" INT] | "block" INT ["blocks" INT] | "thread" INT   on a GPU
+              | ("grid" | "block" | "thread") INT ["lanes" INT] ["written" "out"]
+                ... ["blocks" INT]                            on a GPU
                                                               the first INT: iterations together
     statement = element "=" expr                              store
               | element ["running" | "atomic"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
@@ -24,7 +25,7 @@
               | "(" expr "//" INT ")" | "(" expr "%" INT ")" | INT "*" expr
               | "(" expr ("+" expr)+ ")"                      sums of indices
     DTYPE     = bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
-    KIND      = input | output | constant | temporary | local | register
+    KIND      = input | output | constant | temporary | local | register | private
     REDUCTION = sum prod min max any all argmin argmax
 
 An INT is an index or data of dtype i64. Of i64, `+` and `INT *` are sums of indices; data are added
@@ -67,7 +68,7 @@ LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll", "grid", "block", 
 ON_GPU = LOOPS[-3:]
 # dtypes of the matrices that a `Product` multiplies
 MULTIPLIED = ("f32", "f64")
-KINDS = ("input", "output", "constant", "temporary", "local", "register")
+KINDS = ("input", "output", "constant", "temporary", "local", "register", "private")
 
 
 class Malformed(Exception):
@@ -79,7 +80,8 @@ class Buffer:
     """An array in memory, or what was one.
 
     strides: in elements. kind: "input", "output", "constant", "temporary" (in memory of the
-    program), "local" (scratch memory of one run of a loop's body), "register".
+    program), "local" (scratch memory of one run of a loop's body), "register", "private" (a local
+    array whose elements are in the registers of the threads that share a loop over it).
     position: of an input or an output among the program's. dtype: of an element.
     """
 
@@ -173,6 +175,8 @@ class Loop:
     "grid", in the threads of all blocks, `width` iterations in each; "block", `width` iterations in
     each block; "thread", in `width` threads that share an iteration of the "block" loop around.
     blocks: where a loop of these reduces, how many blocks share it and leave a partial result each.
+    lanes: neighbouring iterations that each of these threads runs together. private: whether it is
+    written out, as private arrays need.
     width: iterations that stay together. grain: iterations of a chunk, which runs beside others; 0
     of a loop that is not parallel. Of vectors: lanes, the partial results of each reduction, 1 for
     none; chain, the steps after which those of a sum are put aside, 0 for never; aligned, the
@@ -187,6 +191,7 @@ class Loop:
     lanes: int = 1
     chain: int = 0
     blocks: int = 0
+    private: bool = False
     aligned: Buffer | None = None
 
     @property
@@ -196,6 +201,7 @@ class Loop:
         text += f" {self.kind} {self.width}" if self.kind != "serial" else ""
         text += f" lanes {self.lanes}" if self.lanes > 1 else ""
         text += f" chain {self.chain}" if self.chain else ""
+        text += " written out" if self.private else ""
         text += f" blocks {self.blocks}" if self.blocks else ""
         return text + (f" aligned {self.aligned.name}" if self.aligned else "")
 

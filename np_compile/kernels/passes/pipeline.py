@@ -24,6 +24,7 @@ from .loop_order import loop_order
 from .reduction_splitting import reduction_splitting
 from .region_splitting import region_splitting
 from .rolling_buffer import rolling_buffer
+from .row_caching import row_caching
 from .scan_blocking import scan_blocking
 from .scatter_calls import scatter_calls
 from .scatter_privatization import scatter_privatization
@@ -107,6 +108,7 @@ GPU_PASSES: tuple[Pass, ...] = (
     linearize,
     collapse,
     thread_mapping,
+    row_caching,
 )
 
 # The stage (`ir.check`) that a pass leaves a program in; the others keep it.

@@ -17,17 +17,21 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from ..analysis.access import coefficient, coefficients
+from ..analysis.access import coefficient, coefficients, distance
 from ..analysis.dependence import reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, Step, is_in_order, statements
-from ..ir.size import hint
+from ..ir.size import hint, some
 from ..target import Gpu, Target
 
 # Iterations that one thread runs one after the other, from which a note says so.
 _SLOW = 1 << 14
+# Of stencils: rows of a thread, shortest row for which that is worth it, rows that are near.
+_ROWS = 8
+_WIDE = 512
+_NEAR = (-2, -1, 1, 2)
 
 
 def thread_mapping(program: Program, machine: Target) -> Program:
@@ -101,7 +105,9 @@ class _Nest:
         if private <= self.machine.private_bytes and (few or (busy and coalesced)):
             for loop in kept:
                 loop.kind = "grid"
-            inner.width = self._lanes(inner, rows)
+            inner.width = self._lanes(inner, self.machine.threads, rows)
+            if len(kept) > 1 and busy and _stencil(inner, kept[-2]):
+                inner.width, kept[-2].width = 1, _ROWS
             if rows < self.machine.row_threads:
                 self._note_slow(rows)
             return self.loop
@@ -129,7 +135,7 @@ class _Nest:
                 p.kind = "grid"
             inner = path[-1]
             total = _count(path)
-            inner.width = self._lanes(inner, total)
+            inner.width = self._lanes(inner, machine.threads, total)
             each = machine.block_threads * inner.width
             blocks = max(min(most, -(-total // each)), 1)
             for p in path:
@@ -157,6 +163,7 @@ class _Nest:
             )
             if _shareable(step) and not deeper:
                 step.kind, step.width, shared = "thread", threads, True
+                step.lanes = self._lanes(step, threads)
             else:
                 shared = self._share(step.body, threads) or shared
         return shared
@@ -177,21 +184,21 @@ class _Nest:
         if iterations < 2:
             return 1
         few = rows < 2 * machine.processors
-        each = 1 if few else 8
+        each = 1 if few else machine.row_elements
         wanted = max(-(-iterations // each), machine.row_threads)
         most = machine.most_threads if few else machine.most_threads // 2
         return min(1 << (min(wanted, most) - 1).bit_length(), most)
 
-    def _lanes(self, loop: Loop, total: int) -> int:
+    def _lanes(self, loop: Loop, threads: int, total: int | None = None) -> int:
         """Neighbouring iterations of a thread: as many as its widest access takes, where all memory
-        is walked along them, and there is enough for all threads."""
+        is walked along them, and there is enough for so many threads. total: iterations in all."""
         inside = list(statements(loop))
         if any(isinstance(b, Loop) for b in loop.body) or any(s.atomic for s in inside):
             return 1
         size = 1
         for s in inside:
             for b, index in s.touched:
-                if b.kind in ("register", "local"):
+                if b.kind == "register":
                     continue
                 i = index[0]
                 if any(loop.axis in E.axes_of(a) for a in coefficients(i) if a is not loop.axis):
@@ -200,9 +207,13 @@ class _Nest:
                     return 1
                 size = max(size, DTYPES[b.dtype].size)
         lanes = max(min(self.machine.access_bytes // size, 8), 2)
-        while lanes > 1 and total < self.machine.threads * lanes // 2:
+        count = hint(loop.axis.extent) if total is None else total
+        while lanes > 1 and count < threads * lanes // 2:
             lanes //= 2
-        return lanes
+        if any(s.scan for s in inside):
+            return lanes
+        places = (i[0] for s in inside for b, i in s.touched if b.kind != "register")
+        return lanes if all(_aligned(i, loop.axis, lanes) for i in places) else 1
 
     def _note_slow(self, rows: int) -> None:
         """Say so, where a few threads do much one after the other."""
@@ -213,6 +224,31 @@ class _Nest:
                 f"{rows} thread{'s run' if rows > 1 else ' runs'} about {steps} iterations in order"
                 + (f"\n  at {line}" if line else "")
             )
+
+
+def _aligned(i: Expr, axis: Expr, lanes: int) -> bool:
+    """Whether an index is a multiple of so many wherever one along an axis is."""
+    constant, atoms = E.terms(i)
+    others = [constant, *(c for a, c in atoms.items() if a is not axis)]
+    return axis not in atoms or not any(some(n % lanes) for n in others)
+
+
+def _stencil(inner: Loop, outer: Loop) -> bool:
+    """Whether iterations of an outer loop that follow one another read much of the same: for each
+    of several rows a thread reads what lies above and below."""
+    if any(isinstance(b, Loop) for b in inner.body):
+        return False
+    if hint(outer.axis.extent) < _ROWS or hint(inner.axis.extent) < _WIDE:
+        return False
+    for s in statements(inner):
+        reads = [x for x in s.reads() if x.value.kind not in ("register", "local")]
+        for k, x in enumerate(reads):
+            step = coefficient(x.args[0], outer.axis)
+            for y in reads[:k]:
+                apart = distance(x.args[0], y.args[0]) if y.value is x.value else None
+                if step and apart and any(apart - r * step in range(-4, 5) for r in _NEAR):
+                    return True
+    return False
 
 
 def _work(step: Loop | Statement) -> int:

@@ -8,6 +8,7 @@ looked at before anything is written to an argument, and at the end.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from ..build.nvrtc import Modules, cupy
 from ..ir.program import Fence
-from .execute import KEPT_BYTES, Executable, Source, _Old, _Workspace
+from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
 from .private import current_device, empty_strided_cuda, raw_stream
 
 _ALIGNED = 16  # bytes
@@ -23,9 +24,9 @@ _ALIGNED = 16  # bytes
 
 class _Space(_Workspace):
     """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
-    the address of what leads to them."""
+    the address of what leads to them. longer: parameters that do not fit into them."""
 
-    __slots__ = ("argument", "counters", "host_flag", "keep", "launches", "numbers", "stream")
+    __slots__ = ("argument", "host_flag", "keep", "launches", "longer", "stream")
 
 
 class OnGpu(Executable):
@@ -56,6 +57,44 @@ class OnGpu(Executable):
         """Compile the kernels. KernelsFailed if NVRTC refuses them."""
         if True not in self._handles:
             self._kernels(True)
+
+    def kernels(self, aligned: bool) -> list[list[tuple]]:
+        """The launches of each section, for pointers that are aligned, or are not."""
+        return self._handles.get(aligned) or self._kernels(aligned)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is launches and nothing else, and makes new arrays that are results."""
+        return self._results is not None and not self._checked and not self._early
+
+    @property
+    def counters(self) -> int:
+        """The counters that its kernels need."""
+        return self._plan.counters
+
+    @property
+    def inputs(self) -> list[tuple[int, int]]:
+        """The slots of its inputs, with their positions."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[_Output]:
+        """The results, in their order."""
+        return [self._fresh[k] for k in self._results or ()]
+
+    def new_words(self, block: torch.Tensor | None, counters: torch.Tensor | None) -> Any:
+        """Words that lead to all but inputs, parameters and results."""
+        layout, words = self.source.layout, self._plan.words
+        row = (ctypes.c_uint64 * words.count)()
+        for slot, address in self._constants:
+            row[slot] = address
+        if block is not None:
+            row[layout.block] = block.data_ptr()
+        if counters is not None:
+            row[words.counters] = counters.data_ptr()
+        for k, n in enumerate(self._numbers):
+            row[words.sizes + k] = n & (1 << 64) - 1
+        return row
 
     def _kernels(self, aligned: bool) -> list[list[tuple]]:
         """The launches of each section, as arguments of the driver's function."""
@@ -112,11 +151,12 @@ class OnGpu(Executable):
             words[o.slot] = new.data_ptr()
             made.append(new)
         aligned = places % _ALIGNED == 0
-        work.launches = self._handles.get(aligned) or self._kernels(aligned)
+        work.launches = self.kernels(aligned)
         if self._results is None:
             return self._in_sections(work, tensors, floats, ints, made, old)
-        if self._section(0, work):
-            raise self._out_of_bounds((), old)
+        for k in range(len(self._plan.sections)):
+            if self._section(k, work):
+                raise self._out_of_bounds((), old)
         self._put_back(work)
         return made if len(made) == 1 else [made[k] for k in self._results]
 
@@ -135,29 +175,20 @@ class OnGpu(Executable):
 
     def _space(self, stream: int) -> _Space:
         """New words, and memory for them to lead to."""
-        layout, words = self.source.layout, self._plan.words
-        row = (ctypes.c_uint64 * words.count)()
-        work = _Space(row, ctypes.c_int64(0), None)
-        work.stream = stream
-        work.numbers = (ctypes.c_double * words.count).from_buffer(row)
-        argument = ctypes.c_void_p(ctypes.addressof(row))
-        work.argument = ctypes.addressof(argument)
-        work.keep = argument
-        for slot, address in self._constants:
-            row[slot] = address
+        block = counters = None
         if self._bytes:
-            work.block = torch.empty(self._bytes, dtype=torch.uint8, device=self.device)
-            row[layout.block] = work.block.data_ptr()
-        work.counters = None
+            block = torch.empty(self._bytes, dtype=torch.uint8, device=self.device)
         if self._plan.counters:
-            work.counters = torch.zeros(self._plan.counters, dtype=torch.int32, device=self.device)
-            row[words.counters] = work.counters.data_ptr()
+            counters = torch.zeros(self._plan.counters, dtype=torch.int32, device=self.device)
+        row = self.new_words(block, counters)
+        work = _Space(row, ctypes.c_int64(0), block)
+        argument = ctypes.c_void_p(ctypes.addressof(row))
+        work.stream, work.argument = stream, ctypes.addressof(argument)
+        work.keep = [argument, counters]
         work.host_flag = None
         if self._checked:  # in memory that the device writes to and the host reads
             work.host_flag = torch.zeros(1, dtype=torch.int64, pin_memory=True)
-            row[layout.flag] = work.host_flag.data_ptr()
-        for k, n in enumerate(self._numbers):
-            row[words.sizes + k] = n & (1 << 64) - 1
+            row[self.source.layout.flag] = work.host_flag.data_ptr()
         self._take_views(work)
         return work
 
@@ -170,21 +201,28 @@ class OnGpu(Executable):
         self, work: _Workspace, given: int, floats: Sequence[float], ints: Sequence[int]
     ) -> None:
         assert isinstance(work, _Space)
-        for numbers, cells in ((floats, work.numbers), (ints, work.pointers)):
+        work.longer = self.write_parameters(work.pointers, given, floats, ints)
+
+    def write_parameters(
+        self, row: Any, given: int, floats: Sequence[float], ints: Sequence[int]
+    ) -> list[torch.Tensor]:
+        """Write the vectors of parameters, which follow so many inputs, to the words; what holds
+        those that are too long for them."""
+        longer = []
+        for numbers, code in ((floats, "d"), (ints, "q")):
             if not numbers:
                 continue
             where = self._vectors.get(given)
             if where is not None:
                 slot, at = where
-                work.pointers[slot] = 0
-                for k, n in enumerate(numbers, at):
-                    cells[k] = n
-            elif given in self._slots:  # longer than what a launch takes
-                kind = torch.float64 if numbers is floats else torch.int64
-                held = torch.tensor(numbers, dtype=kind).to(self.device)
-                work.views[given] = held  # type: ignore[index]
-                work.pointers[self._slots[given]] = held.data_ptr()
+                row[slot] = 0
+                struct.pack_into(f"{len(numbers)}{code}", row, 8 * at, *numbers)
+            elif given in self._slots:
+                dtype = torch.float64 if code == "d" else torch.int64
+                longer.append(torch.tensor(numbers, dtype=dtype).to(self.device))
+                row[self._slots[given]] = longer[-1].data_ptr()
             given += 1
+        return longer
 
     def _out_of_bounds(self, tensors: Sequence[torch.Tensor], old: Sequence[_Old]) -> IndexError:
         """The error of an index out of bounds; what was written is undone."""

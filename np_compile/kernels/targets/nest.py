@@ -90,7 +90,7 @@ def owned(loop: Loop) -> list[Buffer]:
     for k, step in enumerate(loop.body):
         for s in statements(step):
             for b, _ in s.touched:
-                if b.kind in ("register", "local"):
+                if b.kind in ("register", "local", "private"):
                     found.setdefault(b, set()).add(k)
     mine = []
     for b, where in found.items():

@@ -21,6 +21,7 @@ from .dialect import Dialect
 from .literals import long
 
 _NOTHING: frozenset = frozenset()
+_REGISTERS = ("register", "private")
 # Longer expressions get a name even if they are used once.
 _LONG = 400
 
@@ -57,6 +58,7 @@ class Code:
         self.dialect = dialect
         self.buffers: dict[Buffer, None] = {}
         self.arrays: dict[Buffer, int] = {}
+        self.slot = ""
         self._counter = 0
         self._axes: dict[Expr, str] = {}
         self._uses: dict[Expr, int] = {}
@@ -194,6 +196,8 @@ class Code:
         """The C lvalue of an element."""
         self.buffers[b] = None
         width, element = self.arrays.get(b), self._scopes[-1].element
+        if b.kind == "private":
+            return f"{b.name}[{self.slot}]"
         if b.kind == "register":
             return f"{b.name}[{element}]" if width else b.name
         if width:
@@ -206,7 +210,7 @@ class Code:
 
     def write(self, b: Buffer, place: str, text: str) -> None:
         """Write the value of a C expression to an lvalue in b."""
-        self.effect(b, f"{place} = {text if b.kind == 'register' else c_store(b.dtype, text)};")
+        self.effect(b, f"{place} = {text if b.kind in _REGISTERS else c_store(b.dtype, text)};")
 
     def effect(self, b: Buffer, text: str) -> None:
         """A line that writes to b."""
@@ -252,7 +256,7 @@ class Code:
             return self._affine(x)
         if x.op == "load":
             place = self.place(x.value, x.args[0])
-            return place if x.value.kind == "register" else c_load(x.dtype, place)
+            return place if x.value.kind in _REGISTERS else c_load(x.dtype, place)
         if x.op == "idiv":
             return self._quotient(x, "/")
         if x.op == "imod":

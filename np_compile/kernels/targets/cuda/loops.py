@@ -8,7 +8,8 @@ one of them stores. Where threads touch what others have written, they wait for 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from ...analysis.dependence import same_iteration
 from ...analysis.launches import Launch, Words
@@ -18,12 +19,21 @@ from ...ir.scalars import c_constant, c_load, c_store
 from ...ir.size import Size, some
 from ...target import Gpu
 from ..literals import long
-from ..nest import Nest, owned, written
+from ..nest import Nest, leaf_of, owned, written
 from ..reductions import Accumulator, accumulate, begun, better, combined
 from .dialect import CUDA
 from .memory import partials, pointer, symbols
 
 _IN_MEMORY = ("input", "output", "constant", "temporary")
+
+
+@dataclass(frozen=True)
+class _Group:
+    """`width` neighbouring iterations of a loop, from `base` on."""
+
+    loop: Loop
+    base: str
+    width: int
 
 
 class TooMuchShared(Exception):
@@ -40,6 +50,8 @@ class Kernel(Nest):
         self._threads = 1  # that share an iteration of a block
         self._rows = 1  # iterations of a block at once
         self._shared = 0
+        self._private: dict[Buffer, int] = {}  # lanes of the loops over private arrays
+        self._round = "0"  # of a loop that threads share, the turn of each thread
         self._loops: list[Loop] = []  # around what is being written
 
     def function(self, name: str, loop: Loop) -> tuple[str, Launch]:
@@ -72,13 +84,11 @@ class Kernel(Nest):
 
     def _grid(self, loop: Loop) -> int | Size:
         path = _path(loop)
-        inner, threads = path[-1], self._machine.block_threads
-        width = inner.width
-        counts = [p.axis.extent for p in path]
-        counts[-1] = (counts[-1] + width - 1) // width
+        threads = self._machine.block_threads
+        counts = [(p.axis.extent + p.width - 1) // p.width for p in path]
         started = [s for p in path for s in begun(p)]
         for s in started:
-            self._accumulators[s] = accumulate(self._code, s, width)
+            self._accumulators[s] = accumulate(self._code, s, path[-1].width)
         unit = self._code.fresh("unit")
         total = _product(counts)
         first = f"(i64)blockIdx.x * {threads} + threadIdx.x"
@@ -88,18 +98,20 @@ class Kernel(Nest):
         else:
             self._code.line(f"const i64 {unit} = {first};")
             head = f"if ({unit} < {long(total)})"
-        outer = [p.axis for p in (path if width == 1 else path[:-1])]
+        outer = [p.axis for p in path if p.width == 1]
         with self._code.block(head, outer, written(loop)):
             places = self._divided(unit, counts)
-            for p, place in zip(path[:-1], places, strict=False):
-                self._code.line(f"const i64 {self._code.axis(p.axis)} = {place};")
-            if width == 1:
-                self._code.line(f"const i64 {self._code.axis(inner.axis)} = {places[-1]};")
-                self._inside(inner)
+            bases = {}
+            for p, place in zip(path, places, strict=True):
+                name = self._code.axis(p.axis) if p.width == 1 else self._code.fresh("base")
+                times = "" if p.width == 1 else f" * {long(p.width)}"
+                self._code.line(f"const i64 {name} = {place}{times};")
+                bases[p] = name
+            groups = [_Group(p, bases[p], p.width) for p in path if p.width > 1]
+            if groups:
+                self._neighbours(path[-1], groups)
             else:
-                base = self._code.fresh("base")
-                self._code.line(f"const i64 {base} = {places[-1]} * {long(width)};")
-                self._neighbours(inner, base, width)
+                self._inside(path[-1])
         if started:
             self._finish(loop, started, threads)
         return loop.blocks or (total + threads - 1) // threads
@@ -123,57 +135,74 @@ class Kernel(Nest):
             places.append(f"(i64){place}")
         return places[::-1]
 
-    def _neighbours(self, loop: Loop, base: str, width: int) -> None:
-        """The statements of a few neighbouring iterations from `base` on."""
-        extent = loop.axis.extent
-        if some(extent % width):
-            with self._code.block(f"if ({base} + {width} <= {long(extent)})", (), written(loop)):
-                self._lanes(loop, base, width, "")
-            at = self._code.axis(loop.axis)
-            with self._code.block("else", (), written(loop)):
-                self._lanes(loop, base, width, f"if ({at} < {long(extent)})")
-        else:
-            self._lanes(loop, base, width, "")
+    def _neighbours(self, loop: Loop, groups: list[_Group]) -> None:
+        """The statements of a loop for a few neighbouring iterations, of it and maybe of loops
+        around."""
+        beyond = [g for g in groups if some(g.loop.axis.extent % g.width)]
+        if not beyond:
+            self._lanes(loop, groups, [])
+            return
+        tests = [f"{g.base} + {g.width} <= {long(g.loop.axis.extent)}" for g in beyond]
+        with self._code.block(f"if ({' && '.join(tests)})", (), written(loop)):
+            self._lanes(loop, groups, [])
+        with self._code.block("else", (), written(loop)):
+            self._lanes(loop, groups, beyond)
 
-    def _lanes(self, loop: Loop, base: str, width: int, test: str) -> None:
-        """Each statement of a loop for `width` iterations that follow one another. What it reads is
-        read for all of them before it stores for the first: so these are wide accesses."""
+    def _lanes(self, loop: Loop, groups: list[_Group], beyond: list[_Group]) -> None:
+        """Each statement of a loop for neighbouring iterations. What it reads is read for all of
+        them before it stores for the first: so these are wide accesses. beyond: the groups that may
+        end behind the last iteration."""
         code = self._code
+        count = 1
+        for g in groups:
+            count *= g.width
         held = dict(code.arrays)
         for b in owned(loop):
-            code.arrays[b] = width
-            self._variable(b, width)
+            if b not in self._declared:
+                code.arrays[b] = count
+                self._variable(b, count)
         for s in loop.body:
             assert isinstance(s, Statement)
-            stored = s.op is None and s.target.kind in _IN_MEMORY
-            if not stored:
-                with self._lane(loop, base, width, test):
+            if s.op is not None or s.target.kind not in _IN_MEMORY:
+                with self._lane(loop, groups, beyond):
                     self._statement(s)
                 continue
             kept = code.fresh("all")
-            code.line(f"{DTYPES[s.target.dtype].register} {kept}[{width}];")
-            with self._lane(loop, base, width, test):
+            code.line(f"{DTYPES[s.target.dtype].register} {kept}[{count}];")
+            with self._lane(loop, groups, beyond) as at:
                 code.use(s)
-                code.line(f"{kept}[{code.lane}] = {code.value(s.value)};")
-            with self._lane(loop, base, width, test):
+                code.line(f"{kept}[{at}] = {code.value(s.value)};")
+            with self._lane(loop, groups, beyond) as at:
                 code.use(s)
-                code.store(s.target, s.index[0], f"{kept}[{code.lane}]")
+                code.store(s.target, s.index[0], f"{kept}[{at}]")
         code.arrays = held
 
     @contextmanager
-    def _lane(self, loop: Loop, base: str, width: int, test: str) -> Iterator[None]:
-        """What is written meanwhile runs for each of `width` iterations, where the test holds."""
+    def _lane(self, loop: Loop, groups: list[_Group], beyond: list[_Group]) -> Iterator[str]:
+        """What is written meanwhile runs for each of the neighbouring iterations that there are;
+        the number of one among all."""
         code = self._code
-        lane = code.fresh("l")
-        head = code.unrolled(f"for (int {lane} = 0; {lane} < {width}; {lane}++)", width)
-        # What depends on the axis is computed where the test holds, and only there.
-        with code.block(head, () if test else (loop.axis,), written(loop), lane, lane):
-            code.line(f"const i64 {code.axis(loop.axis)} = {base} + {lane};")
-            if not test:
-                yield
-                return
-            with code.block(test, (loop.axis,), written(loop), lane, lane):
-                yield
+        stored = written(loop)
+        with ExitStack() as blocks:
+            at = ""
+            lane = ""
+            for g in groups:
+                lane = code.fresh("l")
+                head = f"for (int {lane} = 0; {lane} < {g.width}; {lane}++)"
+                at = f"({at}) * {g.width} + {lane}" if at else lane
+                # What depends on an axis is computed where the test holds, and only there.
+                own = () if g in beyond else (g.loop.axis,)
+                head = code.unrolled(head, g.width)
+                blocks.enter_context(code.block(head, own, stored, lane, at))
+                code.line(f"const i64 {code.axis(g.loop.axis)} = {g.base} + {lane};")
+            if beyond:
+                ends = [f"{code.axis(g.loop.axis)} < {long(g.loop.axis.extent)}" for g in beyond]
+                head, own = f"if ({' && '.join(ends)})", [g.loop.axis for g in beyond]
+                blocks.enter_context(code.block(head, own, stored, lane, at))
+            before = code.slot
+            code.slot = f"{self._round} * {groups[-1].width} + {lane}"
+            yield at
+            code.slot = before
 
     # Iterations that the threads of a block share
 
@@ -185,9 +214,7 @@ class Kernel(Nest):
         counts = [p.axis.extent for p in path]
         counts[-1] = (counts[-1] + self._rows - 1) // self._rows
         total = _product(counts)
-        started = [s for p in path for s in begun(p)]
-        for s in started:
-            self._accumulators[s] = accumulate(self._code, s, 1)
+        started = [s for p in path for s in self._accumulate(p)]
         code = self._code
         if self._rows > 1:
             code.line(f"const int lane = threadIdx.x % {self._threads};")
@@ -219,6 +246,11 @@ class Kernel(Nest):
     def _steps(self, loop: Loop) -> None:
         """A loop's body, step by step; its threads wait where one touches what others wrote."""
         mine = [b for b in owned(loop) if b not in self._declared]
+        for step in loop.body:
+            if isinstance(step, Loop) and step.private:
+                self._private.update(
+                    (b, step.lanes) for s in statements(step) for b, _ in s.touched
+                )
         for b in mine:
             self._scratch(b)
         self._declared.update(mine)
@@ -240,6 +272,11 @@ class Kernel(Nest):
         """A register of each thread, or a local array that the threads of an iteration share."""
         if b.kind == "register":
             self._variable(b)
+            return
+        if b.kind == "private":
+            each = self._threads * self._private[b]
+            turns = -(-b.size // each)
+            self._code.line(f"{DTYPES[b.dtype].register} {b.name}[{turns * self._private[b]}];")
             return
         kind, size = DTYPES[b.dtype].storage, DTYPES[b.dtype].size
         if not isinstance(b.size, int):
@@ -278,11 +315,18 @@ class Kernel(Nest):
         with self._code.block("if (lane == 0)", (), frozenset((s.target,))):
             self._statement(s)
 
-    def _in_order(self, loop: Loop) -> None:
-        """A loop that all threads of a block go through together."""
+    def _accumulate(self, loop: Loop) -> list[Statement]:
+        """The reductions that begin with a loop, with variables of theirs."""
         started = begun(loop)
         for s in started:
-            self._accumulators[s] = accumulate(self._code, s, 1)
+            leaf = leaf_of(loop, s)
+            assert leaf is not None
+            self._accumulators[s] = accumulate(self._code, s, 1 if s.scan else leaf.lanes)
+        return started
+
+    def _in_order(self, loop: Loop) -> None:
+        """A loop that all threads of a block go through together."""
+        started = self._accumulate(loop)
         code = self._code
         v = code.axis(loop.axis)
         head = f"for (i64 {v} = 0; {v} < {long(loop.axis.extent)}; {v}++)"
@@ -297,48 +341,82 @@ class Kernel(Nest):
     def _thread(self, loop: Loop) -> None:
         """A loop whose iterations the threads of a block share."""
         code = self._code
-        started = begun(loop)
-        for s in started:
-            self._accumulators[s] = accumulate(code, s, 1)
-        v, extent = code.axis(loop.axis), long(loop.axis.extent)
+        started = self._accumulate(loop)
+        v, extent, width = code.axis(loop.axis), loop.axis.extent, loop.lanes
+        stored = written(loop)
         if any(s.scan for s in started):
             self._run_along(loop)
+        elif loop.private:
+            each = self._threads * width
+            turns = -(-extent // each)
+            turn, base = code.fresh("turn"), code.fresh("base")
+            head = f"for (int {turn} = 0; {turn} < {turns}; {turn}++)"
+            with code.block(code.unrolled(head, turns), (), stored):
+                code.line(f"const i64 {base} = ({turn} * {self._threads}L + lane) * {long(width)};")
+                self._round = turn
+                head = f"if ({base} < {long(extent)})" if extent % each else ""
+                with code.block(head, (), stored):
+                    self._neighbours(loop, [_Group(loop, base, width)])
+                self._round = "0"
+        elif width > 1:
+            base = code.fresh("base")
+            first, step = f"i64 {base} = lane * {long(width)}", long(self._threads * width)
+            head = f"for ({first}; {base} < {long(extent)}; {base} += {step})"
+            with code.block(head, (), stored):
+                self._neighbours(loop, [_Group(loop, base, width)])
         else:
-            head = f"for (i64 {v} = lane; {v} < {extent}; {v} += {self._threads})"
-            with code.block(head, (loop.axis,), written(loop)):
+            head = f"for (i64 {v} = lane; {v} < {long(extent)}; {v} += {self._threads})"
+            with code.block(head, (loop.axis,), stored):
                 self._inside(loop)
         self._end(loop, started)
 
     def _run_along(self, loop: Loop) -> None:
-        """A loop of running reductions: so many steps at once as there are threads."""
+        """A loop of running reductions: each thread takes some steps, and then what the threads
+        before it have is added to them."""
         code = self._code
-        v, extent = code.axis(loop.axis), long(loop.axis.extent)
-        base = code.fresh("base")
-        head = f"for (i64 {base} = 0; {base} < {extent}; {base} += {self._threads})"
-        within, stored = f"if ({v} < {extent})", written(loop)
+        extent, width = long(loop.axis.extent), loop.lanes
+        tile, base = code.fresh("tile"), code.fresh("base")
+        head = f"for (i64 {tile} = 0; {tile} < {extent}; {tile} += {self._threads * width})"
+        stored = written(loop)
         with code.block(head, (), stored):
-            code.line(f"const i64 {v} = {base} + lane;")
+            code.line(f"const i64 {base} = {tile} + lane * {long(width)};")
+            group = _Group(loop, base, width)
             mine = [b for b in owned(loop) if b not in self._declared]
+            held = dict(code.arrays)
             for b in mine:
-                self._variable(b)
+                code.arrays[b] = width
+                self._variable(b, width)
             for s in loop.body:
                 assert isinstance(s, Statement)
                 if not (s.scan and loop.axis in s.over):
-                    with code.block(within, (loop.axis,), stored):
+                    with self._lane(loop, [group], [group]):
                         self._statement(s)
                     continue
-                a = self._accumulators[s]
-                kind = DTYPES[a.dtype].register
-                here = code.fresh("here")
-                code.line(f"{kind} {here} = {c_constant(identity(a.op, a.dtype, True), a.dtype)};")
-                with code.block(within, (loop.axis,), stored):
-                    code.use(s)
-                    code.line(f"{here} = {code.value(s.value)};")
-                call = f"running<{self._threads}>({here}, {a.name}, {_combination(a)})"
-                code.line(f"{here} = {call};")
-                with code.block(within, (loop.axis,), stored):
-                    code.use(s)
-                    code.store(s.target, s.index[0], here)
+                self._run(s, loop, group)
+            code.arrays = held
+
+    def _run(self, s: Statement, loop: Loop, group: _Group) -> None:
+        """A step of a running reduction, for the iterations of all threads."""
+        code, width = self._code, group.width
+        a = self._accumulators[s]
+        kind = DTYPES[a.dtype].register
+        here, before = code.fresh("here"), code.fresh("before")
+        code.line(f"{kind} {here}[{width}];")
+        nothing = c_constant(identity(a.op, a.dtype, True), a.dtype)
+        each = code.unrolled(f"for (int l = 0; l < {width}; l++)", width)
+        code.line(f"{each} {here}[l] = {nothing};")
+        with self._lane(loop, [group], [group]) as at:
+            code.use(s)
+            code.line(f"{here}[{at}] = {code.value(s.value)};")
+        if width > 1:
+            each = code.unrolled(f"for (int l = 1; l < {width}; l++)", width)
+            step = combined(a.op, a.dtype, f"{here}[l - 1]", f"{here}[l]")
+            code.line(f"{each} {here}[l] = {step};")
+        call = f"running<{self._threads}>({here}[{width - 1}], {a.name}, {_combination(a)})"
+        code.line(f"const {kind} {before} = {call};")
+        with self._lane(loop, [group], [group]) as at:
+            code.use(s)
+            code.store(s.target, s.index[0], combined(a.op, a.dtype, before, f"{here}[{at}]"))
 
     # What reductions end with
 
@@ -349,6 +427,7 @@ class Kernel(Nest):
             a = self._accumulators.pop(s)
             if s.scan:
                 continue
+            a = self._plain(a)
             if _is_shared(loop, s):
                 self._folded(a, self._threads)
             code.use(s)
@@ -357,6 +436,17 @@ class Kernel(Nest):
                 continue
             with code.block("if (lane == 0)", (), frozenset((s.target,))):
                 code.store(s.target, s.index[0], a.result)
+
+    def _plain(self, a: Accumulator) -> Accumulator:
+        """An accumulator whose lanes, if there are any, are one."""
+        if not a.lanes:
+            return a
+        result = a.fold(self._code)
+        plain = Accumulator(a.statement, a.op, a.dtype, self._code.fresh("acc"), 0)
+        values = (f"{a.name}[0]", result)
+        for (kind, name, _), value in zip(plain.variables, values, strict=False):
+            self._code.line(f"{kind} {name} = {value};")
+        return plain
 
     def _folded(self, a: Accumulator, threads: int) -> None:
         """Combine what so many threads have."""
@@ -377,12 +467,7 @@ class Kernel(Nest):
         code, blocks = self._code, loop.blocks
         lasting = []
         for s in started:
-            a = self._accumulators.pop(s)
-            result = a.fold(code)
-            plain = Accumulator(s, a.op, a.dtype, code.fresh("acc"), 0)
-            values = [f"{a.name}[0]" if a.lanes else a.name, result]
-            for (kind, name, _), value in zip(plain.variables, values, strict=False):
-                code.line(f"{kind} {name} = {value};")
+            plain = self._plain(self._accumulators.pop(s))
             if loop.kind == "grid" or _is_shared(loop, s):
                 self._folded(plain, threads)
             lasting.append((s, plain))

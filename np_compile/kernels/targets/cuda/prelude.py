@@ -83,22 +83,23 @@ template <int N, class T, class F> INLINE T running(T v, T &so_far, F f) {
         T other = moved(group_of<N>(), v, lane - o, W);
         v = lane >= o ? f(other, v) : v;
     }
+    T left = moved(group_of<N>(), v, lane - 1, W);
+    T before = so_far;
     if (N <= 32) {
-        v = f(so_far, v);
-        so_far = moved(group_of<N>(), v, W - 1, W);
-        return v;
+        so_far = f(so_far, moved(group_of<N>(), v, W - 1, W));
+        return lane ? f(before, left) : before;
     }
     __shared__ T parts[N > 32 ? N / 32 : 1];
     __syncthreads();
     if (lane == 31) parts[threadIdx.x / 32] = v;
     __syncthreads();
-    T before = so_far;
+    T mine = before;
     for (int k = 0; k < N / 32; k++) {
-        if (k == threadIdx.x / 32) v = f(before, v);
+        if (k == threadIdx.x / 32) mine = before;
         before = f(before, parts[k]);
     }
     so_far = before;
-    return v;
+    return lane ? f(mine, left) : mine;
 }
 INLINE bool last_block(unsigned *counter) {
     __shared__ bool last;
