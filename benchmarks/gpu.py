@@ -3,7 +3,7 @@
 python -m benchmarks.gpu [PROGRAM ...] [--contenders np_compile torch eager cupy] [--rounds N]
                          [--json FILE]
 
-A program is a NumPy function of `np` and arrays. `np_compile` is the native back end on tensors,
+A program is a NumPy function. `np_compile` is the native back end on tensors,
 `torch` is torch.compile of the NumPy function, `eager` its operators one by one, `cupy` CuPy. The
 floor is what a copy takes that moves as many bytes as the program has to.
 """
@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -64,59 +65,59 @@ CELLS = ROWS[0] * ROWS[1]
 
 
 @case("scale and add, 10^8", (MANY,), (MANY,), moved=3 * MANY)
-def scale_and_add(np, a, b):
+def scale_and_add(a, b):
     return a * 2.5 + b
 
 
 @case("chain of 6, 10^8", (MANY,), (MANY,), moved=3 * MANY)
-def chain(np, a, b):
+def chain(a, b):
     return np.sqrt(np.abs(a * 2.5 + b)) - b / 3
 
 
 @case("softmax 32768x4096", ROWS, moved=2 * CELLS)
-def softmax(np, x):
+def softmax(x):
     e = np.exp(x - np.max(x, axis=1, keepdims=True))
     return e / np.sum(e, axis=1, keepdims=True)
 
 
 @case("layer norm 32768x4096", ROWS, moved=2 * CELLS)
-def layer_norm(np, x):
+def layer_norm(x):
     m = np.mean(x, axis=1, keepdims=True)
     v = np.mean((x - m) ** 2, axis=1, keepdims=True)
     return (x - m) / np.sqrt(v + 1e-5)
 
 
 @case("5-point stencil 16384^2", (16384, 16384), moved=2 * 16384**2)
-def stencil(np, u):
+def stencil(u):
     return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
 
 
 @case("sum of outer products 65536x64", (65536, 64), moved=65536 * 64)
-def outer_products(np, x):
+def outer_products(x):
     return x.T @ x
 
 
 @case("the same, 1024x64 f64", (1024, 64), dtype="float64")
-def small_outer_products(np, x):
+def small_outer_products(x):
     return x.T @ x
 
 
 @case("sum of squares 10^8", (MANY,), moved=MANY)
-def sum_of_squares(np, x):
+def sum_of_squares(x):
     return np.sum(x * x)
 
 
 @case("column sums 32768x4096", ROWS, moved=CELLS)
-def column_sums(np, x):
+def column_sums(x):
     return np.sum(x, axis=0)
 
 
 @case("cumsum 32768x4096, rows", ROWS, moved=2 * CELLS)
-def cumsum(np, x):
+def cumsum(x):
     return np.cumsum(x, axis=1)
 
 
-def heat(np, u):
+def heat(u):
     for _ in range(100):
         u[1:-1, 1:-1] += 0.1 * (
             u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
@@ -130,32 +131,25 @@ CASES["chain on 1000 elements"] = Case(chain, ((1000,), (1000,)), 0)
 
 
 def _np_compile(function: Callable) -> Callable:
-    fast = np_compile.compile(np_compile.wrap_numpy(_plain(function)), backend="native")
-    return lambda *tensors: fast(*tensors)
-
-
-def _plain(function: Callable) -> Callable:
-    """The program as a function of arrays alone."""
-    names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
-    scope = {"function": function, "np": np}
-    exec(f"def plain({', '.join(names)}): return function(np, {', '.join(names)})", scope)
-    return scope["plain"]  # type: ignore[return-value]
+    return np_compile.compile(np_compile.wrap_numpy(function), backend="native")
 
 
 def _torch(function: Callable) -> Callable:
-    return torch.compile(torch.compiler.wrap_numpy(_plain(function)), dynamic=False)
+    return torch.compile(torch.compiler.wrap_numpy(function), dynamic=False)
 
 
 def _eager(function: Callable) -> Callable:
-    return np_compile.wrap_numpy(_plain(function))
+    return np_compile.wrap_numpy(function)
 
 
 def _cupy(function: Callable) -> Callable:
     import cupy
 
+    there = FunctionType(function.__code__, {**function.__globals__, "np": cupy})
+
     def run(*tensors: torch.Tensor) -> Any:
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-            return function(cupy, *[cupy.asarray(t) for t in tensors])
+            return there(*map(cupy.asarray, tensors))
 
     return run
 

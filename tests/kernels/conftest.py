@@ -3,11 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import torch
 
 from np_compile import config
+
+_CUDA = pytest.param(
+    "cuda",
+    marks=[
+        pytest.mark.cuda,
+        pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    ],
+)
+
+
+# A NumPy array that is copied to a device lies there in C order: other functions of it are views.
+_HOST_ONLY = (
+    "test_views_of_arguments_in_other_layouts", "test_writes_to_arguments_in_other_layouts",
+    "test_torchs_operators_write_through_views",
+)  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What whole programs do is tested for each target."""
+    module, name = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
+    if module.startswith("test_native_") and name not in _HOST_ONLY:
+        metafunc.parametrize("_target", ["c", _CUDA], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _target(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The target that programs are compiled for: on a device, as their arrays are there."""
+    with torch.device("cuda") if getattr(request, "param", "c") == "cuda" else nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -206,11 +206,12 @@ class _Nest:
                 if coefficient(i, loop.axis) not in (0, 1):
                     return 1
                 size = max(size, DTYPES[b.dtype].size)
+        running = any(s.scan for s in inside)
         lanes = max(min(self.machine.access_bytes // size, 8), 2)
         count = hint(loop.axis.extent) if total is None else total
         while lanes > 1 and count < threads * lanes // 2:
             lanes //= 2
-        if any(s.scan for s in inside):
+        if running:
             return lanes
         places = (i[0] for s in inside for b, i in s.touched if b.kind != "register")
         return lanes if all(_aligned(i, loop.axis, lanes) for i in places) else 1

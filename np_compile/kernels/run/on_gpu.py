@@ -16,6 +16,7 @@ import torch
 
 from ..build.nvrtc import Modules, cupy
 from ..ir.program import Fence
+from ..target import Gpu
 from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
 from .private import current_device, empty_strided_cuda, raw_stream
 
@@ -37,7 +38,8 @@ class OnGpu(Executable):
         assert source.launches is not None
         self.device = device
         self._index = device.index or 0
-        self._modules = Modules(source.text, self._index)
+        assert isinstance(source.machine, Gpu)
+        self._modules = Modules(source.text, self._index, source.machine.name)
         self._numbers = list(sizes)
         self._plan = source.launches
         self._spaces: dict[int, list[_Space]] = {}
@@ -99,13 +101,7 @@ class OnGpu(Executable):
     def _kernels(self, aligned: bool) -> list[list[tuple]]:
         """The launches of each section, as arguments of the driver's function."""
         launches = [launch for section in self._plan.sections for launch in section]
-        handles = dict(
-            zip(
-                [launch.name for launch in launches],
-                self._modules.functions({x.name: x.shared for x in launches}, aligned),
-                strict=True,
-            )
-        )
+        handles = self._modules.functions({x.name: x.shared for x in launches}, aligned)
         self._launch = cupy().cuda.driver.launchKernel
         made = [
             [
@@ -187,7 +183,7 @@ class OnGpu(Executable):
         work.keep = [argument, counters]
         work.host_flag = None
         if self._checked:  # in memory that the device writes to and the host reads
-            work.host_flag = torch.zeros(1, dtype=torch.int64, pin_memory=True)
+            work.host_flag = torch.zeros(1, dtype=torch.int64, device="cpu", pin_memory=True)
             row[self.source.layout.flag] = work.host_flag.data_ptr()
         self._take_views(work)
         return work
