@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -29,18 +33,27 @@ import np_compile
 
 @dataclass(frozen=True)
 class Case:
-    """A program, its arguments, the bytes that it has to move (0: that is not what it takes), and
-    the steps of a call."""
+    """A program, its arguments, and the bytes that it has to move; 0: that is not what it takes.
+    wrt: positions of arguments by which it is differentiated."""
 
     function: Callable
     shapes: tuple[tuple[int, ...], ...]
     bytes: int
     dtype: str = "float32"
+    wrt: tuple[int, ...] = ()
 
     def arguments(self) -> list[torch.Tensor]:
         """New arguments on the device."""
         dtype = getattr(torch, self.dtype)
-        return [torch.rand(s, dtype=dtype, device="cuda") for s in self.shapes]
+        made = [torch.rand(s, dtype=dtype, device="cuda") for s in self.shapes]
+        return [t.requires_grad_(k in self.wrt) for k, t in enumerate(made)]
+
+    def call(self, run: Callable, arguments: list[torch.Tensor]) -> Callable[[], Any]:
+        """A call of what a contender has made of it, with its gradient."""
+        if not self.wrt:
+            return lambda: run(*arguments)
+        inputs = [arguments[k] for k in self.wrt]
+        return lambda: torch.autograd.grad(run(*arguments), inputs)
 
 
 CASES: dict[str, Case] = {}
@@ -130,6 +143,15 @@ CASES["in-place heat 128^2, 100 steps"] = Case(heat, ((128, 128),), 0)
 CASES["chain on 1000 elements"] = Case(chain, ((1000,), (1000,)), 0)
 
 
+@case(
+    "MLP 4096x256x512x10, with gradient", (4096, 256), (256, 512), (512, 10), (4096, 10), wrt=(1, 2)
+)  # fmt: skip
+def mlp(x, w, v, y):
+    z = np.maximum(x @ w, 0) @ v
+    z = z - np.max(z, axis=1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - np.sum(z * y, axis=1))
+
+
 def _np_compile(function: Callable) -> Callable:
     return np_compile.compile(np_compile.wrap_numpy(function), backend="native")
 
@@ -206,16 +228,47 @@ def measure(name: str, contenders: list[str], rounds: int) -> dict[str, Any]:
         arguments = found.arguments()
         try:
             run = CONTENDERS[contender](found.function)
-            before = time.perf_counter()
-            run(*arguments)
-            torch.cuda.synchronize()
-            row[f"{contender} first"] = time.perf_counter() - before
-            times = event_times(lambda run=run, arguments=arguments: run(*arguments), rounds)
+            times = event_times(found.call(run, arguments), rounds)
             row[contender], row[f"{contender} host"], row[f"{contender} whole"] = times
         except Exception as e:
             row[contender] = f"{type(e).__name__}: {e}"[:200]
         del arguments
     return row
+
+
+_FIRST = """
+import time, torch
+import numpy as np
+a, b = (torch.rand(1000, device="cuda") for _ in range(2))
+torch.cuda.synchronize()
+import np_compile
+from benchmarks.gpu import CASES, CONTENDERS
+case = CASES["chain on 1000 elements"]
+start = time.perf_counter()
+CONTENDERS[{contender!r}](case.function)(a, b)
+torch.cuda.synchronize()
+print(time.perf_counter() - start)
+"""
+
+
+def first_calls(contender: str) -> tuple[float, float]:
+    """Seconds of the first call in a new process, but for the import of torch: with empty caches,
+    and with those that this has left."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = {
+            "NP_COMPILE_CACHE_DIR": f"{folder}/np_compile",
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+            "TRITON_CACHE_DIR": f"{folder}/triton",
+            "CUPY_CACHE_DIR": f"{folder}/cupy",
+        }
+        code = [sys.executable, "-W", "ignore", "-c", _FIRST.format(contender=contender)]
+        times = [
+            subprocess.run(
+                code, env={**os.environ, **own}, capture_output=True, text=True, check=True
+            ).stdout.split()[-1]
+            for _ in range(2)
+        ]
+    return float(times[0]), float(times[1])
 
 
 def table(rows: list[dict[str, Any]], contenders: list[str]) -> str:
@@ -254,6 +307,10 @@ def main() -> None:
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1))
     print(table(rows, options.contenders))
+    if not options.programs:
+        for contender in options.contenders:
+            empty, cached = first_calls(contender)
+            print(f"first call of {contender}: {empty:.2f} s, with its cache {cached:.2f} s")
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def gpu(device: torch.device) -> Gpu:
         name=f"sm_{facts.major}{facts.minor}",
         processors=facts.multi_processor_count,
         resident=facts.max_threads_per_multi_processor,
-        shared_bytes=facts.shared_memory_per_block_optin - (8 << 10),
+        shared_bytes=getattr(facts, "shared_memory_per_block_optin", 48 << 10) - (8 << 10),
     )
 
 

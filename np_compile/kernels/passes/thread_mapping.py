@@ -39,13 +39,14 @@ def thread_mapping(program: Program, machine: Target) -> Program:
     assert isinstance(machine, Gpu)
     steps: list[Step] = []
     for step in program.steps:
-        single = isinstance(step, Statement)
-        if not isinstance(step, (Loop, Statement)):
+        if isinstance(step, Loop):
+            steps.append(_Nest(program, machine, step).mapped())
+        elif not isinstance(step, Statement):
             steps.append(step)
-        elif single and steps and _is_once(steps[-1]):
+        elif steps and _is_once(steps[-1]):
             steps[-1].body.append(step)  # type: ignore[union-attr]
         else:
-            steps.append(_once([step]) if single else _Nest(program, machine, step).mapped())
+            steps.append(_once([step]))
     program.steps = steps
     return program
 
@@ -184,7 +185,8 @@ class _Nest:
         if iterations < 2:
             return 1
         few = rows < 2 * machine.processors
-        each = 1 if few else machine.row_elements
+        running = any(s.scan for s in statements(self.loop))
+        each = 1 if few else machine.row_elements // (1 + running)
         wanted = max(-(-iterations // each), machine.row_threads)
         most = machine.most_threads if few else machine.most_threads // 2
         return min(1 << (min(wanted, most) - 1).bit_length(), most)

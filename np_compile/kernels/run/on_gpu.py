@@ -25,9 +25,20 @@ _ALIGNED = 16  # bytes
 
 class _Space(_Workspace):
     """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
-    the address of what leads to them. longer: parameters that do not fit into them."""
+    the address of what leads to them. host_flag: set where an index is out of bounds. longer:
+    parameters that do not fit into the words. keep: what else has to stay."""
 
     __slots__ = ("argument", "host_flag", "keep", "launches", "longer", "stream")
+
+    def __init__(self, row: Any, block: torch.Tensor | None, stream: int):
+        super().__init__(row, ctypes.c_int64(0), block)
+        held = ctypes.c_void_p(ctypes.addressof(row))
+        self.stream = stream
+        self.argument = ctypes.addressof(held)
+        self.keep: list[Any] = [held]
+        self.host_flag: torch.Tensor | None = None
+        self.launches: list[list[tuple]] = []
+        self.longer: list[torch.Tensor] = []
 
 
 class OnGpu(Executable):
@@ -177,11 +188,8 @@ class OnGpu(Executable):
         if self._plan.counters:
             counters = torch.zeros(self._plan.counters, dtype=torch.int32, device=self.device)
         row = self.new_words(block, counters)
-        work = _Space(row, ctypes.c_int64(0), block)
-        argument = ctypes.c_void_p(ctypes.addressof(row))
-        work.stream, work.argument = stream, ctypes.addressof(argument)
-        work.keep = [argument, counters]
-        work.host_flag = None
+        work = _Space(row, block, stream)
+        work.keep.append(counters)
         if self._checked:  # in memory that the device writes to and the host reads
             work.host_flag = torch.zeros(1, dtype=torch.int64, device="cpu", pin_memory=True)
             row[self.source.layout.flag] = work.host_flag.data_ptr()

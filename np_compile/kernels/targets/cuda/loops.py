@@ -191,7 +191,7 @@ class Kernel(Nest):
                 head = f"for (int {lane} = 0; {lane} < {g.width}; {lane}++)"
                 at = f"({at}) * {g.width} + {lane}" if at else lane
                 # What depends on an axis is computed where the test holds, and only there.
-                own = () if g in beyond else (g.loop.axis,)
+                own = [] if g in beyond else [g.loop.axis]
                 head = code.unrolled(head, g.width)
                 blocks.enter_context(code.block(head, own, stored, lane, at))
                 code.line(f"const i64 {code.axis(g.loop.axis)} = {g.base} + {lane};")
