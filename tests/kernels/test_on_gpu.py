@@ -346,6 +346,27 @@ class TestOnADevice:
         for _ in range(5):
             assert all(torch.equal(a, b) for a, b in zip(fast(x, i, x), first, strict=True))
 
+    @pytest.mark.parametrize("graphs", [True, False])
+    def test_a_loop_of_kept_steps(self, graphs):
+        """With the same arrays again, as a graph; with others, and after other streams, too."""
+
+        def relaxed(u):
+            for _ in range(40):
+                u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+            return u * 2, u.sum()
+
+        fast = np_compile.compile(np_compile.wrap_numpy(relaxed))
+        start = data(300)
+        with config.patch(cuda_graphs=graphs, compile_in="call"):
+            arrays = [torch.from_numpy(start.copy()).cuda() for _ in range(3)]
+            wanted = [start.copy() for _ in arrays]
+            for k in (0, 0, 0, 0, 0, 1, 0, 2, 2, 2, 1, 0):
+                with torch.cuda.stream(torch.cuda.Stream() if k == 1 else None):
+                    got = fast(arrays[k])
+                torch.cuda.synchronize()
+                same(got, relaxed(wanted[k]), f"{k}")
+                same(arrays[k], wanted[k], f"argument {k}")
+
     def test_gradients(self):
         def loss(x, w):
             return (np.tanh(x @ w) ** 2).mean() + np.exp(-x).sum()

@@ -41,7 +41,8 @@ class Step:
 class _Work:
     """What one run at a time needs on one stream. rows: the words of each step; arguments: what
     leads to them; held: parameters. links: of each object, the places of its address among all
-    words. graphs: by addresses; seen: addresses that may come again."""
+    words. launches: for pointers that are aligned, or are not. graphs: by addresses; seen:
+    addresses that may come again."""
 
     rows: list[Any]
     arguments: list[Any]
@@ -50,6 +51,7 @@ class _Work:
     counters: torch.Tensor | None
     held: list[torch.Tensor] = field(default_factory=list)
     addresses: tuple[int, ...] = ()
+    aligned: bool | None = None
     launches: list[tuple] = field(default_factory=list)
     graphs: OrderedDict[tuple[int, ...], Any] = field(default_factory=OrderedDict)
     seen: tuple[int, ...] = ()
@@ -75,6 +77,7 @@ class GpuSequence:
         self._read = sorted({s for step in steps for s in step.sources if s >= 0})
         self._outputs: list[tuple[int, _Output]] = []
         self.block_bytes = self._lay_out()
+        self._aligned = all(c.data_ptr() % 16 == 0 for c in constants)
         self._counters = max(step.program.counters for step in steps)
         self._free: dict[int, list[_Work]] = {}
         self._launch = cupy().cuda.driver.launchKernel
@@ -190,14 +193,16 @@ class GpuSequence:
             aligned = aligned and address % 16 == 0
             for row, slot in links:
                 row[slot] = address
-        aligned = aligned and all(c.data_ptr() % 16 == 0 for c in self._constants)
+        aligned = aligned and self._aligned
         work.addresses = addresses
-        work.launches = [
-            (kernel, ctypes.addressof(argument))
-            for step, argument in zip(self.steps, work.arguments, strict=True)
-            for section in step.program.kernels(aligned)
-            for kernel in section
-        ]
+        if aligned is not work.aligned:
+            work.aligned = aligned
+            work.launches = [
+                (kernel, ctypes.addressof(argument))
+                for step, argument in zip(self.steps, work.arguments, strict=True)
+                for section in step.program.kernels(aligned)
+                for kernel in section
+            ]
 
     def _captured(self, work: _Work, addresses: tuple[int, ...]) -> Any:
         """The launches as a graph."""
