@@ -131,6 +131,12 @@ SETTINGS = (
         "calls wait for the compiler, and what can be compiled runs as kernels",
     ),
     Setting(
+        "cuda_graphs",
+        True,
+        _flag,
+        "a kept call on a CUDA device that launches several kernels runs as one CUDA graph",
+    ),
+    Setting(
         "cache_dir",
         "auto",
         _folder,
@@ -165,6 +171,7 @@ compile_in: str
 loops: str
 recompile_limit: int
 deterministic: bool
+cuda_graphs: bool
 cache_dir: str
 
 globals().update({s.name: _initial(s) for s in SETTINGS})

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.frontend": {"kernels.analysis", "kernels.ir"},
     "kernels.analysis": {"kernels.ir", "kernels.target"},
     "kernels.passes": {"kernels.analysis", "kernels.ir", "kernels.target"},
-    "kernels.targets": {"kernels.analysis", "kernels.ir"},
+    "kernels.targets": {"kernels.analysis", "kernels.ir", "kernels.target"},
     "kernels.build": {"config", "errors"},
     "kernels.run": {"kernels.analysis", "kernels.build", "kernels.ir", "kernels.target"},
     "kernels": {"config", *(f"kernels.{room}" for room in _ROOMS)},

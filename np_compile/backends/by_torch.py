@@ -24,7 +24,11 @@ def _torch_backend(name: str) -> Callable:
     ) -> Callable:
         import torch._dynamo
 
-        if name == "inductor" and not has_compiler() and not on_device(graph, example_inputs):
+        if (
+            name == "inductor"
+            and not has_compiler()
+            and device_of(graph, example_inputs).type == "cpu"
+        ):
             warnings.warn(
                 "np_compile: no C++ compiler found, tensor programs run operator by operator. "
                 "Remedy: install g++ or clang++, or set CXX; or choose backend='eager'.",
@@ -49,13 +53,12 @@ aot_eager = _torch_backend("aot_eager")
 inductor = _torch_backend("inductor")
 
 
-def on_device(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> bool:
-    """Whether a program's arrays live on a device: those it is given, or those it makes."""
+def device_of(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> torch.device:
+    """Where a program's arrays lie: the device of those it is given, or makes, if it is not the
+    CPU."""
     values = (node.meta.get("val") for node in graph.graph.nodes)
-    return any(
-        isinstance(t, torch.Tensor) and t.device.type not in ("cpu", "meta")
-        for t in (*example_inputs, *values)
-    )
+    devices = (t.device for t in (*example_inputs, *values) if isinstance(t, torch.Tensor))
+    return next((d for d in devices if d.type not in ("cpu", "meta")), torch.device("cpu"))
 
 
 @functools.cache

@@ -147,7 +147,9 @@ def _laid_out(gradient: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
     """The gradient in the layout that the backward half was compiled for."""
     if gradient.stride() == strides and not (gradient.is_conj() or gradient.is_neg()):
         return gradient
-    made = torch.empty_strided(gradient.shape, strides, dtype=gradient.dtype)
+    made = torch.empty_strided(
+        gradient.shape, strides, dtype=gradient.dtype, device=gradient.device
+    )
     return made.copy_(gradient)
 
 

@@ -1,4 +1,4 @@
-"""The native back end: fused loops in C on the CPU."""
+"""The native back end: fused loops, in C on the CPU and in CUDA on a GPU."""
 
 from __future__ import annotations
 
@@ -9,32 +9,81 @@ from typing import Any
 
 import torch
 
-from .by_torch import inductor, on_device
+from np_compile import config
+
+from .by_torch import device_of, inductor
+
+_HOST = torch.device("cpu")
 
 
 def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
-    """A tensor program as C kernels; on a device, by inductor.
+    """A tensor program as kernels, in C or in CUDA; on others, or without CuPy, by inductor.
 
     With inputs that require gradients, AOTAutograd makes a forward and a backward graph, and each
     becomes kernels. What it saves between the two is the cheapest cut of the joint graph.
     """
-    if on_device(graph, example_inputs):
-        return inductor(graph, example_inputs)
+    device = device_of(graph, example_inputs)
+    if device.type != "cpu":
+        why = _no_kernels(device)
+        if why:
+            _warn_once(f"np_compile: programs on {device.type} are compiled by inductor: {why}")
+            return inductor(graph, example_inputs)
+        if device.index is None:
+            device = torch.device(device.type, torch.cuda.current_device())
+        _move_constants(graph, device)
     if torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs):
-        return _Differentiable(graph, example_inputs)
-    return _kernels(graph)
+        return _Differentiable(graph, example_inputs, device)
+    return _kernels(graph, device, example_inputs)
 
 
-def _kernels(graph: torch.fx.GraphModule) -> Callable:
+def _move_constants(graph: torch.fx.GraphModule, device: torch.device) -> None:
+    """Have the constants of a graph lie where its arrays do: kernels can read nothing else."""
+    for node in graph.graph.nodes:
+        if node.op == "get_attr":
+            held = getattr(graph, str(node.target))
+            if isinstance(held, torch.Tensor) and held.device != device:
+                setattr(graph, str(node.target), held.to(device))
+
+
+def _no_kernels(device: torch.device) -> str:
+    """Why there are no kernels for a device; empty if there are."""
+    from np_compile.kernels.build.nvrtc import NoCuda
+    from np_compile.kernels.compile import gpu
+
+    try:
+        gpu(device)
+    except NoCuda as e:
+        return str(e)
+    return ""
+
+
+class _Inductor:
+    """A program of inductor's. notes: why it is none of kernels."""
+
+    def __init__(self, program: Callable, why: str):
+        self._program = program
+        self.notes = [why]
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        return self._program(*tensors)
+
+
+def _kernels(
+    graph: torch.fx.GraphModule, device: torch.device = _HOST,
+    example_inputs: list[torch.Tensor] | None = None,
+) -> Callable:  # fmt: skip
+    """The kernels of a graph; without them inductor's on a device, given inputs, or operators."""
     from np_compile.kernels.build.toolchain import NoCompiler
     from np_compile.kernels.compile import compile_graph
     from np_compile.kernels.frontend.nodes import Unsupported
 
     try:
-        return compile_graph(graph)
+        return compile_graph(graph, device)
     except NoCompiler as e:
         _warn_once(f"np_compile: tensor programs run operator by operator: {e}")
     except Unsupported as e:
+        if device.type != "cpu" and example_inputs is not None:
+            return _Inductor(inductor(graph, example_inputs), f"inductor compiles it: {e}")
         _warn_once(
             f"np_compile: the native back end cannot run {e}; this segment runs operator by "
             "operator."
@@ -43,9 +92,13 @@ def _kernels(graph: torch.fx.GraphModule) -> Callable:
 
 
 def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
-    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`; None where not
-    all of them are of kernels alone. steps: (program, *the rest of a `sequence.Step`)."""
+    """Runs of programs that `native` has made as a `kernels.run.sequence.Sequence`, or as a
+    `GpuSequence`; None where not all of them are of kernels alone. steps: (program, *the rest of a
+    `sequence.Step`)."""
     from np_compile.kernels.run.sequence import Sequence, Step
+
+    if any(getattr(program, "device", _HOST) != _HOST for program, *_ in steps):
+        return _gpu_sequence(steps, constants, wanted)
 
     entries = {}
     for program in {program for program, *_ in steps}:
@@ -55,6 +108,20 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
             return None
         entries[program] = found
     return Sequence([Step(entries[p], *rest) for p, *rest in steps], constants, wanted)
+
+
+def _gpu_sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]) -> Any:
+    from np_compile.kernels.run.gpu_sequence import GpuSequence, Step
+    from np_compile.kernels.run.on_gpu import OnGpu
+
+    programs = [program for program, *_ in steps]
+    device = getattr(programs[0], "device", _HOST)
+    if not all(isinstance(p, OnGpu) and p.alone and p.device == device for p in programs):
+        return None
+    if any(c.device != device for c in constants):
+        return None
+    runs = [Step(p, *rest) for p, *rest in steps]
+    return GpuSequence(runs, constants, wanted, lambda: config.cuda_graphs)
 
 
 @functools.cache
@@ -76,13 +143,17 @@ class _Differentiable:
     the first gradient is asked for. first, second: those made so far. call: what a call calls.
     halves: that without AOTAutograd's wrappers, if it can do without them."""
 
-    def __init__(self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]):
+    def __init__(
+        self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor],
+        device: torch.device,
+    ):  # fmt: skip
         from torch._decomp import core_aten_decompositions
         from torch._dynamo.backends.common import aot_autograd
 
         from .halves import Halves, complete, only_makes_arrays
         from .twice import refusing
 
+        self._device = device
         self.first: Callable
         self.second: Callable | None = None
         self.halves: Halves | None = None
@@ -159,7 +230,7 @@ class _Differentiable:
 
     def _make_first(self, part: torch.fx.GraphModule) -> Callable:
         """The program of the forward half."""
-        self.first = _kernels(_with_lines(part))
+        self.first = _kernels(_with_lines(part), self._device)
         return self.first
 
     def _gradient(self, part: torch.fx.GraphModule) -> Callable:
@@ -167,7 +238,7 @@ class _Differentiable:
         from np_compile.kernels.build.toolchain import CompileFailed
 
         try:
-            self.second = _kernels(_with_lines(part))
+            self.second = _kernels(_with_lines(part), self._device)
         except CompileFailed as e:
             _warn_once(f"np_compile: a gradient is computed operator by operator: {e}")
             self.second = part.forward

@@ -37,12 +37,18 @@ def through_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -
     c.cut(why)
     stand_ins = of_type((args, kwargs), Array)
     args, kwargs = c.shims((args, kwargs), why)
-    given = dict(zip(map(id, of_type((args, kwargs), shim.ndarray)), stand_ins, strict=True))
+    tensors = of_type((args, kwargs), shim.ndarray)
+    given = dict(zip(map(id, tensors), stand_ins, strict=True))
+    before = [x._t._version for x in tensors]
     try:
         with c.device or nullcontext(), torch._C._DisableAutocast():
             result = shim.TABLE[name].function(*args, **kwargs)
     except shim.NotSupported:
         return c.through_numpy(name, args, kwargs, why)
+    if c.device is not None:
+        for a, x, version in zip(stand_ins, tensors, before, strict=True):
+            if x._t._version != version:
+                owner(a)._dirty = True
     return given[id(result)] if id(result) in given else c.fresh(result)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,9 @@ from np_compile import config
 
 from .analysis import memory
 from .analysis.footprint import Footprint, sections
+from .build.nvrtc import NoCuda, cupy, supports
 from .build.toolchain import compiler, vector_math_available
+from .frontend.nodes import Unsupported
 from .frontend.sizes import sized
 from .frontend.translate import Translation
 from .ir import expr as E
@@ -25,10 +28,13 @@ from .ir.size import Facts
 from .passes.pipeline import stages
 from .run.execute import Executable, Source, libraries_of
 from .run.sizes import at_sizes, results_of
-from .target import HOST, Target
+from .target import HOST, Gpu, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
+from .targets.cuda import program as cuda
+from .targets.cuda.loops import TooMuchShared
 
+_HOST = torch.device("cpu")
 _target: ContextVar[Target] = ContextVar("target", default=HOST)
 
 
@@ -48,42 +54,58 @@ def targeting(machine: Target) -> Iterator[None]:
 
 
 def generate(
-    graph: fx.Graph, attributes: Callable[[str], torch.Tensor], facts: Facts | None = None
-) -> Source:
-    """The C of a tensor graph. Unsupported, if the graph has no translation. facts: of its symbols,
-    where it is for many sizes."""
+    graph: fx.Graph, attributes: Callable[[str], torch.Tensor], facts: Facts | None = None,
+    device: torch.device = _HOST,
+) -> Source:  # fmt: skip
+    """The text of a tensor graph, for the target. Unsupported, if the graph has no translation.
+    facts: of its symbols, where it is for many sizes. device: where its arrays lie."""
     with E.fresh():
-        return _generated(graph, attributes, target(), facts)
+        return _generated(graph, attributes, target(), facts, device)
 
 
 def _generated(
     graph: fx.Graph, attributes: Callable[[str], torch.Tensor], machine: Target,
-    facts: Facts | None,
+    facts: Facts | None, device: torch.device,
 ) -> Source:  # fmt: skip
     clock = time.perf_counter
     start = clock()
-    translation = Translation(graph, attributes)
+    gpu = isinstance(machine, Gpu)
+    translation = Translation(graph, attributes, device, gpu)
     program = translation.program
     translated = clock()
-    for step, stage in stages():
+    for step, stage in stages(machine):
         program = step(program, machine)
         if config.debug and facts is None:
             check(program, stage)
     passed = clock()
     layout = memory.plan(program, machine, facts)
+    if facts is not None:
+        layout.symbols = tuple(facts.values)
+    nests: list[list[Footprint] | None]
+    launches = None
+    if isinstance(machine, Gpu):
+        nests = []
+        text, launches = cuda.source(program, layout, translation.interface.inputs, machine)
+    else:
+        nests, text = _c(program, layout, machine, facts)
+    seconds = {
+        "translate": translated - start, "passes": passed - translated, "emit": clock() - passed,
+    }  # fmt: skip
+    return Source(program, translation.interface, layout, text, nests, machine, launches, seconds)
+
+
+def _c(
+    program: Program, layout: memory.Layout, machine: Target, facts: Facts | None
+) -> tuple[list[list[Footprint] | None], str]:
+    """The C of a program, with the nests of each section that may run in parts."""
     nests: list[list[Footprint] | None]
     if facts is None:
         nests = sections(program, layout, machine)
     else:  # what an iteration touches is not known
         nests = [None for _ in range(_sections(program))]
-        layout.symbols = tuple(facts.values)
     body = emit.source(program, layout, nests)
     vector_math = vector_math_available(compiler().kind)
-    text = prelude(body, vector_math) + body
-    seconds = {
-        "translate": translated - start, "passes": passed - translated, "emit": clock() - passed,
-    }  # fmt: skip
-    return Source(program, translation.interface, layout, text, nests, machine, seconds)
+    return nests, prelude(body, vector_math) + body
 
 
 Listener = Callable[["Executable"], None]
@@ -100,11 +122,43 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def compile_graph(module: fx.GraphModule) -> Executable:
-    """The executable of a tensor graph on the CPU."""
+def compile_graph(module: fx.GraphModule, device: torch.device = _HOST) -> Executable:
+    """The executable of a tensor graph whose arrays lie on a device. Unsupported, NoCuda: it has
+    none there."""
+    if device.type != "cpu":
+        return _on_gpu(module, device)
     source = generate(module.graph, lambda name: getattr(module, name))
     libraries = libraries_of(source, config.waits())
     return _told(Executable(source, lambda *tensors: module.forward(*tensors), libraries))
+
+
+def _on_gpu(module: fx.GraphModule, device: torch.device) -> Executable:
+    """The executable of a tensor graph on a GPU."""
+    from .run.on_gpu import OnGpu
+
+    with targeting(gpu(device)):
+        try:
+            source = generate(module.graph, lambda name: getattr(module, name), None, device)
+        except TooMuchShared as e:
+            raise Unsupported(str(e)) from e
+    return _told(OnGpu(source, lambda *tensors: module.forward(*tensors), device))
+
+
+@functools.cache
+def gpu(device: torch.device) -> Gpu:
+    """A device, as the passes know it. NoCuda, if kernels cannot be made for it."""
+    cupy()
+    if device.type != "cuda" or torch.version.hip is not None:
+        raise NoCuda(f"{device.type} is no device of CUDA")
+    facts = torch.cuda.get_device_properties(device)
+    if not supports((facts.major, facts.minor)):
+        raise NoCuda(f"{facts.name} is older than the kernels need")
+    return Gpu(
+        name=f"sm_{facts.major}{facts.minor}",
+        processors=facts.multi_processor_count,
+        resident=facts.max_threads_per_multi_processor,
+        shared_bytes=getattr(facts, "shared_memory_per_block_optin", 48 << 10) - (8 << 10),
+    )
 
 
 def _told(made: Executable) -> Executable:

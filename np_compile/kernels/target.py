@@ -98,5 +98,68 @@ class Target:
         """Elements of that many bytes in as many vectors as hide the time of an addition."""
         return self.latency * self.vector_bytes // size
 
+    def reduction_count(self, kept: int, rows: int, reduced: int, walks_kept: bool) -> int:
+        """Parts of a reduction of so many rows, which keeps `kept` elements of `reduced` values
+        each; 0 for none. walks_kept: whether memory is walked along an axis that is kept."""
+        enough = rows >= self.reduction_parts * self.reduction_steps
+        few = kept <= self.reduction_columns
+        return self.reduction_parts if walks_kept and few and enough else 0
+
+    def scan_count(self, steps: int) -> int:
+        """Parts of a long running reduction."""
+        return self.long_scan_parts if steps >= self.long_scan_steps else self.scan_parts
+
+
+@dataclass(frozen=True)
+class Gpu(Target):
+    """A GPU. What has no meaning there (vectors, caches of a core) keeps its value; what is set
+    here differs as a launch costs microseconds, and a block's threads are many."""
+
+    name: str = "sm_90"  # the architecture, in the words of the compiler
+    processors: int = 132
+    resident: int = 2048  # threads that a processor holds
+    warp: int = 32  # threads that run together
+    shared_bytes: int = 200 << 10  # bytes of memory that a block's threads share
+    access_bytes: int = 16  # bytes of the widest access of a thread
+    block_threads: int = 256  # threads of a block whose iterations are independent
+    most_threads: int = 1024  # of a block
+    row_threads: int = 16  # fewest threads that share a row
+    waves: int = 4  # blocks of a processor that share one reduction
+
+    line_bytes: int = 128
+    recompute_cycles: int = 16
+    region_elements: int = 1 << 20
+    frame_elements: int = 1 << 20
+    reduction_steps: int = 32
+    scan_float_steps: int = 1 << 14
+    scan_steps: int = 1 << 14
+    scan_cycles: int = 1 << 30  # what runs along with one costs nothing there
+    scan_elements: int = 1 << 13  # of a part of a long one
+    row_elements: int = 16  # elements of a row for each thread, where there are enough rows
+    private_elements: int = 32  # most that a thread keeps of an array
+    private_bytes: int = 256  # most bytes of an array that a thread has for itself
+
+    @property
+    def threads(self) -> int:
+        """Threads that keep the GPU busy."""
+        return self.processors * self.resident
+
+    @property
+    def local_bytes(self) -> int:
+        """Most bytes of an array in memory that a block's threads share."""
+        return self.shared_bytes // 4
+
+    def reduction_count(self, kept: int, rows: int, reduced: int, walks_kept: bool) -> int:
+        """Parts of a reduction: as many as give each thread of the GPU something to do."""
+        if not walks_kept and kept == 1:
+            return 0  # the blocks share it
+        busy = kept * (1 if walks_kept else min(self.most_threads, reduced))
+        parts = min(self.threads // max(busy, 1), rows // self.reduction_steps)
+        return parts if parts > 1 else 0
+
+    def scan_count(self, steps: int) -> int:
+        """Parts of a long running reduction: as long as one block runs over quickly."""
+        return max(steps // self.scan_elements, 1)
+
 
 HOST = Target()

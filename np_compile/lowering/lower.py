@@ -1,7 +1,7 @@
 """From a segment of the tape to a tensor graph: the shim is traced through.
 
 The segment's calls are replayed through the shim on tensors without data, and the operators that
-run are written down: by a `Recorder`, which is quick, where all lies in host memory and no gradient
+run are written down: by a `Recorder`, which is quick, where all lies on one device and no gradient
 is asked for, else by torch's `make_fx`. What comes out is a `torch.fx.GraphModule` of ATen
 operators, the contract of every torch compiler back end.
 
@@ -41,17 +41,22 @@ def written_inputs(node: Node) -> list[int]:
 
 def lower(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
-    ints: list[int], dynamic: tuple[int, ...], device: torch.device | None,
+    ints: list[int], dynamic: tuple[int, ...], device: torch.device | None, kernels: bool = False,
 ) -> torch.fx.GraphModule:  # fmt: skip
-    """The tensor graph of the segment that ends at `node`, specialized to the shapes of `args`."""
+    """The tensor graph of the segment that ends at `node`, specialized to the shapes of `args`.
+
+    kernels: whether it becomes kernels. torch's own operators on a GPU multiply by the reciprocal
+    where a `Recorder` has a number as divisor.
+    """
 
     def replay(tensors: Any, graph: torch.fx.Graph | None) -> list[torch.Tensor]:
         return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic, graph)
 
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if device is None and all(map(_plain, args)):
-            return _record(replay, args)
+        place = _place(args, device)
+        if place is not None and (kernels or place.type == "cpu"):
+            return _record(replay, args, place)
         from .trace import trace  # with much of torch behind it
 
         return trace(replay, args, written_inputs(node), device)
@@ -77,18 +82,31 @@ def lower_for_sizes(
     return lower_general(node, form, ints, changing, ties, replay, args)
 
 
+def _place(args: list[torch.Tensor], device: torch.device | None) -> torch.device | None:
+    """The one device on which tensors lie as they are, and the arrays of the segment will; None
+    where there are several, or gradients are asked for."""
+    if not all(map(_plain, args)):
+        return None
+    places = {t.device for t in args}
+    if not places and device is None:
+        return torch.device("cpu")
+    (place, *others) = places or (None,)
+    if others or place is None or place.type not in ("cpu", "cuda"):
+        return None
+    same = (device or place).type == place.type and (device or place).index in (None, place.index)
+    return place if same else None
+
+
 def _plain(t: torch.Tensor) -> bool:
-    """Whether a tensor lies in host memory as it is, and no gradient is asked of it."""
-    return (
-        type(t) is torch.Tensor
-        and t.device.type == "cpu"
-        and not (t.requires_grad or t.is_conj() or t.is_neg())
-    )
+    """Whether a tensor lies in memory as it is, and no gradient is asked of it."""
+    return type(t) is torch.Tensor and not (t.requires_grad or t.is_conj() or t.is_neg())
 
 
-def _record(replay: Callable, args: list[torch.Tensor]) -> torch.fx.GraphModule:
-    """The graph of a replay for inputs like `args`."""
-    recorder = Recorder()
+def _record(
+    replay: Callable, args: list[torch.Tensor], place: torch.device
+) -> torch.fx.GraphModule:
+    """The graph of a replay for inputs like `args`, on their device."""
+    recorder = Recorder(place)
     inputs = [recorder.input(a) for a in args]
     with recorder:
         outputs = replay(inputs, recorder.graph)

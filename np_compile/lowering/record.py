@@ -1,8 +1,8 @@
-"""Operators written down as they are called: a tensor graph of a segment on the CPU.
+"""Operators written down as they are called: a tensor graph of a segment on one device.
 
 A `Recorder` is torch's dispatch mode over meta tensors: each operator becomes a node of a plain
 `torch.fx.Graph`, and gives a meta tensor that knows its node. It does what `make_fx` does on fake
-tensors, without gradients and other devices, in a twentieth of the time.
+tensors, without gradients and several devices, in a twentieth of the time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ _aten = torch.ops.aten
 class Recorder(Shapes):
     """The graph of the operators that run within it.
 
-    graph: so far. constants: the tensors behind its `get_attr` nodes, by name.
-    A node's `meta["val"]` is a meta tensor (a tuple of them) with its shape, strides and dtype.
+    place: the device of the run. graph: so far. constants: the tensors behind its `get_attr` nodes,
+    by name. A node's `meta["val"]` is a meta tensor (a tuple of them) with its shape, strides and
+    dtype.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, place: torch.device = _CPU) -> None:
         super().__init__()
+        self.place = place
         self.graph = Graph()
         self.constants: dict[str, torch.Tensor] = {}
         self._known: dict[int, torch.Tensor] = {}  # id of a constant -> its meta tensor
@@ -108,7 +110,7 @@ class Recorder(Shapes):
         found = self._known.get(id(t))
         if found is None:
             name = f"_tensor_constant{len(self.constants)}"
-            self.constants[name] = t
+            self.constants[name] = t.to(self.place)
             meta = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
             found = self._known[id(t)] = self._track(meta, self.graph.get_attr(name))
         return found
@@ -137,7 +139,7 @@ class Recorder(Shapes):
             return self._node(a if a.is_meta else self._held(a))
         if isinstance(a, (list, tuple)):
             return type(a)(self._graph_side(b) for b in a)
-        return _CPU if isinstance(a, torch.device) else a
+        return self.place if isinstance(a, torch.device) else a
 
     def _meta_side(self, a: Any, name: str = "") -> Any:
         """An argument for the meta device."""

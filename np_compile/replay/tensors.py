@@ -16,7 +16,7 @@ from torch.autograd.graph import increment_version
 
 from np_compile.capture.arrays.tensors import ordinary, traced
 from np_compile.capture.arrays.window import bounds_of, overlaps_itself
-from np_compile.kernels.run.on_tensors import OnTensors
+from np_compile.kernels.run.on_tensors import runner
 
 from .arguments import Opened, parameter_names
 from .calls import MISS, Names, Table
@@ -55,9 +55,9 @@ class KeptOnTensors(Kept):
         self.count = len(opened.leaves)
         self.checks = checks
         self._written = sorted(plan.written)
-        self._whole: OnTensors | None = None
+        self._whole: Any = None
         if plan.steps and plan.sequence is not None:
-            self._whole = OnTensors(plan.sequence, plan.wanted, len(plan.constants))
+            self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
         self._give = giver(result, int, True)
 
     def run(self, leaves: Sequence[Any]) -> Any:

@@ -247,7 +247,7 @@ def build(
         warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
         start = time.perf_counter()
         try:
-            graph = lower(node, live, args, *tensors, device)
+            graph = lower(node, live, args, *tensors, device, options.backend == "native")
         except (RecursionError, MemoryError):  # the user's recursion, which leaves no room
             raise
         except Exception as e:

@@ -71,6 +71,30 @@ def test_in_place_changes_are_copied_back():
         check(lambda x: writes(x[0]), data(3, 6), rtol=1e-9)
 
 
+def writes_at_computed_places(x):
+    x[np.array([0, 2])] = 1
+    np.add.at(x, np.array([1, 1]), 2.0)
+    return x.sum()
+
+
+def test_changes_at_computed_places_are_copied_back():
+    with torch.device("cuda"):
+        check(writes_at_computed_places, data(6), rtol=1e-9)
+        check(writes_at_computed_places, data(12)[::2], rtol=1e-9)
+
+
+def writes_to_a_copy(x):
+    y = x.reshape(-1)
+    y[3] = 7
+    return x.sum(), y
+
+
+def test_what_is_a_copy_stays_one():
+    with torch.device("cuda"):
+        check(writes_to_a_copy, data(4, 6)[::2, ::3], rtol=1e-9)
+        check(writes_to_a_copy, data(4, 6), rtol=1e-9)
+
+
 def test_a_read_only_argument_is_not_changed():
     x = data(4)
     x.flags.writeable = False

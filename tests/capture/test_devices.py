@@ -8,7 +8,7 @@ import torch
 
 import np_compile
 from np_compile import api
-from np_compile.backends.by_torch import on_device
+from np_compile.backends.by_torch import device_of
 
 from ..support import check, compiled, data
 from .device_programs import PROGRAMS
@@ -174,7 +174,7 @@ def test_a_program_that_makes_all_its_arrays_is_on_its_device():
     graphs = []
 
     def backend(graph, example_inputs):
-        graphs.append(on_device(graph, example_inputs))
+        graphs.append(device_of(graph, example_inputs).type != "cpu")
         return graph.forward
 
     fast = np_compile.compile(lambda n: np.zeros(3) + n, backend=backend)
@@ -186,7 +186,7 @@ def test_a_program_that_makes_all_its_arrays_is_on_its_device():
     with torch._subclasses.FakeTensorMode():
         made.meta["val"] = torch.empty(3, device="cuda")
     graph.output([made])
-    assert on_device(torch.fx.GraphModule({}, graph), [])
+    assert device_of(torch.fx.GraphModule({}, graph), []).type == "cuda"
 
 
 def test_parameters_lie_where_the_arrays_are():

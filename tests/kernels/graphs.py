@@ -20,8 +20,8 @@ from np_compile.kernels.ir.check import check
 from np_compile.kernels.ir.interpret import execute
 from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Call, Program
-from np_compile.kernels.passes.pipeline import PASSES, Pass, stages
-from np_compile.kernels.target import HOST
+from np_compile.kernels.passes.pipeline import Pass, stages
+from np_compile.kernels.target import HOST, Gpu
 
 RTOL = {
     torch.float16: 4e-3, torch.float32: 1e-5, torch.complex64: 1e-5, torch.float64: 1e-12,
@@ -40,6 +40,15 @@ SMALL = replace(
     aligned_iterations=2, region_elements=0, frame_elements=0, scan_float_steps=4, scan_steps=5,
     scan_parts=2, long_scan_parts=3, long_scan_steps=9, line_bytes=8, row_iterations=3,
     row_cycles=2,
+)  # fmt: skip
+
+
+# The same of a GPU.
+SMALL_GPU = replace(
+    Gpu(),
+    processors=2, resident=8, block_threads=4, most_threads=8, row_threads=2, waves=2, warp=4,
+    reduction_steps=2, unrolled_results=1, region_elements=0, frame_elements=0, scan_float_steps=4,
+    scan_steps=5, scan_elements=3, line_bytes=8, private_bytes=8,
 )  # fmt: skip
 
 
@@ -87,10 +96,12 @@ def preserved(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Progr
     """The scheduled program; after each pass it does to the inputs what the graph does."""
     wanted_inputs = copy.deepcopy(inputs)
     wanted = list(module.forward(*wanted_inputs))
-    translation = Translation(module.graph, partial(getattr, module))
+    gpu = isinstance(target(), Gpu)
+    translation = Translation(module.graph, partial(getattr, module), gpu=gpu)
     program = translation.program
-    last = len(PASSES) - 1
-    for k, (step, stage) in enumerate(((lambda p, _: p, "statements"), *stages()), -1):
+    passes = [*stages(target())]
+    last = len(passes) - 1
+    for k, (step, stage) in enumerate(((lambda p, _: p, "statements"), *passes), -1):
         name = step.__name__ if k >= 0 else "the translation"
         before = str(program)
         program = step(program, target())

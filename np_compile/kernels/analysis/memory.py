@@ -70,7 +70,7 @@ def plan(program: Program, machine: Target, facts: Facts | None = None) -> Layou
         offsets, size = _placed(lives, {b: b.size for b in lives}, align)
     else:
         offsets, size = _placed_later(lives, align, facts)
-    fixed = [b for b in program.buffers if b not in offsets and b.kind not in ("register", "local")]
+    fixed = [b for b in program.buffers if b not in offsets and b.kind not in _NOWHERE]
     slots = {b: k for k, b in enumerate(fixed)}
     products = {s.writes[0].dtype for s in program.steps if isinstance(s, Product)}
     block, flag = len(fixed), len(fixed) + 1
@@ -78,6 +78,7 @@ def plan(program: Program, machine: Target, facts: Facts | None = None) -> Layou
     return Layout(slots, offsets, block, flag, size, libraries, align, machine.chunks)
 
 
+_NOWHERE = ("register", "local", "private")  # kinds of buffers that have no place in memory
 _Lives = dict[Buffer, tuple[int, int]]
 
 

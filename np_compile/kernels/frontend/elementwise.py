@@ -148,7 +148,7 @@ def _copied(t: Any, node: fx.Node) -> Array | None:
     """clone, _to_copy and the like: the same elements as new memory."""
     value = node.meta["val"]
     source = t.array(args_of(node)[0])
-    if value.device.type not in ("cpu", "meta"):
+    if value.device.type not in (t.device.type, "meta"):
         return None
     return t.cast(source, value.dtype)
 

@@ -63,7 +63,8 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
         extents = dict(zip(left + right, a.shape + b.shape, strict=True))
         if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj")):
-            return _in_blocks(t, node, a, b) if dtype in MULTIPLIED and not a.complex else None
+            own = dtype in MULTIPLIED and not a.complex and not t.gpu
+            return _in_blocks(t, node, a, b) if own else None
         axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}
         kept = tuple(axes[x] for x in axes if x != "k")
         wide = accumulator("sum", dtype)

@@ -33,6 +33,7 @@ from .arrays import Array, of_torch
 from .nodes import Unsupported, args_of, mutated_roots, node_of, packet
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
+_HOST = torch.device("cpu")
 _WRITES_METADATA = ("squeeze_", "unsqueeze_", "t_", "transpose_")
 
 
@@ -50,9 +51,15 @@ class Translation:
     """One graph's translation.
 
     line: the user's, of the node at hand. program: the statements. interface: how it is called.
+    device: where its arrays lie. gpu: whether it is for a GPU, where what the CPU has functions of
+    its own for is torch's work.
     """
 
-    def __init__(self, graph: fx.Graph, attributes: Callable[[str], torch.Tensor]):
+    def __init__(
+        self, graph: fx.Graph, attributes: Callable[[str], torch.Tensor],
+        device: torch.device = _HOST, gpu: bool = False,
+    ):  # fmt: skip
+        self.device, self.gpu = device, gpu
         self.program = Program([], [])
         self.interface = Interface()
         self._attributes = attributes
@@ -209,7 +216,7 @@ class Translation:
             return None
         if not isinstance(value, torch.Tensor):
             raise Unsupported("an input that is not a tensor")
-        if value.device.type not in ("cpu", "meta"):
+        if value.device.type not in (self.device.type, "meta"):
             raise Unsupported(f"a tensor on {value.device}")
         array, buffer = self._in_memory(value, "input", position, "x")
         self.interface.inputs.append(buffer)
@@ -218,7 +225,7 @@ class Translation:
     def _constant(self, t: torch.Tensor) -> Array:
         if t.numel() == 1 and t.dtype in _LITERAL:
             return self.scalar_array(t.item(), tuple(t.shape), t.dtype)
-        self.interface.constants.append(t)
+        self.interface.constants.append(t.to(self.device))
         return self._in_memory(t, "constant", len(self.interface.constants) - 1, "c")[0]
 
     def _in_memory(
@@ -327,7 +334,7 @@ class Translation:
         """The operator as a call of torch on arrays in memory."""
         if views.unknown_alias(node.target) and self._root[node] in self._mutated:
             raise Unsupported(f"{node.target}: a view that no index map describes")
-        into = library.faster(node)
+        into = None if self.gpu else library.faster(node)
         if into is not None:
             return self._stored(node, into, why)
         step = _Operation(node.target, node.args, node.kwargs, node.meta.get("val"))
@@ -380,7 +387,7 @@ class Translation:
         args = tuple(argument(a, n) for a, n in zip(step.args, names, strict=False))
         kwargs = {k: argument(v, k) for k, v in step.kwargs.items()}
         if "device" in kwargs:
-            kwargs["device"] = torch.device("cpu")
+            kwargs["device"] = self.device
         made: list[Buffer] = []
         strides: list[tuple[int, ...]] = []
 

@@ -9,6 +9,7 @@ from .expr import Expr, axes_of, bounds, show
 from .program import (
     COMBINE,
     LOOPS,
+    ON_GPU,
     PAIRED,
     Buffer,
     Call,
@@ -39,6 +40,7 @@ class _Checker:
         self.stage = stage
         self.linear = stage in ("linear", "scheduled")
         self.known = set(program.buffers)
+        self._kinds: list[str] = []  # of the loops around
         self.written = {b for b in program.buffers if b.kind in ("input", "constant")}
 
     def run(self) -> None:
@@ -75,10 +77,17 @@ class _Checker:
         if loop.axis in around:
             self.fail(head, f"the axis {show(loop.axis)} is looped over twice")
         if self.stage == "scheduled":
-            for rule in _broken(loop, not around):
+            rules = _broken_on_gpu if self._on_gpu(loop) else _broken
+            for rule in rules(loop, tuple(self._kinds)):
                 self.fail(head, rule)
+        self._kinds.append(loop.kind)
         for inner in loop.body:
             self.step(inner, (*around, loop.axis))
+        self._kinds.pop()
+
+    def _on_gpu(self, loop: Loop) -> bool:
+        """Whether a loop is one of a GPU's nest."""
+        return loop.kind in ON_GPU or any(kind in ON_GPU for kind in self._kinds)
 
     def statement(self, s: Statement, around: tuple[Expr, ...]) -> None:
         if around and s.axes != tuple(a for a in around if a in s.axes):
@@ -111,6 +120,8 @@ class _Checker:
             self.fail(s, "it reduces over an axis that is not its own")
         if s.op is None and s.over:
             self.fail(s, "a store has no axes to reduce over")
+        if s.atomic and (s.op is None or s.over):
+            self.fail(s, "only what combines a value with an element is atomic")
         if not s.over and (s.scan or s.op in PAIRED):
             self.fail(s, "it reduces over no axis")
         if s.over and not s.scan:
@@ -134,9 +145,43 @@ class _Checker:
                 self.fail(s, f"{show(i)} runs over {lo}..{hi}, beyond extent {extent} of {b.name}")
 
 
-def _broken(loop: Loop, outermost: bool) -> Iterator[str]:
+def _broken_on_gpu(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:
+    """The rules that the schedule of a loop in a nest of a GPU breaks. around: the kinds of the
+    loops around it."""
+    kind, inside = loop.kind, list(statements(loop))
+    if kind not in ("serial", *ON_GPU):
+        yield f"a loop of kind {kind} is none of a GPU"
+    if loop.width < 1 or (kind == "serial" and loop.width > 1):
+        yield f"{loop.width} iterations cannot stay together"
+    if kind in ("grid", "block") and any(k != kind for k in around):
+        yield "what blocks share are the outermost loops"
+    if kind == "thread" and (around[:1] != ("block",) or "thread" in around):
+        yield "the threads of a block share a loop inside its own, and no loop inside that"
+    if kind in ("thread", "block") and loop.width & (loop.width - 1):
+        yield f"{loop.width} threads or rows are no power of two"
+    reduced = any(loop.axis in s.over for s in inside)
+    if bool(loop.blocks) != (kind in ("grid", "block") and reduced):
+        yield "a number of blocks is that of a reduction over what they share"
+    if kind not in ("serial", "thread") and any(s.scan and loop.axis in s.over for s in inside):
+        yield "blocks cannot share a running reduction"
+    if (loop.grain, loop.chain, loop.aligned) != (0, 0, None):
+        yield "chunks, chains and alignment are of vectors"
+    leaf = not any(isinstance(b, Loop) for b in loop.body)
+    if loop.lanes > 1 and not (kind == "thread" and leaf):
+        yield "lanes are neighbours of a loop without loops inside that threads share"
+    private = {b for s in inside for b, _ in s.touched if b.kind == "private"}
+    if kind == "thread" and bool(private) != loop.private:
+        yield "a loop over private arrays is written out, and no other"
+    if loop.private and any(
+        i != (loop.axis,) for s in inside for b, i in s.touched if b in private
+    ):
+        yield "a thread has no element of another's"
+
+
+def _broken(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:
     """The rules that the schedule of a loop breaks."""
     extent, width, kind = loop.axis.extent, loop.width, loop.kind
+    outermost = not around
     inside = list(statements(loop))
     leaf = not any(isinstance(b, Loop) for b in loop.body)
     vectors = leaf and kind == "vector"

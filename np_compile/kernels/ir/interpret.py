@@ -101,7 +101,7 @@ class _Machine:
             for x in s.reads():
                 homes.setdefault(x.value, []).append(path)
         for b, paths in homes.items():
-            if b.kind in ("local", "register") and (shared := reduce(_common, paths)):
+            if b.kind in ("local", "register", "private") and (shared := reduce(_common, paths)):
                 self.scratch.setdefault(shared[-1], []).append(b)
 
     def step(self, step: Step, known: dict[Expr, Any]) -> None:
@@ -122,7 +122,8 @@ class _Machine:
             for key in _points(self.kept[s]):
                 self.folds[s, key] = _Fold(s)
         rounds: Sequence[int] = range(loop.axis.extent)
-        for k in rounds[::-1] if self.backwards and loop.schedule else rounds:
+        runs = any(s.scan for s in starts)  # which threads share by other means than any order
+        for k in rounds[::-1] if self.backwards and loop.schedule and not runs else rounds:
             for b in self.scratch.get(loop, ()):
                 self.memory[b][...] = _unwritten(b)
             for inner in loop.body:

@@ -156,6 +156,10 @@ class _Reader:
             loop.width = int(self.next("int"))
         loop.lanes = int(self.next("int")) if self.take("lanes") else 1
         loop.chain = int(self.next("int")) if self.take("chain") else 0
+        if self.take("written"):
+            self.need("out")
+            loop.private = True
+        loop.blocks = int(self.next("int")) if self.take("blocks") else 0
         if self.take("aligned"):
             loop.aligned = self.buffers[self.one_of(self.buffers, "buffer")]
         self.need(":")
@@ -171,7 +175,7 @@ class _Reader:
         if self.take("let"):
             self.names()
         target, index = self.element()
-        scan = self.take("running")
+        scan, atomic = self.take("running"), self.take("atomic")
         op = None if self.ahead() == "=" else self.one_of(_REDUCTIONS, "reduction")
         self.need("=")
         value = self.expr()
@@ -183,7 +187,9 @@ class _Reader:
         rank = self.expr() if self.take("rank") else None
         axes = tuple(self.axes.values())
         vector = self.axis() if self.take("along") else (axes[-1] if axes else None)
-        return Statement(axes, target, index, value, op, tuple(over), scan, rank, vector)
+        return Statement(
+            axes, target, index, value, op, tuple(over), scan, rank, vector, atomic=atomic
+        )
 
     def names(self) -> None:
         """Names of expressions, as `let` introduces them."""

@@ -9,9 +9,11 @@
     schedule  = ["parallel" INT] [how]                        INT: iterations of a chunk
     how       = "vector" INT ["lanes" INT] ["chain" INT] ["aligned" NAME]
               | "strip" INT | "rows" INT | "jam" INT | "unroll" INT
+              | ("grid" | "block" | "thread") INT ["lanes" INT] ["written" "out"]
+                ... ["blocks" INT]                            on a GPU
                                                               the first INT: iterations together
     statement = element "=" expr                              store
-              | element ["running"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
+              | element ["running" | "atomic"] REDUCTION "=" expr ["over" AXIS+] ["rank" expr]
                 ... ["along" AXIS]                            of each: the axis of its vectors
     element   = NAME "[" exprs "]"
     call      = NAMES "=" "call" OPERATOR "(" NAMES ")"       a torch operator
@@ -23,7 +25,7 @@
               | "(" expr "//" INT ")" | "(" expr "%" INT ")" | INT "*" expr
               | "(" expr ("+" expr)+ ")"                      sums of indices
     DTYPE     = bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
-    KIND      = input | output | constant | temporary | local | register
+    KIND      = input | output | constant | temporary | local | register | private
     REDUCTION = sum prod min max any all argmin argmax
 
 An INT is an index or data of dtype i64. Of i64, `+` and `INT *` are sums of indices; data are added
@@ -60,11 +62,13 @@ COMBINE = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
 PAIRED = ("argmin", "argmax")
-# How the iterations of a loop follow each other; of the first alone the grammar is silent.
-LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll")
+# How the iterations of a loop follow each other; of the first alone the grammar is silent. The last
+# three are those of a GPU.
+LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll", "grid", "block", "thread")
+ON_GPU = LOOPS[-3:]
 # dtypes of the matrices that a `Product` multiplies
 MULTIPLIED = ("f32", "f64")
-KINDS = ("input", "output", "constant", "temporary", "local", "register")
+KINDS = ("input", "output", "constant", "temporary", "local", "register", "private")
 
 
 class Malformed(Exception):
@@ -76,7 +80,8 @@ class Buffer:
     """An array in memory, or what was one.
 
     strides: in elements. kind: "input", "output", "constant", "temporary" (in memory of the
-    program), "local" (scratch memory of one run of a loop's body), "register".
+    program), "local" (scratch memory of one run of a loop's body), "register", "private" (a local
+    array whose elements are in the registers of the threads that share a loop over it).
     position: of an input or an output among the program's. dtype: of an element.
     """
 
@@ -103,7 +108,8 @@ class Statement:
     (a scatter). over: the axes that a reduction runs over. scan: a running reduction. rank: of
     argmin and argmax, the position that they give. vector: the axis along which memory is walked
     in the smallest steps. lead: the axis that stays the outermost loop, for threads to share.
-    line, calls: the user's, for people.
+    atomic: iterations that run at the same time may combine values with one element. line, calls:
+    the user's, for people.
     """
 
     axes: tuple[Expr, ...]
@@ -116,6 +122,7 @@ class Statement:
     rank: Expr | None = None
     vector: Expr | None = None
     lead: Expr | None = None
+    atomic: bool = False
     line: str = ""
     calls: tuple[str, ...] = ()
 
@@ -148,7 +155,8 @@ class Statement:
             names[x] = f"let{len(names)}"
             given += f"{', ' if given else 'let '}{names[x]} = {text}"
         element = f"{self.target.name}[{', '.join(show(i, names) for i in self.index)}]"
-        op = f"{'running ' if self.scan else ''}{self.op}" if self.op else ""
+        how = "running " if self.scan else "atomic " if self.atomic else ""
+        op = f"{how}{self.op}" if self.op else ""
         tail = f" over {' '.join(show(a) for a in self.over)}" if self.over else ""
         tail += f" rank {show(self.rank, names)}" if self.rank is not None else ""
         if self.vector is not None and self.vector not in self.axes[-1:]:
@@ -163,7 +171,12 @@ class Loop:
 
     kind: "serial", one iteration after the other; "vector", as vectors; "strip", each statement
     inside for `width` iterations at once; "rows", likewise, but the loops inside for one iteration
-    after the other; "jam", a strip whose iterations take turns; "unroll", written out.
+    after the other; "jam", a strip whose iterations take turns; "unroll", written out. On a GPU:
+    "grid", in the threads of all blocks, `width` iterations in each; "block", `width` iterations in
+    each block; "thread", in `width` threads that share an iteration of the "block" loop around.
+    blocks: where a loop of these reduces, how many blocks share it and leave a partial result each.
+    lanes: neighbouring iterations that each of these threads runs together. private: whether it is
+    written out, as private arrays need.
     width: iterations that stay together. grain: iterations of a chunk, which runs beside others; 0
     of a loop that is not parallel. Of vectors: lanes, the partial results of each reduction, 1 for
     none; chain, the steps after which those of a sum are put aside, 0 for never; aligned, the
@@ -177,6 +190,8 @@ class Loop:
     grain: int | Size = 0
     lanes: int = 1
     chain: int = 0
+    blocks: int = 0
+    private: bool = False
     aligned: Buffer | None = None
 
     @property
@@ -186,6 +201,8 @@ class Loop:
         text += f" {self.kind} {self.width}" if self.kind != "serial" else ""
         text += f" lanes {self.lanes}" if self.lanes > 1 else ""
         text += f" chain {self.chain}" if self.chain else ""
+        text += " written out" if self.private else ""
+        text += f" blocks {self.blocks}" if self.blocks else ""
         return text + (f" aligned {self.aligned.name}" if self.aligned else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..ir.program import Program
-from ..target import Target
+from ..target import Gpu, Target
 from .array_contraction import array_contraction
 from .buffer_reuse import buffer_reuse
 from .check_hoisting import check_hoisting
@@ -24,10 +24,13 @@ from .loop_order import loop_order
 from .reduction_splitting import reduction_splitting
 from .region_splitting import region_splitting
 from .rolling_buffer import rolling_buffer
+from .row_caching import row_caching
 from .scan_blocking import scan_blocking
+from .scatter_calls import scatter_calls
 from .scatter_privatization import scatter_privatization
 from .schedule import schedule
 from .store_trimming import store_trimming
+from .thread_mapping import thread_mapping
 from .tile import tile
 from .unroll import unroll
 
@@ -81,17 +84,45 @@ PASSES: tuple[Pass, ...] = (
     schedule,
 )
 
+# The same for a GPU. What is left out serves caches of one core, vectors, or an order of statements
+# that threads do not keep.
+GPU_PASSES: tuple[Pass, ...] = (
+    cse,
+    inline,
+    eliminate_dead_code,
+    unroll,
+    inline,
+    eliminate_dead_code,
+    copy_elision,
+    store_trimming,
+    eliminate_dead_code,
+    scatter_calls,
+    check_hoisting,
+    loop_order,
+    reduction_splitting,
+    scan_blocking,
+    fuse,
+    array_contraction,
+    buffer_reuse,
+    dead_store_elimination,
+    linearize,
+    collapse,
+    thread_mapping,
+    row_caching,
+)
+
 # The stage (`ir.check`) that a pass leaves a program in; the others keep it.
 _BEGINS: dict[Pass, str] = {
     fuse: "loops",
     linearize: "linear",
     schedule: "scheduled",
+    thread_mapping: "scheduled",
 }
 
 
-def stages() -> Iterator[tuple[Pass, str]]:
-    """The passes, each with the stage that a program is in after it."""
+def stages(machine: Target) -> Iterator[tuple[Pass, str]]:
+    """The passes for a machine, each with the stage that a program is in after it."""
     stage = "statements"
-    for step in PASSES:
+    for step in GPU_PASSES if isinstance(machine, Gpu) else PASSES:
         stage = _BEGINS.get(step, stage)
         yield step, stage

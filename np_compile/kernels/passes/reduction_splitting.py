@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Program, Statement, elements, is_in_order
-from ..ir.size import reaches, some
+from ..ir.size import hint, some
 from ..target import Target
 
 
@@ -21,9 +21,9 @@ def reduction_splitting(program: Program, machine: Target) -> Program:
     steps: list = []
     parted = False
     for s in program.steps:
-        if isinstance(s, Statement) and _tall(s, machine):
+        if isinstance(s, Statement) and (count := _count(s, machine)):
             if s.over:
-                steps += _parts(program, s, machine.reduction_parts)
+                steps += _parts(program, s, count)
                 parted = True
                 continue
             # The rows are walked in the order of the parts, and not for each column.
@@ -33,16 +33,18 @@ def reduction_splitting(program: Program, machine: Target) -> Program:
     return program
 
 
-def _tall(s: Statement, machine: Target) -> bool:
-    """Whether a statement runs over many rows, and keeps or makes few columns."""
+def _count(s: Statement, machine: Target) -> int:
+    """The parts of a statement that runs over many rows, and keeps or makes few columns; 0 of
+    others."""
     if s.scan or s.rank is not None or (s.op is None) != (not s.over) or is_in_order(s):
-        return False
+        return 0
     rows = s.over[0] if s.over else s.axes[0] if s.axes else None
     kept = [a for a in s.axes if a not in s.over and a is not rows]
-    if rows is None or s.vector not in kept:
-        return False
-    few = not reaches(elements(a.extent for a in kept), machine.reduction_columns + 1)
-    return few and rows.extent >= machine.reduction_parts * machine.reduction_steps
+    if rows is None:
+        return 0
+    columns, values = (hint(elements(a.extent for a in axes)) for axes in (kept, s.over))
+    count = machine.reduction_count(columns, hint(rows.extent), values, s.vector in kept)
+    return count if count and rows.extent >= count else 0  # of many sizes, a guard
 
 
 def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
@@ -62,7 +64,7 @@ def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
         value = E.substitute(s.value, {rows: E.plus(begin, step)})
         return replace(
             s, axes=axes, target=parts, index=(part, *kept), value=value, over=(step, *others),
-            lead=axes[0] if lead else None,
+            lead=axes[0] if lead else None, vector=step if s.vector is rows else s.vector,
         )  # fmt: skip
 
     which, total = E.axis(most, "w"), E.axis(count, "w")
@@ -70,4 +72,5 @@ def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
     if some(rest):
         made.append(reduced(E.integer(most), E.integer(most * size), rest))
     every = E.load(parts, (total, *kept))
-    return [*made, replace(s, axes=(*kept, total), value=every, over=(total,))]
+    vector = total if s.vector in s.over else s.vector
+    return [*made, replace(s, axes=(*kept, total), value=every, over=(total,), vector=vector)]

@@ -39,6 +39,7 @@ from ..ir.program import (
     elements,
     identity,
 )
+from ..ir.size import hint
 from ..target import Target
 
 
@@ -142,8 +143,7 @@ def _long(s: Statement, machine: Target) -> bool:
 def _cut_of(extent: int, size: int, machine: Target) -> _Cut:
     """The cut of an axis of elements of that many bytes. Parts are an odd number of cache lines:
     by powers of two apart, they would fall on the same places of the cache."""
-    long = extent >= machine.long_scan_steps
-    count = machine.long_scan_parts if long else machine.scan_parts
+    count = machine.scan_count(hint(extent))
     line = machine.line_bytes // size
     lines = extent // (count * line)
     odd = max((lines + 1) // 2 * 2 - 1, 1)

@@ -13,6 +13,7 @@ import torch
 
 from .. import build
 from ..analysis.footprint import Footprint, light
+from ..analysis.launches import Launches
 from ..analysis.memory import Layout
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Fence, Interface, Product, Program, Store, Tensor, accesses
@@ -23,7 +24,8 @@ from .private import empty_strided
 
 @dataclass
 class Source:
-    """A program's C text and what its run needs to know. seconds: for making it, by phase."""
+    """A program's text and what its run needs to know. launches: of a program for a GPU. seconds:
+    for making it, by phase."""
 
     program: Program
     interface: Interface
@@ -31,6 +33,7 @@ class Source:
     text: str
     sections: list[list[Footprint] | None]  # of each its nests, if they may run in parts
     machine: Target
+    launches: Launches | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -138,8 +141,10 @@ class Executable:
     Errors: IndexError, for an index array with a value out of bounds; nothing is written then.
     """
 
+    device = torch.device("cpu")
+
     def __init__(
-        self, source: Source, eager: Callable[..., Any], libraries: build.Libraries,
+        self, source: Source, eager: Callable[..., Any], libraries: Any,
         sizes: Sequence[int] = (),
     ):  # fmt: skip
         self._source: Source | None = source
@@ -307,7 +312,7 @@ class Executable:
         threads = _num_threads()
         for section in self._sections:
             if section(pointers, threads, self._run):
-                raise self._out_of_bounds(_with_vectors(tensors, floats, ints), old)
+                raise self._out_of_bounds(_with_vectors(tensors, floats, ints, self.device), old)
         self._put_back(work)
         return made if len(made) == 1 else [made[k] for k in results]
 
@@ -324,14 +329,18 @@ class Executable:
             block = _block(self._bytes)
             pointers[layout.block] = block.data_ptr()
         work = _Workspace(pointers, flag, block)
-        for x in self._passed:
-            if x.buffer in layout.offsets:
-                assert block is not None
-                work.views[x] = _view(self._in_block(x.buffer, block), x)
+        self._take_views(work)
         for s in self._calls:
             if isinstance(s, Store):
                 work.arrays.update((x, work.views[x].numpy()) for x in s.args if x in work.views)
         return work
+
+    def _take_views(self, work: _Workspace) -> None:
+        """The arguments of calls that lie in the block."""
+        for x in self._passed:
+            if x.buffer in self.source.layout.offsets:
+                assert work.block is not None
+                work.views[x] = _view(self._in_block(x.buffer, work.block), x)
 
     def _in_block(self, b: Buffer, block: torch.Tensor) -> torch.Tensor:
         """A temporary's memory."""
@@ -368,7 +377,9 @@ class Executable:
         ints: Sequence[int], made: list[torch.Tensor], old: Sequence[_Old],
     ) -> list[Any]:  # fmt: skip
         """The rest of a run that calls torch between kernels, or gives views."""
-        tensors = given if self._last < len(given) else _with_vectors(given, floats, ints)
+        tensors = given
+        if self._last >= len(given):
+            tensors = _with_vectors(given, floats, ints, self.device)
         held = {o.buffer: x for o, x in zip(self._fresh, made, strict=True)}
         views = work.views
 
@@ -380,10 +391,9 @@ class Executable:
             found = work.arrays.get(x)
             return tensor(x).detach().numpy() if found is None else found
 
-        threads = _num_threads()
-        for k, section in enumerate(self._sections):
-            if section(work.pointers, threads, self._run):
-                raise self._out_of_bounds(_with_vectors(given, floats, ints), old)
+        for k in range(len(self._between) + 1):
+            if self._section(k, work):
+                raise self._out_of_bounds(_with_vectors(given, floats, ints, self.device), old)
             step = self._between[k] if k < len(self._between) else None
             if isinstance(step, Store):
                 into, given_array = map(array, step.args)
@@ -396,6 +406,10 @@ class Executable:
         ]
         self._put_back(work)
         return results
+
+    def _section(self, k: int, work: _Workspace) -> bool:
+        """Run a section; whether an index was out of bounds."""
+        return bool(self._sections[k](work.pointers, _num_threads(), self._run))
 
     def _out_of_bounds(self, tensors: Sequence[torch.Tensor], old: Sequence[_Old]) -> IndexError:
         """The error of an index out of bounds, in NumPy's words; what was written is undone."""
@@ -495,7 +509,7 @@ class Executable:
                 if isinstance(r, torch.Tensor)]  # fmt: skip
         for b, r, strides in zip(call.writes, flat, call.strides, strict=True):
             if r.stride() != strides or _within(r, work.block):
-                r = torch.empty_strided(r.shape, strides, dtype=r.dtype).copy_(r)
+                r = torch.empty_strided(r.shape, strides, dtype=r.dtype, device=r.device).copy_(r)
             held[b] = r
             if b in self.source.layout.slots:
                 work.pointers[self.source.layout.slots[b]] = r.data_ptr()
@@ -536,14 +550,15 @@ def _fills(shape: Sequence[int], strides: Sequence[int], width: int, size: int) 
 
 
 def _with_vectors(
-    tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
-) -> list[torch.Tensor]:
+    tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int],
+    device: torch.device,
+) -> list[torch.Tensor]:  # fmt: skip
     """The graph's inputs: tensors, and the parameters as vectors."""
     inputs = list(tensors)
     if floats:
-        inputs.append(torch.tensor(floats, dtype=torch.float64, device="cpu"))
+        inputs.append(torch.tensor(floats, dtype=torch.float64, device=device))
     if ints:
-        inputs.append(torch.tensor(ints, dtype=torch.int64, device="cpu"))
+        inputs.append(torch.tensor(ints, dtype=torch.int64, device=device))
     return inputs
 
 

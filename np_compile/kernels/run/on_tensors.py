@@ -14,6 +14,11 @@ from .sequence import Sequence, Work, run_address
 _num_threads = torch.get_num_threads
 
 
+def runner(sequence: Any, wanted: Several[int], first: int) -> Any:
+    """What runs a sequence on tensors: itself, on a GPU."""
+    return OnTensors(sequence, wanted, first) if isinstance(sequence, Sequence) else sequence
+
+
 class OnTensors:
     """Runs a sequence. wanted: the numbers of what it gives; first: that of the first result, after
     the constants. Several threads may run it at once."""

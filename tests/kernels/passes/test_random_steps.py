@@ -14,9 +14,10 @@ from np_compile.kernels.ir.check import check
 from np_compile.kernels.ir.interpret import run
 from np_compile.kernels.ir.parse import parse
 from np_compile.kernels.ir.program import Program
-from np_compile.kernels.passes.pipeline import PASSES, stages
+from np_compile.kernels.passes.pipeline import stages
+from np_compile.kernels.target import Target
 
-from ..graphs import SMALL
+from ..graphs import SMALL, SMALL_GPU
 
 # Arrays that a program may have, by name: those of one letter are arguments.
 SHAPES = {"x": (6,), "y": (4, 6), "z": (6, 4), "tx": (6,), "ty": (4, 6), "tz": (6, 4), "to": (6, 6)}
@@ -204,11 +205,18 @@ def keeps_its_meaning(text: str) -> None:
     program = parse(text)
     check(program)
     wanted = result(program)
-    for step, stage in stages():
+    for machine in (SMALL, SMALL_GPU):
+        keeps_its_meaning_for(machine, text, wanted)
+
+
+def keeps_its_meaning_for(machine: Target, text: str, wanted: list) -> None:
+    program = parse(text)
+    passes = [*stages(machine)]
+    for step, stage in passes:
         before = str(program)
-        program = step(program, SMALL)
+        program = step(program, machine)
         check(program, stage)
-        for backwards in (False, True) if step is PASSES[-1] else (False,):
+        for backwards in (False, True) if step is passes[-1][0] else (False,):
             got = result(program, backwards)
             what = f"after {step.__name__}:\n{program}\n\nbefore:\n{before}"
             for a, b in zip(got, wanted, strict=True):

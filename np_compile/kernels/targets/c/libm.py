@@ -7,16 +7,16 @@ elements go to libm. The two differ in the last places, by no more than `ULP` sa
 from __future__ import annotations
 
 # The functions of one and of two operands that libmvec has in both precisions.
-_UNARY = (
+UNARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan"),
     *("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
     *("cbrt", "erf", "erfc"),
 )
-_BINARY = ("atan2", "hypot", "pow")
+BINARY = ("atan2", "hypot", "pow")
 
 # Greatest distance from the exact result, in units of its last place, for f64 and f32: of libm, of
 # libmvec and of polynomials.py.
-ULP: dict[str, tuple[int, int]] = dict.fromkeys((*_UNARY, *_BINARY), (4, 4)) | {
+ULP: dict[str, tuple[int, int]] = dict.fromkeys((*UNARY, *BINARY), (4, 4)) | {
     "erf": (4, 5),
     "lgamma": (8, 8),
     "tgamma": (8, 8),
@@ -33,7 +33,7 @@ def functions(real: str, vector_math: str | None) -> dict[str, str]:
     suffix = "f" if real == "f32" else ""
     vector = vector_math == "libmvec"
     table = {}
-    for names, count in ((_UNARY, 1), (_BINARY, 2)):
+    for names, count in ((UNARY, 1), (BINARY, 2)):
         types, operands = ", ".join([real] * count), ", ".join("ab"[:count])
         listed = ", ".join(f"{real} {operand}" for operand in "ab"[:count])
         for name in names:

@@ -17,43 +17,34 @@ from ...analysis.memory import Layout
 from ...ir.dtypes import DTYPES
 from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
 from ...ir.size import some
-from .literals import long
+from ..literals import long
+from ..nest import Nest as AnyNest
+from ..nest import grouped, leaf_of, owned, written
+from ..reductions import accumulate, begun, share
+from .dialect import GNU
 from .memory import pointer, symbols
-from .reductions import (
-    Accumulator,
-    Partials,
-    accumulate,
-    begun,
-    leave,
-    scatter,
-    share,
-)
-from .values import Code
+from .partials import Partials, leave
 
 # The kinds of loops that run in strips.
 _STRIPS = ("strip", "jam", "rows")
 
 
-class Nest:
+class Nest(AnyNest):
     """The C of one nest of loops. `partials`: what chunks leave, for the caller to combine."""
 
     def __init__(self, layout: Layout):
+        super().__init__(layout, GNU)
         self.partials: list[Partials] = []
-        self._layout = layout
-        self._code = Code()
-        self._accumulators: dict[Statement, Accumulator] = {}
-        self._declared: set[Buffer] = set()
-        self._said: tuple[str, tuple[str, ...]] = ("", ())
 
     def function(self, name: str, loop: Loop) -> str:
         """The function that runs iterations begin..end of a nest."""
         code = self._code
         write = self._strips if loop.kind in _STRIPS else self._loop
         write(loop, "begin", "end")
-        written = _written(loop)
+        stored = written(loop)
         pointers = [b for b in code.buffers if b.kind not in ("register", "local")]
         lines = [f"    {line}" for line in symbols(self._layout)]
-        lines += ["    " + pointer(self._layout, b, b in written) for b in pointers]
+        lines += ["    " + pointer(self._layout, b, b in stored) for b in pointers]
         if code.checks:
             lines.append("    i64 bad = 0;")
         lines += code.lines
@@ -68,9 +59,9 @@ class Nest:
         """A loop from lo to hi."""
         started = sorted(begun(loop), key=lambda s: s.op not in PAIRED)  # others may share theirs
         for k, s in enumerate(started):
-            leaf = _leaf(loop, s)
+            leaf = leaf_of(loop, s)
             assert leaf is not None
-            before = (self._accumulators[t] for t in started[:k] if _leaf(loop, t) is leaf)
+            before = (self._accumulators[t] for t in started[:k] if leaf_of(loop, t) is leaf)
             shared = next((a for t in before if (a := share(t, s)) is not None), None)
             made = shared or accumulate(self._code, s, leaf.lanes, True)
             self._accumulators[s] = made
@@ -81,13 +72,13 @@ class Nest:
             head = f"for (i64 {v} = {lo}; {v} < {hi}; {v}++)"
             if loop.kind == "unroll":
                 head = self._code.unrolled(head, loop.axis.extent)
-            with self._code.block(head, (loop.axis,), _written(loop)):
+            with self._code.block(head, (loop.axis,), written(loop)):
                 self._inside(loop)
         self._finish(loop, started)
 
     def _inside(self, loop: Loop) -> None:
         """A loop's body, with the registers and local arrays that belong to it."""
-        mine = [b for b in _owned(loop) if b not in self._declared]
+        mine = [b for b in owned(loop) if b not in self._declared]
         for b in mine:
             self._variable(b)
         self._declared.update(mine)
@@ -99,33 +90,6 @@ class Nest:
             else:
                 self._loop(step, "0", f"{long(step.axis.extent)}")
         self._declared.difference_update(mine)
-
-    def _variable(self, b: Buffer, width: int = 0) -> None:
-        """The declaration of a register or local array, or of an array of `width` of them."""
-        row = DTYPES[b.dtype]
-        kind = row.register if b.kind == "register" else row.storage
-        n = (b.size if b.kind == "local" else 1) * max(width, 1)
-        array = f"[{max(n, 1)}]" if width or b.kind == "local" else ""
-        self._code.line(f"{kind} {b.name}{array};")
-
-    def _statement(self, s: Statement) -> None:
-        code = self._code
-        if s.calls and s.line and self._said != (s.line, s.calls):
-            self._said = (s.line, s.calls)
-            code.line(f"/* {s.line.replace('*/', '* /')} */")
-        code.use(s)
-        if s in self._accumulators:
-            self._accumulators[s].step(code)
-            return
-        if s.op is not None:
-            scatter(code, s)
-            return
-        text = code.value(s.value)
-        if s.value.op not in ("const", "axis") and not text.isidentifier():
-            text = code.named(text, s.value.dtype)
-        code.store(s.target, s.index[0], text)
-        if s.value.op != "const":
-            code.remember(s.target, s.index[0], text)
 
     def _finish(self, loop: Loop, mine: list[Statement]) -> None:
         """The results of reductions, after their loop."""
@@ -148,7 +112,7 @@ class Nest:
             with self._aligned(loop, lo, hi) as (first, end):
                 v = code.axis(loop.axis)
                 head = code.simd(f"for (i64 {v} = {first}; {v} < {end}; {v}++)")
-                with code.block(head, (loop.axis,), _written(loop)):
+                with code.block(head, (loop.axis,), written(loop)):
                     self._inside(loop)
             return
         at = code.fresh("j")
@@ -178,7 +142,7 @@ class Nest:
         code.line(f"i64 {stop} = {lo} + (i64)(-(u64){place} / {size}UL % {line}UL);")
         code.line(f"{stop} = {stop} < {hi} ? {stop} : {hi};")
         head = f"for (i64 {at} = {lo}; {at} < {hi}; {at} = {stop}, {stop} = {hi})"
-        with code.block(head, (), _written(loop)):
+        with code.block(head, (), written(loop)):
             yield at, stop
 
     def _chains(self, loop: Loop, at: str, lo: str, hi: str, width: int) -> None:
@@ -194,7 +158,7 @@ class Nest:
             code.line(f"{DTYPES[a.dtype].register} {a.name}_all[{width}];")
             code.line(f"{each} {a.name}_all[l] = {a.name}[l];")
         code.line(f"i64 {at} = {lo};")
-        with code.block(f"while ({at} + {width} <= {hi})", (), _written(loop)):
+        with code.block(f"while ({at} + {width} <= {hi})", (), written(loop)):
             for name in names:
                 code.line(f"{each} {name}[l] = 0;")
             code.line(f"const i64 {stop} = {hi} - {at} < {block} ? {hi} : {at} + {block};")
@@ -208,7 +172,7 @@ class Nest:
         """The whole vectors from `at` to hi."""
         lane = self._code.fresh("l")
         head = f"for (; {at} + {width} <= {hi}; {at} += {width})"
-        with self._code.block(head, (), _written(loop)):
+        with self._code.block(head, (), written(loop)):
             self._vector_body(loop, at, lane, str(width))
 
     def _rest(self, loop: Loop, at: str, hi: str) -> None:
@@ -220,7 +184,7 @@ class Nest:
     def _vector_body(self, loop: Loop, at: str, lane: str, count: str) -> None:
         code = self._code
         head = code.simd(f"for (int {lane} = 0; {lane} < {count}; {lane}++)")
-        with code.block(head, (loop.axis,), _written(loop), lane):
+        with code.block(head, (loop.axis,), written(loop), lane):
             code.line(f"const i64 {code.axis(loop.axis)} = {at} + {lane};")
             self._inside(loop)
         for s in loop.body:
@@ -259,7 +223,7 @@ class Nest:
         code = self._code
         made = {s.target for s in statements(strip.loop)}
         if strip.loop.kind == "rows":  # what a loop inside has for itself is not handed on
-            made &= set(_owned(strip.loop))
+            made &= set(owned(strip.loop))
         mine = {b for b in made - self._declared if b.kind in ("register", "local")}
         with code.section(strip.written, deeper):
             held = dict(code.arrays)
@@ -273,7 +237,7 @@ class Nest:
 
     def _strip_body(self, steps: list[Loop | Statement], strip: _Strip) -> None:
         """The steps of a loop; statements that follow one another are one loop over the lanes."""
-        for group in _grouped(steps):
+        for group in grouped(steps):
             if isinstance(group, Loop):
                 inner = self._row_loop if strip.loop.kind == "rows" else self._strip_loop
                 inner(group, strip)
@@ -290,7 +254,7 @@ class Nest:
             self._accumulators[s] = accumulate(code, s, strip.width)
         v = code.axis(loop.axis)
         head = f"for (i64 {v} = 0; {v} < {long(loop.axis.extent)}; {v}++)"
-        with code.block(head, (loop.axis,), _written(loop)):
+        with code.block(head, (loop.axis,), written(loop)):
             self._strip_body(loop.body, strip)
         ended = [self._accumulators.pop(s) for s in started]
         results = [a for a in ended if not a.statement.scan]
@@ -335,57 +299,4 @@ class _Strip:
 
     @property
     def written(self) -> frozenset[Buffer]:
-        return _written(self.loop)
-
-
-def _grouped(steps: list[Loop | Statement]) -> Iterator[Loop | list[Statement]]:
-    """The loops, and lists of the statements that follow one another, in order."""
-    group: list[Statement] = []
-    for step in steps:
-        if isinstance(step, Statement):
-            group.append(step)
-            continue
-        if group:
-            yield group
-        group = []
-        yield step
-    if group:
-        yield group
-
-
-def _written(loop: Loop) -> frozenset[Buffer]:
-    return frozenset(s.target for s in statements(loop))
-
-
-def _leaf(loop: Loop, s: Statement) -> Loop | None:
-    """The innermost loop around a statement."""
-    if any(b is s for b in loop.body):
-        return loop
-    for b in loop.body:
-        if isinstance(b, Loop) and (found := _leaf(b, s)) is not None:
-            return found
-    return None
-
-
-def _owned(loop: Loop) -> list[Buffer]:
-    """Registers and local arrays whose statements are all in this loop's body, and not all in one
-    loop further in."""
-    found: dict[Buffer, set[int]] = {}
-    for k, step in enumerate(loop.body):
-        for s in statements(step):
-            for b, _ in s.touched:
-                if b.kind in ("register", "local"):
-                    found.setdefault(b, set()).add(k)
-    mine = []
-    for b, where in found.items():
-        k = next(iter(where))
-        step = loop.body[k]
-        inside = len(where) == 1 and isinstance(step, Loop) and not _crosses(b, step)
-        if not inside:
-            mine.append(b)
-    return mine
-
-
-def _crosses(b: Buffer, loop: Loop) -> bool:
-    """Whether a value of b is made by a reduction along this loop."""
-    return any(s.target is b and loop.axis in s.over and not s.scan for s in statements(loop))
+        return written(self.loop)

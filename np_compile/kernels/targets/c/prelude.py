@@ -8,6 +8,7 @@ a float outside the range of an integer gives what x86 gives.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from functools import cache
 
 import numpy as np
@@ -348,6 +349,16 @@ def _steps(name: str) -> dict[str, str]:
 @cache
 def _functions(vector_math: str | None) -> dict[str, str]:
     """The texts of all functions by name, each after those that it calls."""
+    elementary: dict[str, str] = {}
+    for src in ("f32", "f64"):
+        elementary |= libm.functions(src, vector_math) | polynomials.functions(src)
+        elementary[f"fmod_{src}"] = _substitute(_FMOD, src)
+    return elementary | scalar_functions(elementary.keys())
+
+
+def scalar_functions(given: Collection[str] = (), by_hardware: bool = False) -> dict[str, str]:
+    """The texts of the functions of scalars by name, but for the elementary ones and others that
+    are given, each after those that it calls. by_hardware: integers are divided as they are."""
     table = {
         "odd_f64": _ODD_F64,
         "round_f16": _ROUND_F16,
@@ -361,25 +372,18 @@ def _functions(vector_math: str | None) -> dict[str, str]:
         table |= _steps(name)
     for src in ("f32", "f64"):
         table |= _conversions(src)
-        table |= libm.functions(src, vector_math) | polynomials.functions(src)
-        table[f"fmod_{src}"] = _substitute(_FMOD, src)
-    by_kind = {
-        "i": (_QUOTIENT_SIGNED, _SIGNED, _INTEGER),
-        "u": (_QUOTIENT_UNSIGNED, _UNSIGNED, _INTEGER),
-        "f": (_FLOAT,),
-    }
-    by_dtype = {
-        "i64": (_QUOTIENT_I64, _SIGNED, _INTEGER),
-        "u64": (_QUOTIENT_U64, _UNSIGNED, _INTEGER),
-    }
+    quotients = {"i": _QUOTIENT_SIGNED, "u": _QUOTIENT_UNSIGNED}
+    whole = {"i": _QUOTIENT_I64, "u": _QUOTIENT_U64}
+    others = {"i": (_SIGNED, _INTEGER), "u": (_UNSIGNED, _INTEGER), "f": (_FLOAT,)}
     for dtype, row in DTYPES.items():
-        if row.narrow:
+        if row.narrow or row.kind not in others:
             continue
-        for bodies in by_dtype.get(dtype, by_kind.get(row.kind, ())):
+        divided = whole if by_hardware or row.size == 8 else quotients
+        for bodies in (divided.get(row.kind, {}), *others[row.kind]):
             for head, body in bodies.items():
                 name, text = _function(head, body, dtype)
                 table[name] = text
-    return table
+    return {name: text for name, text in table.items() if name not in given}
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -390,11 +394,15 @@ def prelude(source: str, vector_math: str | None = None) -> str:
 
     `vector_math` is "libmvec" where loops may call the vector functions of glibc, else None.
     """
-    table = _functions(vector_math)
-    needed: set[str] = set()
+    return TYPEDEFS + _INLINE + needed(_functions(vector_math), source)
+
+
+def needed(table: Mapping[str, str], source: str) -> str:
+    """The functions of a table that a text names, with those that they name."""
+    found: set[str] = set()
     waiting = [source]
     while waiting:
-        for word in set(_WORD.findall(waiting.pop())) & table.keys() - needed:
-            needed.add(word)
+        for word in set(_WORD.findall(waiting.pop())) & table.keys() - found:
+            found.add(word)
             waiting.append(table[word])
-    return TYPEDEFS + _INLINE + "".join(text for name, text in table.items() if name in needed)
+    return "".join(text for name, text in table.items() if name in found)

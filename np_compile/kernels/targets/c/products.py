@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...analysis.memory import Layout
 from ...ir.dtypes import DTYPES
 from ...ir.program import Product
-from .literals import long
+from ..literals import long
 from .memory import address
 
 DECLARATIONS = (

@@ -14,8 +14,8 @@ from __future__ import annotations
 from ...analysis.footprint import Footprint
 from ...analysis.memory import Layout
 from ...ir.program import Call, Fence, Loop, Product, Program, nest
+from ..literals import long
 from . import products
-from .literals import long
 from .loops import Nest
 from .memory import symbols
 

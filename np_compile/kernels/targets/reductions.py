@@ -1,23 +1,19 @@
 """C of reductions: accumulators, lanes, and how partial results become one.
 
 A reduction along a vectorized axis keeps an array of partial results, one a lane, that the C
-compiler holds in vector registers; they are combined as a tree. The chunks of a parallel loop leave
-a partial result each in memory. A product of floats is made one value after the other, as NumPy
-makes it: of lanes some may overflow and others vanish. Only its values are computed as vectors.
+compiler holds in vector registers; they are combined as a tree. A product of floats is made one
+value after the other, as NumPy makes it: of lanes some may overflow and others vanish. Only its
+values are computed as vectors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...analysis.memory import Layout
-from ...ir.dtypes import DTYPES
-from ...ir.expr import Expr
-from ...ir.program import COMBINE, PAIRED, Loop, Statement, identity, is_in_order, statements
-from ...ir.scalars import c_constant, c_expression, c_load, c_store
-from ...ir.size import Size
-from .literals import long
-from .memory import partial, pointer
+from ..ir.dtypes import DTYPES
+from ..ir.expr import Expr
+from ..ir.program import COMBINE, PAIRED, Loop, Statement, identity, is_in_order, statements
+from ..ir.scalars import c_constant, c_expression, c_load
 from .values import Code
 
 _LAST = (1 << 63) - 1  # a place behind all others
@@ -67,23 +63,23 @@ class Accumulator:
             assert s.rank is not None
             v = code.named(text, self.dtype)
             rank = code.value(s.rank)
-            better = _better(self.op, self.dtype, v, f"{self.name}{at}")
+            found = better(self.op, self.dtype, v, f"{self.name}{at}")
             c = code.fresh("c")
-            code.line(f"const i64 {c} = {better};")
+            code.line(f"const i64 {c} = {found};")
             code.line(f"{self.name}{at} = {c} ? {v} : {self.name}{at};")
             code.line(f"{self.name}_at{at} = {c} ? {rank} : {self.name}_at{at};")
             return
         if self.in_order:
             code.line(f"{self.name}{at} = {text};")
             return
-        code.line(f"{self.name}{at} = {_combined(self.op, self.dtype, self.name + at, text)};")
+        code.line(f"{self.name}{at} = {combined(self.op, self.dtype, self.name + at, text)};")
         if s.scan:
             code.store(s.target, s.index[0], f"{self.name}{at}")
 
     def take(self, code: Code, count: str) -> None:
         """Take in the first `count` lanes, one after the other."""
         so_far = f"{self.name}_all"
-        step = _combined(self.op, self.dtype, so_far, f"{self.name}[l]")
+        step = combined(self.op, self.dtype, so_far, f"{self.name}[l]")
         code.line(f"for (int l = 0; l < {count}; l++) {so_far} = {step};")
 
     def fold(self, code: Code) -> str:
@@ -113,48 +109,9 @@ class Accumulator:
         while w:
             lane = "l" if w > 1 else "0"
             x, y = f"{name}[{lane}]", f"{name}[{lane} + {w}]"
-            step = f"{x} = {_combined(op, dtype, x, y)};"
+            step = f"{x} = {combined(op, dtype, x, y)};"
             code.line(f"for (int l = 0; l < {w}; l++) {step}" if w > 1 else step)
             w //= 2
-
-
-@dataclass(frozen=True)
-class Partials:
-    """What the chunks of a parallel loop leave in memory of one reduction."""
-
-    accumulator: Accumulator
-    chunks: str
-    offsets: tuple[int, ...]
-
-    def combined(self, layout: Layout) -> list[str]:
-        """The C that combines the results of all chunks."""
-        a, s = self.accumulator, self.accumulator.statement
-        target = f"{s.target.name}[{s.index[0].value}]"
-        each = f"for (i64 c = 1; c < {self.chunks}; c++)"
-        kind = a.variables[0][0]
-        lines = [
-            self._part(layout, 0, kind, "part"),
-            pointer(layout, s.target, True),
-            f"{kind} all = part[0];",
-        ]
-        if a.op in PAIRED:
-            better = _better(a.op, a.dtype, "part[c]", "all")
-            lines += [
-                self._part(layout, 1, "i64", "place"),
-                "i64 best = place[0];",
-                f"{each} if ({better}) all = part[c], best = place[c];",
-                f"{target} = best;",
-            ]
-        else:
-            lines += [
-                f"{each} all = {_combined(a.op, a.dtype, 'all', 'part[c]')};",
-                f"{target} = {c_store(s.target.dtype, 'all')};",
-            ]
-        return ["{", *(f"    {line}" for line in lines), "}"]
-
-    def _part(self, layout: Layout, k: int, kind: str, name: str) -> str:
-        where = partial(layout, self.offsets[k], f"const {kind} *")
-        return f"const {kind} *{name} = {where};"
 
 
 def accumulate(code: Code, s: Statement, lanes: int, along: bool = False) -> Accumulator:
@@ -182,27 +139,12 @@ def share(a: Accumulator, s: Statement) -> Accumulator | None:
     return replace(a, statement=s, op=str(s.op), shared=True) if of_place and same else None
 
 
-def leave(code: Code, layout: Layout, a: Accumulator, loop: Loop) -> Partials:
-    """Write what a chunk of a loop has found to reserved memory."""
-    extent, grain = loop.axis.extent, loop.grain
-    general = isinstance(grain, Size)
-    chunks = f"({extent} + {grain} - 1) / {grain}" if general else str(-(-extent // grain))
-    offsets = []
-    for kind, name, _ in a.variables:
-        offset = layout.reserve(layout.chunks if general else int(chunks))
-        found = f"{name}[0]" if a.lanes else name
-        place = partial(layout, offset, f"{kind} *")
-        code.line(f"({place})[begin / {long(grain)}] = {found};")
-        offsets.append(offset)
-    return Partials(a, chunks, tuple(offsets))
-
-
 def scatter(code: Code, s: Statement) -> None:
     """Combine the value of a statement with what its target holds."""
     assert s.op is not None
     place = code.place(s.target, s.index[0])
     was = c_load(s.target.dtype, place)
-    code.write(s.target, place, _combined(s.op, s.target.dtype, was, code.value(s.value)))
+    code.write(s.target, place, combined(s.op, s.target.dtype, was, code.value(s.value)))
 
 
 def begun(loop: Loop) -> list[Statement]:
@@ -215,14 +157,14 @@ def _outermost(s: Statement) -> Expr:
     return next(a for a in s.axes if a in s.over)
 
 
-def _combined(op: str, dtype: str, a: str, b: str) -> str:
+def combined(op: str, dtype: str, a: str, b: str) -> str:
     """The C expression of one step of a reduction."""
     if op in ("min", "max") and DTYPES[dtype].kind == "f":
         return f"running_{op}_{DTYPES[dtype].working}({a}, {b})"
     return c_expression(COMBINE[op], dtype, [a, b])
 
 
-def _better(op: str, dtype: str, v: str, best: str) -> str:
+def better(op: str, dtype: str, v: str, best: str) -> str:
     sign = ">" if op == "argmax" else "<"
     if DTYPES[dtype].kind == "f":
         return f"({v} {sign} {best}) | (({v} != {v}) & ({best} == {best}))"

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ...analysis.access import coefficient
-from ...ir import expr as E
-from ...ir.dtypes import DTYPES
-from ...ir.expr import Expr
-from ...ir.program import Buffer, Statement
-from ...ir.scalars import c_cast, c_constant, c_expression, c_load, c_store
-from ...ir.size import Size
+from ..analysis.access import coefficient
+from ..ir import expr as E
+from ..ir.dtypes import DTYPES
+from ..ir.expr import Expr
+from ..ir.program import Buffer, Statement
+from ..ir.scalars import c_cast, c_constant, c_expression, c_load, c_store
+from ..ir.size import Size
+from .dialect import Dialect
 from .literals import long
 
-_SIMD = "#pragma omp simd"
 _NOTHING: frozenset = frozenset()
+_REGISTERS = ("register", "private")
 # Longer expressions get a name even if they are used once.
 _LONG = 400
 
@@ -53,9 +54,11 @@ class Code:
     that have an element for each one of a strip, with the strip's length.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
         self.buffers: dict[Buffer, None] = {}
         self.arrays: dict[Buffer, int] = {}
+        self.slot = ""
         self._counter = 0
         self._axes: dict[Expr, str] = {}
         self._uses: dict[Expr, int] = {}
@@ -104,10 +107,12 @@ class Code:
         element: str = "",
     ) -> Iterator[None]:
         """What is written meanwhile is the body of a loop with that head."""
-        with self._scope(1, axes, written, lane, element, head.startswith(_SIMD)) as scope:
+        simd = self.dialect.simd
+        vectors = bool(simd) and head.startswith(simd)
+        with self._scope(1, axes, written, lane, element, vectors) as scope:
             yield
-        if head.startswith(_SIMD) and scope.checks:
-            head = head.replace(_SIMD, _SIMD + " reduction(|:bad)", 1)
+        if vectors and scope.checks:
+            head = head.replace(simd, simd + " reduction(|:bad)", 1)
         self.line(head + " {")
         self.lines.extend(scope.lines)
         self.line("}")
@@ -134,11 +139,12 @@ class Code:
 
     def simd(self, head: str) -> str:
         """The head of a loop that runs as vectors."""
-        return f"{_SIMD}\n{'    ' * self._scopes[-1].depth}{head}"
+        return f"{self.dialect.simd}\n{'    ' * self._scopes[-1].depth}{head}"
 
     def unrolled(self, head: str, times: int) -> str:
         """The head of a loop of a few iterations that is written out."""
-        return f"#pragma GCC unroll {times}\n{'    ' * self._scopes[-1].depth}{head}"
+        pragma = self.dialect.unroll.format(times)
+        return f"{pragma}\n{'    ' * self._scopes[-1].depth}{head}"
 
     # Values
 
@@ -190,6 +196,8 @@ class Code:
         """The C lvalue of an element."""
         self.buffers[b] = None
         width, element = self.arrays.get(b), self._scopes[-1].element
+        if b.kind == "private":
+            return f"{b.name}[{self.slot}]"
         if b.kind == "register":
             return f"{b.name}[{element}]" if width else b.name
         if width:
@@ -202,7 +210,11 @@ class Code:
 
     def write(self, b: Buffer, place: str, text: str) -> None:
         """Write the value of a C expression to an lvalue in b."""
-        self.line(f"{place} = {text if b.kind == 'register' else c_store(b.dtype, text)};")
+        self.effect(b, f"{place} = {text if b.kind in _REGISTERS else c_store(b.dtype, text)};")
+
+    def effect(self, b: Buffer, text: str) -> None:
+        """A line that writes to b."""
+        self.line(text)
         self._forget(b)
 
     def remember(self, b: Buffer, index: Expr, name: str) -> None:
@@ -244,7 +256,7 @@ class Code:
             return self._affine(x)
         if x.op == "load":
             place = self.place(x.value, x.args[0])
-            return place if x.value.kind == "register" else c_load(x.dtype, place)
+            return place if x.value.kind in _REGISTERS else c_load(x.dtype, place)
         if x.op == "idiv":
             return self._quotient(x, "/")
         if x.op == "imod":
@@ -257,7 +269,7 @@ class Code:
         if x.op == "cast":
             return c_cast(x.args[0].dtype, x.dtype, args[0])
         if x.op == "bitcast":
-            return _bits(x, args[0])
+            return self._bits(x, args[0])
         return c_expression(x.op, x.args[-1].dtype, args)
 
     def _affine(self, x: Expr) -> str:
@@ -311,12 +323,11 @@ class Code:
         self.line("}")
         return name
 
-
-def _bits(x: Expr, text: str) -> str:
-    source, target = DTYPES[x.args[0].dtype], DTYPES[x.dtype]
-    if source.kind in "iub" and target.kind in "iub":
-        return f"({target.register}){text}"
-    return f"((union {{ {source.register} a; {target.register} b; }}){{{text}}}).b"
+    def _bits(self, x: Expr, text: str) -> str:
+        source, target = DTYPES[x.args[0].dtype], DTYPES[x.dtype]
+        if source.kind in "iub" and target.kind in "iub":
+            return f"({target.register}){text}"
+        return self.dialect.bits.format(source=source.register, target=target.register, x=text)
 
 
 def _use_counts(s: Statement) -> dict[Expr, int]:

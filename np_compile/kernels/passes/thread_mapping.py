@@ -1,0 +1,363 @@
+"""Thread mapping: which loops of a nest the threads of a GPU share, and how.
+
+grid        independent iterations, one thread for each, or for each few neighbours; nested ones are
+            counted as one
+block       independent iterations, each of which the threads of a block share: a row with its
+            reductions, softmaxes, running sums
+thread      a loop inside such an iteration, whose iterations the threads share
+blocks      where the outermost loop reduces, a number of blocks share it, which follows from its
+            size alone; what each leaves is combined in their order
+serial      one iteration after the other, in each thread
+
+A nest whose outermost loop has to run in order is one iteration of one block. Values that meet in
+one element are combined by atomic operations where their order does not show, as of integers.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from ..analysis.access import coefficient, coefficients, distance
+from ..analysis.dependence import reads_elsewhere, same_iteration
+from ..ir import expr as E
+from ..ir.dtypes import DTYPES
+from ..ir.expr import Expr
+from ..ir.program import Buffer, Loop, Program, Statement, Step, is_in_order, statements
+from ..ir.size import hint, some
+from ..target import Gpu, Target
+
+# Iterations that one thread runs one after the other, from which a note says so.
+_SLOW = 1 << 14
+# Of stencils: rows of a thread, shortest row for which that is worth it, rows that are near.
+_ROWS = 8
+_WIDE = 512
+_NEAR = (-2, -1, 1, 2)
+
+
+def thread_mapping(program: Program, machine: Target) -> Program:
+    """The program with loops that say how a GPU runs them."""
+    assert isinstance(machine, Gpu)
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Loop):
+            steps.append(_Nest(program, machine, step).mapped())
+        elif not isinstance(step, Statement):
+            steps.append(step)
+        elif steps and _is_once(steps[-1]):
+            steps[-1].body.append(step)  # type: ignore[union-attr]
+        else:
+            steps.append(_once([step]))
+    program.steps = steps
+    return program
+
+
+def _once(body: list[Loop | Statement]) -> Loop:
+    """A loop of one iteration, of one block."""
+    return Loop(E.axis(1, "o"), body, "block")
+
+
+def _is_once(step: Step) -> bool:
+    """Whether a step is statements without loops, which one thread runs in order."""
+    body = step.body if isinstance(step, Loop) else [step]
+    return all(isinstance(s, Statement) and not s.axes for s in body)
+
+
+class _Nest:
+    """One nest while it is mapped."""
+
+    def __init__(self, program: Program, machine: Gpu, loop: Loop):
+        self.program, self.machine, self.loop = program, machine, loop
+
+    def mapped(self) -> Loop:
+        """The nest, mapped."""
+        for s in statements(self.loop):
+            s.atomic = s.op is not None and not s.over and not alone(s)
+        kept = self._kept()
+        if kept:
+            return self._independent(kept)
+        if free(self.loop):
+            return self._reduced()
+        whole = _once([self.loop])
+        threads = self._threads(self._widest(self.loop), 1)
+        if not self._share(whole.body, threads):
+            self._note_slow(1)
+        return whole
+
+    def _kept(self) -> list[Loop]:
+        """The loops around all else whose iterations are independent, and reduced over by none."""
+        found: list[Loop] = []
+        step: Loop | Statement = self.loop
+        while isinstance(step, Loop) and free(step) and not _reduces(step):
+            found.append(step)
+            if len(step.body) != 1:
+                break
+            step = step.body[0]
+        return found
+
+    def _independent(self, kept: list[Loop]) -> Loop:
+        inner = kept[-1]
+        rows = _count(kept)
+        widest = self._widest(inner)
+        private = sum(_bytes(b) for b in _locals(inner))
+        busy = rows >= self.machine.threads
+        along = [s for s in statements(inner) if s.axes[-1:] != (inner.axis,)]
+        coalesced = all(s.vector is inner.axis for s in along)
+        few = widest < self.machine.row_threads
+        if private <= self.machine.private_bytes and (few or (busy and coalesced)):
+            for loop in kept:
+                loop.kind = "grid"
+            inner.width = self._lanes(inner, self.machine.threads, rows)
+            if len(kept) > 1 and busy and _stencil(inner, kept[-2]):
+                inner.width, kept[-2].width = 1, _ROWS
+            if rows < self.machine.row_threads:
+                self._note_slow(rows)
+            return self.loop
+        threads = self._threads(widest, rows)
+        for loop in kept:
+            loop.kind = "block"
+        if threads <= self.machine.warp:
+            few = max(min(4 * self.machine.warp // threads, hint(inner.axis.extent)), 1)
+            inner.width = 1 << (few.bit_length() - 1)
+        self._share(inner.body, threads)
+        return self.loop
+
+    def _reduced(self) -> Loop:
+        """The outermost loop reduces: a number of blocks share it."""
+        loop, machine = self.loop, self.machine
+        path = [loop]
+        while len(path[-1].body) == 1 and isinstance(path[-1].body[0], Loop):
+            path.append(path[-1].body[0])
+        most = machine.processors * machine.waves
+        axes = {p.axis for p in path}
+        whole = all(axes <= set(s.over) or not axes & set(s.over) for s in statements(loop))
+        leaf = not any(isinstance(b, Loop) for b in path[-1].body)
+        if leaf and whole and all(map(free, path)):
+            for p in path:
+                p.kind = "grid"
+            inner = path[-1]
+            total = _count(path)
+            inner.width = self._lanes(inner, machine.threads, total)
+            each = machine.block_threads * inner.width
+            blocks = max(min(most, -(-total // each)), 1)
+            for p in path:
+                p.blocks = blocks if _reduces(p) else 0
+            return loop
+        threads = self._threads(self._widest(loop), hint(loop.axis.extent))
+        loop.kind = "block"
+        loop.blocks = max(min(most, hint(loop.axis.extent)), 1)
+        self._share(loop.body, max(threads, machine.block_threads // 2))
+        return loop
+
+    # Inside a block
+
+    def _share(self, body: list[Loop | Statement], threads: int) -> bool:
+        """Have the threads of a block share the loops of a body; whether there are any."""
+        shared = False
+        for step in body:
+            if not isinstance(step, Loop):
+                continue
+            inner = step.body[0] if len(step.body) == 1 else None
+            deeper = (
+                isinstance(inner, Loop)
+                and _shareable(inner)
+                and hint(inner.axis.extent) > hint(step.axis.extent)
+            )
+            if _shareable(step) and not deeper:
+                step.kind, step.width, shared = "thread", threads, True
+                step.lanes = self._lanes(step, threads)
+            else:
+                shared = self._share(step.body, threads) or shared
+        return shared
+
+    def _widest(self, loop: Loop) -> int:
+        """Iterations of the longest loop inside that threads can share, and of the loop itself
+        where that has to run in order."""
+        found = [0]
+        for step in loop.body if free(loop) else [loop]:
+            if isinstance(step, Loop):
+                found.append(hint(step.axis.extent) if _shareable(step) else 0)
+                found += [self._widest(s) for s in step.body if isinstance(s, Loop)]
+        return max(found)
+
+    def _threads(self, iterations: int, rows: int) -> int:
+        """Threads that share a row of so many iterations, where there are so many rows."""
+        machine = self.machine
+        if iterations < 2:
+            return 1
+        few = rows < 2 * machine.processors
+        running = any(s.scan for s in statements(self.loop))
+        each = 1 if few else machine.row_elements // (1 + running)
+        wanted = max(-(-iterations // each), machine.row_threads)
+        most = machine.most_threads if few else machine.most_threads // 2
+        return min(1 << (min(wanted, most) - 1).bit_length(), most)
+
+    def _lanes(self, loop: Loop, threads: int, total: int | None = None) -> int:
+        """Neighbouring iterations of a thread: as many as its widest access takes, where all memory
+        is walked along them, and there is enough for so many threads. total: iterations in all."""
+        inside = list(statements(loop))
+        if any(isinstance(b, Loop) for b in loop.body) or any(s.atomic for s in inside):
+            return 1
+        size = 1
+        for s in inside:
+            for b, index in s.touched:
+                if b.kind == "register":
+                    continue
+                i = index[0]
+                if any(loop.axis in E.axes_of(a) for a in coefficients(i) if a is not loop.axis):
+                    return 1
+                if coefficient(i, loop.axis) not in (0, 1):
+                    return 1
+                size = max(size, DTYPES[b.dtype].size)
+        running = any(s.scan for s in inside)
+        lanes = max(min(self.machine.access_bytes // size, 8), 2)
+        count = hint(loop.axis.extent) if total is None else total
+        while lanes > 1 and count < threads * lanes // 2:
+            lanes //= 2
+        if running:
+            return lanes
+        places = (i[0] for s in inside for b, i in s.touched if b.kind != "register")
+        return lanes if all(_aligned(i, loop.axis, lanes) for i in places) else 1
+
+    def _note_slow(self, rows: int) -> None:
+        """Say so, where a few threads do much one after the other."""
+        steps = _work(self.loop) // max(rows, 1)
+        if steps >= _SLOW:
+            line = next((s.line for s in statements(self.loop) if s.line), "")
+            self.program.notes.append(
+                f"{rows} thread{'s run' if rows > 1 else ' runs'} about {steps} iterations in order"
+                + (f"\n  at {line}" if line else "")
+            )
+
+
+def _aligned(i: Expr, axis: Expr, lanes: int) -> bool:
+    """Whether an index is a multiple of so many wherever one along an axis is."""
+    constant, atoms = E.terms(i)
+    others = [constant, *(c for a, c in atoms.items() if a is not axis)]
+    return axis not in atoms or not any(some(n % lanes) for n in others)
+
+
+def _stencil(inner: Loop, outer: Loop) -> bool:
+    """Whether iterations of an outer loop that follow one another read much of the same: for each
+    of several rows a thread reads what lies above and below."""
+    if any(isinstance(b, Loop) for b in inner.body):
+        return False
+    if hint(outer.axis.extent) < _ROWS or hint(inner.axis.extent) < _WIDE:
+        return False
+    for s in statements(inner):
+        reads = [x for x in s.reads() if x.value.kind not in ("register", "local")]
+        for k, x in enumerate(reads):
+            step = coefficient(x.args[0], outer.axis)
+            for y in reads[:k]:
+                apart = distance(x.args[0], y.args[0]) if y.value is x.value else None
+                if step and apart and any(apart - r * step in range(-4, 5) for r in _NEAR):
+                    return True
+    return False
+
+
+def _work(step: Loop | Statement) -> int:
+    """How many times the statements of a step run."""
+    if isinstance(step, Statement):
+        return 1
+    return int(hint(step.axis.extent)) * sum(map(_work, step.body))
+
+
+def _count(loops: list[Loop]) -> int:
+    n = 1
+    for loop in loops:
+        n *= hint(loop.axis.extent)
+    return n
+
+
+def _reduces(loop: Loop) -> bool:
+    return any(loop.axis in s.over for s in statements(loop))
+
+
+def _locals(loop: Loop) -> set[Buffer]:
+    """The local arrays of a nest."""
+    return {b for s in statements(loop) for b, _ in s.touched if b.kind == "local"}
+
+
+def _bytes(b: Buffer) -> int:
+    return hint(b.size) * DTYPES[b.dtype].size
+
+
+# Which iterations may run at the same time
+
+
+def free(loop: Loop) -> bool:
+    """Whether a loop's iterations may run at the same time, in any order, on a GPU."""
+    inside = list(statements(loop))
+    for s in inside:
+        if s.target.kind in ("register", "local") and loop.axis not in s.axes:
+            return False
+        if not _free(s, loop, inside):
+            return False
+    return True
+
+
+def _free(s: Statement, loop: Loop, inside: list[Statement]) -> bool:
+    axis = loop.axis
+    if axis in s.over:
+        return not (s.scan or is_in_order(s) or any(E.axes_of(i) for i in s.index))
+    if s.target.kind in ("register", "local"):
+        return True
+    if reads_elsewhere(s):
+        return False
+    around = {a: a for a in takewhile(lambda a: a is not axis, s.axes)}
+    if same_iteration(s.index, s.index, axis, axis, around):
+        return True
+    if s.over:
+        return False
+    if any(t is not s and (t.target is s.target or _reads(t, s.target)) for t in inside):
+        return False
+    if s.op is not None and not s.over:
+        return commutes(s) and not _reads(s, s.target)
+    return s.op is None and _same_values(s)
+
+
+def _reads(s: Statement, b: Buffer) -> bool:
+    return any(x.value is b for x in s.reads())
+
+
+def alone(s: Statement) -> bool:
+    """Whether each iteration of a statement has an element of its own."""
+    around: dict[Expr, Expr] = {}
+    for a in s.axes:
+        if not same_iteration(s.index, s.index, a, a, around):
+            return False
+        around[a] = a
+    return True
+
+
+def commutes(s: Statement) -> bool:
+    """Whether the order does not show in which a statement combines values with an element."""
+    return DTYPES[s.target.dtype].kind != "f" or s.op in ("min", "max")
+
+
+def _same_values(s: Statement) -> bool:
+    """Whether a store gives equal values to equal places: all that it computes of its axes is the
+    place."""
+    computed = {x for i in s.index for x in E.walk(i) if E.from_data(x)}
+    rest = E.replaced({x: E.integer(0) for x in computed})(s.value)
+    places = {a for a in s.axes if same_iteration(s.index, s.index, a, a, {})}
+    return E.axes_of(rest) <= places
+
+
+def _shareable(loop: Loop) -> bool:
+    """Whether the threads of a block can share a loop: its iterations are independent, or it is
+    nothing but running reductions and what goes along with each of their steps."""
+    if free(loop):
+        return True
+    inside = list(statements(loop))
+    if any(isinstance(b, Loop) for b in loop.body):
+        return False
+    running = [s for s in inside if s.scan and loop.axis in s.over]
+    if any(is_in_order(s) or DTYPES[s.target.dtype].narrow or reads_elsewhere(s) for s in running):
+        return False
+    if any(s.target is t.target for s in running for t in inside if t is not s):
+        return False
+    own = all(
+        x.args == s.index for s in running for t in inside for x in t.reads() if x.value is s.target
+    )
+    others = [s for s in inside if s not in running]
+    return bool(running) and own and all(_free(s, loop, inside) for s in others)

@@ -1,0 +1,224 @@
+"""Sequences on a GPU: the launches of several runs of programs, laid out ahead, as one CUDA graph.
+
+Words of all steps are filled in once; those that lead to arguments and results are written anew
+where an address has changed. Launches that come with the same addresses again are captured as a
+graph, which the host starts at once. Arrays that one program makes for another lie in one block.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import OrderedDict
+from collections.abc import Callable
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ..build.nvrtc import cupy
+from .execute import KEPT_BYTES, _Output
+from .on_gpu import OnGpu
+from .private import current_device, empty_strided_cuda, raw_stream
+
+_ALIGN = 256  # bytes
+_FROM = 3  # fewest launches of a graph
+_MOST = 4096  # most launches of one
+_GRAPHS = 4  # graphs of one work, each for addresses of its own
+
+
+@dataclass
+class Step:
+    """A run of a program. sources: where its tensors come from, as in `sequence.Step`."""
+
+    program: OnGpu
+    sources: tuple[int, ...]
+    floats: Several[float]
+    ints: Several[int]
+
+
+@dataclass
+class _Work:
+    """What one run at a time needs on one stream. rows: the words of each step; arguments: what
+    leads to them; held: parameters. links: of each object, the places of its address among all
+    words. launches: for pointers that are aligned, or are not. graphs: by addresses; seen:
+    addresses that may come again."""
+
+    rows: list[Any]
+    arguments: list[Any]
+    links: list[list[tuple[Any, int]]]
+    block: torch.Tensor | None
+    counters: torch.Tensor | None
+    held: list[torch.Tensor] = field(default_factory=list)
+    addresses: tuple[int, ...] = ()
+    aligned: bool | None = None
+    launches: list[tuple] = field(default_factory=list)
+    graphs: OrderedDict[tuple[int, ...], Any] = field(default_factory=OrderedDict)
+    seen: tuple[int, ...] = ()
+
+
+class GpuSequence:
+    """Steps as one call. Several threads may run it at once.
+
+    wanted: numbers of the constants and of all that the steps make, which a run gives; no constants
+    are among them. graphs: whether they may be used. block_bytes: of the memory between the steps.
+    """
+
+    def __init__(
+        self, steps: list[Step], constants: list[torch.Tensor], wanted: Several[int],
+        graphs: Callable[[], bool],
+    ):  # fmt: skip
+        self.steps = steps
+        self._graphs = graphs
+        self._constants = constants
+        self._wanted = tuple(wanted)
+        self._index = steps[0].program.device.index or 0
+        self.device = steps[0].program.device
+        self._read = sorted({s for step in steps for s in step.sources if s >= 0})
+        self._outputs: list[tuple[int, _Output]] = []
+        self.block_bytes = self._lay_out()
+        self._aligned = all(c.data_ptr() % 16 == 0 for c in constants)
+        self._counters = max(step.program.counters for step in steps)
+        self._free: dict[int, list[_Work]] = {}
+        self._launch = cupy().cuda.driver.launchKernel
+        self._start = cupy().cuda.runtime.graphLaunch
+
+    def _lay_out(self) -> int:
+        """Note what the steps make, and where what is not wanted lies; the size of the block, whose
+        first bytes are the programs' own."""
+        last: dict[int, int] = {}
+        for k, step in enumerate(self.steps):
+            last.update((-1 - s, k) for s in step.sources if s < 0)
+        end = _aligned(max(step.program.scratch_bytes for step in self.steps))
+        number = len(self._constants)
+        self._offsets: dict[int, int] = {}
+        found: dict[int, _Output] = {}
+        free: dict[int, list[int]] = {}
+        ends: dict[int, list[tuple[int, int]]] = {}
+        self._firsts: list[int] = []
+        for k, step in enumerate(self.steps):
+            self._firsts.append(number)
+            for o in step.program.outputs:
+                found[number] = o
+                if number not in self._wanted:
+                    size = _aligned(max(o.bytes, 1))
+                    places = free.setdefault(size, [])
+                    if not places:
+                        places.append(end)
+                        end += size
+                    self._offsets[number] = places.pop()
+                    ends.setdefault(last.get(number, k), []).append((size, self._offsets[number]))
+                number += 1
+            for size, offset in ends.pop(k, ()):
+                free[size].append(offset)
+        self._outputs = [(n, found[n]) for n in self._wanted]
+        return end
+
+    def run(self, tensors: Several[Any]) -> tuple[int, dict[int, torch.Tensor]]:
+        """How many steps there are, all of which run on these tensors; what they make that is
+        wanted, by number."""
+        if current_device() != self._index:
+            with torch.cuda.device(self._index):
+                return self._run_here(tensors)
+        return self._run_here(tensors)
+
+    def _run_here(self, tensors: Several[Any]) -> tuple[int, dict[int, torch.Tensor]]:
+        stream = raw_stream(self._index)
+        try:
+            work = self._free[stream].pop()
+        except (KeyError, IndexError):
+            work = self._work()
+        places = [tensors[k].data_ptr() for k in self._read]
+        made = {}
+        for number, o in self._outputs:
+            t = made[number] = empty_strided_cuda(o.shape, o.strides, o.dtype)
+            places.append(t.data_ptr())
+        addresses = tuple(places)
+        graph = work.graphs.get(addresses)
+        if graph is not None:
+            self._start(graph.graphExec, stream)
+        else:
+            if addresses != work.addresses:
+                self._point(work, addresses)
+            many = _FROM <= len(work.launches) <= _MOST
+            if many and work.seen == addresses and self._graphs():
+                self._start(self._captured(work, addresses).graphExec, stream)
+            else:
+                work.seen = addresses
+                launch = self._launch
+                for kernel, argument in work.launches:
+                    launch(*kernel, stream, argument, 0)
+        if self.block_bytes <= KEPT_BYTES:
+            self._free.setdefault(stream, []).append(work)
+        return len(self.steps), made
+
+    def _work(self) -> _Work:
+        """Words for all steps, and memory for them to lead to."""
+        block = counters = None
+        if self.block_bytes:
+            block = torch.empty(self.block_bytes, dtype=torch.uint8, device=self.device)
+        if self._counters:
+            counters = torch.zeros(self._counters, dtype=torch.int32, device=self.device)
+        objects = {("read", p): k for k, p in enumerate(self._read)}
+        objects |= {("made", n): len(self._read) + k for k, n in enumerate(self._wanted)}
+        work = _Work([], [], [[] for _ in objects], block, counters)
+        for step, first in zip(self.steps, self._firsts, strict=True):
+            row = step.program.new_words(block, counters)
+            given = len(step.sources)
+            work.held += step.program.write_parameters(row, given, step.floats, step.ints)
+            leads = [
+                (slot, step.sources[k]) for slot, k in step.program.inputs if k < len(step.sources)
+            ]
+            leads += [(o.slot, -1 - first - k) for k, o in enumerate(step.program.outputs)]
+            for slot, source in leads:
+                number = -1 - source
+                if source >= 0:
+                    work.links[objects["read", source]].append((row, slot))
+                elif number < len(self._constants):
+                    row[slot] = self._constants[number].data_ptr()
+                elif ("made", number) in objects:
+                    work.links[objects["made", number]].append((row, slot))
+                else:
+                    assert block is not None
+                    row[slot] = block.data_ptr() + self._offsets[number]
+            argument = ctypes.c_void_p(ctypes.addressof(row))
+            work.rows.append(row)
+            work.arguments.append(argument)
+        return work
+
+    def _point(self, work: _Work, addresses: tuple[int, ...]) -> None:
+        """Have the words lead to these addresses."""
+        aligned = True
+        for address, links in zip(addresses, work.links, strict=True):
+            aligned = aligned and address % 16 == 0
+            for row, slot in links:
+                row[slot] = address
+        aligned = aligned and self._aligned
+        work.addresses = addresses
+        if aligned is not work.aligned:
+            work.aligned = aligned
+            work.launches = [
+                (kernel, ctypes.addressof(argument))
+                for step, argument in zip(self.steps, work.arguments, strict=True)
+                for section in step.program.kernels(aligned)
+                for kernel in section
+            ]
+
+    def _captured(self, work: _Work, addresses: tuple[int, ...]) -> Any:
+        """The launches as a graph."""
+        stream = cupy().cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            try:
+                for kernel, argument in work.launches:
+                    self._launch(*kernel, stream.ptr, argument, 0)
+            finally:
+                graph = stream.end_capture()
+        work.graphs[addresses] = graph
+        if len(work.graphs) > _GRAPHS:
+            work.graphs.popitem(last=False)
+        return graph
+
+
+def _aligned(n: int) -> int:
+    return -(-n // _ALIGN) * _ALIGN

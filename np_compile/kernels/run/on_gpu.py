@@ -1,0 +1,239 @@
+"""Executables on a GPU: the words of a launch, kernels on torch's current stream, and torch's calls
+in between.
+
+Nothing waits for the device, but where an index from data may be out of bounds: then the flag is
+looked at before anything is written to an argument, and at the end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..build.nvrtc import Modules, cupy
+from ..ir.program import Fence
+from ..target import Gpu
+from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
+from .private import current_device, empty_strided_cuda, raw_stream
+
+_ALIGNED = 16  # bytes
+
+
+class _Space(_Workspace):
+    """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
+    the address of what leads to them. host_flag: set where an index is out of bounds. longer:
+    parameters that do not fit into the words. keep: what else has to stay."""
+
+    __slots__ = ("argument", "host_flag", "keep", "launches", "longer", "stream")
+
+    def __init__(self, row: Any, block: torch.Tensor | None, stream: int):
+        super().__init__(row, ctypes.c_int64(0), block)
+        held = ctypes.c_void_p(ctypes.addressof(row))
+        self.stream = stream
+        self.argument = ctypes.addressof(held)
+        self.keep: list[Any] = [held]
+        self.host_flag: torch.Tensor | None = None
+        self.launches: list[list[tuple]] = []
+        self.longer: list[torch.Tensor] = []
+
+
+class OnGpu(Executable):
+    """A program compiled for one GPU. Calls of it on other devices' tensors are errors."""
+
+    def __init__(self, source: Source, eager: Callable[..., Any], device: torch.device,
+                 sizes: Sequence[int] = ()):  # fmt: skip
+        assert source.launches is not None
+        self.device = device
+        self._index = device.index or 0
+        assert isinstance(source.machine, Gpu)
+        self._modules = Modules(source.text, self._index, source.machine.name)
+        self._numbers = list(sizes)
+        self._plan = source.launches
+        self._spaces: dict[int, list[_Space]] = {}
+        self._handles: dict[bool, list[list[tuple]]] = {}
+        self._launch: Any = None
+        self._checked = any(launch.checks for s in self._plan.sections for launch in s)
+        super().__init__(source, eager, self._modules)
+        self._vectors = {
+            b.position: (slot, self._plan.words.vectors[b])
+            for b, slot in source.layout.slots.items()
+            if b in self._plan.words.vectors
+        }
+
+    light = False  # bands are the CPU's
+
+    def wait(self) -> None:
+        """Compile the kernels. KernelsFailed if NVRTC refuses them."""
+        if True not in self._handles:
+            self._kernels(True)
+
+    def kernels(self, aligned: bool) -> list[list[tuple]]:
+        """The launches of each section, for pointers that are aligned, or are not."""
+        return self._handles.get(aligned) or self._kernels(aligned)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is launches and nothing else, and makes new arrays that are results."""
+        return self._results is not None and not self._checked and not self._early
+
+    @property
+    def counters(self) -> int:
+        """The counters that its kernels need."""
+        return self._plan.counters
+
+    @property
+    def inputs(self) -> list[tuple[int, int]]:
+        """The slots of its inputs, with their positions."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[_Output]:
+        """The results, in their order."""
+        return [self._fresh[k] for k in self._results or ()]
+
+    def new_words(self, block: torch.Tensor | None, counters: torch.Tensor | None) -> Any:
+        """Words that lead to all but inputs, parameters and results."""
+        layout, words = self.source.layout, self._plan.words
+        row = (ctypes.c_uint64 * words.count)()
+        for slot, address in self._constants:
+            row[slot] = address
+        if block is not None:
+            row[layout.block] = block.data_ptr()
+        if counters is not None:
+            row[words.counters] = counters.data_ptr()
+        for k, n in enumerate(self._numbers):
+            row[words.sizes + k] = n & (1 << 64) - 1
+        return row
+
+    def _kernels(self, aligned: bool) -> list[list[tuple]]:
+        """The launches of each section, as arguments of the driver's function."""
+        launches = [launch for section in self._plan.sections for launch in section]
+        handles = self._modules.functions({x.name: x.shared for x in launches}, aligned)
+        self._launch = cupy().cuda.driver.launchKernel
+        made = [
+            [
+                (handles[x.name], x.blocks, 1, 1, x.threads, 1, 1, x.shared)
+                for x in section
+                if x.blocks
+            ]
+            for section in self._plan.sections
+        ]
+        self._handles[aligned] = made
+        return made
+
+    def run(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Any]:
+        if current_device() != self._index:
+            with torch.cuda.device(self._index):
+                return self._run_here(tensors, floats, ints)
+        return self._run_here(tensors, floats, ints)
+
+    def _run_here(
+        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[Any]:
+        stream = raw_stream(self._index)
+        try:
+            work = self._spaces[stream].pop()
+        except (KeyError, IndexError):
+            work = self._space(stream)
+        words = work.pointers
+        given = len(tensors)
+        places = 0
+        for slot, k in self._inputs:
+            if k < given:
+                address = tensors[k].data_ptr()
+                words[slot] = address
+                places |= address
+        old = [(tensors[k], tensors[k].clone()) for k in self._early] if self._early else ()
+        if floats or ints:
+            self._parameters(work, given, floats, ints)
+        made = []
+        for o in self._fresh:
+            new = empty_strided_cuda(o.shape, o.strides, o.dtype)
+            words[o.slot] = new.data_ptr()
+            made.append(new)
+        aligned = places % _ALIGNED == 0
+        work.launches = self.kernels(aligned)
+        if self._results is None:
+            return self._in_sections(work, tensors, floats, ints, made, old)
+        for k in range(len(self._plan.sections)):
+            if self._section(k, work):
+                raise self._out_of_bounds((), old)
+        self._put_back(work)
+        return made if len(made) == 1 else [made[k] for k in self._results]
+
+    def _section(self, k: int, work: _Workspace) -> bool:
+        assert isinstance(work, _Space)
+        launch, stream, argument = self._launch, work.stream, work.argument
+        for kernel in work.launches[k]:
+            launch(*kernel, stream, argument, 0)
+        if not self._checked:
+            return False
+        last = k == len(self._between)
+        if last or isinstance(self._between[k], Fence):
+            torch.cuda.current_stream(self._index).synchronize()
+            return bool(work.host_flag)
+        return False
+
+    def _space(self, stream: int) -> _Space:
+        """New words, and memory for them to lead to."""
+        block = counters = None
+        if self._bytes:
+            block = torch.empty(self._bytes, dtype=torch.uint8, device=self.device)
+        if self._plan.counters:
+            counters = torch.zeros(self._plan.counters, dtype=torch.int32, device=self.device)
+        row = self.new_words(block, counters)
+        work = _Space(row, block, stream)
+        work.keep.append(counters)
+        if self._checked:  # in memory that the device writes to and the host reads
+            work.host_flag = torch.zeros(1, dtype=torch.int64, device="cpu", pin_memory=True)
+            row[self.source.layout.flag] = work.host_flag.data_ptr()
+        self._take_views(work)
+        return work
+
+    def _put_back(self, work: _Workspace) -> None:
+        assert isinstance(work, _Space)
+        if self._bytes <= KEPT_BYTES:
+            self._spaces.setdefault(work.stream, []).append(work)
+
+    def _parameters(
+        self, work: _Workspace, given: int, floats: Sequence[float], ints: Sequence[int]
+    ) -> None:
+        assert isinstance(work, _Space)
+        work.longer = self.write_parameters(work.pointers, given, floats, ints)
+
+    def write_parameters(
+        self, row: Any, given: int, floats: Sequence[float], ints: Sequence[int]
+    ) -> list[torch.Tensor]:
+        """Write the vectors of parameters, which follow so many inputs, to the words; what holds
+        those that are too long for them."""
+        longer = []
+        for numbers, code in ((floats, "d"), (ints, "q")):
+            if not numbers:
+                continue
+            where = self._vectors.get(given)
+            if where is not None:
+                slot, at = where
+                row[slot] = 0
+                struct.pack_into(f"{len(numbers)}{code}", row, 8 * at, *numbers)
+            elif given in self._slots:
+                dtype = torch.float64 if code == "d" else torch.int64
+                longer.append(torch.tensor(numbers, dtype=dtype).to(self.device))
+                row[self._slots[given]] = longer[-1].data_ptr()
+            given += 1
+        return longer
+
+    def _out_of_bounds(self, tensors: Sequence[torch.Tensor], old: Sequence[_Old]) -> IndexError:
+        """The error of an index out of bounds; what was written is undone."""
+        for t, values in old:
+            t.copy_(values)
+        return IndexError("an index is out of bounds")
+
+    def entry(self) -> None:
+        """None: a sequence of runs is C, on the CPU."""
+        return None

@@ -1,0 +1,1 @@
+"""The target CUDA C++, for NVRTC."""

@@ -1,0 +1,410 @@
+"""Programs of the CUDA target: what the schedule means, what NVRTC says to the text, and what they
+give on a device."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile import config
+from np_compile.kernels.compile import generate, listening, targeting
+from np_compile.kernels.run.execute import Executable
+from np_compile.kernels.target import Gpu
+
+from ..support import data
+from .graphs import SMALL_GPU, captured, preserved
+
+on_device = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+ROWS = np.random.default_rng(3)
+
+
+def ints(*shape, high=7, low=0, dtype=np.int64):
+    return ROWS.integers(low, high, shape).astype(dtype)
+
+
+def f32(*shape):
+    return data(*shape).astype(np.float32)
+
+
+PROGRAMS = []
+
+
+def program(*args):
+    """Register a program with its arguments."""
+
+    def register(f):
+        PROGRAMS.append((f, args))
+        return f
+
+    return register
+
+
+@program(f32(1003), f32(1003))
+def chain(a, b):
+    return np.sqrt(np.abs(a * 2.5 + b)) - b / 3
+
+
+@program(data(7, 9), data(9), data(7, 1))
+def broadcast(a, b, c):
+    return a * b + c, np.where(a > b, a, c), (a > 0) & (b < c)
+
+
+@program(data(6, 8))
+def views(a):
+    return a.T.copy(), a[::-1, 1::2] * 2, a[2:, :-1] - a[:-2, 1:], np.roll(a, 2, axis=1)
+
+
+@program(data(13))
+def casts(a):
+    h = a.astype(np.float16)
+    small = (a * 50).astype(np.int8)
+    return h * 2 + h, small + small, (np.abs(a) * 100).astype(np.uint16), a.astype(bool), a > 0
+
+
+@program(ints(40, low=-9, high=9), ints(40, low=1, high=5))
+def integers(a, b):
+    return a // b, a % b, a << b, a ^ b, -a, abs(a), a**2, np.minimum(a, b), np.gcd(a, b)
+
+
+@program(ints(40, low=0, high=9, dtype=np.uint32), ints(40, low=1, high=5, dtype=np.uint64))
+def unsigned(a, b):
+    return a // 2, a - np.uint32(20), b * b, b >> np.uint64(1), np.maximum(a, 3)
+
+
+@program(data(30), data(30))
+def complex_numbers(a, b):
+    z = a + 1j * b
+    return z * z, np.abs(z), np.conj(z) / (z + 2), np.exp(z).real
+
+
+@program(data(50), np.abs(data(50)) + 0.1)
+def elementary(a, b):
+    return np.exp(a), np.log(b), np.sin(a), np.tanh(a), np.arctan2(a, b), np.hypot(a, b), b**a
+
+
+@program(data(37, 53))
+def reductions(a):
+    return (
+        a.sum(), a.sum(0), a.sum(1), a.mean(1), a.max(), a.min(0), a.prod(1), a.any(0), a.all(),
+        a.argmax(), a.argmin(1), a.argmax(0), a.var(), a.std(1),
+    )  # fmt: skip
+
+
+@program(data(5, 6, 7))
+def inner_axes(a):
+    return a.sum(1), a.max((0, 2)), a.sum(2).max(0), a.argmin(1)
+
+
+@program(f32(3, 3000))
+def few_rows(a):
+    return a.sum(1), a.max(1), (a * a).sum(0).sum()
+
+
+@program(f32(3000, 3))
+def few_columns(a):
+    return a.sum(0), a.max(1), a.argmax(0)
+
+
+@program(f32(40, 300))
+def softmax(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+@program(f32(40, 300))
+def softmax_of_columns(x):
+    e = np.exp(x - x.max(0))
+    return e / e.sum(0)
+
+
+@program(f32(30, 200), f32(200), f32(200))
+def layer_norm(x, weight, bias):
+    m = x.mean(1, keepdims=True)
+    v = ((x - m) ** 2).mean(1, keepdims=True)
+    return (x - m) / np.sqrt(v + 1e-5) * weight + bias
+
+
+@program(data(7, 500), ints(9, 40))
+def scans(a, k):
+    return (
+        np.cumsum(a, axis=1), np.cumsum(a, axis=0), np.cumsum(k), np.maximum.accumulate(a, axis=1),
+        np.cumprod(a[:, :9], axis=1),
+    )  # fmt: skip
+
+
+@program(data(50_000))
+def long_scan(a):
+    return np.cumsum(a), np.cumsum(a) * 2
+
+
+@program(data(20, 6), ints(33, high=20), ints(33, high=6, low=-6))
+def gathers(a, i, j):
+    return a[i], a[i, j], np.take(a, j, axis=1), a[:, i % 6]
+
+
+@program(data(20), ints(100, high=20), data(100))
+def scatter(x, i, v):
+    x[i] = v
+    return x * 2
+
+
+@program(np.zeros(20, np.int32), np.zeros(20), ints(300, high=20), data(300))
+def scatter_add(n, x, i, v):
+    np.add.at(n, i, 1)
+    np.add.at(x, i, v)
+    return n.sum()
+
+
+@program(ints(300, high=20), data(300), data(500))
+def histograms(i, v, x):
+    counts, edges = np.histogram(x, 11)
+    return np.bincount(i, minlength=20), np.bincount(i, v, minlength=20), counts, edges
+
+
+@program(data(12, 14))
+def heat(u):
+    for _ in range(3):
+        u[1:-1, 1:-1] += 0.1 * (
+            u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        )
+    return u.sum()
+
+
+@program(data(40))
+def in_place(x):
+    x += 1
+    x[3:9] *= 2
+    x[::-1][0] = 7
+    x[1:] = x[:-1]
+    return x.sum()
+
+
+@program(data(6, 5), data(5, 7), data(5), data(3, 4, 5), data(3, 5, 2))
+def products(a, b, c, d, e):
+    return a @ b, a @ c, c @ c, d @ e
+
+
+@program(data(70, 40), data(40, 60))
+def large_products(a, b):
+    return np.maximum(a @ b, 0) + 1
+
+
+@program(data(60))
+def sorts(a):
+    return np.sort(a)[::-1] * 2, np.argsort(a, kind="stable"), np.median(a)
+
+
+@program(data(30), data(9))
+def searches(a, b):
+    return np.searchsorted(np.sort(a), b), np.interp(b, np.sort(a), a)
+
+
+@program(data(9, 3), data(4, 3))
+def nearest(x, centres):
+    d = ((x[:, None] - centres) ** 2).sum(-1)
+    return d.argmin(1), d.min(1)
+
+
+@program(data(0, 4))
+def empty(a):
+    return a.sum(0), a.sum(1), a * 2, a.T
+
+
+@program(data(16))
+def transforms(a):
+    return np.abs(np.fft.fft(a)), np.fft.rfft(a).real
+
+
+def same(got, want, what):
+    """The values of tensors are those of NumPy, floats nearly."""
+    if isinstance(want, tuple):
+        assert len(got) == len(want)
+        for k, (x, y) in enumerate(zip(got, want, strict=True)):
+            same(x, y, f"{what}[{k}]")
+        return
+    x = got.cpu().numpy() if isinstance(got, torch.Tensor) else np.asarray(got)
+    y = np.asarray(want)
+    assert (x.dtype, x.shape) == (y.dtype, y.shape), what
+    if y.dtype.kind in "fc":
+        rtol = {2: 4e-3, 4: 2e-5}.get(y.dtype.itemsize, 1e-10)
+        rtol = 2e-5 if y.dtype == np.complex64 else rtol
+        finite = np.abs(y[np.isfinite(y)]).astype(float)
+        atol = rtol * finite.max(initial=0)
+        np.testing.assert_allclose(x, y, rtol, atol, err_msg=what)
+    else:
+        np.testing.assert_array_equal(x, y, what)
+
+
+NAMED = pytest.mark.parametrize(("f", "args"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
+
+
+@pytest.mark.parametrize("machine", [SMALL_GPU, Gpu()], ids=["small", "large"])
+@NAMED
+def test_each_pass_for_a_gpu_keeps_what_a_program_does(f, args, machine):
+    args = tuple(a[:200] for a in args) if f is long_scan else args
+    for module, inputs in captured(f, *copy.deepcopy(args)):
+        with targeting(machine):
+            preserved(module, inputs)
+
+
+@NAMED
+def test_nvrtc_takes_the_text(f, args):
+    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+    for module, _ in captured(f, *copy.deepcopy(args)):
+        for machine in (SMALL_GPU, Gpu()):
+            with targeting(machine):
+                text = generate(module.graph, partial(getattr, module)).text
+            handle = nvrtc.createProgram(text, "program.cu", (), ())
+            try:
+                nvrtc.compileProgram(handle, ["-arch=sm_90", "-std=c++17", "-DBYTES=16"])
+            except nvrtc.NVRTCError:
+                pytest.fail(f"{nvrtc.getProgramLog(handle)}\n{text}")
+            finally:
+                nvrtc.destroyProgram(handle)
+
+
+class TestOnADevice:
+    pytestmark = on_device
+
+    @NAMED
+    def test_programs(self, f, args):
+        made: list[Executable] = []
+        fast = np_compile.compile(np_compile.wrap_numpy(f), backend="native")
+        with listening(made.append), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(3):
+                mine = copy.deepcopy(args)
+                given = [torch.from_numpy(a.copy()).cuda() for a in args]
+                want = f(*mine)
+                got = fast(*given)
+                same(got, want, f.__name__)
+                same(tuple(given), tuple(mine), f"arguments of {f.__name__}")
+        assert made
+        assert {x.device.type for x in made} <= {"cuda"}
+
+    @pytest.mark.parametrize("offset", [1, 2, 3])
+    def test_arrays_that_begin_anywhere(self, offset):
+        fast = np_compile.compile(np_compile.wrap_numpy(lambda a: a * 2 + 1))
+        base = torch.arange(2_000_003, dtype=torch.float32, device="cuda")
+        for _ in range(2):
+            assert torch.equal(fast(base[offset:]), base[offset:] * 2 + 1)
+
+    def test_an_index_out_of_bounds_writes_nothing(self):
+        def store(x, i):
+            x[i] = 1
+            return x + 1
+
+        fast = np_compile.compile(np_compile.wrap_numpy(store))
+        x = torch.zeros(10, device="cuda")
+        good = torch.tensor([1, 2], device="cuda")
+        assert fast(x.clone(), good).sum().item() == 12
+        for _ in range(2):
+            bad = torch.tensor([1, 10], device="cuda")
+            with pytest.raises(IndexError):
+                fast(x, bad)
+            assert x.sum().item() == 0
+        assert fast(x.clone(), good).sum().item() == 12
+
+    def test_parameters_change(self):
+        fast = np_compile.compile(np_compile.wrap_numpy(lambda x, a: x * a + 1))
+        x = torch.arange(5.0, device="cuda")
+        for a in (0.5, 1.5, -2.0):
+            assert torch.equal(fast(x, a), x * a + 1)
+
+    def test_streams(self):
+        fast = np_compile.compile(np_compile.wrap_numpy(lambda x: (x * x).sum()))
+        x = torch.arange(1 << 20, dtype=torch.float64, device="cuda")
+        want = (x * x).sum()
+        streams = [torch.cuda.Stream() for _ in range(4)]
+        torch.cuda.synchronize()
+        results = []
+        for _ in range(5):
+            for stream in streams:
+                with torch.cuda.stream(stream):
+                    results.append(fast(x))
+        torch.cuda.synchronize()
+        for r in results:
+            torch.testing.assert_close(r, want)
+
+    def test_sums_are_the_same_in_each_run(self):
+        fast = np_compile.compile(
+            np_compile.wrap_numpy(lambda x, i, v: (x.sum(), np.cumsum(x), np.bincount(i, v)))
+        )
+        x = torch.randn(300_000, device="cuda")
+        i = torch.randint(0, 9, (300_000,), device="cuda")
+        first = [r.clone() for r in fast(x, i, x)]
+        for _ in range(5):
+            assert all(torch.equal(a, b) for a, b in zip(fast(x, i, x), first, strict=True))
+
+    @pytest.mark.parametrize("graphs", [True, False])
+    def test_a_loop_of_kept_steps(self, graphs):
+        """With the same arrays again, as a graph; with others, and after other streams, too."""
+
+        def relaxed(u):
+            for _ in range(40):
+                u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+            return u * 2, u.sum()
+
+        fast = np_compile.compile(np_compile.wrap_numpy(relaxed))
+        start = data(300)
+        with config.patch(cuda_graphs=graphs, compile_in="call"):
+            arrays = [torch.from_numpy(start.copy()).cuda() for _ in range(3)]
+            wanted = [start.copy() for _ in arrays]
+            for k in (0, 0, 0, 0, 0, 1, 0, 2, 2, 2, 1, 0):
+                with torch.cuda.stream(torch.cuda.Stream() if k == 1 else None):
+                    got = fast(arrays[k])
+                torch.cuda.synchronize()
+                same(got, relaxed(wanted[k]), f"{k}")
+                same(arrays[k], wanted[k], f"argument {k}")
+
+    def test_gradients(self):
+        def loss(x, w):
+            return (np.tanh(x @ w) ** 2).mean() + np.exp(-x).sum()
+
+        x = torch.randn(40, 30, dtype=torch.float64, device="cuda", requires_grad=True)
+        w = torch.randn(30, 5, dtype=torch.float64, device="cuda", requires_grad=True)
+        fast = np_compile.compile(np_compile.wrap_numpy(loss))
+        for _ in range(2):
+            got = torch.autograd.grad(fast(x, w), (x, w))
+            want = torch.autograd.grad(
+                (torch.tanh(x @ w) ** 2).mean() + torch.exp(-x).sum(), (x, w)
+            )
+            for a, b in zip(got, want, strict=True):
+                torch.testing.assert_close(a, b)
+
+
+def test_without_cupy_a_line_says_so(monkeypatch):
+    from np_compile.backends import native
+    from np_compile.kernels.build import nvrtc
+
+    def missing():
+        raise nvrtc.NoCuda("CuPy cannot be imported (ImportError)")
+
+    monkeypatch.setattr("np_compile.kernels.compile.cupy", missing)
+    monkeypatch.setattr(native, "inductor", lambda graph, inputs: graph.forward)
+    native._warn_once.cache_clear()
+    (module, _), *_ = captured(lambda x: x + 1, data(3))
+    monkeypatch.setattr(native, "device_of", lambda *_: torch.device("cuda", 7))
+    with pytest.warns(RuntimeWarning, match="inductor: CuPy cannot be imported"):
+        assert native.native(module, []) == module.forward
+
+
+def test_the_schedule_stands_in_the_program():
+    (module, _), *_ = captured(softmax, f32(400, 3000))
+    with targeting(Gpu()), config.patch(debug=1):
+        source = generate(module.graph, partial(getattr, module))
+    text = str(source.program)
+    assert "< 400 block 1:" in text
+    assert text.count("< 3000 thread 256 lanes 4 written out:") == 3
+    (section,) = source.launches.sections
+    assert [(x.blocks, x.threads) for x in section] == [(400, 256)]
