@@ -930,22 +930,4 @@ MUTATIONS = (
         "torch.where(index < 0, index + n, index)",
         "capture/test_stored_numbers.py",
     ),
-    Mutation(
-        "np_compile/kernels/passes/thread_mapping.py",
-        "    if reads_elsewhere(s):\n        return False\n",
-        "",
-        "kernels/passes/test_random_steps.py kernels/test_on_gpu.py",
-    ),
-    Mutation(
-        "np_compile/kernels/passes/thread_mapping.py",
-        "(t.target is s.target or _reads(t, s.target)) for t in inside",
-        "False for t in inside",
-        "kernels/passes/test_random_steps.py kernels/test_on_gpu.py",
-    ),
-    Mutation(
-        "np_compile/kernels/passes/row_caching.py",
-        "all(i == (loop.axis,) for s in statements(loop) for x, i in s.touched if x is b)",
-        "True",
-        "kernels/test_on_gpu.py",
-    ),
 )
