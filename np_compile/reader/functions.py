@@ -1171,6 +1171,20 @@ def _cross(r: Reader, a: Value, b: Value) -> Value:
     return made
 
 
+def _round(r: Reader, x: Value, decimals: Value | None = None, out: Value | None = None) -> Value:
+    x = as_operand(r, x)
+    digits = 0 if decimals is None else decimals.value if isinstance(decimals, Num) else None
+    if not isinstance(digits, int) or not 0 <= digits <= 15 or out is not None:
+        raise Unreadable("np.round with these arguments")
+    if x.rep not in FLOATS:
+        raise Unreadable("np.round of what are no floats")
+    if digits == 0:
+        return ufunc(r, "rint", [x])
+    factor = python(float(10**digits))
+    whole = ufunc(r, "rint", [ufunc(r, "multiply", [x, factor])])
+    return ufunc(r, "true_divide", [whole, factor])
+
+
 def _shape_of(r: Reader, x: Value) -> Value:
     x = as_operand(r, x)
     return Tup(() if isinstance(x, Num) else x.dims)
@@ -1368,7 +1382,7 @@ TABLE: dict[Any, Callable] = {
     np.transpose: lambda r, x, axes=None: transposed(r, x, axes), np.reshape: _reshape,
     np.ravel: _ravel, np.flip: _flip, np.expand_dims: _expand_dims,
     np.real: lambda r, x: part(r, x, "real"), np.imag: lambda r, x: part(r, x, "imag"),
-    np.sum: _SUM, np.prod: _PROD, np.min: _minmax(_MIN), np.max: _minmax(_MAX),
+    np.round: _round, np.around: _round, np.sum: _SUM, np.prod: _PROD, np.min: _minmax(_MIN), np.max: _minmax(_MAX),
     np.any: _logical(_ANY), np.all: _logical(_ALL), np.mean: _mean, np.var: _var, np.std: _std,
     np.argmin: _arg("minimum"), np.argmax: _arg("maximum"), np.ptp: _ptp,
     np.count_nonzero: _count_nonzero, np.cumsum: _cumulative("add"), np.cumprod: _cumulative("mul"),
@@ -1405,6 +1419,6 @@ METHODS: dict[str, Callable] = {
     "argmax": _arg("maximum"), "cumsum": _cumulative("add"), "cumprod": _cumulative("mul"),
     "dot": _dot, "copy": _copy, "astype": _astype, "reshape": _reshape, "ravel": _ravel,
     "flatten": _flatten, "transpose": lambda r, x, axes=None, *more: transposed(r, x, axes, *more),
-    "fill": _fill, "item": _item, "clip": _clip, "conj": lambda r, x: ufunc(r, "conjugate", [x]),
+    "fill": _fill, "round": _round, "item": _item, "clip": _clip, "conj": lambda r, x: ufunc(r, "conjugate", [x]),
     "conjugate": lambda r, x: ufunc(r, "conjugate", [x]), "trace": _trace,
 }  # fmt: skip

@@ -99,6 +99,7 @@ def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) 
     out = Export(r)
     made = [out.value(a) for a in args]
     named = {k: out.value(v) for k, v in kwargs.items()}
+    r.outside += r.executions
     number = len(r.tables)
     site = Site(function, made, named, None, out.count)
     r.tables.append(site)

@@ -107,6 +107,7 @@ class Reader:
         self.work: list[tuple[list[Linear | None], bool]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
+        self.outside = 0.0  # calls that are made in Python, in a call, roughly
         self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at
         self.declarations: list[str] = []
         self.here: Any = None
@@ -171,7 +172,7 @@ class Reader:
             len(self.lines), dict(frame.env), frame.dead, self.facts.mark(), len(self.leaves),
             [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
             len(self.declarations), list(frame.path), self._count, self.seconds,
-            self.single,
+            self.single, self.outside,
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
@@ -204,7 +205,7 @@ class Reader:
         del self.work[work:]
         del self.declarations[declared:]
         frame.path[:] = path
-        self.seconds, self.single = seconds, single
+        self.seconds, self.single, self.outside = seconds, single, outside
         self._count = count  # so that what is read again has the same names
 
     # Names

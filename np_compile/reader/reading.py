@@ -24,6 +24,7 @@ from .values import Known, Unreadable
 _GRAMMAR = Grammar(expression, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
+_CALL = 1e-5  # seconds that a call in Python takes, from compiled code
 _NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _VAIN = 6  # types for which a function is read in vain before it is read no more
@@ -45,13 +46,14 @@ class Refused:
 class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
-    elements. work: of loops over arrays, elements, and whether they lie in a loop."""
+    elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie in a loop."""
 
     text: str
     entry: Entry
     sites: list[Any]
     seconds: float
     single: float
+    outside: float
     work: list[tuple[int, bool]]
 
 
@@ -101,7 +103,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
-    return Read(text, entry, r.tables, r.seconds, r.single, work)
+    return Read(text, entry, r.tables, r.seconds, r.single, r.outside, work)
 
 
 def _is_first(e: Exit) -> bool:
@@ -310,6 +312,9 @@ class Reading:
         if isinstance(made, Read) and config.loops == "auto":
             if any(n >= _LARGE and inside for n, inside in made.work):
                 return Refused("its arrays are large", 0, len(node.body))
+            if made.outside * _CALL > made.seconds:
+                why = "most of what its loops do are functions of NumPy's without loops here"
+                return Refused(why, 0, len(node.body), True)
             if made.single < _SINGLE:
                 return Refused("its loops do the same to whole arrays", 0, len(node.body))
         return made
