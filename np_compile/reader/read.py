@@ -177,22 +177,8 @@ class Reader:
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
-        (
-            lines,
-            env,
-            dead,
-            mark,
-            leaves,
-            owned,
-            tables,
-            returns,
-            work,
-            declared,
-            path,
-            count,
-            seconds,
-            single,
-        ) = saved
+        (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
+         seconds, single, outside) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
