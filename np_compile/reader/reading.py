@@ -46,7 +46,8 @@ class Refused:
 class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
-    elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie in a loop."""
+    elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie
+    in a loop."""
 
     text: str
     entry: Entry

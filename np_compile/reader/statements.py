@@ -49,6 +49,7 @@ from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _BRANCH = 8  # operations on single elements that a test of a value is as good as
+_STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
 _SOME = 30  # iterations of a loop of which nothing is known
 
 
@@ -725,6 +726,20 @@ class _Header:
         self.k = r.fresh("k")
         return f"for (i64 {self.k} = 0; {self.k} < {self.n.text}; {self.k}++)"
 
+    def in_strips(self, r: Reader, body: list) -> list:
+        """The loop, with looks at what Python wants every so many iterations."""
+        n = self.n.text
+        if self.n.value is not None and self.n.value <= _STRIP:
+            return [f"for (i64 {self.k} = 0; {self.k} < {n}; {self.k}++) {{", body, "}"]
+        begin, end = r.fresh("begin"), r.fresh("end")
+        return [
+            f"for (i64 {begin} = 0; {begin} < {n}; {begin} += {_STRIP}) {{",
+            f"if (__builtin_expect({begin} != 0, 0) && is_wanted(rt)) return -1;",
+            f"const i64 {end} = {n} - {begin} < {_STRIP} ? {n} : {begin} + {_STRIP};",
+            f"for (i64 {self.k} = {begin}; {self.k} < {end}; {self.k}++) {{",
+            body, "}", "}",
+        ]  # fmt: skip
+
     def times(self, r: Reader) -> float:
         """How often the body runs, as far as the values of this call tell."""
         n = r.entry.at(self.n.lin)
@@ -825,8 +840,8 @@ def _attempt(
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
         entry = _snapshot(r)
-        if isinstance(node, ast.While) or _has_loop(node.body):
-            r.line("TICK;")
+        tick: list = []
+        r.lines.append(tick)
         frame.path.append(header.step(r))
         header.begin(r)
         block(r, node.body, "body")
@@ -846,7 +861,11 @@ def _attempt(
     for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    r.lines += [head + " {", body, "}"]
+    if isinstance(node, ast.While) or _loops_in(body) or _ends_early(node):
+        tick.append("TICK;")
+        r.lines += [head + " {", body, "}"]
+    else:
+        r.lines += header.in_strips(r, body)
     if header.always and not state.ends:
         frame.dead = True
         return True
@@ -966,8 +985,16 @@ def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     memory[key] = new
 
 
-def _has_loop(nodes: Block) -> bool:
-    return any(isinstance(x, (ast.For, ast.While, ast.Call)) for n in nodes for x in ast.walk(n))
+def _loops_in(lines: list) -> bool:
+    """Whether there are loops in what was written."""
+    return any(
+        _loops_in(x) if isinstance(x, list) else isinstance(x, str) and x.startswith("for (")
+        for x in lines
+    )
+
+
+def _ends_early(node: ast.For | ast.While) -> bool:
+    return any(isinstance(x, (ast.Break, ast.Return)) for x in _own(node.body))
 
 
 def _new_names(r: Reader, node: ast.stmt, entry: list, state: LoopState) -> dict[Key, Variable]:

@@ -39,7 +39,8 @@ class Program:
 
     __slots__ = (
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
-        "constant_ints", "general", "grad", "graph", "live", "mutates", "name", "node", "notes", "seconds",
+        "constant_ints", "general", "grad", "graph", "live", "mutates", "name", "node", "notes",
+        "seconds",
         "sizes", "turn", "written",
     )  # fmt: skip
 
