@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Program, Statement, elements, is_in_order
-from ..ir.size import reaches, some
+from ..ir.size import hint, some
 from ..target import Target
 
 
@@ -41,7 +41,8 @@ def _tall(s: Statement, machine: Target) -> bool:
     kept = [a for a in s.axes if a not in s.over and a is not rows]
     if rows is None or s.vector not in kept:
         return False
-    few = not reaches(elements(a.extent for a in kept), machine.reduction_columns + 1)
+    # Right in any case: of a size that may be anything, the one at hand decides.
+    few = hint(elements(a.extent for a in kept)) <= machine.reduction_columns
     return few and rows.extent >= machine.reduction_parts * machine.reduction_steps
 
 
