@@ -123,7 +123,7 @@ def kernels(options: argparse.Namespace) -> dict[str, Any]:
                     continue
                 one = np_compile.compile(program.function, dynamic=False)
                 many = np_compile.compile(program.function)
-                for other in sizes_of(program, "small", 3):
+                for other in list(sizes_of(program, size, 3))[1:]:
                     many(*other)
                 calls = {"one": one, "many": many}
                 times: dict[str, list[float]] = {name: [] for name in calls}

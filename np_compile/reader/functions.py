@@ -1382,7 +1382,8 @@ TABLE: dict[Any, Callable] = {
     np.transpose: lambda r, x, axes=None: transposed(r, x, axes), np.reshape: _reshape,
     np.ravel: _ravel, np.flip: _flip, np.expand_dims: _expand_dims,
     np.real: lambda r, x: part(r, x, "real"), np.imag: lambda r, x: part(r, x, "imag"),
-    np.round: _round, np.around: _round, np.sum: _SUM, np.prod: _PROD, np.min: _minmax(_MIN), np.max: _minmax(_MAX),
+    np.round: _round, np.around: _round,
+    np.sum: _SUM, np.prod: _PROD, np.min: _minmax(_MIN), np.max: _minmax(_MAX),
     np.any: _logical(_ANY), np.all: _logical(_ALL), np.mean: _mean, np.var: _var, np.std: _std,
     np.argmin: _arg("minimum"), np.argmax: _arg("maximum"), np.ptp: _ptp,
     np.count_nonzero: _count_nonzero, np.cumsum: _cumulative("add"), np.cumprod: _cumulative("mul"),
@@ -1419,6 +1420,7 @@ METHODS: dict[str, Callable] = {
     "argmax": _arg("maximum"), "cumsum": _cumulative("add"), "cumprod": _cumulative("mul"),
     "dot": _dot, "copy": _copy, "astype": _astype, "reshape": _reshape, "ravel": _ravel,
     "flatten": _flatten, "transpose": lambda r, x, axes=None, *more: transposed(r, x, axes, *more),
-    "fill": _fill, "round": _round, "item": _item, "clip": _clip, "conj": lambda r, x: ufunc(r, "conjugate", [x]),
+    "fill": _fill, "round": _round, "item": _item,
+    "clip": _clip, "conj": lambda r, x: ufunc(r, "conjugate", [x]),
     "conjugate": lambda r, x: ufunc(r, "conjugate", [x]), "trace": _trace,
 }  # fmt: skip

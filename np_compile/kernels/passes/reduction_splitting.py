@@ -42,6 +42,7 @@ def _count(s: Statement, machine: Target) -> int:
     kept = [a for a in s.axes if a not in s.over and a is not rows]
     if rows is None:
         return 0
+    # Right in any case: of a size that may be anything, the one at hand decides.
     columns, values = (hint(elements(a.extent for a in axes)) for axes in (kept, s.over))
     count = machine.reduction_count(columns, hint(rows.extent), values, s.vector in kept)
     return count if count and rows.extent >= count else 0  # of many sizes, a guard
