@@ -1,0 +1,452 @@
+"""Arrays in compiled loops: views, overlap, stores, layouts, dtypes, sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .support import Case, case, check, check_call, each, exact, whole
+
+DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
+
+
+def sizes(make):
+    """The arguments for arrays of several sizes."""
+    return [make(n) for n in (0, 1, 2, 3, 9, 17)]
+
+
+def line(n, dtype="f8", seed=0):
+    return np.random.default_rng(seed + n).integers(-9, 10, n).astype(dtype)
+
+
+def grid(n, m, dtype="f8"):
+    return np.random.default_rng(n + m).integers(-9, 10, (n, m)).astype(dtype)
+
+
+def heat(u, steps):
+    for _ in range(steps):
+        u[1:-1] = u[1:-1] + 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return u
+
+
+def swapped(u, steps):
+    v = np.zeros_like(u)
+    for _ in range(steps):
+        v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        u, v = v, u
+    return u, v
+
+
+def shift_right(a, n):
+    for _ in range(n):
+        a[1:] = a[:-1]
+    return a
+
+
+def shift_left(a, n):
+    for _ in range(n):
+        a[:-1] = a[1:]
+    return a
+
+
+def reverse_in_place(a, n):
+    for _ in range(n):
+        a[:] = a[::-1]
+        a[::2] = a[1::2][: len(a[::2])] if len(a) % 2 == 0 else a[::2]
+    return a
+
+
+def add_shifted(a, n):
+    for k in range(1, n):
+        a[k:] += a[:-k]
+        a[:-k] -= a[k:]
+    return a
+
+
+def shift_rows(m, n):
+    for _ in range(n):
+        m[1:] = m[:-1]
+        m[:, :-1] = m[:, 1:]
+        m[1:, 1:] += m[:-1, :-1]
+    return m
+
+
+def transpose_in_place(m, n):
+    for _ in range(n):
+        m[:] = m.T
+        m += m.T
+    return m
+
+
+def triangular(a, b):
+    x = np.zeros(len(b))
+    for i in range(len(b)):
+        x[i] = (b[i] - np.sum(a[i, :i] * x[:i])) / a[i, i]
+    return x
+
+
+def negative_steps(a, n):
+    out = []
+    for k in range(1, n):
+        part = a[::-k]
+        out.append(part[0] if len(part) else -1.0)
+        a[-k:] = a[: -k - 1 : -1] * 2
+    return out, a
+
+
+def all_slices(a, bounds):
+    total = 0.0
+    for i in bounds:
+        for j in bounds:
+            total += a[i:j].sum() * 3 + a[i:].sum() - a[:j].sum()
+            total += a[i:j:2].sum() - a[j:i:-1].sum() + a[i:j].shape[0] / 7
+    return total
+
+
+def indices_from_the_end(a):
+    out = np.zeros_like(a)
+    for i in range(len(a)):
+        out[-i - 1] = a[i] + a[-1] - a[i - len(a)]
+    return out
+
+
+def out_of_bounds(a, n):
+    for i in range(n):
+        a[i] += 1
+        a[-i] *= 2
+    return a
+
+
+def rows_are_views(m):
+    total = 0
+    for row in m:
+        row *= 2
+        row[0] += 1
+        total = total + row.sum()
+    return total
+
+
+def rows_rebound(m):
+    for row in m:
+        row = row * 2
+    return m
+
+
+def columns(m):
+    for j in range(m.shape[1]):
+        m[:, j] -= m[:, j].mean()
+        m[:, j] /= m.shape[0]
+    return m
+
+
+def outer_update(m, v):
+    for k in range(len(v)):
+        m += v[:, None] * v[None, :] * k
+        m[k] = m[:, k]
+    return m
+
+
+def masks(a, n):
+    for k in range(n):
+        a[a > k] -= 0.5
+        a[(a < -k) & (a != 0)] *= 0.5
+        s = a[a > 0].sum()
+        a[a == 0] = s
+    return a
+
+
+def index_arrays(a, idx):
+    out = np.zeros(len(idx))
+    for k in range(3):
+        out += a[idx]
+        a[idx] += 1
+        a[idx[::-1]] = out * k
+    return a, out
+
+
+def repeated_indices(h, idx):
+    for i in idx:
+        h[i] += 1
+    h[idx] += 1
+    return h
+
+
+def shrinking(a):
+    seen = []
+    while len(a) > 1:
+        a = a[1:] + a[:-1]
+        seen.append(a.sum())
+    return a, seen
+
+
+def growing(n):
+    a = np.zeros(1)
+    for k in range(n):
+        a = np.concatenate([a, a[: k + 1] + k])
+    return a
+
+
+def halves(a):
+    n = 0
+    while a.size > 2:
+        a = a[::2] if n % 2 else a[: len(a) // 2 + 1]
+        a[0] = n
+        n += 1
+    return a, n
+
+
+def broadcasting(m, v, w):
+    for k in range(len(v)):
+        m = m + v * k
+        m[:, k] += w
+        m *= w[:, None]
+    return m
+
+
+def whole_copies(a, n):
+    kept = a
+    b = a.copy()
+    for k in range(n):
+        c = b
+        b = b.copy()
+        c[k] = -1
+        b[k] += 5
+    return kept, b, c
+
+
+def alias_by_name(a, n):
+    b = a
+    c = a[1:]
+    for i in range(n):
+        b[i] = i
+        c[0] += 10
+        a[i + 1] -= c[i]
+    return a, c
+
+
+def views_of_views(m):
+    inner = m[1:-1, 1:-1]
+    for i in range(inner.shape[0]):
+        part = inner[i][::2]
+        part += i
+        inner[i, ::-1][:2] = 7
+    return m, inner
+
+
+def scalar_fill(a, n):
+    for k in range(n):
+        a[k] = k
+        a[k:] = k + 0.75
+    return a
+
+
+def typed(a, n):
+    b = np.zeros_like(a)
+    for k in range(n):
+        b[k] = a[k] * a[0] + a[-1]
+        b += a
+    return b, b.sum(), b[0], b.dtype
+
+
+def bitwise(a, n):
+    b = a.copy()
+    for k in range(1, n):
+        b ^= a >> (k % 3)
+        b |= a[k] & 3
+        b[k] <<= 1
+        b = ~b
+    return b
+
+
+def outs(a, n):
+    t = np.empty_like(a)
+    for k in range(n):
+        np.multiply(a, k + 1, out=t)
+        np.add(t, a, out=a)
+        np.minimum(a, 100, out=a)
+    return a, t
+
+
+def reductions(m):
+    out = []
+    for k in range(m.shape[0]):
+        row = m[k]
+        out.append(row.sum() + row.max() - row.min() + row.argmax() + row.mean())
+        out.append(np.sum(m[:, k % m.shape[1]]) + m.any())
+    return out, m.sum(axis=0), m.max(axis=1)
+
+
+def accumulations(a, n):
+    b = a
+    for k in range(n):
+        b = np.cumsum(b)
+        b = b - np.roll(b, k) / 2
+        b = np.where(b > 50, 0, b)
+        b = np.clip(b, -20, 20)
+    return b
+
+
+def pointwise(a, n):
+    b = a
+    for _ in range(n):
+        b = np.sqrt(np.abs(b)) + np.floor(b) - np.maximum(b, 0) / 3
+    return b
+
+
+def transcendental(a, n):
+    b = a
+    for _ in range(n):
+        b = np.exp(-np.abs(b)) + np.sin(b) * np.cos(b) + np.tanh(b)
+    return b
+
+
+def products(a, v, n):
+    for _ in range(n):
+        v = a @ v
+        v = v / np.sqrt(v @ v)
+    return v, v @ a @ v
+
+
+def powers(a, n):
+    out = np.zeros_like(a)
+    for k in range(n):
+        out += a**k + a**2 - a**0.5
+    return out
+
+
+def without_axes(x, n):
+    s = np.array(2.0)
+    for _ in range(n):
+        s = s * x
+    return s
+
+
+def three_axes(t):
+    for i in range(t.shape[0]):
+        for j in range(t.shape[1]):
+            t[i, j] = t[i, j][::-1] + t[i - 1, j, 0]
+        t[i, :, 0] = t[..., -1].sum(axis=0)
+    return t
+
+
+def reshaped(a, n):
+    m = a.reshape(-1, 2)
+    for k in range(n):
+        m[k, 0] += m[k, 1]
+        a[k] -= 1
+    return m.ravel(), m.T[0], a
+
+
+def both(a, b, n):
+    for k in range(n):
+        a[k] = b[-k - 1] + 1
+        b[k] = a[k] * 2
+    return a
+
+
+def division_by_zero(a, b, n):
+    for k in range(n):
+        a[k] = a[k] / b[k]
+        a[k] = a[k] // b[k] + a[k] % b[k]
+    return a
+
+
+W = np.array([0.5, 2.0, -1.0])
+V = np.array([1.0, 2.0, 3.0])
+IDX = np.array([2, 0, 2, -1])
+BOUNDS = np.array([0, 2, 5, 9, -1, -3, -20])
+CASES = [
+    exact(heat, *sizes(lambda n: (line(n), 4))),
+    exact(swapped, *sizes(lambda n: (line(n), 3)), *sizes(lambda n: (line(n), 4))),
+    exact(shift_right, *sizes(lambda n: (line(n), 2))),
+    exact(shift_left, *sizes(lambda n: (line(n), 2))),
+    exact(shift_left, *sizes(lambda n: (line(2 * n, "i4")[::2], 2))),
+    exact(reverse_in_place, *sizes(lambda n: (line(n), 3))),
+    exact(add_shifted, *sizes(lambda n: (line(n), n))),
+    exact(add_shifted, *sizes(lambda n: (line(n, "i2")[::-1], n))),
+    exact(shift_rows, *sizes(lambda n: (grid(n, 4), 2)), *sizes(lambda n: (grid(2, n), 2))),
+    exact(shift_rows, *sizes(lambda n: (np.asfortranarray(grid(n, 4)), 2))),
+    exact(transpose_in_place, *sizes(lambda n: (grid(n, n), 2))),
+    case(triangular, *sizes(lambda n: (grid(n, n) + 20 * np.eye(n), line(n)))),
+    exact(negative_steps, *sizes(lambda n: (line(n), min(n, 5))),
+          refused="a list of what are no numbers"),
+    case(all_slices, *sizes(lambda n: (line(n), BOUNDS))),
+    exact(indices_from_the_end, *sizes(lambda n: (line(n),))),
+    exact(out_of_bounds, (line(4), 4), (line(4), 7), (line(0), 1), (line(3)[::-1], 5)),
+    exact(rows_are_views, (grid(3, 2),), (grid(0, 2),), (grid(2, 3).T,)),
+    exact(rows_are_views, (grid(3, 2, "i4"),), (np.asfortranarray(grid(3, 2, "i4")),)),
+    exact(rows_rebound, (grid(3, 2),), (grid(0, 2),)),
+    case(columns, *sizes(lambda n: (grid(n, 3),)), *sizes(lambda n: (grid(3, n),))),
+    exact(outer_update, *sizes(lambda n: (grid(n, n), line(n)))),
+    case(masks, *sizes(lambda n: (line(n), 3))),
+    exact(index_arrays, (line(4), IDX), (line(3), IDX), (line(2), IDX), (line(9), IDX[:0])),
+    exact(repeated_indices, (np.zeros(4, int), IDX), (np.zeros(2, int), IDX)),
+    case(shrinking, *sizes(lambda n: (line(n),))),
+    exact(growing, (0,), (1,), (4,)),
+    exact(halves, *sizes(lambda n: (line(n),))),
+    exact(broadcasting, (grid(2, 3), W, V[:2]), (grid(1, 3), W, V[:1]), (grid(2, 3), W, V),
+          refused="shapes do not fit"),
+    exact(whole_copies, (line(4), 3), (line(2), 3), (line(3), 1)),
+    exact(alias_by_name, (line(5), 4), (line(5), 5), (line(1), 0)),
+    exact(views_of_views, (grid(5, 5),), (grid(2, 2),), (grid(3, 9)[::-1],), (grid(1, 1),)),
+    exact(scalar_fill, *((line(4, t), 4) for t in ("f8", "f4"))),
+    exact(scalar_fill, *((line(4, t), 4) for t in ("i8", "u1"))),
+    *(exact(typed, (line(4, t), 4), (line(1, t), 1)) for t in DTYPES),
+    *(exact(bitwise, (line(4, t), 4), (line(0, t), 0)) for t in DTYPES[1:9]),
+    exact(outs, *sizes(lambda n: (line(n), 3))),
+    exact(outs, *sizes(lambda n: (line(n, "i4"), 3))),
+    case(reductions, (grid(3, 4),), (grid(1, 1),), (grid(9, 17).T,), (grid(0, 2),)),
+    case(reductions, (grid(3, 4, "i4"),), (grid(9, 17, "i4"),), (grid(2, 0, "i4"),),
+          refused="another type in a list"),
+    case(accumulations, *sizes(lambda n: (line(n), 3))),
+    case(accumulations, *sizes(lambda n: (line(n, "i8"), 3)), refused="one dtype or rank"),
+    exact(pointwise, *sizes(lambda n: (line(n), 3)), *sizes(lambda n: (line(n)[::-1], 3))),
+    case(pointwise, *sizes(lambda n: (line(n, "f4"), 3)), rtol=1e-6),
+    case(transcendental, *sizes(lambda n: (line(n), 3)), rtol=1e-13),
+    case(products, *sizes(lambda n: (grid(n, n) + 99 * np.eye(n), line(n) + 20, 3))),
+    case(powers, *sizes(lambda n: (np.abs(line(n)), 4)), rtol=1e-14),
+    exact(without_axes, (2.5, 0), (2.5, 3), refused="one or another"),
+    exact(three_axes, (np.arange(24.0).reshape(2, 3, 4),), (np.zeros((0, 2, 2)),)),
+    exact(three_axes, (np.arange(24).reshape(4, 3, 2).T,), (np.zeros((2, 0, 2), int),)),
+    exact(reshaped, (line(8), 4), (line(8), 5), (line(3), 1), (line(0), 0)),
+    exact(division_by_zero, (line(9), line(9, seed=5), 9), (line(3), np.zeros(3), 3)),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_arrays(c: Case) -> None:
+    check(c)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: (a[:6], a[2:8]),
+        lambda a: (a[2:8], a[:6]),
+        lambda a: (a, a),
+        lambda a: (a[::-1], a),
+        lambda a: (a[::2], a[1::2]),
+    ],
+    ids=["behind", "before", "same", "reversed", "interleaved"],
+)
+def test_arguments_that_share_memory(make) -> None:
+    import np_compile
+
+    fast = np_compile.compile(both)
+    with whole():
+        for n in (0, 3, 6):
+            check_call(fast, both, (*make(np.arange(12.0)), n), 0)
+            check_call(fast, both, (np.arange(12.0), np.ones(12), n), 0)
+
+
+def test_what_may_not_be_written_stays() -> None:
+    a = np.arange(5.0)
+    a.flags.writeable = False
+    check(exact(shift_right, (np.arange(5.0), 2), (a, 2), (a, 0), refused="read-only"))
+    view = np.arange(10.0)[::2]
+    view.flags.writeable = False
+    check(exact(shift_right, (view, 2), (np.arange(10.0)[::2], 2), refused="read-only"))
+
+
+def test_bytes_in_another_order_and_other_dtypes() -> None:
+    check(exact(heat, (np.arange(6.0).astype(">f8"), 2), (np.arange(6.0), 2), refused="dtype >f8"))

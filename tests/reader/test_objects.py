@@ -1,0 +1,335 @@
+"""Objects in compiled loops: their attributes, methods, and who else sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import namedtuple
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import np_compile
+
+from ..support import observe, same
+from .support import refusals, whole
+
+State = namedtuple("State", "x v t")
+
+
+class Simulation:
+    scale = 0.5
+
+    def __init__(self, n):
+        self.u = np.linspace(0, 1, n)
+        self.v = np.zeros(n)
+        self.t = 0.0
+        self.steps = 0
+        self.log = []
+
+    @property
+    def energy(self):
+        return float(self.u.sum()) * self.scale
+
+    def step(self, dt):
+        for i in range(1, len(self.u) - 1):
+            self.v[i] += dt * (self.u[i + 1] - 2 * self.u[i] + self.u[i - 1])
+        self.u, self.v = self.v, self.u
+        self.t += dt
+        self.steps += 1
+        return self.t
+
+    def run(self, n, dt):
+        last = 0.0
+        for _ in range(n):
+            last = self.step(dt)
+        return last, self.u.sum()
+
+    def reset(self, k):
+        for i in range(k):
+            self.u[i] = 0.0
+            if i == 2:
+                self.t = -1
+                self.steps = "reset"
+
+    def checked(self, limit):
+        for i in range(len(self.u)):
+            self.steps = i
+            if self.u[i] > limit:
+                raise ValueError(f"{self.u[i]} at {self.steps}")
+            self.u[i] += 1
+
+
+class Slotted:
+    __slots__ = ("count", "x")
+
+    def __init__(self, n):
+        self.x = np.arange(float(n))
+        self.count = 0
+
+
+@dataclasses.dataclass
+class Particle:
+    position: np.ndarray
+    velocity: np.ndarray
+    mass: float = 1.0
+    hits: int = 0
+
+
+class Watched:
+    """One that notes what is set."""
+
+    def __init__(self, n):
+        self.seen = []
+        self.x = np.zeros(n)
+
+    def __setattr__(self, name, value):
+        if name != "seen":
+            self.seen.append(name)
+        object.__setattr__(self, name, value)
+
+
+def run_from_outside(s, n, dt):
+    e = 0.0
+    for _ in range(n):
+        e += s.step(dt)
+    return e, s.energy
+
+
+def attributes_in_loop(s, n):
+    for k in range(n):
+        s.t = s.t + s.u[k] * s.scale
+        if s.u[k] > 0.5:
+            s.steps = s.steps + k
+    return s.t
+
+
+def two_names(s, r, n):
+    for k in range(n):
+        s.u[k] += 1
+        r.u[k] *= 2
+        s.t += 1
+        r.t *= 2
+    return s.t, r.t, s.u[0]
+
+
+def rebinds(s, n):
+    for k in range(n):
+        s.u = s.u * 2
+        if k == 1:
+            s.u = s.u[1:]
+    return s.u
+
+
+def new_attribute(s, n):
+    for k in range(n):
+        s.found = k
+        s.u[k] = s.found
+    return s.found
+
+
+def missing_attribute(s, n):
+    total = 0
+    for k in range(n):
+        s.u[k] = 5
+        total += s.nothing
+    return total
+
+
+def slots(s, n):
+    for k in range(n):
+        s.count += 1
+        s.x[k] += s.count
+    s.x = s.x[::-1]
+    return s.count
+
+
+def bounce(p, n, dt):
+    for _ in range(n):
+        p.position += dt * p.velocity
+        for j in range(len(p.position)):
+            if p.position[j] < 0 or p.position[j] > 1:
+                p.velocity[j] = -p.velocity[j]
+                p.hits += 1
+    return p.mass * np.sum(p.velocity**2)
+
+
+def of_state(s, n, dt):
+    x, v, t = s
+    for _ in range(n):
+        v = v - dt * s.x
+        x = x + dt * v
+        t += dt
+    return State(x, v, t)
+
+
+def in_state(s, n):
+    for k in range(n):
+        s = State(s.x + s.v, s.v, s.t + k)
+    return s
+
+
+def sets_watched(w, n):
+    for k in range(n):
+        w.x[k] = k
+        w.last = k
+    return w.x
+
+
+def nested(world, n):
+    for k in range(n):
+        world.inner.x[k] += world.factor
+        world.factor *= 2
+        world.inner.count += 1
+    return world.inner.count
+
+
+def list_of_arrays(layers, x):
+    for k in range(len(layers)):
+        w, b = layers[k]
+        x = np.maximum(w @ x + b, 0)
+        b += 1
+    return x
+
+
+def dict_of_arrays(d, n):
+    for k in range(n):
+        d["x"][k] += d["y"][-k - 1]
+    d["n"] = n
+    return d
+
+
+def world():
+    return SimpleNamespace(inner=SimpleNamespace(x=np.zeros(4), count=0), factor=1.5)
+
+
+def layers():
+    rng = np.random.default_rng(3)
+    return [(rng.integers(-2, 3, (4, 4)).astype(float), np.ones(4)) for _ in range(3)]
+
+
+def particle():
+    return Particle(np.array([0.2, 0.9]), np.array([0.75, -0.5]))
+
+
+def twice(make):
+    """Arguments with one object in two places."""
+    s = make()
+    return s, s
+
+
+CASES = [
+    (Simulation.run, lambda: (Simulation(7), 5, 0.25)),
+    (Simulation.run, lambda: (Simulation(2), 0, 0.25)),
+    (Simulation.step, lambda: (Simulation(9), 0.5)),
+    (Simulation.reset, lambda: (Simulation(5), 4)),
+    (Simulation.reset, lambda: (Simulation(5), 7)),
+    (Simulation.checked, lambda: (Simulation(5), 0.6)),
+    (Simulation.checked, lambda: (Simulation(5), 2.0)),
+    (run_from_outside, lambda: (Simulation(7), 5, 0.25)),
+    (attributes_in_loop, lambda: (Simulation(7), 7)),
+    (attributes_in_loop, lambda: (Simulation(3), 7)),
+    (two_names, lambda: (Simulation(4), Simulation(4), 4)),
+    (two_names, lambda: (*twice(lambda: Simulation(4)), 4)),
+    (rebinds, lambda: (Simulation(4), 3)),
+    (new_attribute, lambda: (Simulation(4), 3)),
+    (new_attribute, lambda: (Simulation(4), 0)),
+    (missing_attribute, lambda: (Simulation(4), 2)),
+    (missing_attribute, lambda: (Simulation(4), 0)),
+    (slots, lambda: (Slotted(4), 3)),
+    (slots, lambda: (Slotted(4), 6)),
+    (bounce, lambda: (particle(), 9, 0.25)),
+    (of_state, lambda: (State(1.0, 0.0, 0), 5, 0.125)),
+    (of_state, lambda: (State(np.ones(3), np.zeros(3), 0.0), 5, 0.125)),
+    (in_state, lambda: (State(1.0, 0.5, 0), 4)),
+    (in_state, lambda: (State(np.ones(3), np.ones(3), 0.0), 4)),
+    (sets_watched, lambda: (Watched(4), 3)),
+    (nested, lambda: (world(), 3)),
+    (nested, lambda: (world(), 6)),
+    (list_of_arrays, lambda: (layers(), np.ones(4))),
+    (dict_of_arrays, lambda: ({"x": np.zeros(3), "y": np.arange(3.0)}, 3)),
+    (dict_of_arrays, lambda: ({"x": np.zeros(3), "y": np.arange(3.0)}, 4)),
+]
+
+
+def shown(seen):
+    """What a call did: its result, error, and the values of its arguments, objects taken apart."""
+    return [parts(seen.result), repr(seen.error), parts(seen.args), seen.text]
+
+
+def parts(x, within=()):
+    if any(x is y for y in within):
+        return "again"
+    inside = (*within, x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return [type(x).__name__, *(parts(v, inside) for v in x)]
+    if isinstance(x, (list, tuple)):
+        return type(x)(parts(v, inside) for v in x)
+    if isinstance(x, dict):
+        return {k: parts(v, inside) for k, v in x.items()}
+    if isinstance(x, Slotted):
+        return [type(x).__name__, x.count, x.x]
+    if hasattr(x, "__dict__") and not isinstance(x, type):
+        return [type(x).__name__, parts(vars(x), inside)]
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "make"), CASES, ids=[f"{f.__qualname__}-{k}" for k, (f, _) in enumerate(CASES)]
+)
+def test_objects(f, make) -> None:
+    fast = np_compile.compile(f)
+    with whole():
+        for _ in range(2):
+            mine, theirs = make(), make()
+            same(shown(observe(fast, mine, {})), shown(observe(f, theirs, {})))
+
+
+def test_methods_are_read() -> None:
+    fast = np_compile.compile(Simulation.run)
+    with whole():
+        fast(Simulation(7), 5, 0.25)
+    assert not refusals(fast)
+
+
+def test_objects_change_between_calls() -> None:
+    """Attributes of other types, methods that are replaced, attributes of the class."""
+    fast = np_compile.compile(run_from_outside)
+    mine, theirs = Simulation(5), Simulation(5)
+
+    def both(change):
+        for s in (mine, theirs):
+            change(s)
+        got, want = (
+            observe(fast, (mine, 3, 0.5), {}),
+            observe(run_from_outside, (theirs, 3, 0.5), {}),
+        )
+        same(shown(got), shown(want))
+
+    original = Simulation.step
+    with whole():
+        both(lambda s: None)
+        both(lambda s: setattr(s, "t", 3))
+        both(lambda s: setattr(s, "u", s.u.astype("f4")))
+        both(lambda s: setattr(s, "scale", 2))
+        both(lambda s: setattr(s, "u", np.ones((3, 2))))
+        both(lambda s: setattr(s, "u", np.ones(5)))
+        both(lambda s: setattr(s, "step", lambda dt: dt * 100))
+        both(lambda s: delattr(s, "step"))
+        try:
+            Simulation.step = lambda self, dt: self.t * dt
+            both(lambda s: None)
+        finally:
+            Simulation.step = original
+        both(lambda s: setattr(s, "v", s.u))
+        both(lambda s: delattr(s, "t"))
+
+
+def test_an_object_that_is_two_arguments() -> None:
+    fast = np_compile.compile(two_names)
+    with whole():
+        for make in (lambda: (Simulation(4), Simulation(4)), lambda: twice(lambda: Simulation(4))):
+            mine, theirs = make(), make()
+            got = observe(fast, (*mine, 4), {})
+            want = observe(two_names, (*theirs, 4), {})
+            same(shown(got), shown(want))

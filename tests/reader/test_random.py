@@ -1,0 +1,191 @@
+"""Random numbers drawn in compiled loops: NumPy's own, and the same state afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import np_compile
+
+from .support import Case, case, check, check_call, each, refusals, whole
+
+
+def walk(rng, n):
+    x, path = 0.0, np.zeros(n)
+    for k in range(n):
+        x += rng.standard_normal() * 0.5 + rng.random() - 0.5
+        path[k] = x
+    return path, rng.random()
+
+
+def metropolis(s, beta, n, seed):
+    rng = np.random.default_rng(seed)
+    m = s.shape[0]
+    taken = 0
+    for _ in range(n):
+        i = rng.integers(0, m)
+        j = rng.integers(0, m)
+        e = 2 * s[i, j] * (s[(i + 1) % m, j] + s[i - 1, j] + s[i, (j + 1) % m] + s[i, j - 1])
+        if e <= 0 or rng.random() < np.exp(-beta * e):
+            s[i, j] = -s[i, j]
+            taken += 1
+    return s, taken, rng.integers(1000)
+
+
+def distributions(rng, n):
+    out = []
+    for k in range(n):
+        out.append(rng.normal(k, 2.0))
+        out.append(rng.uniform(-1, k + 1))
+        out.append(rng.exponential(0.5))
+    return out, rng.random(3)
+
+
+def arrays_drawn(rng, n):
+    total = np.zeros(4)
+    for _ in range(n):
+        total += rng.random(4) - rng.standard_normal(4) + rng.integers(0, 10, 4)
+        if total[0] > 1:
+            total[0] -= rng.random()
+    return total, rng.standard_normal()
+
+
+def shuffled(x, rng):
+    for i in range(len(x) - 1, 0, -1):
+        j = rng.integers(0, i + 1)
+        x[i], x[j] = x[j], x[i]
+    return x
+
+
+def until(rng, t):
+    n = 0
+    while True:
+        n += 1
+        if rng.random() > t:
+            return n
+
+
+def fails_on_the_way(rng, x, n):
+    for k in range(n):
+        x[k] = rng.random()
+        if x[k] > 0.9:
+            raise ValueError(f"{x[k]:.3f} at {k}")
+    return x
+
+
+def mixed_widths(rng, n):
+    a = 0
+    for _ in range(n):
+        a += rng.integers(0, 7) + rng.integers(0, 2**40) % 5 + rng.integers(-3, 3, endpoint=True)
+    return a, rng.integers(0, 100)
+
+
+def legacy(n):
+    s = 0.0
+    out = np.zeros(n)
+    for k in range(n):
+        s += np.random.rand() + np.random.randn()
+        out[k] = np.random.uniform(0, 2) + np.random.normal()
+        if np.random.random() < 0.5:
+            s -= np.random.randint(0, 10)
+    return s, out, np.random.random()
+
+
+def legacy_seeded(n, seed):
+    np.random.seed(seed)
+    s = 0
+    for _ in range(n):
+        s += np.random.randint(0, 100)
+    return s
+
+
+def picked(rng, n, values):
+    out = np.zeros(n)
+    for k in range(n):
+        out[k] = rng.choice(values)
+    return out
+
+
+def monte_carlo(rng, n):
+    inside = 0
+    for _ in range(n):
+        x, y = rng.random(), rng.random()
+        if x * x + y * y < 1:
+            inside += 1
+    return 4 * inside / n
+
+
+def generator(seed=1, bits=np.random.PCG64):
+    return np.random.Generator(bits(seed))
+
+
+S = np.where(np.random.default_rng(0).random((6, 6)) < 0.5, -1, 1)
+CASES = [
+    case(walk, (generator(), 9), (generator(2), 0), (generator(3), 40)),
+    case(metropolis, (S, 0.4, 200, 3), (S, 0.1, 0, 3), refused="default_rng"),
+    case(distributions, (generator(), 4), (generator(), 0)),
+    case(arrays_drawn, (generator(), 5), (generator(), 0), refused="an array of random integers"),
+    case(shuffled, (np.arange(9.0), generator()), (np.arange(1.0), generator())),
+    case(until, (generator(), 0.9), (generator(), 0.0)),
+    case(fails_on_the_way, (generator(), np.zeros(50), 50), (generator(), np.zeros(3), 2)),
+    case(fails_on_the_way, (generator(5), np.zeros(3), 9)),
+    case(
+        mixed_widths, (generator(), 20), (generator(7), 1), refused="integers with these arguments"
+    ),
+    case(
+        picked,
+        (generator(), 5, np.arange(3.0)),
+        (generator(), 0, np.arange(3.0)),
+        refused="'choice'",
+    ),
+    case(monte_carlo, (generator(), 100), (generator(), 1), (generator(), 0)),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_generators(c: Case) -> None:
+    check(c)
+
+
+@pytest.mark.parametrize(("f", "calls"), [
+    (legacy, [(5,), (0,), (30,)]), (legacy_seeded, [(5, 3), (0, 1), (9, 3)])
+], ids=["drawn", "seeded"])  # fmt: skip
+def test_legacy(f, calls) -> None:
+    fast = np_compile.compile(f)
+    with whole():
+        for args in calls:
+            np.random.seed(11)
+            want = f(*args)
+            state = np.random.get_state()
+            np.random.seed(11)
+            got = fast(*args)
+            after = np.random.get_state()
+            assert type(got) is type(want)
+            np.testing.assert_equal(got, want)
+            np.testing.assert_equal(after[1], state[1])
+            assert after[2:] == state[2:]
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_other_bit_generators(bits) -> None:
+    fast = np_compile.compile(walk)
+    with whole():
+        for n in (9, 0, 3):
+            mine, theirs = generator(5, bits), generator(5, bits)
+            np.testing.assert_equal(fast(mine, n), walk(theirs, n))
+            np.testing.assert_equal(mine.bit_generator.state, theirs.bit_generator.state)
+    assert not refusals(fast)
+
+
+def test_one_generator_in_two_places() -> None:
+    def two(a, b, n):
+        s = 0.0
+        for _ in range(n):
+            s += a.random() - b.random()
+        return s, a.random()
+
+    fast = np_compile.compile(two)
+    rng = generator()
+    with whole():
+        check_call(fast, two, (generator(1), generator(2), 5), 0)
+        check_call(fast, two, (rng, rng, 5), 0)

@@ -1,0 +1,312 @@
+"""Numbers in compiled loops: Python's and NumPy's, their types, their errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .support import Case, case, check, each, exact
+
+INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+
+
+def factorial(n):
+    a = 1
+    for i in range(1, n + 1):
+        a *= i
+    return a
+
+
+def fibonacci(n):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a, b
+
+
+def checksum(data, modulus):
+    a, b = 1, 0
+    for i in range(len(data)):
+        a = (a + int(data[i])) % modulus
+        b = (b + a) % modulus
+    return b << 16 | a
+
+
+def xorshift(seed, n):
+    x = seed
+    for _ in range(n):
+        x ^= (x << 13) & 0xFFFFFFFFFFFFFFFF
+        x ^= x >> 7
+        x ^= (x << 17) & 0xFFFFFFFFFFFFFFFF
+    return x
+
+
+def gcd(a, b):
+    steps = 0
+    while b:
+        a, b = b, a % b
+        steps += 1
+    return a, steps
+
+
+def division(n, d):
+    quotients, rests, both, last = 0, 0, 0, None
+    for k in range(-n, n + 1):
+        quotients = quotients * 3 + k // d
+        rests += (k % d) * k
+        last = divmod(k, d)
+        both += last[0] - last[1]
+    return quotients, rests, both, last
+
+
+def float_division(xs, d):
+    a = b = c = 0.0
+    for i in range(len(xs)):
+        x = float(xs[i])
+        a += x // d
+        b += x % d
+        q, r = divmod(x, d)
+        c += q * r
+    return a, b, c
+
+
+def powers(base, n):
+    total = 0
+    for k in range(n):
+        total += base**k
+    return total
+
+
+def power_of_floats(x, n):
+    total = 0.0
+    for k in range(n):
+        total += x**k + x ** (0.5 * k)
+    return total
+
+
+def shifts(x, n):
+    total = 0
+    for k in range(n):
+        total += (x << k) ^ (x >> k)
+    return total, ~total, -total, +total
+
+
+def bit_count(x):
+    n = 0
+    while x:
+        x &= x - 1
+        n += 1
+    return n
+
+
+def newton(a, tol):
+    x = a
+    steps = 0
+    while abs(x * x - a) > tol:
+        x = 0.5 * (x + a / x)
+        steps += 1
+    return x, steps
+
+
+def harmonic(xs):
+    s = 0.0
+    for i in range(len(xs)):
+        s += 1.0 / float(xs[i])
+    return len(xs) / s
+
+
+def roots(xs):
+    total = 0.0
+    for i in range(len(xs)):
+        total += math.sqrt(float(xs[i])) + math.floor(float(xs[i])) + math.ceil(float(xs[i]))
+    return total
+
+
+def logarithms(xs):
+    total = 0.0
+    for i in range(len(xs)):
+        v = float(xs[i])
+        total += math.log(v) + math.exp(-v) + math.atan2(v, 2) + math.hypot(v, 1.0)
+    return total
+
+
+def rounding(n, step):
+    a, b, c = 0, 0.0, 0
+    for k in range(n):
+        x = k * step - 3.0
+        a += round(x)
+        b += round(x, 2)
+        c += int(x) + math.trunc(x)
+    return a, b, c
+
+
+def extremes(xs):
+    low, high = math.inf, -math.inf
+    for i in range(len(xs)):
+        low = min(low, float(xs[i]))
+        high = max(high, float(xs[i]), -1)
+    return low, high, max(low, 0), min(high, 0)
+
+
+def grows(x, n):
+    s = 0
+    for i in range(n):
+        if x[i] > 0:
+            s += x[i]
+    return s
+
+
+def mixed(n):
+    x = 1
+    for i in range(n):
+        x = x * 1.5 if i % 2 else x + 1
+    return x, x == 2, -x
+
+
+def flags(x):
+    ok, some, count = True, False, 0
+    for v in x:
+        ok = ok and v > 0
+        some = some or v > 2
+        count += v > 1
+    return ok, some, count, not ok
+
+
+def arithmetic_of_items(x, y):
+    out = []
+    for i in range(len(x)):
+        a, b = x[i], y[i]
+        out.append(a + b)
+        out.append(a - b)
+        out.append(a * b)
+    return out
+
+
+def with_python_numbers(x):
+    s = x[0]
+    for i in range(1, len(x)):
+        s = s + 1
+        s = s * 2 - x[i]
+    return s, s + 1.5, s / 2, s > 3, s == x[0]
+
+
+def quotients_of_items(x, d):
+    a = x[0] // d
+    b = x[0] % d
+    for i in range(1, len(x)):
+        a = a + x[i] // d
+        b = b + x[i] % d
+    return a, b
+
+
+def complex_orbit(re, im, n):
+    z, c = 0, complex(re, im)
+    k = 0
+    while abs(z) <= 2 and k < n:
+        z = z * z + c
+        k += 1
+    return z, k, z.real, z.imag, z.conjugate()
+
+
+def complex_sum(x):
+    s = 0j
+    for i in range(len(x)):
+        s += x[i] * (1 + 2j) - x[i] / 2
+    return s, s == 0, -s
+
+
+def zeros(n):
+    a = 0.0
+    out = []
+    for k in range(n):
+        a = -a
+        out.append(a * k)
+        out.append(a + 0.0)
+    return a, out
+
+
+def special(xs):
+    out = []
+    for i in range(len(xs)):
+        v = float(xs[i])
+        out.append((v < 1, v == v, v != v, v >= 0, v * 0, v - v, abs(v), -v))
+    return out
+
+
+def to_int(xs):
+    s = 0
+    for v in xs:
+        s += int(v)
+    return s
+
+
+def compare_kinds(x, y):
+    n = 0
+    for i in range(len(x)):
+        if x[i] < y[i]:
+            n += 1
+        elif x[i] == y[i]:
+            n += 100
+        if 0 <= x[i] < 3 != y[i]:
+            n += 10000
+    return n
+
+
+MIXED = np.array([1.5, -2.25, 0.0, 7.75, -0.5])
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0])
+CASES = [
+    exact(factorial, (0,), (1,), (20,), (21,), (30,)),
+    exact(fibonacci, (0,), (1,), (90,), (93,), (150,)),
+    exact(checksum, (np.arange(0, dtype="u1"), 7), (np.arange(200, dtype="u1"), 65521)),
+    exact(checksum, (np.arange(9), 0), (np.arange(0), 0)),
+    exact(xorshift, (88172645463325252, 3), (1, 40), (0, 5), refused="more than 64 bits"),
+    exact(gcd, (12, 18), (0, 5), (-12, 18), (17, -5), (2**62, 48), (2**70, 6),
+          refused="beyond 64 bits"),
+    exact(division, (7, 3), (7, -3), (0, 1), (3, 0), (1, 2**62),
+          refused="one or another"),
+    exact(float_division, (MIXED, 2.0), (MIXED, -0.75), (MIXED, 0.0), (MIXED, math.inf)),
+    exact(powers, (2, 10), (-3, 40), (2, 70), (0, 3), (1, 0)),
+    exact(powers, (2.5, 4), (-0.5, 6)),
+    case(power_of_floats, (1.5, 6), (0.0, 3), (2.0, 1), (1e200, 4)),
+    exact(shifts, (5, 8), (-5, 61), (1, 70), (0, 3), (7, 0)),
+    exact(bit_count, (0,), (255,), (2**62 + 5,), (2**80,), refused="beyond 64 bits"),
+    exact(newton, (2.0, 1e-12), (0.0, 1.0), (1e10, 1e-3), (0.0, -1.0)),
+    exact(harmonic, (MIXED[:2],), (MIXED,), (MIXED[:0],)),
+    exact(roots, (MIXED[[0, 2, 3]],), (MIXED,), (SPECIAL[:3],)),
+    case(logarithms, (MIXED[[0, 3]],), (MIXED,), (MIXED[:0],)),
+    exact(rounding, (0, 0.5), (40, 0.25), (30, 0.37), refused="round to digits"),
+    exact(extremes, (MIXED,), (MIXED[:0],), (SPECIAL,), (-SPECIAL[::-1],)),
+    *(exact(grows, (np.arange(5).astype(t), 5), (np.arange(3).astype(t), 5)) for t in "fdlB"),
+    exact(grows, (np.zeros(3), 3), (np.zeros(3), 0)),
+    exact(mixed, (0,), (1,), (2,), (7,)),
+    exact(flags, (np.arange(4),), (np.arange(1, 4),), (np.arange(0),)),
+    exact(flags, (MIXED,), (np.ones(3),)),
+    *(exact(arithmetic_of_items, (np.array([1, 100, 3]).astype(t), np.array([5, 99, 3]).astype(t)))
+      for t in [*INTEGERS, "f4", "f8", "c8", "c16"]),
+    *(exact(arithmetic_of_items, (np.array([1, 100]).astype(a), np.array([5, 99]).astype(b)))
+      for a, b in [("i1", "u1"), ("i4", "u4"), ("i8", "u8"), ("i4", "f4"), ("f4", "f8"),
+                   ("i2", "f4"), ("b1", "i1"), ("f4", "c8"), ("i8", "c8")]),
+    *(exact(with_python_numbers, (np.array([3, 100, 7]).astype(t),), (np.array([2]).astype(t),))
+      for t in [*INTEGERS, "f4", "f8"]),
+    *(exact(quotients_of_items, (np.array([7, 100, 3]).astype(t), 2),
+          (np.array([9, 5]).astype(t), 4))
+      for t in [*INTEGERS, "f4", "f8"]),
+    *(exact(quotients_of_items, (np.array([-7, 100]).astype(t), -3), (np.array([5]).astype(t), 0))
+      for t in ["i1", "i4", "i8", "f4", "f8"]),
+    exact(complex_orbit, (-0.5, 0.5, 30), (2.0, 2.0, 30), (0.0, 0.0, 3), (1.0, 0.0, 0)),
+    exact(complex_sum, (np.array([1 + 2j, -3j]),), (np.zeros(0, "c16"),)),
+    exact(complex_sum, (np.array([1 + 2j, -3j], "c8"),), (np.zeros(0, "c8"),),
+          refused="complex or complex64"),
+    exact(zeros, (0,), (4,), (5,)),
+    exact(special, (SPECIAL,), (MIXED,), refused="a list of what are no numbers"),
+    exact(to_int, (MIXED,), (MIXED[:0],), (SPECIAL,), (SPECIAL[:3],), (np.array([1e30, 5.0]),)),
+    exact(compare_kinds, (np.arange(4), np.arange(4)[::-1]), (np.arange(3), np.arange(3))),
+    exact(compare_kinds, (np.arange(4, dtype="u8"), -np.arange(4)), refused="unlike signs"),
+    exact(compare_kinds, (np.arange(4, dtype="f4"), np.arange(4) + 0.1)),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_numbers(c: Case) -> None:
+    check(c)
