@@ -921,7 +921,13 @@ def _count_nonzero(r: Reader, x: Value) -> Value:
         raise Unreadable("np.count_nonzero of a number")
     text = reduced(r, "add", _nonzero(x), tuple(range(x.ndim)), False, "i64")
     n = size_of(r, x.dims)
-    return r.integer(text, 0, n.high)
+    made = r.integer(text, 0, n.high)
+    kind = _COUNT_KIND
+    return made if kind == "int" else Num(made.text, "i64", (kind,), "", made.lin, 0, n.high)
+
+
+# A Python integer in older versions of NumPy.
+_COUNT_KIND = type(np.count_nonzero(np.ones(1))).__name__
 
 
 def _cumulative(op: str) -> Callable:

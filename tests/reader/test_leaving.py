@@ -249,10 +249,7 @@ class Stop(Exception):
     [
         pytest.param(sweeps, (1 << 40,), 1000, id="nested"),
         pytest.param(counts, (), 4, id="while"),
-        pytest.param(
-            on_whole_arrays, (1 << 40,), 500, id="arrays",
-            marks=pytest.mark.xfail(reason="a loop without one in it is not interrupted", run=False),
-        ),
+        pytest.param(on_whole_arrays, (1 << 40,), 500, id="arrays"),
     ],
 )  # fmt: skip
 def test_a_signal_ends_a_loop(f, args, size, error) -> None:
