@@ -118,10 +118,18 @@ def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
 
 @functools.lru_cache(4096)
 def _loops(code: types.CodeType) -> bool:
+    """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11."""
     import dis
 
-    jumps = ("FOR_ITER", "JUMP_BACKWARD", "POP_JUMP_BACKWARD_IF_TRUE", "JUMP_ABSOLUTE")
-    return any(i.opname.startswith(jumps) for i in dis.get_instructions(code))
+    if any(word in i.opname for i in dis.get_instructions(code) for word in _BACK):
+        return True
+    return any(
+        isinstance(c, types.CodeType) and c.co_name.startswith("<") and c.co_name != "<lambda>"
+        for c in code.co_consts
+    )
+
+
+_BACK = ("FOR_ITER", "BACKWARD", "JUMP_ABSOLUTE")
 
 
 @functools.lru_cache(4096)

@@ -347,7 +347,7 @@ CASES = [
     exact(finally_runs, (F,), (F[:1],), refused="finally"),
     exact(walrus, (0,), (20,), refused=":="),
     exact(swaps, (0,), (1,), (2,), (5,)),
-    exact(while_with_two_tests, (F, 2.0), (F[:0], 1.0), (np.sort(F), 9.0), refused="no loop"),
+    exact(while_with_two_tests, (F, 2.0), (F[:0], 1.0), (np.sort(F), 9.0)),
     exact(
         loop_in_branch, (F, "sum"), (F, "product"), (F, "none"), (F[:0], "sum"), refused="no loop"
     ),

@@ -163,7 +163,7 @@ CASES = [
     exact(stack, (0,), (1,), (30,)),
     exact(queue_by_index, (M, 0), (M, 2), (M[:1, :1], 0), (M, 7)),
     exact(table, (0,), (1,), (50,), (4,), refused="an item of this is changed"),
-    exact(comprehensions, (X, 4), (X, 0), (X[:0], 1), refused="no loop"),
+    exact(comprehensions, (X, 4), (X, 0), (X[:0], 1), refused="a list of what are no"),
     exact(history, (X, 3), (X, 0), (X[:0], 2)),
     exact(snapshots, (X, 3), (X, 0), (X, 6), refused="no numbers"),
     exact(

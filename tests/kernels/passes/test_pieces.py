@@ -314,7 +314,7 @@ def agrees(case: tuple[list[np.ndarray], Callable], check: Callable) -> None:
     wanted = f(*mine)
     got, graphs = traced(f, *theirs)
     for x, y in zip([*got, *theirs], [*wanted, *mine], strict=True):
-        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-12, atol=1e-14)
     for module, inputs in graphs:
         check(module, inputs)
 
