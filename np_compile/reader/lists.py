@@ -165,4 +165,5 @@ def range_length(r: Reader, x: Range) -> Num:
     if way.constant is not None:
         return python(max(0, -(-way.constant // size)))
     made = r.integer(f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)", 0)
+    r.entry.known[made.text] = max(0, -(-r.entry.at(way) // size))
     return made
