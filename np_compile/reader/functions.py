@@ -683,8 +683,6 @@ def _gathered_up(r: Reader, x: Arr) -> Arr:
 
 
 def _ravel(r: Reader, x: Value) -> Value:
-    if isinstance(x, Arr) and x.ndim == 1 and x.flat:
-        return x if False else _reshape(r, x, python(-1))
     return _reshape(r, x, python(-1))
 
 
@@ -1281,10 +1279,6 @@ def _size(r: Reader, x: Value, axis: Value | None = None) -> Value:
 
 def _isscalar(r: Reader, x: Value) -> Value:
     return python(isinstance(x, Num))
-
-
-def _nan_to(r: Reader, x: Value) -> Value:
-    raise Unreadable("np.nan_to_num")
 
 
 def _allclose(name: str) -> Callable:

@@ -15,7 +15,7 @@ import numpy as np
 from np_compile.kernels.ir.scalars import c_cast, c_expression, c_load, c_store
 
 from .linear import Linear
-from .numbers import binary, convert, kind_of, rep_of
+from .numbers import convert, kind_of, rep_of
 from .read import C_STORAGE, Reader, int_constant
 from .values import (
     C_TYPE,
@@ -670,7 +670,3 @@ def common_extent_of_product(r: Reader, a: Num, b: Num) -> Num:
         return a if a.value is not None else b
     r.leave_if(f"{a.text} != {b.text}", "extents that are not equal")
     return a if a.value is not None else b
-
-
-def add_numbers(r: Reader, a: Num, b: Num) -> Num:
-    return binary(r, "Add", a, b)

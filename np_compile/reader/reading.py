@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from np_compile import config
-from np_compile.kernels.build.toolchain import compiler, vector_math_available
+from np_compile.kernels.build.toolchain import (
+    CompileFailed,
+    NoCompiler,
+    compiler,
+    vector_math_available,
+)
 from np_compile.kernels.targets.c.prelude import prelude
 
 from . import resume, runtime, source
@@ -261,6 +266,13 @@ class Reading:
     def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         """What a region made of these values: itself, its exit, the result, where it left; or why
         there is none."""
+        try:
+            return self._tried(node, first, values)
+        except (CompileFailed, NoCompiler) as e:
+            self.given_up = f"the C compiler: {str(e).partition(chr(10))[0]}"
+            return Refused(self.given_up, 0, len(node.body))
+
+    def _tried(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         known = self._regions.setdefault(first, [])
         for k, region in enumerate(known):
             ran: Any = region.run(values) if region.left < _LEAVES else OTHER

@@ -1239,14 +1239,6 @@ def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:
     return made
 
 
-class _Replace(ast.NodeTransformer):
-    def __init__(self, old: ast.AST, new: ast.AST):
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self.new if node is self.old else self.generic_visit(node)
-
-
 def _replaced(node: ast.stmt, old: ast.AST, new: ast.AST) -> ast.stmt:
     """A copy of a statement with another expression in the place of one. Blocks in it stay the
     same objects."""

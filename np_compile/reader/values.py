@@ -9,7 +9,7 @@ tell (`s = 0`, then `s += x[i]`): then `tag` is a C integer, its place among `ki
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -273,7 +273,3 @@ class Bound:
     owner: Any
     name: str
     more: dict[str, Any] = field(default_factory=dict)
-
-
-def with_text(x: Num, text: str) -> Num:
-    return replace(x, text=text)
