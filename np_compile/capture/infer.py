@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from np_compile import shim
 from np_compile.lowering.meta import Shapes
@@ -68,7 +69,8 @@ def by_rule(seg: Segment, key: tuple, turn: int) -> Node | None:
     ints = tuple(seg.ints[parent.ints :])
 
     def make(pick: tuple) -> shim.ndarray:
-        return _meta(parent, key, ints, pick)
+        with _disable_current_modes():  # it may be asked for while a program is recorded
+            return _meta(parent, key, ints, pick)
 
     node.values = [
         v.of_layout(*layout, make) for v, layout in zip(like.values, layouts, strict=True)

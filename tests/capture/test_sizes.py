@@ -339,6 +339,24 @@ def several_parts(x, y):
     return d, np.where(a > 0, a, y).reshape(-1)[::-1], np.cumsum(c)
 
 
+def products_of_parts(low):
+    n = len(low)
+    made = np.zeros((n, n))
+    for j in range(n):
+        made[j, j] = 1.0 / low[j, j]
+        for i in range(j + 1, n):
+            made[i, j] = -(low[i, j:i] @ made[j:i, j]) / low[i, i]
+    return made
+
+
+def test_what_is_inferred_late_is_no_part_of_the_program(recwarn):
+    low = np.tril(data(12, 12)) + 12 * np.eye(12)
+    fast = np_compile.compile(products_of_parts, backend="eager")
+    for _ in range(3):
+        same(fast, products_of_parts, low)
+    assert not [w for w in recwarn if "could not be traced" in str(w.message)]
+
+
 def test_a_new_size_is_not_inferred_again(monkeypatch):
     from np_compile.capture import infer
 
