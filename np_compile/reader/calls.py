@@ -136,6 +136,9 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     env = bound_arguments(r, f, node, args, kwargs)
     whole = f.__code__ in r.effectful
     alone, r.hoisted = r.hoisted, False
+    if whole and any(step[0] in ("try", "with") for x in r.frames for step in x.path):
+        # Where it leaves in the middle, Python ends it before it goes on in its caller.
+        raise Unreadable(f"{f.__name__} changes what it is given, within try or with")
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
     return r.grammar.function(r, f, node, env, whole)

@@ -1159,6 +1159,8 @@ def _changing_call(r: Reader, node: ast.stmt) -> tuple[ast.Call, str] | None:
         roots: list[ast.AST] = [node.iter] if isinstance(node, ast.For) else []
     elif isinstance(node, ast.If):
         roots = [node.test]
+    elif isinstance(node, (ast.Try, ast.With)):  # its statements are taken apart as they are read
+        roots = []
     else:
         roots = [node]
     alone = None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import np_compile
+from np_compile import config
 
 from .support import Case, case, check, check_call, each, exact, refusals, whole
 
@@ -361,3 +362,27 @@ def test_a_call_that_fails_leaves_nothing_behind() -> None:
         for _ in range(6):
             check_call(fast, index_error, (X, np.array([0, 9])), 0)
             check_call(fast, index_error, (X, np.array([3, 2])), 0)
+
+
+def bump(z, i, e):
+    z[i] += e
+    return z[i]
+
+
+def tries_what_changes(x, n):
+    try:
+        a = bump(x, n, n)
+    except IndexError:
+        a = 0
+    for k in range(n):
+        a += k
+    return x, a
+
+
+@pytest.mark.parametrize("n", [2, 9])
+def test_a_function_that_changes_something_is_called_in_try(n) -> None:
+    with config.patch(loops="whole", compile_in="call"):
+        x, a = np_compile.compile(tries_what_changes)(np.arange(4.0), n)
+    y, b = tries_what_changes(np.arange(4.0), n)
+    np.testing.assert_array_equal(x, y)
+    assert (type(a), a) == (type(b), b)
