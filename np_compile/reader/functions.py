@@ -281,8 +281,8 @@ def into(r: Reader, made: Value, out: Value) -> Value:
     for d, n in zip(value.dims, out.dims, strict=True):
         if d.value == 1 and n.value != 1:
             raise Unreadable("out= that is larger")
-    r.effect(out.roots)
     commit()
+    r.changed(out.roots)
     return out
 
 
@@ -1223,8 +1223,8 @@ def _fill(r: Reader, x: Value, value: Value) -> Value:
     if not isinstance(x, Arr) or not isinstance(value, Num):
         raise Unreadable("fill of this")
     commit = assign(r, x, [Known(Ellipsis)], value)
-    r.effect(x.roots)
     commit()
+    r.changed(x.roots)
     return Known(None)
 
 

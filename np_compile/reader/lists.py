@@ -86,8 +86,12 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
     r.one_by_one()
     if len(items) != 1 or isinstance(items[0], Slice) or not isinstance(items[0], Num):
         raise Unreadable("an index of a list")
-    at = checked(r, items[0], length(r, a))
-    return _from_list(r, a, _slot(a, at.text))
+    return item_at(r, a, checked(r, items[0], length(r, a)))
+
+
+def item_at(r: Reader, a: Lst, k: Num) -> Num:
+    """The item at an index that the list has."""
+    return _from_list(r, a, _slot(a, k.text))
 
 
 def _from_list(r: Reader, a: Lst, text: str) -> Num:
@@ -118,19 +122,27 @@ def list_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
             raise Again
         if x.kind != a.kind:
             raise Unreadable("an item of another type in a list")
-        r.effect(a.roots)
+        _may_change(r, a)
         r.leave_if(f"grow({a.buf}, {SIZES[a.rep]})", "no memory")
         r.line(f"{_slot(a, f'{a.buf}->dims[0]++')} = {x.text};")
+        r.changed(a.roots)
         return Known(None)
     a = _typed(r, a)
     if name == "pop" and not args:
+        _may_change(r, a)
         n = length(r, a)
         r.leave_if(f"{n.text} == 0", "pop from an empty list")
-        r.effect(a.roots)
         made = _from_list(r, a, _slot(a, f"{n.text} - 1"))
         r.line(f"{a.buf}->dims[0]--;")
+        r.changed(a.roots)
         return made
     raise Unreadable(f"the method {name!r} of a list")
+
+
+def _may_change(r: Reader, a: Lst) -> None:
+    """Fail if the number of a list's items may not change here."""
+    if any(loop.steady & a.roots for loop in r.loops):
+        raise Unreadable("a list that changes while a loop runs over it backwards")
 
 
 def as_vector(r: Reader, x: Lst) -> Arr:

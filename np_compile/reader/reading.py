@@ -26,7 +26,7 @@ from .region import LATER, MISS, OTHER, Region
 from .statements import Stopped, block, comprehension, function
 from .values import Known, Unreadable
 
-_GRAMMAR = Grammar(expression, function, comprehension)
+_GRAMMAR = Grammar(block, expression, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _CALL = 1e-5  # seconds that a call in Python takes, from compiled code
