@@ -11,7 +11,7 @@ import numpy as np
 from . import index
 from .expressions import expression, index_items, kept, look_up, operate
 from .functions import array_of
-from .lists import assign_list_item, list_item
+from .lists import assign_list_item, growing, list_item, list_method
 from .nest import materialized
 from .read import Reader
 from .values import Arr, Known, Lazy, Lst, Num, Obj, Tup, Unreadable, Value, python
@@ -53,6 +53,8 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
     if isinstance(node, ast.Subscript):
         owner = expression(r, node.value)
         items = index_items(r, node.slice)
+        if isinstance(owner, Tup) and owner.made is list:
+            growing(r, owner)
         if isinstance(owner, Lst):
             commit = assign_list_item(r, owner, items, value)
             return lambda: _changing(r, owner.roots, commit)
@@ -141,8 +143,13 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
         _in_place(r, op, old, new)
         store(old)
         return
-    if isinstance(old, (Lst,)) or (isinstance(old, Tup) and old.made is list):
-        raise Unreadable("a list is changed in place")
+    if isinstance(old, Tup) and old.made is list:
+        growing(r, old)
+    if isinstance(old, Lst):
+        if op != "Add":
+            raise Unreadable("a list is changed in place")
+        list_method(r, old, "extend", [new])
+        return
     store(kept(r, operate(r, op, old, new)))
 
 
@@ -162,10 +169,15 @@ def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
 
 
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
+    if isinstance(owner, Tup) and owner.made is list:
+        growing(r, owner)
     if isinstance(owner, Lst):
         old = list_item(r, owner, items)
-        made = kept(r, operate(r, op, old, expression(r, node.value)))
-        commit = assign_list_item(r, owner, items, made)
+        new = expression(r, node.value)
+        if isinstance(old, (Arr, Lst)):
+            _augmented(r, op, old, new, lambda x: None)
+            return
+        commit = assign_list_item(r, owner, items, kept(r, operate(r, op, old, new)))
         _changing(r, owner.roots, commit)
         return
     if not isinstance(owner, Arr):

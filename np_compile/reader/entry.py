@@ -142,7 +142,6 @@ class Entry:
         self.formats: list[str] = []
         self.exits: dict[int, Exit] = {}
         self.normalized: dict = {}
-        self.fixed_lists = False
         self.paths: dict[Any, Any] = {}
         self.fetched: dict[tuple, Any] = {}
         self._outer: dict[tuple, Value] = {}
@@ -298,8 +297,9 @@ class Entry:
                 else r.integer(f"given_{k}->strides[{j}] / {size}", -FAR, FAR)
                 for j, s in enumerate(x.strides)
             )  # fmt: skip
-        r.line(f"Buf arg_{k} = {{.refs = 1L << 40, .owner = {k}}};")
-        buf = f"(&arg_{k})"
+        r.line(f"Buf *const arg_{k} = rt->given + {k};")
+        r.line(f"arg_{k}->refs = 1L << 40; arg_{k}->owner = {k};")
+        buf = f"arg_{k}"
         return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None,
                    not writeable, flat, ordered)  # fmt: skip
 

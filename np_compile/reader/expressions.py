@@ -10,7 +10,7 @@ from . import calls
 from .branches import both, chosen, condition_of, either
 from .functions import array_of, part, transposed, ufunc
 from .items import item
-from .lists import new_list
+from .lists import contains, new_list
 from .nest import element_of, kept, lazy
 from .numbers import (
     binary,
@@ -247,6 +247,9 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         if not texts:
             return python(not wanted)
         found = Num(f"({' || '.join(texts)})", "bool", ("bool",), low=0, high=1)
+        return found if wanted else unary(r, "Not", found)
+    if isinstance(b, Lst):
+        found = contains(r, b, a)
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)

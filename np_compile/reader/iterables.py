@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from . import index
 from .calls import least_int
 from .expressions import expression, kept, operate
-from .lists import item_at, length, range_length
+from .lists import item_at, length, range_length, value_of_range
 from .read import Reader
 from .values import Arr, Known, Lst, Num, Range, Tup, Unreadable, Value, python
 
@@ -52,12 +52,17 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
     hidden = _hidden("src", node)
     sources = {hidden.id: value}
     if isinstance(value, Range):
-        return Run(range_length(r, value), _of_range(value), sources, hidden)
+        return Run(range_length(r, value), value_of_range(value), sources, hidden)
     if isinstance(value, Arr) and value.ndim:
         return Run(value.dims[0], lambda r, k: index.view(r, value, [k]), sources, hidden)
     if isinstance(value, Lst):
-        if value.buf.startswith("?"):
+        if value.of is None:
             return Tup(())  # its items are known when it is read again
+        if value.made is not list:  # Python does not let it change meanwhile
+            return Run(
+                length(r, value), lambda r, k: item_at(r, value, k), sources, hidden,
+                steady=value.roots,
+            )  # fmt: skip
         return Run(
             length(r, value), lambda r, k: item_at(r, value, k), sources, hidden,
             lambda k: f"{k} < {value.buf}->dims[0]",
@@ -67,29 +72,6 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
 
 def _hidden(hint: str, node: ast.expr) -> ast.Name:
     return ast.copy_location(ast.Name(f"__{hint}{node.lineno}_{node.col_offset}", ast.Load()), node)
-
-
-def _of_range(value: Range) -> Callable[[Reader, Num], Value]:
-    start, step = value.start, value.step
-
-    def at(r: Reader, k: Num) -> Value:
-        assert k.lin is not None
-        assert start.lin is not None
-        if step.value == 1 and start.value == 0:
-            return k
-        if step.value is None:
-            made = r.integer(f"({start.text} + {k.text} * {step.text})", start.low)
-            assert made.lin is not None
-            last = value.stop
-            if last.lin is not None:
-                r.facts.add(made.lin - start.lin)
-                r.facts.add(last.lin - made.lin - 1)
-            return made
-        times = f" * {step.text}" if step.value != 1 else ""
-        lin = start.lin + k.lin * step.value
-        return r.integer(f"({start.text} + {k.text}{times})", lin=lin)
-
-    return at
 
 
 def _enumerated(r: Reader, node: ast.Call) -> Tup | Run:

@@ -246,7 +246,7 @@ def _sample(x: Value) -> Any:
             return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind](value)
         return np.dtype(x.kind.rstrip("_")).type(value)
     if isinstance(x, Lst):
-        return [_sample(Num("", x.rep, (x.kind,)))] * _SAMPLE
+        return x.made([_sample(x.of)] * _SAMPLE if x.of is not None else [])
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":

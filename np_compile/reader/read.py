@@ -121,6 +121,7 @@ class Reader:
         self.here: Any = None
         self.alone: Any = None
         self.hoisted = False
+        self.lists = 0  # that were made by this statement
         self.comprehensions = 0
         self.late: set[str] = set()  # attributes that a loop sets
         self._count = self._first = 0
@@ -262,6 +263,11 @@ class Reader:
         return (low > -SAFE or self.facts.proves(lin + SAFE)) and (
             high < SAFE or self.facts.proves(Linear(SAFE) - lin)
         )
+
+    def list_site(self) -> tuple:
+        """What names the place in the source where a list is made."""
+        self.lists += 1
+        return "list", str(self.here), self.lists
 
     # Leaving
 

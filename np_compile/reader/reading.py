@@ -144,8 +144,7 @@ def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
         + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\n" + body + "\n}\n"
         + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
         "        Buf *next = b->next;\n"
-        "        if (b->owner < 0 && b->data != (void *)(b + 1)) free(b->data);\n"
-        "        free(b);\n        b = next;\n    }\n}\n"
+        "        free_memory(b);\n        free(b);\n        b = next;\n    }\n}\n"
     )  # fmt: skip
     head = '#pragma GCC target("prefer-vector-width=256")\n' if compiler().kind == "gcc" else ""
     return head + prelude(text, vector_math_available(compiler().kind)) + text

@@ -49,7 +49,8 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
         frame.made |= outer.made
     frame.label = r.fresh("ret")
     was = r.inlined
-    r.inlined = (*was, (id(node), r.here))
+    r.lists += 1
+    r.inlined = (*was, (id(node), r.here, r.lists))
     loops, r.loops = r.loops, []
     r.frames.append(frame)
     try:
@@ -115,8 +116,8 @@ def block(r: Reader, nodes: Block, part: str) -> None:
 
 def statement(r: Reader, node: ast.stmt) -> None:
     read: Any = _READERS.get(type(node))
-    here = r.here
-    r.here = (id(node), r.inlined)
+    here, lists = r.here, r.lists
+    r.here, r.lists = (id(node), r.inlined), 0
     try:
         with r.at_statement():
             saved = r.save()
@@ -135,7 +136,7 @@ def statement(r: Reader, node: ast.stmt) -> None:
                 r.leave(f"{e} (line {node.lineno})")
                 r.frame.dead = True
     finally:
-        r.here = here
+        r.here, r.lists = here, lists
 
 
 @functools.lru_cache(4096)

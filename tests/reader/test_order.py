@@ -109,7 +109,7 @@ def rebound_while_it_runs(n):
 def pops_then_reads(x, n):
     stack = [0]
     for k in range(n):
-        stack.append(k)
+        stack.append(k)  # noqa: PERF402
     total = 0.0
     for _ in range(n):
         total += stack.pop() * x[len(stack)]
@@ -303,7 +303,9 @@ def unpacks_late(a, out):
         exact(shrinks, (1,), (2,), (9,), (0,)),
         exact(empties_at_the_end, (1,), (5,)),
         exact(zipped_with_one_that_grows, (np.arange(5.0),), (np.arange(0.0),)),
-        exact(backwards_while_it_shrinks, (1,), (2,), (9,), (0,), refused="runs over it backwards"),
+        exact(
+            backwards_while_it_shrinks, (1,), (2,), (9,), (0,), refused="while a loop runs over it"
+        ),
         exact(nested_over_one_list, (1,), (6,)),
         exact(rebound_while_it_runs, (1,), (6,)),
     ]
