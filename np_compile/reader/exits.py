@@ -77,6 +77,8 @@ class Export:
         if isinstance(x, Lst):
             return ("list", x.made, _items_of(x), self._word(x.buf, "p"))
         if isinstance(x, Tup):
+            if x.path is not None:
+                return ("path", x.path)
             return ("tuple", x.made, [self.value(y) for y in x.items])
         if isinstance(x, Range):
             return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])

@@ -170,6 +170,7 @@ class Reading:
             self.given_up = ""
             self.node: Any = None
             self._continuations: dict[Any, Any] = {}
+            self._begins: dict[int, int | None] = {}
             try:
                 if not source.has_loops(self.function, tuple(map(type, args))):
                     self.given_up = _NO_LOOPS
@@ -257,10 +258,12 @@ class Reading:
 
     def _next(self, node: Any, at: int) -> int | None:
         """A statement that may have a loop, from one on; None if there is none."""
-        for k in range(at, len(node.body)):
-            if source.may_loop(node.body[k], self.function):
-                return k
-        return None
+        if at not in self._begins:
+            rest = range(at, len(node.body))
+            self._begins[at] = next(
+                (k for k in rest if source.may_loop(node.body[k], self.function)), None
+            )
+        return self._begins[at]
 
     def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         """What a region made of these values: itself, its exit, the result, where it left; or why

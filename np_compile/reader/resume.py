@@ -134,9 +134,13 @@ def _assign(name: str, value: ast.expr) -> ast.Assign:
 
 
 def _copied(node: Any) -> Any:
-    import copy
-
-    return copy.deepcopy(node)
+    """A copy in which no two parts are one object: the body of a loop is there twice."""
+    if isinstance(node, list):
+        return [_copied(x) for x in node]
+    if not isinstance(node, ast.AST):
+        return node
+    made = type(node)(**{name: _copied(x) for name, x in ast.iter_fields(node)})
+    return ast.copy_location(made, node)
 
 
 def function(
@@ -155,13 +159,12 @@ def function(
     free = f.__code__.co_freevars
     params = [*names, *(["__value"] if given else []), "__rest_of", "__locals"]
     arguments = ast.arguments([], [ast.arg(n) for n in params], None, [], [], None, [])
-    name = f.__code__.co_name if f.__code__.co_name.isidentifier() else "anonymous"
     # Names that have no value yet are local all the same.
     own = (*f.__code__.co_varnames, *f.__code__.co_cellvars)
     local: list[ast.stmt] = [_assign(n, ast.Constant(None)) for n in own if n.isidentifier()]
     local = [ast.If(ast.Constant(False), local, [])] if local else []
     inner = ast.FunctionDef(
-        name=name, args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[],
+        name="__inner", args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[],
         returns=None,
     )  # fmt: skip
     # Inside a function that has its free names, so that they are free in it too.
@@ -174,7 +177,9 @@ def function(
         ast.copy_location(x, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
     code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)
-    found = _code_of(_code_of(code, "__outer"), name)
+    # Not under the function's name, which would then be its own in it.
+    found = _code_of(_code_of(code, "__outer"), "__inner")
+    found = found.replace(co_name=f.__code__.co_name, co_qualname=f.__code__.co_qualname)
     cells = dict(zip(free, f.__closure__ or (), strict=True))
     closure = tuple(cells[n] for n in found.co_freevars)
     return types.FunctionType(found, f.__globals__, f.__name__, None, closure)

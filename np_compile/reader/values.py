@@ -183,11 +183,12 @@ class Lazy:
 @dataclass(frozen=True)
 class Tup:
     """A tuple of values; `made` makes it of their Python values: tuple, a named tuple, list.
-    site: where a list is made, that might change after all."""
+    site: where a list is made, that might change after all; path: of one from outside."""
 
     items: tuple[Any, ...]
     made: Any = tuple
-    site: Any = field(default=None, compare=False)
+    site: Any = None
+    path: Any = None
 
 
 @dataclass(frozen=True)

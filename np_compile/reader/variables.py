@@ -180,7 +180,10 @@ def join(a: Value, b: Value, r: Reader) -> Value:
             return Conflict("it is a tuple of one length or another")
         items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
         found = [x for x in items if isinstance(x, Conflict)]
-        return found[0] if found else Tup(items, a.made, a.site if a.site == b.site else None)
+        return found[0] if found else Tup(
+            items, a.made, a.site if a.site == b.site else None,
+            a.path if a.path == b.path else None,
+        )  # fmt: skip
     if a == b:
         return a
     return Conflict("its type is one or another")
