@@ -193,6 +193,7 @@ class Reader:
         frame.env, frame.dead = dict(env), dead
         self.facts.back_to(mark)
         del self.leaves[leaves:]
+        del self.owned[len(owned) :]
         for names, n in zip(self.owned, owned, strict=True):
             del names[n:]
         del self.tables[tables:]

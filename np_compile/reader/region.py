@@ -26,13 +26,13 @@ LATER = object()  # the C compiler is still at work
 
 
 class Region:
-    """A compiled region: `run` carries it out. sites: calls that it makes in Python. left: how
-    often it left compiled code in a loop."""
+    """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
+    often it ran; left: how often it left compiled code in a loop."""
 
     def __init__(self, text: str, entry: Entry, sites: list[Site], waits: bool):
         self.text = text
         self.exits = entry.exits
-        self.left = 0
+        self.runs = self.left = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
