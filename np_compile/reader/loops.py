@@ -42,6 +42,8 @@ def for_(r: Reader, node: ast.For) -> None:
         _unrolled(r, node, values)
     else:
         _loop(r, node, _For(r, node, values))
+        for name in values.sources:
+            r.env.pop(name, None)
 
 
 def while_(r: Reader, node: ast.While) -> None:

@@ -281,11 +281,13 @@ def _values_of(
 def _exported(r: Reader, before: dict[str, Value], after: dict[str, Value]) -> dict[str, Variable]:
     """Variables for what a way changed."""
     made: dict[str, Variable] = {}
-    for name, x in after.items():
+    for name, x in list(after.items()):
         if name in before and is_same(before[name], x):
             continue
         if isinstance(x, (Num, Arr, Tup, Lst, Maybe)) and not _is_constant(x):
             made[name] = Variable(r, name, as_type(x))
+        elif isinstance(x, Range):
+            after[name] = Conflict("it is a range that is made on one way only")
     return made
 
 

@@ -131,7 +131,8 @@ class Variable:
             strides: list[Num] = []
             for k, d in enumerate((*x.dims, *x.strides)):
                 if not d.text:
-                    d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
+                    name = r.named(next(parts), "i64", "n")  # as it is now
+                    d = r.integer(name, d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
                 (dims if k < x.ndim else strides).append(d)
             return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
                        x.flat, x.ordered)  # fmt: skip

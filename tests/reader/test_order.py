@@ -353,3 +353,64 @@ def test_changes_and_checks_in_one_statement(c: Case) -> None:
 )
 def test_the_next_value_of_a_loop(c: Case) -> None:
     check(c)
+
+
+# Names that trade arrays of different layouts; what only one way makes
+
+
+def trades_layouts(x, y):
+    for _ in range(3):
+        x, y = y, x
+    return x, y
+
+
+def trades_rows(m, y):
+    k = y
+    for k in m:
+        for _ in range(2):
+            for _ in enumerate(k):
+                y, k = k, y
+    return y, k
+
+
+def half_of_a_branch_is_read(n, x):
+    if n:
+        for k in range(n * 2):
+            x[k] += 1
+    else:
+        x[undefined] *= 2  # noqa: F821
+    if round(3.0):
+        x[0] += 1
+    return x
+
+
+def a_range_of_one_way(n, x):
+    if n > 2:
+        steps = range(n * 2)
+        x[0] += 1
+    else:
+        return x
+    for k in steps:
+        x[k] += k
+    return x
+
+
+def a_choice_that_cannot_be_read(x, y, n):
+    i = y if n else n
+    for e in x:
+        i = i + e
+    return i
+
+
+@each(
+    [
+        exact(trades_layouts, (np.arange(4.0)[::2], -np.arange(4.0)[:2])),
+        exact(trades_rows, (np.arange(9.0).reshape(3, 3).T, np.array([-1.0, -2, -3]))),
+        exact(half_of_a_branch_is_read, (2, np.arange(4.0))),
+        exact(a_range_of_one_way, (3, np.arange(6.0)), (1, np.arange(3.0)), refused="one way only"),
+        exact(a_choice_that_cannot_be_read, (np.arange(2.0), np.arange(2, dtype="f2"), 0),
+              refused="float16"),
+    ]
+)  # fmt: skip
+def test_names_behind_branches_and_loops(c: Case) -> None:
+    check(c)
