@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from . import index
-from .expressions import expression, index_items, kept, look_up, operate
+from .expressions import anything, expression, index_items, kept, look_up, operate
 from .functions import array_of
 from .lists import assign_list_item, growing, list_item, list_method
 from .nest import materialized
-from .read import Reader
+from .read import Reader, certain
 from .values import Arr, Known, Lazy, Lst, Num, Obj, Tup, Unreadable, Value, python
 
 
 def assign(r: Reader, node: ast.Assign) -> None:
     if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
         r.alone = node.value
-    value = expression(r, node.value)
+    value = anything(r, node.value)
     if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
         value = kept(r, value)
     commits = [target(r, t, value) for t in node.targets]
@@ -36,7 +36,7 @@ def _is_view_of_names(targets: Sequence[ast.expr]) -> bool:
 def annotated(r: Reader, node: ast.AnnAssign) -> None:
     if node.value is None:
         return
-    target(r, node.target, kept(r, expression(r, node.value)))()
+    target(r, node.target, kept(r, anything(r, node.value)))()
 
 
 def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
@@ -120,7 +120,7 @@ def augmented(r: Reader, node: ast.AugAssign) -> None:
     op = type(node.op).__name__
     t = node.target
     if isinstance(t, ast.Name):
-        old = look_up(r, t.id)
+        old = certain(r, look_up(r, t.id))
         new = expression(r, node.value)
         _augmented(r, op, old, new, lambda x: bind(r, t.id, x))
     elif isinstance(t, ast.Attribute):

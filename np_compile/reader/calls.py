@@ -29,7 +29,7 @@ from .lists import (
 from .nest import kept, loops, named_numbers
 from .numbers import binary, convert, to_float, to_int, truth, unary
 from .operators import operate
-from .read import Reader
+from .read import Reader, certain
 from .values import (
     PARTS,
     PYTHON,
@@ -63,22 +63,25 @@ def call(r: Reader, node: ast.Call) -> Value:
                 raise Unreadable("* of what is no tuple")
             args += inner.items
         else:
-            args.append(r.grammar.expression(r, a))
+            args.append(r.grammar.anything(r, a))
     kwargs: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:
             raise Unreadable("** in a call")
-        kwargs[k.arg] = r.grammar.expression(r, k.value)
+        kwargs[k.arg] = r.grammar.anything(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
 
 
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    f = function.value if isinstance(function, Known) else None
+    if not _takes_none(function):
+        args = [certain(r, a) for a in args]
+        kwargs = {k: certain(r, v) for k, v in kwargs.items()}
     if isinstance(function, Bound):
         return _method(r, function, args, kwargs)
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
-    f = function.value
     if isinstance(f, np.ufunc):
         return _or_outside(
             r, f, lambda: functions.call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs
@@ -104,6 +107,14 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
     if _hashable(f):
         return outside.call(r, f, args, kwargs)
     raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
+
+
+def _takes_none(function: Value) -> bool:
+    """Whether a function may be given what is None or not."""
+    if isinstance(function, Bound):
+        return isinstance(function.owner, (Obj, Lst))
+    f = function.value if isinstance(function, Known) else None
+    return (isinstance(f, types.FunctionType) and not _is_numpy(f)) or hasattr(f, "_fields")
 
 
 def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs: dict) -> Value:

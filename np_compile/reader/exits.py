@@ -11,12 +11,13 @@ from .read import Reader
 from .values import (
     PARTS,
     Arr,
+    Flagged,
     Known,
     Lst,
-    Maybe,
     Num,
     Obj,
     Opaque,
+    OrNone,
     Range,
     Rng,
     Tup,
@@ -84,12 +85,12 @@ class Export:
             return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
         if isinstance(x, Known):
             return ("constant", x.value)
-        if isinstance(x, Maybe):
+        if isinstance(x, Flagged):
             at = self._word(x.flag, "i")
             self.lines.append(f"if ({x.flag}) {{")
             inner = self.value(x.value)
             self.lines.append("}")
-            return ("maybe", at, inner)
+            return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
         if isinstance(x, (Obj, Opaque)):
             return ("path", x.path)
         if isinstance(x, Rng):
@@ -115,6 +116,11 @@ def _of_words(of: Value, words: Iterator[int]) -> Any:
         return ("tuple", of.made, [_of_words(y, words) for y in of.items])
     if isinstance(of, Lst):
         return ("list", of.made, _items_of(of), next(words))
+    if isinstance(of, OrNone):
+        inner = _of_words(of.value, words)
+        return ("or none", next(words), inner)
+    if isinstance(of, Known):
+        return ("constant", of.value)
     assert isinstance(of, Arr)
     at, _ = next(words), next(words)
     dims, strides = (

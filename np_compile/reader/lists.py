@@ -23,6 +23,7 @@ from .values import (
     Known,
     Lst,
     Num,
+    OrNone,
     Range,
     Slice,
     Tup,
@@ -56,7 +57,7 @@ def words_of(r: Reader, of: Value) -> list[str]:
 def _size(r: Reader, of: Value) -> int:
     if isinstance(of, Num) and of.kind is not None:
         return SIZES[of.rep]
-    return 8 * len(words_of(r, of))
+    return 8 * max(len(words_of(r, of)), 1)
 
 
 def _place(r: Reader, a: Lst, k: str) -> Variable:
@@ -89,6 +90,8 @@ def item_at(r: Reader, a: Lst, k: Num) -> Value:
 def _buffers(x: Value) -> list[str]:
     if isinstance(x, (Arr, Lst)):
         return [x.buf]
+    if isinstance(x, OrNone) and _buffers(x.value):
+        raise Unreadable("an item of a list that is an array or None")
     return [name for y in x.items for name in _buffers(y)] if isinstance(x, Tup) else []
 
 

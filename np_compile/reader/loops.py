@@ -14,11 +14,10 @@ from .linear import WIDE
 from .nest import FAR
 from .read import BRANCH, LoopState, Reader, assigned
 from .values import (
-    Arr,
+    HELD,
     Bound,
     Conflict,
     Known,
-    Lst,
     Maybe,
     Num,
     Obj,
@@ -269,7 +268,7 @@ def _carried(
             of = x if known is None else join(x, known, r)
             if isinstance(of, Conflict):
                 envs[which][name] = of
-            elif isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
+            elif isinstance(of, HELD):
                 memory[key] = of = as_type(of, keep=True)
                 carried[key] = Variable(r, name, of)
             elif known is not None:

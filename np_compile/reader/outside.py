@@ -30,6 +30,7 @@ from .values import (
     Lazy,
     Lst,
     Num,
+    OrNone,
     Range,
     Tup,
     Unreadable,
@@ -131,7 +132,7 @@ def _solid(r: Reader, x: Value) -> Value:
         return Tup(tuple(_solid(r, y) for y in x.items), x.made)
     if isinstance(x, Lazy):
         return materialized(r, x) if x.ndim else kept(r, x)
-    if isinstance(x, (Num, Arr, Known, Range, Lst)):
+    if isinstance(x, (Num, Arr, Known, Range, Lst, OrNone)):
         return kept(r, x)
     raise Unreadable("this as an argument of NumPy's")
 
@@ -187,7 +188,7 @@ class _Shown(ast.NodeTransformer):
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.JoinedStr)):
             saved = r.save()
             try:
-                value = _solid(r, r.grammar.expression(r, node))
+                value = _solid(r, r.grammar.anything(r, node))
             except Unreadable:
                 r.restore(saved)
             else:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .linear import SAFE, WIDE, Facts, Linear
-from .values import C_TYPE, Conflict, Maybe, Num, Opaque, Unreadable, Value
+from .values import C_TYPE, Conflict, Maybe, Num, Opaque, OrNone, Unreadable, Value
 
 BRANCH = 8  # operations on single elements that a test of a value is as good as
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
@@ -89,6 +89,7 @@ class Grammar:
     """What reads blocks, expressions, functions and comprehensions; they need each other."""
 
     block: Callable[..., None]
+    anything: Callable[[Any, ast.AST], Value]
     expression: Callable[[Any, ast.AST], Value]
     function: Callable[..., Value]
     comprehension: Callable[[Any, Any], Value]
@@ -450,6 +451,14 @@ def dotted(node: ast.AST) -> str:
         owner = dotted(node.value)
         return f"{owner}.{node.attr}" if owner else ""
     return ""
+
+
+def certain(r: Reader, x: Value) -> Value:
+    """A value that is not None, where it may be."""
+    if isinstance(x, OrNone):
+        r.leave_if(f"!{x.flag}", "it is None")
+        return x.value
+    return x
 
 
 def settled(r: Reader, x: Value, name: str) -> Value:

@@ -21,13 +21,13 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import resume, runtime, source
 from .entry import Entry, Exit, Unfit, piece
-from .expressions import expression
+from .expressions import anything, expression
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
 from .statements import Stopped, block, comprehension, function
 from .values import Known, Unreadable
 
-_GRAMMAR = Grammar(block, expression, function, comprehension)
+_GRAMMAR = Grammar(block, anything, expression, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _CALL = 1e-5  # seconds that a call in Python takes, from compiled code

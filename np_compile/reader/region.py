@@ -387,7 +387,9 @@ class _Call:
         if kind == "range":
             return range(*[self.value(x, region) for x in spec[1]])
         if kind == "maybe":
-            return self.value(spec[2], region) if out[spec[1]].i else MISS
+            return self.value(spec[2], region, out) if out[spec[1]].i else MISS
+        if kind == "or none":
+            return self.value(spec[2], region, out) if out[spec[1]].i else None
         if kind == "path":
             return region.at(self, spec[1])
         raise AssertionError(kind)

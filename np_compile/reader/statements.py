@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from . import assignments, loops, outside
-from .expressions import condition, expression, kept
+from .expressions import anything, condition, expression, kept
 from .lists import new_list
 from .normalize import normalized
 from .read import BRANCH, Frame, Reader, assigned
 from .values import (
-    Arr,
+    HELD,
     Bound,
     Conflict,
     Known,
-    Lst,
     Maybe,
     Num,
     Obj,
@@ -166,7 +165,7 @@ def _expr(r: Reader, node: ast.Expr) -> None:
 
 def _return(r: Reader, node: ast.Return) -> None:
     r.alone = node.value
-    value = Known(None) if node.value is None else kept(r, expression(r, node.value))
+    value = Known(None) if node.value is None else kept(r, anything(r, node.value))
     frame = r.frame
     frame.dead = True
     if len(r.frames) == 1:
@@ -284,7 +283,7 @@ def _exported(r: Reader, before: dict[str, Value], after: dict[str, Value]) -> d
     for name, x in list(after.items()):
         if name in before and is_same(before[name], x):
             continue
-        if isinstance(x, (Num, Arr, Tup, Lst, Maybe)) and not _is_constant(x):
+        if isinstance(x, HELD) and not _is_constant(x):
             made[name] = Variable(r, name, as_type(x))
         elif isinstance(x, Range):
             after[name] = Conflict("it is a range that is made on one way only")
@@ -322,7 +321,7 @@ def _merged(
                 env[name] = Conflict("it has a value on one way only")
                 continue
             of = x if isinstance(x, Maybe) else Maybe(as_type(x), "")
-        if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup, Lst, Maybe)):
+        if isinstance(of, Conflict) or not isinstance(of, HELD):
             env[name] = of if isinstance(of, Conflict) else Conflict("it is one or another")
             continue
         variables[name] = Variable(r, name, as_type(of))

@@ -261,14 +261,25 @@ class Opaque:
 
 
 @dataclass(frozen=True)
-class Maybe:
-    """A name that has a value only if the C integer `flag` is not zero."""
+class Flagged:
+    """What has a value only if the C integer `flag` is not zero."""
 
     value: Any
     flag: str
 
 
+class Maybe(Flagged):
+    """A name that may have no value yet."""
+
+
+class OrNone(Flagged):
+    """A value, or None."""
+
+
 Value = Any
+
+# What variables hold: see `variables.Variable`.
+HELD = (Num, Arr, Tup, Lst, Maybe, OrNone)
 
 
 @dataclass

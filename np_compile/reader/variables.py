@@ -8,7 +8,21 @@ from dataclasses import replace
 from .linear import SAFE, Linear
 from .numbers import as_union, join_numbers
 from .read import C_STORAGE, Again, Reader
-from .values import ANYWHERE, C_TYPE, Arr, Conflict, Lst, Maybe, Num, Tup, Value
+from .values import (
+    ANYWHERE,
+    C_TYPE,
+    HELD,
+    Arr,
+    Conflict,
+    Flagged,
+    Known,
+    Lst,
+    Maybe,
+    Num,
+    OrNone,
+    Tup,
+    Value,
+)
 
 
 class Variable:
@@ -49,7 +63,7 @@ class Variable:
             self.items = [Variable(r, hint, y, self._places) for y in x.items]
             for v in self.items:
                 self.declare += v.declare
-        elif isinstance(x, Maybe):
+        elif isinstance(x, Flagged):
             self.inner = Variable(r, hint, x.value, self._places)
             self.declare += self.inner.declare
             self._new(r, "int", hint + "_set")
@@ -64,8 +78,10 @@ class Variable:
             return [f"retain({x.buf});"]
         if isinstance(self.of, Tup):
             return [y for v, item in zip(self.items, x.items, strict=True) for y in v.hold(item)]
-        if isinstance(self.of, Maybe):
-            if not isinstance(x, Maybe):
+        if isinstance(self.of, Flagged):
+            if _is_none(x):
+                return []
+            if type(x) is not type(self.of):
                 return self.inner.hold(x)
             held = self.inner.hold(x.value)
             return [f"if ({x.flag}) {{", *held, "}"] if held else []
@@ -98,8 +114,10 @@ class Variable:
                 for v, y in zip(self.items, x.items, strict=True)
                 for line in v.put(r, y, owned)
             ]
-        if isinstance(self.of, Maybe):
-            if isinstance(x, Maybe):
+        if isinstance(self.of, Flagged):
+            if isinstance(self.of, OrNone) and _is_none(x):
+                return [f"{self._parts[0]} = 0;"]
+            if type(x) is type(self.of):
                 lines = [f"if ({x.flag}) {{", *self.inner.put(r, x.value, owned), "}"]
                 return [*lines, f"{self._parts[0]} = {x.flag};"]
             return [*self.inner.put(r, x, owned), f"{self._parts[0]} = 1;"]
@@ -111,7 +129,7 @@ class Variable:
             return [self._parts[0]]
         if isinstance(self.of, Tup):
             return [name for v in self.items for name in v.buffers()]
-        return self.inner.buffers() if isinstance(self.of, Maybe) else []
+        return self.inner.buffers() if isinstance(self.of, Flagged) else []
 
     def load(self, r: Reader) -> Value:
         """Its value, under C names that stay."""
@@ -140,8 +158,8 @@ class Variable:
             return replace(x, buf=r.named(self._parts[0], "Buf *", "b"))
         if isinstance(x, Tup):
             return replace(x, items=tuple(v.load(r) for v in self.items))
-        if isinstance(x, Maybe):
-            return Maybe(self.inner.load(r), r.named(self._parts[0], "int", "set"))
+        if isinstance(x, Flagged):
+            return type(x)(self.inner.load(r), r.named(self._parts[0], "int", "set"))
         return x
 
 
@@ -159,6 +177,12 @@ def join(a: Value, b: Value, r: Reader) -> Value:
             a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b, r
         )
         return inner if isinstance(inner, Conflict) else Maybe(inner, "")
+    if isinstance(a, OrNone) or isinstance(b, OrNone) or _is_none(a) != _is_none(b):
+        x, y = (v.value if isinstance(v, OrNone) else v for v in (a, b))
+        if isinstance(x, (Known, *HELD)) and isinstance(y, (Known, *HELD)):
+            inner = y if _is_none(x) else x if _is_none(y) else join(x, y, r)
+            if isinstance(inner, HELD):
+                return OrNone(as_type(inner), "")
     if isinstance(a, Conflict):
         return a
     if isinstance(b, Conflict):
@@ -226,8 +250,10 @@ def settled_extent(d: Num) -> Num:
 
 def same_type(a: Value, b: Value, r: Reader) -> bool:
     """Whether a variable made for `a` holds `b` as well."""
-    if isinstance(a, Maybe):
-        return same_type(a.value, b.value if isinstance(b, Maybe) else b, r)
+    if isinstance(a, Flagged):
+        if isinstance(a, OrNone) and _is_none(b):
+            return True
+        return same_type(a.value, b.value if type(b) is type(a) else b, r)
     if type(a) is not type(b):
         return False
     if isinstance(a, Num):
@@ -283,8 +309,8 @@ def as_type(x: Value, keep: bool = False) -> Value:
         return replace(x, dims=dims, strides=strides, origin=None)
     if isinstance(x, Tup):
         return replace(x, items=tuple(as_type(y, keep) for y in x.items))
-    if isinstance(x, Maybe):
-        return Maybe(as_type(x.value, keep), "")
+    if isinstance(x, Flagged):
+        return type(x)(as_type(x.value, keep), "")
     if isinstance(x, Num):
         return replace(x, lin=None, value=None)
     return x
@@ -310,4 +336,12 @@ def item_type(x: Value) -> Value:
         )  # fmt: skip
     if isinstance(x, Lst):
         return replace(x, buf="", roots=frozenset((ANYWHERE,)))
+    if isinstance(x, OrNone):
+        return OrNone(item_type(x.value), "")
+    if _is_none(x):
+        return x
     return Conflict("items of a list that are neither numbers nor arrays")
+
+
+def _is_none(x: Value) -> bool:
+    return isinstance(x, Known) and x.value is None
