@@ -657,8 +657,6 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
         raise Unreadable("reshape in an order")
     if isinstance(x, Lazy):
         x = materialized(r, x)
-    if not x.flat:
-        x = _gathered_up(r, x)
     given = shape[0] if len(shape) == 1 else Tup(shape)
     items = list(given.items if isinstance(given, Tup) else (given,))
     total = size_of(r, x.dims)
@@ -683,18 +681,38 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
             )
     elif not (rest.lin is not None and total.lin is not None and r.facts.same(rest.lin, total.lin)):
         r.leave_if(f"{total.text} != {rest.text}", "a shape that does not fit")
+    if not x.flat:
+        x = _gathered_up(r, x, dims)
     return Arr(
         x.rep, x.buf, x.data, tuple(dims), contiguous(r, dims), x.roots, (f"{x.data}.r", ()),
         x.readonly, True, True,
     )  # fmt: skip
 
 
-def _gathered_up(r: Reader, x: Arr) -> Arr:
-    """A copy of an array that has to be one to get another shape: its last axis but one does not
-    go on where the last one ends."""
-    if x.ndim != 2 or not x.ordered:
+def _gathered_up(r: Reader, x: Arr, dims: list[Num]) -> Arr:
+    """A copy of an array that has to be one to get another shape: of two axes that become one, the
+    first does not go on where the second ends."""
+
+    def same(a: Sequence[Num], b: Sequence[Num]) -> bool:
+        return len(a) == len(b) and all(
+            p.lin is not None and q.lin is not None and r.facts.same(p.lin, q.lin)
+            for p, q in zip(a, b, strict=True)
+        )
+
+    joined = [
+        k for k in range(x.ndim - 1)
+        if len(dims) == x.ndim - 1
+        and same(dims[:k], x.dims[:k]) and same(dims[k + 1 :], x.dims[k + 2 :])
+    ]  # fmt: skip
+    if x.ndim == 2 and not joined:
+        joined = [0]
+        for j in range(1, len(dims)):  # the first axis is cut into these, the second one after
+            part = size_of(r, dims[:j])
+            r.leave_if(f"{part.text} == {x.dims[0].text}", "reshape of an array that gives a view")
+    if not joined or not x.ordered:
         raise Unreadable("reshape of an array that is not contiguous")
-    (n, m), (s, t) = x.dims, x.strides
+    k = joined[0]
+    (n, m), (s, t) = x.dims[k : k + 2], x.strides[k : k + 2]
     r.leave_if(
         f"{s.text} == {m.text} * {t.text} || {n.text} < 2 || {m.text} < 2",
         "reshape of an array that may be contiguous",

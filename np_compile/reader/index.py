@@ -287,13 +287,25 @@ class Gather:
     """a[..., indices, ...] with arrays of integers, checked: where its elements lie."""
 
     def __init__(self, r: Reader, a: Arr, items: Sequence[Any]):
-        items = [
-            positions(r, x) if isinstance(x, (Arr, Lazy)) and x.rep == "bool" else x for x in items
-        ]
+        expanded: list[Any] = []
+        masks: list[tuple[Arr, tuple[Num, ...]]] = []  # the first index array of each
+        for x in items:
+            if isinstance(x, (Arr, Lazy)) and x.rep == "bool":
+                parts = positions(r, x)
+                masks.append((parts[0], x.dims))
+                expanded += parts
+            else:
+                expanded.append(x)
+        items = expanded
         items = _filled(items, a.ndim)
         if any(isinstance(x, Known) for x in items):
             raise Unreadable("None among index arrays")
         self.a = a
+        for one, dims in masks:
+            axis = next(k for k, x in enumerate(items) if x is one)
+            for d, n in zip(dims, a.dims[axis:], strict=False):
+                if not (d.lin is not None and n.lin is not None and r.facts.same(d.lin, n.lin)):
+                    r.leave_if(f"{d.text} != {n.text}", "a mask of another shape")
         at = [k for k, x in enumerate(items) if isinstance(x, (Arr, Lazy, Num))]
         if at != list(range(at[0], at[-1] + 1)):
             raise Unreadable("index arrays that are not beside each other")
@@ -357,17 +369,17 @@ class Gather:
         return Lazy(rep, tuple(self.dims), lambda index: where(index), reads, True)
 
 
-def positions(r: Reader, mask: Arr | Lazy) -> Arr:
-    """Where a mask of one axis is true."""
-    if mask.ndim != 1:
-        raise Unreadable("a mask of several axes among other indices")
+def positions(r: Reader, mask: Arr | Lazy) -> list[Arr]:
+    """Where a mask is true: an index array for each of its axes."""
     m = materialized(r, mask)
     count = _count(r, m)
-    made = alloc(r, "i64", [extent(r, count)])
+    made = [alloc(r, "i64", [extent(r, count)]) for _ in m.dims]
     at = r.fresh("k")
     r.line(f"i64 {at} = 0;")
-    with loops(r, m.dims, vector="") as index:
-        r.line(f"if ({load(m, index)}) {made.data}[{at}++] = {index[0]};")
+    with loops(r, m.dims, vector="") as index, r.block(f"if ({load(m, index)})"):
+        for where, i in zip(made, index, strict=True):
+            r.line(f"{where.data}[{at}] = {i};")
+        r.line(f"{at}++;")
     return made
 
 

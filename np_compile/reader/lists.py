@@ -22,6 +22,7 @@ from .values import (
     Conflict,
     Known,
     Lst,
+    NotYet,
     Num,
     OrNone,
     Range,
@@ -280,7 +281,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
     if not isinstance(items[0], Num):
         raise Unreadable("an index of a list")
     if a.of is None:
-        raise Unreadable("an item of a list of which nothing is known")
+        raise NotYet("an item of a list of which nothing is known")
     return item_at(r, a, checked(r, items[0], length(r, a)))
 
 
@@ -302,6 +303,7 @@ def contains(r: Reader, a: Lst, x: Value) -> Num:
 
 def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
     """The first index of an item that is equal, and whether there is one."""
+    _no_nan(r, x)
     at, found = r.fresh("at"), r.fresh("c")
     n = length(r, a)
     r.line(f"i64 {at} = 0; u8 {found} = 0;")
@@ -312,12 +314,11 @@ def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
 
 
 def _equal(r: Reader, a: Value, b: Value) -> str:
-    """C for whether two items are equal. NaN is not among them: it may be the same object."""
+    """C for whether two items are equal, none of which is NaN: it may be the same object."""
     if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
         return " && ".join(_equal(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
-    _no_nan(r, b)
     return f"({truth(binary(r, 'Eq', a, b)).text})"
 
 
@@ -390,6 +391,8 @@ def _insert(r: Reader, a: Lst, k: Value, x: Value) -> Value:
 
 def _pop(r: Reader, a: Lst, k: Value | None = None) -> Value:
     _may_change(r, a)
+    if a.of is None:
+        raise NotYet("an item of a list of which nothing is known")
     n = length(r, a)
     r.leave_if(f"{n.text} == 0", "pop from an empty list")
     if k is None:
@@ -444,7 +447,7 @@ def _reverse(r: Reader, a: Lst) -> Value:
 
 def _index(r: Reader, a: Lst, x: Value) -> Value:
     if a.of is None:
-        raise Unreadable("an item of an empty list")
+        raise NotYet("an item of a list of which nothing is known")
     at, found = _found(r, a, kept(r, x))
     r.leave_if(f"!{found.text}", "an item that a list does not have")
     return r.integer(at, 0)
@@ -463,6 +466,7 @@ def _count(r: Reader, a: Lst, x: Value) -> Value:
     if a.of is None:
         return python(0)
     x = kept(r, x)
+    _no_nan(r, x)
     name = r.fresh("n")
     r.line(f"i64 {name} = 0;")
     with each(r, length(r, a)) as k:

@@ -184,7 +184,7 @@ def _loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
             return
         r.missing = missing
         r.restore(saved)
-        r.frames[0].env = attributes | {k: r.entry.attributes[k] for k in r.late}
+        r.frames[0].env = {k: r.entry.attributes[k] for k in r.late} | attributes
     raise Unreadable("a loop whose types do not settle")
 
 

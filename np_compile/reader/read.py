@@ -31,6 +31,17 @@ class Again(Exception):
 
 
 @dataclass
+class Return:
+    """A place where a function that is read in place returns. releases: the C that gives back what
+    was made. attributes: what those of objects hold there that were set."""
+
+    value: Value
+    place: list
+    releases: list[str]
+    attributes: dict[str, Value]
+
+
+@dataclass
 class Frame:
     """A function that is being read: the outermost one, or one that it calls.
 
@@ -44,7 +55,7 @@ class Frame:
     scope: dict[str, Any]
     path: list[tuple] = field(default_factory=list)
     whole: bool = True
-    returns: list[tuple[Value, list, list[str]]] = field(default_factory=list)
+    returns: list[Return] = field(default_factory=list)
     label: str = ""
     dead: bool = False
     made: set[str] = field(default_factory=set)
@@ -276,7 +287,9 @@ class Reader:
     def leave_if(self, condition: str, why: str) -> None:
         """Leave at the beginning of the statement, where the C condition is true."""
         site = self.site
-        if site is None or site.changed:
+        if site is None:
+            raise Unreadable(f"{why}, between statements")
+        if site.changed:
             raise Unreadable(f"{why}, after a change in the same statement")
         site.used = True
         site.reasons[why] = None

@@ -14,13 +14,14 @@ from . import assignments, loops, outside
 from .expressions import anything, condition, expression, kept
 from .lists import new_list
 from .normalize import normalized
-from .read import BRANCH, Frame, Reader, assigned
+from .read import BRANCH, Frame, Reader, Return, assigned
 from .values import (
     HELD,
     Bound,
     Conflict,
     Known,
     Maybe,
+    NotYet,
     Num,
     Obj,
     Opaque,
@@ -51,6 +52,7 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
     r.lists += 1
     r.inlined = (*was, (id(node), r.here, r.lists))
     loops, r.loops = r.loops, []
+    attributes = _attributes(r)
     r.frames.append(frame)
     try:
         block(r, node.body, "body")
@@ -59,38 +61,53 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
         r.loops = loops
         r.inlined = was
     if not frame.dead:
-        frame.returns.append((Known(None), r.lines, []))
-        last_falls = True
-    else:
-        last_falls = False
-    return _result(r, frame, last_falls)
+        frame.returns.append(Return(Known(None), r.lines, [], _attributes(r)))
+    return _result(r, frame, attributes)
 
 
-def _result(r: Reader, frame: Frame, falls: bool) -> Value:
-    """The value of a call, of the values at its `return` statements."""
-    if not frame.returns:
+def _attributes(r: Reader) -> dict[str, Value]:
+    """What attributes of objects hold that were set."""
+    return {name: x for name, x in r.frames[0].env.items() if name.startswith("@")}
+
+
+def _result(r: Reader, frame: Frame, before: dict[str, Value]) -> Value:
+    """The value of a call, of the values at its `return` statements; and what it has set. before:
+    what attributes held when it was called."""
+    returns = frame.returns
+    if not returns:
         r.leave("the function does not return")
         raise Unreadable("the function does not return")
-    if len(frame.returns) == 1 and (falls or frame.returns[0][1] is r.lines):
-        return frame.returns[0][0]
-    of = frame.returns[0][0]
-    for x, _, _ in frame.returns[1:]:
-        of = join(of, x, r)
-    if isinstance(of, Conflict):
-        raise Unreadable(f"what {frame.function.__name__} returns: {of.why}")
-    if isinstance(of, Known):
-        for _, place, free in frame.returns:
-            place += [*free, f"goto {frame.label};"]
-        r.line(f"{frame.label}: ;")
-        return of
-    v = Variable(r, "result", as_type(of))
-    for x, place, free in frame.returns:
-        place += [*v.store(r, x), *free, f"goto {frame.label};"]
-    r.declarations += v.declare
+    if len(returns) == 1 and returns[0].place is r.lines:
+        r.frames[0].env |= returns[0].attributes
+        return returns[0].value
+    value = functools.reduce(lambda x, y: join(x, y, r), [x.value for x in returns])
+    if isinstance(value, Conflict):
+        raise Unreadable(f"what {frame.function.__name__} returns: {value.why}")
+    result = None if isinstance(value, Known) else Variable(r, "result", as_type(value))
+    found = {name: x for y in returns for name, x in y.attributes.items()}
+    set_: dict[str, Variable] = {}
+    for name in found:
+        of = [y.attributes.get(name, r.entry.attributes.get(name)) for y in returns]
+        if name in before and all(is_same(x, before[name]) for x in of):
+            continue
+        together = functools.reduce(lambda x, y: join(x, y, r), of)
+        if isinstance(together, Conflict):
+            raise Unreadable(f"{name[1:]}: {together.why}")
+        if isinstance(together, HELD):
+            set_[name] = Variable(r, "attribute", as_type(together))
+        else:
+            r.frames[0].env[name] = together
+    for y in returns:
+        pairs = [(result, y.value)] if result is not None else []
+        pairs += [(v, y.attributes.get(n, r.entry.attributes.get(n))) for n, v in set_.items()]
+        y.place += [*stored(r, pairs), *y.releases, f"goto {frame.label};"]
+    for v in (*([result] if result is not None else []), *set_.values()):
+        r.declarations += v.declare
+        r.owned[-1] += v.buffers()
     r.line(f"{frame.label}: ;")
-    for name in v.buffers():
-        r.owned[-1].append(name)
-    return v.load(r)
+    for name, v in set_.items():
+        r.frames[0].env[name] = v.load(r)
+    return value if result is None else result.load(r)
 
 
 # Blocks and statements
@@ -129,7 +146,7 @@ def statement(r: Reader, node: ast.stmt) -> None:
             except Unreadable as e:
                 if not r.frame.whole:
                     raise
-                if r.is_inside and not r.cold:
+                if r.is_inside and not r.cold and not isinstance(e, NotYet):
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
                 r.leave(f"{e} (line {node.lineno})")
@@ -173,7 +190,9 @@ def _return(r: Reader, node: ast.Return) -> None:
         return
     place: list = []
     r.lines.append(place)
-    frame.returns.append((value, place if frame.depth else r.lines, r.releases(frame.scopes)))
+    if not frame.depth:
+        place = r.lines
+    frame.returns.append(Return(value, place, r.releases(frame.scopes), _attributes(r)))
 
 
 def _pass(r: Reader, node: ast.stmt) -> None:

@@ -23,6 +23,10 @@ class Unreadable(Exception):
     """What stands in the source cannot be compiled: the reason, for people."""
 
 
+class NotYet(Unreadable):
+    """What would have a meaning if more were known, that may stand further on."""
+
+
 PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128"}
 _NUMPY = {
     np.dtype(row.numpy).type.__name__: name

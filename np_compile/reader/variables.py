@@ -200,8 +200,15 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         return Conflict("it is an array of one dtype or rank, or of another")
     if isinstance(a, Lst) and isinstance(b, Lst) and a.made is b.made:
         return _join_lists(a, b, r)
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Tup) and x.made is list and x.site and isinstance(y, Lst):
+            r.memory[x.site] = {"of": y.of}
+            raise Again
     if isinstance(a, Tup) and isinstance(b, Tup) and a.made is b.made:
         if len(a.items) != len(b.items):
+            if a.made is list and a.site and b.site:
+                r.memory[a.site] = r.memory[b.site] = {"of": None}
+                raise Again
             return Conflict("it is a tuple of one length or another")
         items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
         found = [x for x in items if isinstance(x, Conflict)]

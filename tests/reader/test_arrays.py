@@ -355,7 +355,60 @@ W = np.array([0.5, 2.0, -1.0])
 V = np.array([1.0, 2.0, 3.0])
 IDX = np.array([2, 0, 2, -1])
 BOUNDS = np.array([0, 2, 5, 9, -1, -3, -20])
+
+
+def merged_windows(x, n):
+    s = 0.0
+    for k in range(n):
+        w = x[k : k + 2, 1:3].reshape(4, 3)
+        s += w.max(axis=0).sum() * k
+        v = x[k, 1:3, :2].reshape(-1)
+        v[0] = 7
+        s += v[1] - v[-1]
+    return s, x
+
+
+def windows_of_a_shape(x, n, a, b):
+    for k in range(n):
+        w = x[:, k : k + 2].reshape(a, b)
+        w += 1
+    return x, w
+
+
+def masks_of_two_axes(f, w, n):
+    for k in range(n):
+        b = f[:, w]
+        b = b[[1, 0]]
+        f[:, w] = b * k
+        f[1, w] += 2
+        f[:, ~w] -= 1
+    return f, b
+
+
+def masks_in_front(f, w, n):
+    for k in range(n):
+        f[w, k] += f[w, 0].sum()
+    return f
+
+
+def masks_of_rows(f, w):
+    s = 0.0
+    for k in range(len(f)):
+        s += f[k, w].sum()
+        f[k, w] = k
+    return s, f
+
+
+CUBE = np.random.default_rng(1).normal(size=(6, 5, 3))
+MASK = np.random.default_rng(2).random((5, 3)) > 0.5
 CASES = [
+    *(case(masks_of_rows, (CUBE[0], MASK[0, 0] ^ (np.arange(n) > 1))) for n in (2, 3, 4)),
+    case(merged_windows, (CUBE, 5), (CUBE, 0)),
+    *(exact(windows_of_a_shape, (CUBE[0], 2, a, b)) for a, b in ((5, 2), (2, 5), (10, 1), (1, 10))),
+    exact(windows_of_a_shape, (CUBE[0], 2, -1, 1), (CUBE[0], 1, 3, 3)),
+    exact(masks_of_two_axes, (CUBE, MASK, 3), (CUBE, MASK & False, 3), (CUBE, MASK | True, 1)),
+    case(masks_in_front, (CUBE[:5], MASK[:, :1] & np.ones(5, bool), 0)),
+    case(masks_in_front, (CUBE.transpose(1, 2, 0).copy(), MASK, 6), (CUBE, MASK, 3)),
     exact(heat, *sizes(lambda n: (line(n), 4))),
     exact(swapped, *sizes(lambda n: (line(n), 3)), *sizes(lambda n: (line(n), 4))),
     exact(shift_right, *sizes(lambda n: (line(n), 2))),
