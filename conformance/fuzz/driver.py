@@ -46,7 +46,7 @@ def setup(kind: str, seed: int, k: int, backend: str, way: str | None) -> Setup:
         "compile_in": "call",
         "debug": 1,
     }
-    return Setup(backend, r.choice((None, None, True, False)), tuple(settings.items()))
+    return Setup(backend, r.choice((None,) * 6 + (True, False)), tuple(settings.items()))
 
 
 def _in_child(job: Callable[[Callable[[dict], None]], None], take: Callable[[dict], None]) -> str:
