@@ -31,7 +31,7 @@ from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import mapped
 
 from . import positions, state
-from .arrays.array import Array, placed, recorded, viewing
+from .arrays.array import Array, owner, placed, recorded, viewing
 from .arrays.traced import has_traced, shape_of, values
 from .arrays.window import overlaps_itself
 from .frames import inside_try
@@ -204,6 +204,15 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
         if sized[0] is not key or sized[1] is not value:
             c.watch.sees(_SELECTED)
         masked.put(c, a, key, value)
+        return
+    if (
+        type(key) is Array
+        and key._sel is None
+        and key.dtype == np.bool_
+        and owner(key) is owner(a)  # NumPy looks at the mask while it writes
+    ):
+        why = Break("numpy", "a mask that shares memory with what it selects from")
+        c.through_numpy("ndarray.__setitem__", (a, *sized), {}, why)
         return
     if kind is Array or kind is float:
         seg = c.seg

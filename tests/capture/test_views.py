@@ -615,3 +615,19 @@ def test_an_index_that_is_computed_beside_an_ellipsis(shape):
         return y[k], y[k, ...], y[..., k], y[k:], y[k] + 1
 
     check(f, np.arange(2.0), np.arange(np.prod(shape), dtype=float).reshape(shape))
+
+
+def test_a_mask_that_shares_memory_with_what_is_written():
+    def values(z):
+        mask = z[:-1]
+        z[1:][mask] = (~z[1:, ::-1])[mask]
+        return z
+
+    def number(z):
+        z[1:][z[:-1]] = True
+        return z
+
+    z = (np.arange(12) % 3 > 1).reshape(6, 2)
+    check(values, z)
+    check(number, z)
+    check(number, z[:, 0])
