@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import array_api, coverage, expected, numpy_tests
+from .fuzz import KINDS
 from .reasons import REASONS
 
 
@@ -32,6 +33,13 @@ def _arguments() -> argparse.Namespace:
         command.add_argument("--update", action="store_true", help="note what fails as known")
         command.add_argument("--details", type=Path, help="a file for all that failed, as JSON")
     commands.add_parser("coverage", help="write docs/coverage.md")
+    fuzz = commands.add_parser("fuzz", help="random programs, plainly and compiled")
+    fuzz.add_argument("--minutes", type=float, default=1.0, help="how long (default: 1)")
+    fuzz.add_argument("--seed", type=int, default=0, help="the same programs for the same seed")
+    fuzz.add_argument("--backend", default="native", help="(default: native)")
+    fuzz.add_argument("--loops", choices=("auto", "whole", "recorded"), help="(default: mixed)")
+    fuzz.add_argument("--kind", choices=KINDS, help="(default: all)")
+    fuzz.add_argument("--found", type=Path, default=Path("found"), help="folder of what is found")
     return parser.parse_args()
 
 
@@ -81,8 +89,20 @@ def _close(suite: str, failures: dict[str, str], seen: set[str], update: bool) -
     return 1 if new or fixed else 0
 
 
+def _fuzz(a: argparse.Namespace) -> int:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch starts its threads: it forks
+    from .fuzz.driver import Fuzzing
+
+    fuzzing = Fuzzing(a.seed, a.backend, a.loops, a.found)
+    findings = fuzzing.run([a.kind] if a.kind else list(KINDS), a.minutes * 60)
+    print(fuzzing.told())
+    return 1 if findings else 0
+
+
 def main() -> int:
     a = _arguments()
+    if a.command == "fuzz":
+        return _fuzz(a)
     if a.command == "numpy":
         return _numpy(a)
     if a.command == "array-api":

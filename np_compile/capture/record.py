@@ -31,7 +31,7 @@ from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import mapped
 
 from . import positions, state
-from .arrays.array import Array, placed, recorded, viewing
+from .arrays.array import Array, owner, placed, recorded, viewing
 from .arrays.traced import has_traced, shape_of, values
 from .arrays.window import overlaps_itself
 from .frames import inside_try
@@ -184,7 +184,7 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
             return selected
     if sized is not key:
         return c.call("ndarray.__getitem__", (a, sized), {})
-    return c.call("ndarray.__getitem__", (a, _with_arrays(key)), {})
+    return c.call("ndarray.__getitem__", (a, _with_numbers(_with_arrays(key), a.ndim)), {})
 
 
 def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
@@ -204,6 +204,15 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
         if sized[0] is not key or sized[1] is not value:
             c.watch.sees(_SELECTED)
         masked.put(c, a, key, value)
+        return
+    if (
+        type(key) is Array
+        and key._sel is None
+        and key.dtype == np.bool_
+        and owner(key) is owner(a)  # NumPy looks at the mask while it writes
+    ):
+        why = Break("numpy", "a mask that shares memory with what it selects from")
+        c.through_numpy("ndarray.__setitem__", (a, *sized), {}, why)
         return
     if kind is Array or kind is float:
         seg = c.seg
@@ -245,6 +254,20 @@ def _with_arrays(key: Any) -> Any:
         with suppress(OverflowError):  # of which NumPy tells
             return np.array(key, np.intp)
     return key
+
+
+def _with_numbers(key: Any, ndim: int) -> Any:
+    """An index that gives a view, with the values of NumPy's scalars among its items. To read a
+    single element, a place that only the run knows will do."""
+    items = key if type(key) is tuple else (key,)
+    computed = [type(k) is Array and k._is_scalar() and k.dtype.kind in "iu" for k in items]
+    if not any(computed):
+        return key
+    pairs = zip(items, computed, strict=True)
+    if len(items) == ndim and all(x or type(k) is int for k, x in pairs):
+        return key
+    made = tuple([int(k) if x else k for k, x in zip(items, computed, strict=True)])
+    return made if type(key) is tuple else made[0]
 
 
 def enter(c: Capture, a: Array) -> None:

@@ -142,7 +142,7 @@ def _once(
         finally:
             capture.finish()
             exchange.restore()
-            substitution.leave(exchange.give)
+            substitution.leave(exchange.give_name)
         raised = False
         if choice is not None:
             choice.awaited = capture.awaited

@@ -151,7 +151,13 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
         written = real[i]
         if written is not None:
             real[i] = written.copy(order="K")
-    rerun(seg, real)
+    try:
+        rerun(seg, real)
+    except Exception:
+        for i in live:  # what was made before the call that failed, the caller may find somewhere
+            if seg.values[i]._t is None:
+                seg.values[i]._np = real[i]
+        raise
     if program.mutates:
         raise error
     warnings.warn(

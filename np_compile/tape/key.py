@@ -204,8 +204,11 @@ def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None
 
     Starts of slices and integers become parameters, made positive; lengths stay in the key.
     """
-    items = [int(k) if isinstance(k, np.integer) else k for k in _items(key)]
-    taken = [_axes_taken(k, capture.array_type) for k in items]
+    stand_in = capture.array_type  # one says that it is a NumPy scalar, and has no value yet
+    items = [
+        int(k) if type(k) is not stand_in and isinstance(k, np.integer) else k for k in _items(key)
+    ]
+    taken = [_axes_taken(k, stand_in) for k in items]
     if None in taken or sum(k is Ellipsis for k in items) > 1:
         return None
     rest = len(shape) - sum(taken)  # type: ignore[arg-type]  # axes that `...` stands for

@@ -594,3 +594,40 @@ def test_an_array_that_shares_memory_in_part_with_one_that_torch_has():
         return wrap(f)(whole[2:5]), whole.tolist()
 
     assert run(lambda f: compiled(f)[0]) == run(lambda f: f)
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_an_index_that_is_computed_in_a_loop_over_rows(backend):
+    def f(rows, names):
+        found = []
+        for row in rows:
+            found.append(names[np.argmax(row)])  # noqa: PERF401
+        return np.array(found), found
+
+    check(f, np.arange(12.0).reshape(3, 4), np.array([3, 4, 5, 6]), backend=backend)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 2)])
+def test_an_index_that_is_computed_beside_an_ellipsis(shape):
+    def f(x, y):
+        k = np.argmax(x)
+        y[k] += 1
+        return y[k], y[k, ...], y[..., k], y[k:], y[k] + 1
+
+    check(f, np.arange(2.0), np.arange(np.prod(shape), dtype=float).reshape(shape))
+
+
+def test_a_mask_that_shares_memory_with_what_is_written():
+    def values(z):
+        mask = z[:-1]
+        z[1:][mask] = (~z[1:, ::-1])[mask]
+        return z
+
+    def number(z):
+        z[1:][z[:-1]] = True
+        return z
+
+    z = (np.arange(12) % 3 > 1).reshape(6, 2)
+    check(values, z)
+    check(number, z)
+    check(number, z[:, 0])

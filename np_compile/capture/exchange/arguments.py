@@ -19,7 +19,7 @@ from np_compile import shim
 from np_compile.tape.tree import with_items
 
 from ..names.namespace import RANDOM_SOURCES, RandomSource
-from ..names.substitute import origin_of
+from ..names.substitute import NOT_MADE, origin_of
 from .objects import slot_values, slots
 
 _PLAIN = (
@@ -179,7 +179,7 @@ class Exchange:
         """x with real arrays (or tensors) for stand-ins; user containers change in place."""
         kind = type(x)
         if kind is self.capture.array_type:
-            return self.capture.to_caller(x)
+            return self.capture.to_caller(x) if self._is_made(x) else x
         real = self.capture.substitution.real(x)
         if real is not x:
             return real
@@ -207,6 +207,10 @@ class Exchange:
 
     def _replace(self, x: Any) -> None:
         if isinstance(x, (list, deque)):
+            made = [v for v in x if self._is_made(v)]
+            if len(made) != len(x):
+                x.clear()
+                x.extend(made)
             for i, v in enumerate(x):
                 new = self.give(v)
                 if new is not v:
@@ -219,7 +223,9 @@ class Exchange:
                 x.update(items)
             for k, v in list(x.items()):
                 new = self.give(v)
-                if new is not v:
+                if not self._is_made(v):
+                    del x[k]
+                elif new is not v:
                     x[k] = new
         elif isinstance(x, set):
             new_items = {self.give(v) for v in x}
@@ -245,12 +251,23 @@ class Exchange:
         found = self._arrays.get(id(x))
         return self.give(x) if found is None else found
 
+    def _is_made(self, x: Any) -> bool:
+        """Whether x is what the plain function would have come to. A stand-in without data is not:
+        the segment that was to make it has failed before."""
+        return type(x) is not self.capture.array_type or self.capture.has_data(x)
+
+    def give_name(self, x: Any) -> Any:
+        """As `give`, of a global or a cell; NOT_MADE where it was not come to."""
+        return self.give(x) if self._is_made(x) else NOT_MADE
+
     def restore(self) -> None:
         """Carry what the function changed in the copies back into the caller's objects."""
         for original, copy in list(self.copies.values()):
             if isinstance(original, tuple):
                 continue
             if type(original) in _SEQUENCES:
+                if not all(map(self._is_made, copy)):
+                    continue
                 now = [self._back(v) for v in copy]
                 if len(now) != len(original) or any(
                     a is not b for a, b in zip(now, original, strict=True)
@@ -261,7 +278,11 @@ class Exchange:
             is_mapping = type(original) in _MAPPINGS
             target = original if is_mapping else _attributes(original)
             source = copy if is_mapping else _attributes(copy)
-            values = {k: self._back(v) for k, v in source.items()}
+            values = {
+                k: self._back(v) if self._is_made(v) else target[k]
+                for k, v in source.items()
+                if k in target or self._is_made(v)
+            }
             if list(values) != list(target) or any(values[k] is not target[k] for k in values):
                 if is_mapping:
                     _set_items(original, values)

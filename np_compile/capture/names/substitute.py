@@ -25,6 +25,7 @@ import numpy as np
 from .entrances import Entrances, own_code
 
 MISSING = object()
+NOT_MADE = object()  # for a stand-in whose segment has failed: the place keeps what it has
 _ROOM = 64  # copies of functions, before the first look at which of them are still needed
 BUILTINS = dict(vars(builtins))  # as they were, whatever a program puts in their place later
 _LIBRARY_FOLDERS = tuple(
@@ -486,8 +487,8 @@ class Substitution:
                     continue
                 if value is MISSING:
                     overlay.module.pop(name, None)
-                else:
-                    overlay.module[name] = real(value)
+                elif (made := real(value)) is not NOT_MADE:
+                    overlay.module[name] = made
                 overlay.given[name] = value
                 overlay.seen[name] = overlay.now(name)
                 overlay.written.add(name)
@@ -498,8 +499,8 @@ class Substitution:
             cell.given = value
             if value is MISSING:
                 del cell.cell.cell_contents
-            else:
-                cell.cell.cell_contents = real(value)
+            elif (made := real(value)) is not NOT_MADE:
+                cell.cell.cell_contents = made
             cell.seen = contents(cell.cell)
 
     def look(self) -> None:
@@ -519,7 +520,7 @@ class Substitution:
                 self._fill(cell)
 
     def leave(self, real: Callable[[Any], Any]) -> None:
-        """The call ends: `show`, and let go of its arrays."""
+        """The call ends: `show`, and let go of its arrays. real may give NOT_MADE."""
         self.show(real)
         self.entrances.close()
         for overlay in list(self._overlays.values()):

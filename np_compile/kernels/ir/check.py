@@ -41,7 +41,11 @@ class _Checker:
         self.linear = stage in ("linear", "scheduled")
         self.known = set(program.buffers)
         self._kinds: list[str] = []  # of the loops around
-        self.written = {b for b in program.buffers if b.kind in ("input", "constant")}
+        self.written = {
+            b
+            for b in program.buffers
+            if b.kind in ("input", "constant") or any(type(n) is int and n == 0 for n in b.shape)
+        }
 
     def run(self) -> None:
         names = [b.name for b in self.program.buffers]

@@ -194,6 +194,14 @@ def test_a_call_reads_what_was_written() -> None:
     check(program)
 
 
+def test_a_call_reads_a_buffer_of_no_elements() -> None:
+    program, s = _program()
+    empty = Buffer("e", "f64", (0,), (1,), "temporary")
+    program.buffers.append(empty)
+    program.steps = [s, Call("aten.sort", None, (), {}, [empty], [], [], "a test")]
+    check(program)
+
+
 def test_a_call_has_a_text() -> None:
     program, s = _program()
     x, y = program.buffers

@@ -1,0 +1,190 @@
+"""What a call shows to its caller, as data, and where two such observations differ."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Units in the last place, at the size of the largest number of a call, by which results may differ
+# in programs that round (sums in another order, elementary functions). Others agree to the bit.
+ULPS = 512
+QUIET = ("(Mean of empty|Degrees of freedom|All-NaN|invalid value|overflow|divide by|underflow)",
+         "Casting complex values", "(?s).*recompile_limit")  # fmt: skip
+
+
+@dataclass
+class Seen:
+    """One call: what it gave or raised, its arguments and the module's state afterwards, who shares
+    memory with whom, what it printed. Values are copies: `described`."""
+
+    result: Any
+    error: tuple[str, str] | None
+    arguments: Any
+    state: Any
+    sharing: list[str]
+    text: str
+
+
+def described(x: Any, known: dict[int, int] | None = None) -> Any:
+    """A copy of a value for comparison, of tuples, lists, numbers and arrays."""
+    known = {} if known is None else known
+    if isinstance(x, np.ndarray):
+        return ("array", type(x).__name__, x.dtype, x.shape, x.flags.writeable, np.array(x))
+    if isinstance(x, np.generic):
+        return ("scalar", type(x).__name__, np.array(x))
+    if isinstance(x, (float, complex)):
+        return (type(x).__name__, np.array(x))
+    if isinstance(x, (bool, int, str, type(None), range, slice, np.dtype, type)):
+        return (type(x).__name__, x)
+    if id(x) in known:
+        return ("again", known[id(x)])
+    known[id(x)] = len(known)
+    if isinstance(x, (list, tuple, set)):
+        return (type(x).__name__, [described(v, known) for v in x])
+    if isinstance(x, dict):
+        return ("dict", [(k, described(v, known)) for k, v in x.items()])
+    if isinstance(x, np.random.Generator):
+        return ("Generator", repr(x.bit_generator.state))
+    if isinstance(x, types.FunctionType):
+        return ("function", x.__name__)
+    if type(x).__module__ not in ("builtins", "numpy", "torch") and hasattr(x, "__dict__"):
+        return (type(x).__name__, [(k, described(v, known)) for k, v in vars(x).items()])
+    return (type(x).__name__,)
+
+
+def arrays(x: Any, found: list[np.ndarray] | None = None, met: set[int] | None = None) -> list:
+    """The arrays of a value, in a fixed order."""
+    found = [] if found is None else found
+    met = set() if met is None else met
+    if isinstance(x, np.ndarray):
+        found.append(x)
+    elif id(x) not in met and not isinstance(x, (types.FunctionType, type, types.ModuleType)):
+        met.add(id(x))
+        inside = (
+            x.values() if isinstance(x, dict) else vars(x).values() if hasattr(x, "__dict__") else x
+        )
+        if isinstance(inside, (list, tuple)) or inside is not x:
+            for v in inside:
+                arrays(v, found, met)
+    return found
+
+
+def sharing(result: Any, arguments: tuple) -> list[str]:
+    """Which arrays of result and arguments are one object, or lie in one memory."""
+    named = [(f"result {k}", a) for k, a in enumerate(arrays(result)[:16])]
+    named += [(f"argument {k}", a) for k, a in enumerate(arrays(arguments)[:16])]
+    found = []
+    for k, (left, a) in enumerate(named):
+        for right, b in named[k + 1 :]:
+            if a is b:
+                found.append(f"{left} is {right}")
+            elif np.may_share_memory(a, b) and np.shares_memory(a, b):
+                found.append(f"{left} shares memory with {right}")
+    return found
+
+
+def observe(f: Callable, arguments: tuple, state: Callable[[], Any]) -> tuple[Seen, Any]:
+    """Call f; what it shows, and its result (None after an exception)."""
+    out = io.StringIO()
+    result = error = None
+    with contextlib.redirect_stdout(out), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in QUIET:
+            warnings.filterwarnings("ignore", text)
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="numpy")
+        try:
+            result = f(*arguments)
+        except Exception as e:
+            error = (type(e).__name__, str(e))
+    seen = Seen(
+        described(result), error, described(arguments), described(state()),
+        sharing(result, arguments), out.getvalue(),
+    )  # fmt: skip
+    return seen, result
+
+
+def difference(got: Seen, want: Seen, exact: bool, unit: float) -> str:
+    """What differs; empty if nothing does. unit: the last place of the program's numbers."""
+    if (got.error and got.error[0]) != (want.error and want.error[0]):
+        return f"{_ending(got)}; NumPy {_ending(want)}"
+    if got.error and want.error and got.error[0] != "TypeError" and got.error[1] != want.error[1]:
+        return f"raises {got.error[0]}: {got.error[1]!r}; NumPy has {want.error[1]!r}"
+    bound = (
+        0.0 if exact else ULPS * unit * max(1.0, _largest(want.result), _largest(want.arguments))
+    )
+    for name in ("result", "arguments", "state"):
+        found = _difference(getattr(got, name), getattr(want, name), name, bound)
+        if found:
+            return found
+    if got.text != want.text:
+        return f"prints {got.text!r}; NumPy {want.text!r}"
+    if got.sharing != want.sharing:
+        odd = sorted(set(got.sharing) ^ set(want.sharing))
+        return "memory: " + "; ".join(
+            f"{s} ({'only compiled' if s in got.sharing else 'only plain'})" for s in odd
+        )
+    return ""
+
+
+def _ending(seen: Seen) -> str:
+    return f"raises {seen.error[0]}: {seen.error[1]}" if seen.error else "raises nothing"
+
+
+def _largest(x: Any) -> float:
+    """The largest finite float of a description."""
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "fc" or not x.size:
+            return 0.0
+        size = np.abs(x)
+        return float(size[np.isfinite(size)].max(initial=0.0))
+    if isinstance(x, (list, tuple)):
+        return max(map(_largest, x), default=0.0)
+    return 0.0
+
+
+def _difference(got: Any, want: Any, where: str, bound: float) -> str:
+    if isinstance(want, np.ndarray) and isinstance(got, np.ndarray):
+        return _of_values(got, want, where, bound)
+    if isinstance(want, (list, tuple)) and isinstance(got, (list, tuple)):
+        if len(got) != len(want):
+            return f"{where}: {_short(got)}; NumPy has {_short(want)}"
+        if want and want[0] == "array" and got[:5] != want[:5]:
+            return f"{where}: {_short(got[1:5])}; NumPy has {_short(want[1:5])}"
+        for k, (g, w) in enumerate(zip(got, want, strict=True)):
+            found = _difference(g, w, f"{where}[{k}]" if isinstance(want, list) else where, bound)
+            if found:
+                return found
+        return ""
+    return (
+        ""
+        if type(got) is type(want) and got == want
+        else f"{where}: {_short(got)}; NumPy has {_short(want)}"
+    )
+
+
+def _of_values(got: np.ndarray, want: np.ndarray, where: str, bound: float) -> str:
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return f"{where}: {got.dtype}{got.shape}; NumPy has {want.dtype}{want.shape}"
+    if want.dtype.kind not in "fc":
+        same = got == want
+    else:
+        with np.errstate(all="ignore"):
+            near = np.abs(got - want) <= bound
+        same = (got == want) | near | ((got != got) & (want != want))
+    if np.all(same):
+        return ""
+    at = tuple(int(k) for k in np.argwhere(~np.atleast_1d(same))[0])
+    pair = f"{np.atleast_1d(got)[at]!r}; NumPy has {np.atleast_1d(want)[at]!r}"
+    return f"{where}{list(at) if want.shape else ''}: {pair}"
+
+
+def _short(x: Any) -> str:
+    return repr(x)[:120]

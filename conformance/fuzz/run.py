@@ -1,0 +1,153 @@
+"""Runs a program plainly and compiled, and says what differs."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import np_compile
+
+from .compare import Seen, described, difference, observe
+from .maker import Program
+
+# Errors of a recorded segment's data come when it runs, and nothing of it is written then: see
+# docs/deviations.md, "Errors".
+LATE = ("IndexError", "OverflowError")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How programs are compiled. settings: np_compile's, as pairs."""
+
+    backend: str = "native"
+    dynamic: bool | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        words = [f"backend={self.backend!r}", f"dynamic={self.dynamic}"]
+        return ", ".join(words + [f"{name}={value!r}" for name, value in self.settings])
+
+
+@dataclass
+class Outcome:
+    """finding: what differs, empty if nothing does. seen: words for the statistics."""
+
+    finding: str = ""
+    seen: Counter = field(default_factory=Counter)
+
+
+def load(path: Path) -> types.ModuleType:
+    """A new module of a file."""
+    module = types.ModuleType(path.stem)
+    module.__file__ = str(path)
+    exec(
+        compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True),
+        vars(module),
+    )
+    return module
+
+
+def _state(module: types.ModuleType) -> dict[str, Any]:
+    """What a module's names hold, but for functions, classes and modules."""
+    fixed = (types.FunctionType, types.ModuleType, type)
+    return {
+        k: v for k, v in vars(module).items() if not k.startswith("__") and not isinstance(v, fixed)
+    }
+
+
+def observed(module: types.ModuleType, f: Callable) -> tuple[list[Seen], list[Any]]:
+    """All calls of a module's history with f; and what their results are at the end of it."""
+    seen, results = [], []
+    history = module.history()
+    sent = None
+    while True:
+        try:
+            arguments = history.send(sent)
+        except StopIteration:
+            return seen, [described(r) for r in results]
+        call, sent = observe(f, arguments, lambda: _state(module))
+        seen.append(call)
+        results.append(sent)
+
+
+def _unit(source: str) -> float:
+    """The last place of the least precise floats that a source names."""
+    for words, dtype in ((("f2", "float16"), np.float16), (("f4", "c8", "float32"), np.float32)):
+        if any(f"'{w}'" in source or f'"{w}"' in source or f"np.{w}" in source for w in words):
+            return float(np.finfo(dtype).eps)
+    return float(np.finfo(np.float64).eps)
+
+
+def run(path: Path, exact: bool, setup: Setup) -> Outcome:
+    """The program of a file, in both ways."""
+    outcome = Outcome()
+    plain = load(path)
+    wanted, kept = observed(plain, plain.program)
+    outcome.seen["calls"] += len(wanted)
+    outcome.seen["calls with an exception"] += sum(s.error is not None for s in wanted)
+    module = load(path)
+    fast = np_compile.compile(module.program, backend=setup.backend, dynamic=setup.dynamic)
+    with np_compile.config.patch(**dict(setup.settings)):
+        got, got_kept = observed(module, fast)
+    _notes(fast, outcome.seen)
+    failed = fast._reading.given_up if fast._reading is not None else ""
+    if failed.startswith("the C compiler"):
+        outcome.finding = failed
+        return outcome
+    unit = _unit(path.read_text(encoding="utf-8"))
+    late = outcome.seen["recorded segments"] > 0
+    for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
+        if late and w.error is not None and w.error[0] in LATE and g.error and g.error[0] in LATE:
+            return outcome  # nothing can be said of the calls after it
+        found = difference(g, w, exact, unit)
+        if found:
+            outcome.finding = f"call {k + 1}: {found}"
+            return outcome
+    if len(got) != len(wanted):
+        outcome.finding = f"{len(got)} calls; NumPy has {len(wanted)}"
+    later = [Seen(x, None, (), (), [], "") for x in (got_kept, kept)]
+    found = difference(*later, exact, unit)
+    if found:
+        outcome.finding = f"after the last call: {found}"
+    return outcome
+
+
+def _notes(fast: Any, seen: Counter) -> None:
+    """What became of a program."""
+    programs = np_compile.recompiles(fast)
+    seen["recorded segments"] += len(programs)
+    seen["NumPy calls in them"] += sum(len(p.calls) for p in programs)
+    reading = fast._reading
+    regions = sum(map(len, reading._regions.values())) if reading is not None else 0
+    if regions:
+        seen["read whole" if not reading._refused else "read in part"] += 1
+    if programs:
+        seen["recorded"] += 1
+    if fast._keeper is not None and (fast._keeper.kept or fast._keeper.for_sizes):
+        seen["calls kept"] += 1
+    if not regions and not programs:
+        seen["neither read nor recorded"] += 1
+    if reading is not None and reading.is_tried:
+        whys = {r.why for r in reading._refused.values()} or {reading.given_up} - {""}
+        for why in whys:
+            seen["refused: " + re.sub(r"\d+", "#", re.sub(r"['\"`].*", "...", why))[:70]] += 1
+
+
+def agree(file: str, exact: bool, **options: Any) -> None:
+    """Assert that a file's program does compiled what it does plainly. options: of `Setup`."""
+    setup = Setup(**options)
+    found = run(Path(file), exact, setup).finding
+    assert not found, f"{found} ({setup})"
+
+
+def written(program: Program, path: Path) -> Path:
+    """The file of a program."""
+    path.write_text(program.source, encoding="utf-8")
+    return path

@@ -1,0 +1,157 @@
+"""The fuzzer of programs: a few programs of each kind, and that what is wrong would be found."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conformance.fuzz import KINDS, driver
+from conformance.fuzz.compare import Seen, difference, observe
+from conformance.fuzz.maker import Program
+from conformance.fuzz.minimise import minimised
+from conformance.fuzz.run import Outcome, Setup, load, observed, run, written
+
+SEED = 7
+
+
+# Of the programs of the reader (native) these are without faults that are known and not mended.
+PROGRAMS = [
+    *((kind, "eager", k) for kind in KINDS for k in range(6)),
+    *(("histories", "native", k) for k in (0, 3, 4, 5)),
+]
+
+
+@pytest.mark.parametrize(("kind", "backend", "k"), PROGRAMS)
+def test_random_programs(kind: str, backend: str, k: int, tmp_path: Path) -> None:
+    program = driver.made(kind, SEED, k)
+    how = replace(driver.setup(kind, SEED, k, backend, None), dynamic=None)
+    outcome = run(written(program, tmp_path / "program.py"), program.exact, how)
+    assert not outcome.finding
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_gives_the_same_programs(kind: str) -> None:
+    assert driver.made(kind, 1, 2) == driver.made(kind, 1, 2)
+    assert driver.made(kind, 1, 2) != driver.made(kind, 1, 3) != driver.made(kind, 2, 3)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("arrays", 0.25), ("loops", 0.45), ("histories", 0.1)])
+def test_most_calls_raise_nothing(kind: str, most: float, tmp_path: Path) -> None:
+    seen: Counter = Counter()
+    for k in range(40):
+        module = load(written(driver.made(kind, SEED, k), tmp_path / "program.py"))
+        seen.update(call.error is None for call in observed(module, module.program)[0])
+    assert seen[False] <= most * sum(seen.values())
+
+
+def _seen(f, *arguments) -> Seen:
+    return observe(f, arguments, dict)[0]
+
+
+def _fail(x):
+    x[0] = 7
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "words"),
+    [
+        (lambda x: x * 2, lambda x: x * 3, "result[0]: np.float64(3.0); NumPy has np.float64(2.0)"),
+        (lambda x: x, lambda x: x.astype("f4"), "float32"),
+        (lambda x: x[:1], lambda x: x[:2], "(2,)"),
+        (lambda x: x[0], lambda x: float(x[0]), "'float'"),
+        (lambda x: (x,), lambda x: [x], "'list'"),
+        (lambda x: x[::-1], lambda x: x[::-1].copy(), "memory: result 0 shares memory"),
+        (lambda x: x.fill(2), lambda x: None, "arguments"),
+        (lambda x: x[5], lambda x: None, "raises nothing; NumPy raises IndexError"),
+        (_fail, lambda x: x.setflags(write=False) or _raise(x), "arguments"),
+        (lambda x: print(1), lambda x: None, "prints"),
+    ],
+)
+def test_what_differs_is_seen(f, g, words: str) -> None:
+    want = _seen(f, np.array([1.0, 2.0]))
+    assert difference(_seen(f, np.array([1.0, 2.0])), want, True, 0.0) == ""
+    assert words in difference(_seen(g, np.array([1.0, 2.0])), want, True, 0.0)
+
+
+def _raise(x):
+    raise ValueError("no")
+
+
+def test_rounding_is_no_difference_where_programs_round() -> None:
+    eps = float(np.finfo(float).eps)
+    want, got = _seen(lambda x: x / 3, np.ones(2)), _seen(lambda x: x / 3 + eps, np.ones(2))
+    assert difference(got, want, True, eps)
+    assert not difference(got, want, False, eps)
+
+
+def test_programs_get_smaller() -> None:
+    program = driver.made("arrays", SEED, 2)
+    assert "np." in program.source.partition("def program")[2]
+
+    def fails(source: str) -> bool:
+        return "data((" in source.partition("def history")[2] and "def program" in source
+
+    small = minimised(program.source, fails, 20)
+    assert fails(small)
+    assert len(small) < len(program.source) / 3
+    ast.parse(small)
+
+
+def _fuzzing(folder: Path, monkeypatch, judge, most: int) -> driver.Fuzzing:
+    monkeypatch.setattr(driver, "run", judge)
+    monkeypatch.setattr(driver, "MINIMISING", 5.0)
+    fuzzing = driver.Fuzzing(SEED, "eager", None, folder)
+    fuzzing.run(["arrays"], 60, most)
+    return fuzzing
+
+
+def test_what_is_found_becomes_a_test(tmp_path: Path, monkeypatch) -> None:
+    def judge(path: Path, exact: bool, how: Setup) -> Outcome:
+        body, history, _ = path.read_text().partition("def program")[2].partition("def history")
+        wrong = ".T" in body and history
+        return Outcome("call 1: result: 1; NumPy has 2" if wrong else "")
+
+    fuzzing = _fuzzing(tmp_path, monkeypatch, judge, 12)
+    assert fuzzing.seen["programs"] == 12
+    (sort,) = fuzzing.findings
+    files = list(tmp_path.glob("test_arrays_7_*.py"))
+    assert len(files) == min(driver.ALIKE, fuzzing.findings[sort])
+    source = files[0].read_text()
+    assert ".T" in source
+    names = [f.name for f in ast.parse(source).body if isinstance(f, ast.FunctionDef)]
+    assert names[-3:] == ["program", "history", "test_program"]
+    assert "found" in fuzzing.told()
+
+
+@pytest.mark.parametrize(("wrong", "why"), [("dies", "crashes: SIGKILL"), ("sleeps", "longer")])
+def test_a_crash_costs_one_program(wrong: str, why: str, tmp_path: Path, monkeypatch) -> None:
+    def judge(path: Path, exact: bool, how: Setup) -> Outcome:
+        if path.stem == "program_2":
+            os.kill(os.getpid(), signal.SIGKILL) if wrong == "dies" else time.sleep(60)
+        return Outcome()
+
+    monkeypatch.setattr(driver, "SECONDS", 1.0)
+    fuzzing = _fuzzing(tmp_path, monkeypatch, judge, 5)
+    assert fuzzing.seen["programs"] == 5
+    assert [why in finding for finding in fuzzing.findings] == [True]
+
+
+def test_a_program_that_is_a_test(tmp_path: Path) -> None:
+    source = (
+        "def program(x):\n    return x + 1\n\n\n"
+        "def history():\n    x = yield (1,)\n    assert x == 2\n    yield (2.5,)\n"
+    )
+    path = tmp_path / "test_it.py"
+    path.write_text(
+        driver.as_test(Program(source, True), Setup("eager"), 'an """odd""" \\ finding')
+    )
+    load(path).test_program()
