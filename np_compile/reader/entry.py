@@ -371,10 +371,12 @@ class Entry:
             x = self._object(owner)
             if name in getattr(x, "__dict__", {}):
                 raise Unreadable(f"the attribute {name!r} hides a method")
+            self.watch((*self.paths[owner.path], f".{name}.__func__"), found)
             return Bound(owner, name)
         if isinstance(found, property):
             if found.fget is None:
                 raise Unreadable(f"the property {name!r}")
+            self.watch(("function", owner.type, name), found)
             getter: Any = found.fget
             return inlined(r, getter, [owner], {})
         if isinstance(found, (staticmethod, classmethod)) or (

@@ -39,7 +39,7 @@ class Region:
         self.arrays = tuple(entry.owners)
         self.sites = sites
         self._bind = _binder(entry)
-        self._format = "".join(entry.formats) or "q"
+        self._format = "".join(entry.formats)
         self._libraries = Libraries([(text, "region")], waits)
         self._function: Any = None
         self._finish: Any = None
@@ -404,9 +404,9 @@ class _Call:
         owner = runtime.Buffer.from_address(buf).owner if owner is None else out[owner].i
         base = self._owner(owner, buf)
         start = base.__array_interface__["data"][0]
-        same = base.shape == shape and base.dtype == dtype
+        same = base.shape == shape and base.dtype == dtype and _alike(shape, base.strides, steps)
         moved = data - start if owner >= 0 else data - self._small[buf][1]
-        if same and moved == 0 and (base.strides == steps or base.size <= 1) and not is_view:
+        if same and moved == 0 and not is_view:
             return base
         if 0 in shape:
             return base.reshape(-1)[:0].reshape(shape) if base.size else np.empty(shape, dtype)
@@ -448,6 +448,13 @@ class _Call:
                 found = [self.value(items, region, words) for words in rows]
             self._small[address] = found if made is list else made(found)
         return self._small[address]
+
+
+def _alike(shape: tuple, a: tuple, b: tuple) -> bool:
+    """Whether strides lead to the same elements."""
+    return (
+        a == b or 0 in shape or all(n == 1 or s == t for n, s, t in zip(shape, a, b, strict=True))
+    )
 
 
 def _view(base: np.ndarray, dtype: np.dtype, shape: tuple, moved: int, steps: tuple) -> np.ndarray:

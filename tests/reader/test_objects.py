@@ -12,7 +12,7 @@ import pytest
 import np_compile
 
 from ..support import observe, same
-from .support import refusals, whole
+from .support import Case, check, each, exact, refusals, whole
 
 State = namedtuple("State", "x v t")
 
@@ -333,3 +333,133 @@ def test_an_object_that_is_two_arguments() -> None:
             got = observe(fast, (*mine, 4), {})
             want = observe(two_names, (*theirs, 4), {})
             same(shown(got), shown(want))
+
+
+# What changes between calls, and what methods set before they return
+
+
+X = np.array([3.0, -1.0, 4.0, 1.5, -9.5])
+
+
+class Stepper:
+    def __init__(self):
+        self.n = 0
+        self.rate = 2.0
+
+    def step(self, x):
+        return x
+
+    @property
+    def twice(self):
+        return self.rate * 2
+
+    def bump(self, limit):
+        self.n += 1
+        if self.n > limit:
+            return self.n
+        self.n += 10
+        return -1
+
+    def only_in_a_branch(self, x):
+        if x > 0:
+            self.n += 3
+            return 1
+        else:  # noqa: RET505
+            raise ValueError("not positive")
+
+    def searches(self, x):
+        k = 0
+        while k < len(x):
+            self.n += 1
+            while x[k] > 0:
+                self.n += 5
+                if x[k] > 3:
+                    return k
+                x[k] -= 1
+            k += 1
+        return None
+
+
+STEPPER = Stepper()
+
+
+def steps(x):
+    s = x
+    for _ in range(3):
+        s = STEPPER.step(s) + STEPPER.twice
+    return s
+
+
+def test_a_method_that_is_replaced_between_calls(monkeypatch) -> None:
+    fast = np_compile.compile(steps)
+    with whole():
+        assert fast(1.0) == steps(1.0)
+        with monkeypatch.context() as m:
+            m.setattr(Stepper, "step", lambda self, x: x + self.rate)
+            assert fast(1.0) == steps(1.0) == 19.0
+        assert fast(1.0) == steps(1.0)
+        with monkeypatch.context() as m:
+            m.setattr(STEPPER, "step", lambda x: x + 5, raising=False)
+            assert fast(1.0) == steps(1.0) == 28.0
+        with monkeypatch.context() as m:
+            m.setattr(Stepper, "twice", property(lambda self: -1.0))
+            assert fast(1.0) == steps(1.0) == -2.0
+        assert fast(1.0) == steps(1.0)
+
+
+def bumps(s, n, limit):
+    found = []
+    for _ in range(n):
+        found.append(s.bump(limit))
+    return found, s.n
+
+
+def bumps_after_another_loop(s, x, limit):
+    for v in x:
+        s.only_in_a_branch(v)
+    total = 0
+    while total < 3:
+        total += 1
+        for _ in range(2):
+            total += s.bump(limit)
+    return total, s.n
+
+
+def searching(s, x):
+    a = s.searches(x)
+    b = s.n
+    return a, b, s.searches(x), s.n
+
+
+@each(
+    [
+        exact(bumps, (Stepper(), 5, 12), (Stepper(), 0, 3), (Stepper(), 3, -1)),
+        exact(
+            bumps_after_another_loop, (Stepper(), X, 20),
+            (Stepper(), np.abs(X) + 1, 20), (Stepper(), X[:0], -9),
+        ),
+        exact(searching, (Stepper(), X.copy()), (Stepper(), np.zeros(3)), (Stepper(), X[:0])),
+    ]
+)  # fmt: skip
+def test_attributes_that_are_set_before_a_return(c: Case) -> None:
+    check(c)
+
+
+def without_arguments():
+    total = 0
+    for k in range(10):
+        total += k * k
+    return total
+
+
+def gives_back(z):
+    for _ in range(3):
+        pass
+    return z, z.T
+
+
+def test_a_function_without_arguments_and_one_that_gives_its_argument_back() -> None:
+    check(exact(without_arguments, ()))
+    z = np.arange(3, dtype="f4").reshape(1, 3).T
+    with whole():
+        assert np_compile.compile(gives_back)(z)[0] is z
