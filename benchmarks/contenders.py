@@ -133,9 +133,7 @@ def _on_tensors(program: Program, arguments: tuple) -> Callable:
         return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x
 
     def call(*arrays: Any) -> Any:
-        tensors = [
-            torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in arrays
-        ]
+        tensors = [torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in arrays]
         if program.loss is not None:
             inputs = [tensors[i].requires_grad_() for i in program.wrt]
             return to_numpy(torch.autograd.grad(compiled(*tensors), inputs))

@@ -1,4 +1,4 @@
-"""Whole programs on each device, both ways in, against NumPy: results, dtypes, changed arguments."""
+"""Whole programs on each device, both ways in, against NumPy: results, dtypes, changes."""
 
 from __future__ import annotations
 

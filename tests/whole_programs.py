@@ -180,7 +180,15 @@ def sets(a, b):
     values, first, inverse, counts = np.unique(
         a, return_index=True, return_inverse=True, return_counts=True
     )
-    return values, first, inverse, counts, np.intersect1d(a, b), np.isin(a, b[:5]), np.setdiff1d(a, b[:9])
+    return (
+        values,
+        first,
+        inverse,
+        counts,
+        np.intersect1d(a, b),
+        np.isin(a, b[:5]),
+        np.setdiff1d(a, b[:9]),
+    )
 
 
 @whole(_real(50), _real(50), 1.0)
@@ -485,7 +493,12 @@ def tables(x, at, y):
 def quantum(state, gate):
     new = state @ gate.astype(np.complex128)
     p = np.abs(new) ** 2
-    return new / np.sqrt(p.sum(1, keepdims=True)), np.angle(new), np.vdot(state, state), gate.conj().T
+    return (
+        new / np.sqrt(p.sum(1, keepdims=True)),
+        np.angle(new),
+        np.vdot(state, state),
+        gate.conj().T,
+    )
 
 
 @whole({"x": _real(6), "n": 3}, [_real(4), _real(2, 2)])
