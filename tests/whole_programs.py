@@ -180,15 +180,8 @@ def sets(a, b):
     values, first, inverse, counts = np.unique(
         a, return_index=True, return_inverse=True, return_counts=True
     )
-    return (
-        values,
-        first,
-        inverse,
-        counts,
-        np.intersect1d(a, b),
-        np.isin(a, b[:5]),
-        np.setdiff1d(a, b[:9]),
-    )
+    found = values, first, inverse, counts
+    return found, np.intersect1d(a, b), np.isin(a, b[:5]), np.setdiff1d(a, b[:9])
 
 
 @whole(_real(50), _real(50), 1.0)
