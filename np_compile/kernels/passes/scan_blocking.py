@@ -39,7 +39,7 @@ from ..ir.program import (
     elements,
     identity,
 )
-from ..ir.size import hint
+from ..ir.size import hint, near
 from ..target import Target
 
 
@@ -144,6 +144,8 @@ def _cut_of(extent: int, size: int, machine: Target) -> _Cut:
     """The cut of an axis of elements of that many bytes. Parts are an odd number of cache lines:
     by powers of two apart, they would fall on the same places of the cache."""
     count = machine.scan_count(hint(extent))
+    if machine.by_length:
+        near(extent)
     line = machine.line_bytes // size
     lines = extent // (count * line)
     odd = max((lines + 1) // 2 * 2 - 1, 1)

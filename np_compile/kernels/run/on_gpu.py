@@ -15,9 +15,11 @@ from typing import Any
 import torch
 
 from ..build.nvrtc import Modules, cupy
+from ..analysis.launches import Launches
 from ..ir.program import Fence
 from ..target import Gpu
 from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
+from .sizes import launches_at
 from .private import current_device, empty_strided_cuda, raw_stream
 
 _ALIGNED = 16  # bytes
@@ -41,23 +43,34 @@ class _Space(_Workspace):
         self.longer: list[torch.Tensor] = []
 
 
-class OnGpu(Executable):
-    """A program compiled for one GPU. Calls of it on other devices' tensors are errors."""
+def modules_of(source: Source, device: torch.device) -> Modules:
+    """The kernels of a program on a device."""
+    assert isinstance(source.machine, Gpu)
+    return Modules(source.text, device.index or 0, source.machine.name)
 
-    def __init__(self, source: Source, eager: Callable[..., Any], device: torch.device,
-                 sizes: Sequence[int] = ()):  # fmt: skip
+
+class OnGpu(Executable):
+    """A program compiled for one GPU. Calls of it on other devices' tensors are errors.
+
+    sizes: the values of the symbols of a program for many sizes; general: its launches.
+    """
+
+    def __init__(
+        self, source: Source, eager: Callable[..., Any], device: torch.device, modules: Modules,
+        sizes: Sequence[int] = (), general: Launches | None = None,
+    ):  # fmt: skip
         assert source.launches is not None
         self.device = device
         self._index = device.index or 0
-        assert isinstance(source.machine, Gpu)
-        self._modules = Modules(source.text, self._index, source.machine.name)
+        self._modules = modules
         self._numbers = list(sizes)
         self._plan = source.launches
+        self._general = general
         self._spaces: dict[int, list[_Space]] = {}
         self._handles: dict[bool, list[list[tuple]]] = {}
         self._launch: Any = None
         self._checked = any(launch.checks for s in self._plan.sections for launch in s)
-        super().__init__(source, eager, self._modules)
+        super().__init__(source, eager, modules)
         self._vectors = {
             b.position: (slot, self._plan.words.vectors[b])
             for b, slot in source.layout.slots.items()
@@ -65,6 +78,14 @@ class OnGpu(Executable):
         }
 
     light = False  # bands are the CPU's
+
+    def _take_sizes(self, sizes: Sequence[int]) -> None:
+        assert self._general is not None
+        super()._take_sizes(sizes)
+        self._numbers = list(sizes)
+        self._plan = launches_at(self._general, dict(zip(self._layout.symbols, sizes, strict=True)))
+        self._spaces = {}
+        self._handles = {}
 
     def wait(self) -> None:
         """Compile the kernels. KernelsFailed if NVRTC refuses them."""

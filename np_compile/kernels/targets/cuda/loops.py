@@ -120,7 +120,7 @@ class Kernel(Nest):
         """The places along axes of so many iterations that a number counts, the last fastest."""
         if len(counts) == 1:
             return [unit]
-        small = isinstance(_product(counts), int) and _product(counts) < 1 << 32
+        small = _product(counts) < 1 << 32
         kind, ending = ("u32", "U") if small else ("i64", "L")
         rest = self._code.fresh("rest")
         self._code.line(f"{kind} {rest} = ({kind}){unit};")
@@ -279,8 +279,7 @@ class Kernel(Nest):
             self._code.line(f"{DTYPES[b.dtype].register} {b.name}[{turns * self._private[b]}];")
             return
         kind, size = DTYPES[b.dtype].storage, DTYPES[b.dtype].size
-        if not isinstance(b.size, int):
-            raise TooMuchShared("the size of a local array is a symbol")
+        assert isinstance(b.size, int)
         place = f"{kind} *{b.name} = ({kind} *)(shared + {self._shared})"
         self._code.line(place + (f" + row * {b.size};" if self._rows > 1 else ";"))
         self._shared += -(-max(b.size, 1) * size * self._rows // 16) * 16
