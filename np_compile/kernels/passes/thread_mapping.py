@@ -28,8 +28,10 @@ from ..target import Gpu, Target
 
 # Iterations that one thread runs one after the other, from which a note says so.
 _SLOW = 1 << 14
-# Of stencils: rows of a thread, shortest row for which that is worth it, rows that are near.
+# Of stencils: rows and columns of a thread, shortest row for which that is worth it, rows that are
+# near.
 _ROWS = 8
+_COLUMNS = 2
 _WIDE = 512
 _NEAR = (-2, -1, 1, 2)
 
@@ -109,7 +111,7 @@ class _Nest:
                 loop.kind = "grid"
             inner.width = self._lanes(inner, self.machine.threads, rows)
             if len(kept) > 1 and _stencil(inner, kept[-2]) and self._busy(kept):
-                inner.width, kept[-2].width = 1, _ROWS
+                inner.width, kept[-2].width = _COLUMNS, _ROWS
             if rows < self.machine.row_threads:
                 self._note_slow(rows)
             return self.loop

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from ..build.nvrtc import Modules, cupy
+from ..analysis.footprint import light_on_gpu
 from ..analysis.launches import Launches
 from ..ir.program import Fence
 from ..target import Gpu
@@ -77,7 +79,11 @@ class OnGpu(Executable):
             if b in self._plan.words.vectors
         }
 
-    light = False  # bands are the CPU's
+    @cached_property
+    def light(self) -> bool:
+        """Whether steps of it become one program: what they hand on stays in registers, or goes to
+        and fro between two arrays."""
+        return self.alone and not self._numbers and light_on_gpu(self.source.program)
 
     def _take_sizes(self, sizes: Sequence[int]) -> None:
         assert self._general is not None
