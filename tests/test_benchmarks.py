@@ -27,12 +27,6 @@ from benchmarks.measure import OutOfTime, Runner, difference, limited, measure, 
 from benchmarks.programs import LOOPS, PROGRAMS, SIZES
 
 LOOP_PROGRAMS = [name for name, program in PROGRAMS.items() if program.section == LOOPS]
-# Indexing by integers taken out of an array in a loop (`c[np.argmax(x)]`, `p[i]` with i from a row)
-# ends in an assertion while the call is recorded.
-KNOWN = pytest.mark.xfail(
-    reason="capture/infer.py: assertion on the counts of integers", strict=True
-)
-FAILING = ("union_find", "kd_search")
 
 
 def first(contender: str, program: str, size: str) -> Any:
@@ -43,9 +37,7 @@ def first(contender: str, program: str, size: str) -> Any:
     return start(CONTENDERS[contender], p, pristine, None, 120.0, expected)[1]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=KNOWN if n in FAILING else ()) for n in PROGRAMS]
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_gives_numpys_results(name: str) -> None:
     outcome = first("eager", name, "small")
     assert (outcome.status, outcome.reason) == ("ok", "")

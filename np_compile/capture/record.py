@@ -183,8 +183,8 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
         if selected is not None:
             return selected
     if sized is not key:
-        return c.call("ndarray.__getitem__", (a, sized), {})
-    return c.call("ndarray.__getitem__", (a, _with_arrays(key)), {})
+        return c.call("ndarray.__getitem__", (a, _known(sized)), {})
+    return c.call("ndarray.__getitem__", (a, _with_arrays(_known(key))), {})
 
 
 def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
@@ -231,9 +231,17 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
                 return
         c.rewind(marks)
     if sized[0] is not key or sized[1] is not value:
-        c.call("ndarray.__setitem__", (a, *sized), {})
+        c.call("ndarray.__setitem__", (a, _known(sized[0]), sized[1]), {})
         return
-    c.call("ndarray.__setitem__", (a, _with_arrays(key), value), {})
+    c.call("ndarray.__setitem__", (a, _with_arrays(_known(key)), value), {})
+
+
+def _known(key: Any) -> Any:
+    """An index with numbers for NumPy's integers that are stand-ins. The tape is cut for them, which
+    may not happen while the key of the call is made."""
+    if type(key) is tuple:
+        return tuple([_known(k) for k in key]) if Array in map(type, key) else key
+    return int(key) if type(key) is Array and isinstance(key, np.integer) else key
 
 
 def _with_arrays(key: Any) -> Any:

@@ -137,12 +137,15 @@ def compile_graph(module: fx.GraphModule, device: torch.device = _HOST) -> Execu
 
 def _on_gpu(module: fx.GraphModule, device: torch.device) -> Executable:
     """The executable of a tensor graph on a GPU."""
+    from .run.graphed import Graphed, can_be_one_graph
     from .run.on_gpu import OnGpu, modules_of
 
     with targeting(gpu(device)):
         source = generate(module.graph, lambda name: getattr(module, name), None, device)
-    eager = lambda *tensors: module.forward(*tensors)  # noqa: E731
-    return _told(OnGpu(source, eager, device, modules_of(source, device)))
+    parts = source, lambda *tensors: module.forward(*tensors), device, modules_of(source, device)
+    if can_be_one_graph(source):
+        return _told(Graphed(*parts, graphs=lambda: config.cuda_graphs))
+    return _told(OnGpu(*parts))
 
 
 @functools.cache

@@ -456,6 +456,58 @@ class TestOnADevice:
                 same(got, relaxed(wanted[k]), f"{k}")
                 same(arrays[k], wanted[k], f"argument {k}")
 
+    @pytest.mark.parametrize("graphs", [True, False])
+    def test_products_and_kernels_as_one_graph(self, graphs):
+        """With the same arrays again, with others, with other parameters, on another stream."""
+
+        def layer(x, w, shift):
+            z = np.maximum(x @ w + shift, 0)
+            return z @ w.T, z.sum(1)
+
+        fast = np_compile.compile(np_compile.wrap_numpy(layer))
+        w = f32(96, 80)
+        arrays = [f32(130, 96) for _ in range(3)]
+        on_card = [torch.from_numpy(a).cuda() for a in (w, *arrays)]
+        with config.patch(cuda_graphs=graphs):
+            for k, shift in ((0, 0.5), (0, 0.5), (0, 0.5), (0, 0.5), (1, 0.5), (0, 0.25), (2, 1.5),
+                             (2, 1.5), (2, 1.5), (0, 0.5), (2, 1.5)):  # fmt: skip
+                with torch.cuda.stream(torch.cuda.Stream() if k == 1 else None):
+                    got = fast(on_card[1 + k], on_card[0], shift)
+                torch.cuda.synchronize()
+                for x, y in zip(got, layer(arrays[k], w, np.float32(shift)), strict=True):
+                    np.testing.assert_allclose(x.cpu().numpy(), y, rtol=1e-3, atol=1e-2)
+
+    def test_steps_of_training(self):
+        """Losses and weights are those of torch, as addresses and graphs come again."""
+
+        def loss(x, w, v, y):
+            z = np.tanh(x @ w) @ v
+            return np.mean((z - y) ** 2)
+
+        fast = np_compile.compile(np_compile.wrap_numpy(loss))
+        x, y = (
+            torch.rand(n, k, device="cuda", dtype=torch.float64) for n, k in ((200, 70), (200, 9))
+        )
+        ours, theirs = ([torch.full((n, k), 0.01, device="cuda", dtype=torch.float64) for n, k in
+                         ((70, 90), (90, 9))] for _ in range(2))  # fmt: skip
+        for w, v in (ours, theirs):
+            w.copy_(torch.linspace(-1, 1, w.numel(), device="cuda").view(w.shape))
+        for _ in range(12):
+            found = []
+            for (w, v), f in (
+                (ours, fast),
+                (theirs, lambda x, w, v, y: ((torch.tanh(x @ w) @ v - y) ** 2).mean()),
+            ):
+                w.requires_grad_(), v.requires_grad_()
+                value = f(x, w, v, y)
+                with torch.no_grad():
+                    for p, g in zip((w, v), torch.autograd.grad(value, (w, v)), strict=True):
+                        p -= 0.1 * g
+                found.append(value.item())
+            np.testing.assert_allclose(*found, rtol=1e-9)
+        for a, b in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
     def test_gradients(self):
         def loss(x, w):
             return (np.tanh(x @ w) ** 2).mean() + np.exp(-x).sum()

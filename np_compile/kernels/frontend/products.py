@@ -68,7 +68,8 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
             return None
         a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
         extents = dict(zip(left + right, a.shape + b.shape, strict=True))
-        if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj"), t.gpu):
+        matrices = {"i", "j"} <= extents.keys()
+        if matrices and not _loops(extents["i"], extents["k"], extents["j"], t.gpu):
             own = dtype in MULTIPLIED and not a.complex and not t.gpu
             return _in_blocks(t, node, a, b) if own else None
         axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}

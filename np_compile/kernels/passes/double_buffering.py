@@ -54,10 +54,10 @@ def _is_update(program: Program, k: int, x: Buffer) -> bool:
     if s.value.op != "load" or s.value.value.kind != "temporary" or s.value.args != s.axes:
         return False
     t = s.value.value
-    made = [p for p in program.steps if p is not s and t in set().union(*accesses(p))]
-    if len(made) != 1 or not isinstance(made[0], Statement) or made[0].index != made[0].axes:
+    touching = [p for p in program.steps if p is not s and any(t in part for part in accesses(p))]
+    first = touching[0] if len(touching) == 1 else None
+    if not isinstance(first, Statement) or first.index != first.axes:
         return False
-    (first,) = made
     at = dict(zip(first.axes, s.axes, strict=True))
     return any(
         y.value is x and tuple(E.substitute(i, at) for i in y.args) != s.index

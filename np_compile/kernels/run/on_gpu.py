@@ -30,9 +30,10 @@ _ALIGNED = 16  # bytes
 class _Space(_Workspace):
     """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
     the address of what leads to them. host_flag: set where an index is out of bounds. longer:
-    parameters that do not fit into the words. keep: what else has to stay."""
+    parameters that do not fit into the words. keep: what else has to stay. graphs: see `Graphed`.
+    """
 
-    __slots__ = ("argument", "host_flag", "keep", "launches", "longer", "stream")
+    __slots__ = ("argument", "graphs", "host_flag", "keep", "launches", "longer", "stream")
 
     def __init__(self, row: Any, block: torch.Tensor | None, stream: int):
         super().__init__(row, ctypes.c_int64(0), block)
@@ -43,6 +44,7 @@ class _Space(_Workspace):
         self.host_flag: torch.Tensor | None = None
         self.launches: list[list[tuple]] = []
         self.longer: list[torch.Tensor] = []
+        self.graphs: Any = None
 
 
 def modules_of(source: Source, device: torch.device) -> Modules:
