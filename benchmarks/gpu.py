@@ -202,6 +202,7 @@ def _jax(case: Case) -> Callable[[], Any]:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_default_matmul_precision", "highest")  # that of the others
     form = case.jax or _with(case.function, jax.numpy)
     run = jax.jit(jax.grad(form, case.wrt) if case.wrt else form)
     arguments = [jax.dlpack.from_dlpack(t.detach()) for t in case.arguments()]
@@ -304,6 +305,8 @@ def first_calls(contender: str) -> tuple[float, float]:
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
             "TRITON_CACHE_DIR": f"{folder}/triton",
             "CUPY_CACHE_DIR": f"{folder}/cupy",
+            "PYTHONPYCACHEPREFIX": f"{folder}/bytecode",  # as of what is installed
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         code = [sys.executable, "-W", "ignore", "-c", _FIRST.format(contender=contender)]
         times = [
