@@ -7,6 +7,7 @@ on the host starts the graph.
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,6 +41,13 @@ def can_be_one_graph(source: Source) -> bool:
         and not any(x.checks for section in source.launches.sections for x in section)
         and source.layout.size + source.layout.partials <= KEPT_BYTES
     )
+
+
+@functools.cache
+def _side(index: int, stream: int) -> tuple[torch.cuda.Stream, Any]:
+    """A stream for the captures of what runs on another one, and the memory that all its graphs
+    share: what torch's products need beside their arguments. One runs after the other."""
+    return torch.cuda.Stream(index), torch.cuda.graph_pool_handle()
 
 
 class _Graphs:
@@ -130,9 +138,9 @@ class Graphed(OnGpu):
         """The launches of a run as a graph."""
         self._captures += 1
         graph = torch.cuda.CUDAGraph()
-        side = torch.cuda.Stream(self.device)
+        side, pool = _side(self._index, work.stream)
         with torch.cuda.stream(side):
-            graph.capture_begin(capture_error_mode="thread_local")
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 self._steps(work, side.cuda_stream, given, held)
             finally:
