@@ -77,7 +77,7 @@ class Compiled(Made):
                 )
             if self._tensors:
                 return _within(capture, self, function, args, kwargs)
-            return capture.substitution.function(function)(*args, **kwargs)
+            return capture.substitution.helper(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
@@ -117,7 +117,7 @@ class Compiled(Made):
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
-        substitution = free.pop() if free else Substitution(RecordingNames())
+        substitution = free.pop() if free else Substitution(RecordingNames(reading.of_helper))
         device = _device(args, kwargs, self._tensors)
         keeps = listener is None and (device is None or self._tensors)
         function = self.__np_compile_captured__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -55,6 +56,9 @@ class ShimNames:
 
     def real(self, value: Any) -> Any:
         return value
+
+    def helper(self, f: types.FunctionType, copy: types.FunctionType) -> Callable:
+        return copy
 
     def of_one_call(self, value: Any) -> bool:
         return False

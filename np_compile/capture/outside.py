@@ -98,16 +98,27 @@ def foreign(
     if stand_ins and c.moved and not c.plain:
         own = getattr(function, "__module__", None) or ""
         _reload(c, [owner(a) for a in stand_ins] if own == "numpy" else c.moved)
-    if isinstance(result, np.ndarray):
-        if id(result) in by_id:
-            return by_id[id(result)]
-        if any(result is v for v in (*real_args, *real_kwargs.values())):
-            return result
-        for a in stand_ins:
-            whole = a._np if a._host is None else a._host
-            if isinstance(whole, np.ndarray) and np.may_share_memory(whole, result):
-                return c.window_of(result, a)
-    return c.fresh(result)
+    return _taken(c, result, by_id, (*real_args, *real_kwargs.values()))
+
+
+def _taken(c: Capture, x: Any, by_id: dict[int, Array], given: tuple) -> Any:
+    """The stand-in of what a function gave: of an argument, of a view of one, of a new array.
+    by_id: the stand-ins of its arguments, by the ids of their arrays. given: the arguments."""
+    if type(x) is tuple or type(x) is list:
+        items = [_taken(c, y, by_id, given) for y in x]
+        changed = any(y is not z for y, z in zip(items, x, strict=True))
+        return type(x)(items) if changed else x
+    if not isinstance(x, np.ndarray):
+        return c.fresh(x)
+    if id(x) in by_id:
+        return by_id[id(x)]
+    if any(x is v for v in given):
+        return x
+    for a in by_id.values():
+        whole = a._np if a._host is None else a._host
+        if isinstance(whole, np.ndarray) and np.may_share_memory(whole, x):
+            return c.window_of(x, a)
+    return c.fresh(x)
 
 
 def aside(c: Capture, wrapped: Callable, args: Any, kwargs: Any, why: Break) -> Any:

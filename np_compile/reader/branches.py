@@ -8,7 +8,7 @@ from .lists import length
 from .nest import element_of, kept, lazy, size_of
 from .numbers import truth
 from .read import Reader
-from .values import Arr, Conflict, Known, Lazy, Lst, Num, Tup, Unreadable, Value, python
+from .values import Arr, Known, Lazy, Lst, Num, OrNone, Tup, Unreadable, Value, python
 from .variables import Variable, join
 
 
@@ -24,6 +24,8 @@ def condition_of(r: Reader, x: Value) -> Num:
         if n.value != 1:
             r.leave_if(f"{n.text} != 1", "the truth of an array")
         return truth(r.number(lazy(x).at(["0"] * x.ndim), x.rep, (x.kind,)))
+    if isinstance(x, OrNone):
+        return both(r, Num(f"({x.flag} != 0)", "bool", ("bool",), low=0, high=1), lambda: x.value)
     if isinstance(x, Tup):
         return python(bool(x.items))
     if isinstance(x, Known):
@@ -102,7 +104,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
     if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
         return a
     of = join(a, b, r)
-    if isinstance(of, Conflict) or not isinstance(of, (Num, Arr, Tup)):
+    if not isinstance(of, (Num, Arr, Tup, OrNone)):
         raise Unreadable("a choice of values of different types")
     v = Variable(r, "chosen", of)
     for line in v.declare:

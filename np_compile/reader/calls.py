@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import heapq
 import math
 import sys
 import types
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +16,20 @@ import numpy as np
 from . import functions, outside, source
 from .branches import both, chosen, condition_of, either
 from .functions import number_method, ufunc
-from .lists import as_vector, length, list_method, range_length
+from .lists import (
+    as_vector,
+    growing,
+    heap_pop,
+    heap_push,
+    length,
+    list_method,
+    list_of,
+    range_length,
+)
 from .nest import kept, loops, named_numbers
 from .numbers import binary, convert, to_float, to_int, truth, unary
 from .operators import operate
-from .read import Reader
+from .read import Reader, certain
 from .values import (
     PARTS,
     PYTHON,
@@ -52,22 +63,25 @@ def call(r: Reader, node: ast.Call) -> Value:
                 raise Unreadable("* of what is no tuple")
             args += inner.items
         else:
-            args.append(r.grammar.expression(r, a))
+            args.append(r.grammar.anything(r, a))
     kwargs: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:
             raise Unreadable("** in a call")
-        kwargs[k.arg] = r.grammar.expression(r, k.value)
+        kwargs[k.arg] = r.grammar.anything(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
 
 
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    f = function.value if isinstance(function, Known) else None
+    if not _takes_none(function):
+        args = [certain(r, a) for a in args]
+        kwargs = {k: certain(r, v) for k, v in kwargs.items()}
     if isinstance(function, Bound):
         return _method(r, function, args, kwargs)
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
-    f = function.value
     if isinstance(f, np.ufunc):
         return _or_outside(
             r, f, lambda: functions.call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs
@@ -93,6 +107,14 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
     if _hashable(f):
         return outside.call(r, f, args, kwargs)
     raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
+
+
+def _takes_none(function: Value) -> bool:
+    """Whether a function may be given what is None or not."""
+    if isinstance(function, Bound):
+        return isinstance(function.owner, (Obj, Lst))
+    f = function.value if isinstance(function, Known) else None
+    return (isinstance(f, types.FunctionType) and not _is_numpy(f)) or hasattr(f, "_fields")
 
 
 def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs: dict) -> Value:
@@ -206,7 +228,11 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
             return handler(r, owner, *args, **kwargs)
         read = lambda: handler(r, owner, *args, **kwargs)  # noqa: E731
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
+    if isinstance(owner, Tup) and owner.made is list:
+        growing(r, owner)
     if isinstance(owner, Lst):
+        if kwargs:
+            raise Unreadable(f"keywords of the method {name!r} of a list")
         return list_method(r, owner, name, args)
     if isinstance(owner, Rng):
         from .random import METHODS
@@ -312,7 +338,7 @@ def _of_all(r: Reader, name: str, x: Value) -> Value:
         return _extreme(name)(r, *x.items)
     if isinstance(x, Arr) and x.ndim == 1:
         return functions.python_extreme(r, name, x)
-    if isinstance(x, Lst):
+    if isinstance(x, Lst) and x.kind is not None:
         return functions.python_extreme(r, name, as_vector(r, x), x.kind)
     raise Unreadable(f"{name} of this")
 
@@ -325,7 +351,7 @@ def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
             total = binary(r, "Add", total, y)
         return total
     if isinstance(x, Lst) and start is None:
-        if x.buf.startswith("?"):
+        if x.of is None:
             return python(0)
         if x.kind == "float" and sys.version_info >= (3, 12):
             raise Unreadable("sum of floats")
@@ -354,6 +380,10 @@ def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
 def _any_all(name: str) -> Callable:
     def test(r: Reader, x: Value) -> Value:
         if isinstance(x, Lst):
+            if x.of is None:
+                return python(name == "all")
+            if x.kind is None:
+                raise Unreadable(f"{name} of a list of such items")
             v = as_vector(r, x)
             found = r.fresh("c")
             r.line(f"u8 {found} = {int(name == 'all')};")
@@ -459,10 +489,17 @@ def _pow(r: Reader, a: Value, b: Value) -> Value:
     return operate(r, "Pow", a, b)
 
 
-def _tuple(r: Reader, x: Value = None) -> Value:
-    if isinstance(x, Tup):
-        return Tup(x.items)
+def _tuple(r: Reader, x: Value | None = None) -> Value:
+    if x is None or isinstance(x, Tup):
+        return Tup(x.items if x is not None else ())
     raise Unreadable("tuple of this")
+
+
+def _list(made: type) -> Callable:
+    def make(r: Reader, x: Value | None = None) -> Value:
+        return list_of(r, Tup(()) if x is None else x, made)
+
+    return make
 
 
 def _isinstance(r: Reader, x: Value, kinds: Value) -> Value:
@@ -484,7 +521,7 @@ def type_of(x: Value) -> type:
     if isinstance(x, Known):
         return type(x.value)
     if isinstance(x, Lst):
-        return list
+        return x.made
     if isinstance(x, Obj):
         return x.type
     raise Unreadable("the type of this")
@@ -563,7 +600,9 @@ def _fabs(r: Reader, x: Value) -> Value:
 _BUILTINS: dict[Any, Callable] = {
     abs: _abs, min: _extreme("min"), max: _extreme("max"), sum: _sum, len: _len, range: _range,
     int: _int, float: _float, bool: _bool, complex: _complex, round: _round, divmod: _divmod,
-    pow: _pow, tuple: _tuple, isinstance: _isinstance, any: _any_all("any"), all: _any_all("all"),
+    pow: _pow, tuple: _tuple, list: _list(list), deque: _list(deque),
+    heapq.heappush: heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
+    any: _any_all("any"), all: _any_all("all"),
     math.sqrt: _sqrt, math.log: _log, math.fabs: _fabs,
     math.log2: _math("log2", "{0} <= 0"), math.log10: _math("log10", "{0} <= 0"),
     math.log1p: _math("log1p", "{0} <= -1"),

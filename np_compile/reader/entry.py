@@ -19,6 +19,7 @@ from .linear import WIDE, Linear
 from .nest import FAR, contiguous
 from .random import OF_STATE, generator_of
 from .read import C_STORAGE, Leave, Reader, int_constant
+from .source import written
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
@@ -49,11 +50,6 @@ class Unfit(Exception):
 
 
 # What a value has to be
-
-
-def written(x: Any) -> Any:
-    """The function behind a compiled one; x itself, if it is none."""
-    return getattr(x, "__np_compile_captured__", x) if type(x).__name__ == "Compiled" else x
 
 
 def piece(x: Any, small: bool) -> Any:
@@ -142,7 +138,6 @@ class Entry:
         self.formats: list[str] = []
         self.exits: dict[int, Exit] = {}
         self.normalized: dict = {}
-        self.fixed_lists = False
         self.paths: dict[Any, Any] = {}
         self.fetched: dict[tuple, Any] = {}
         self._outer: dict[tuple, Value] = {}
@@ -194,12 +189,12 @@ class Entry:
             return self._array(r, path, x)
         if isinstance(x, np.generic):
             return self._scalar(r, x)
-        if kind is tuple or (kind is list and len(x) <= LIST):
-            return Tup(tuple(self._value(r, (*path, k), y) for k, y in enumerate(x)), kind)
+        named = isinstance(x, tuple) and hasattr(kind, "_fields")
+        if kind is tuple or named or (kind is list and len(x) <= LIST):
+            items = tuple(self._value(r, (*path, k), y) for k, y in enumerate(x))
+            return Tup(items, kind, path=path)
         if kind is list:
             raise Unfit("a long list")
-        if isinstance(x, tuple) and hasattr(kind, "_fields"):
-            return Tup(tuple(self._value(r, (*path, k), y) for k, y in enumerate(x)), kind)
         if kind is range:
             return Range(self._int(r, x.start), self._int(r, x.stop), python(x.step))
         if x is None or kind is str or isinstance(
@@ -298,8 +293,9 @@ class Entry:
                 else r.integer(f"given_{k}->strides[{j}] / {size}", -FAR, FAR)
                 for j, s in enumerate(x.strides)
             )  # fmt: skip
-        r.line(f"Buf arg_{k} = {{.refs = 1L << 40, .owner = {k}}};")
-        buf = f"(&arg_{k})"
+        r.line(f"Buf *const arg_{k} = rt->given + {k};")
+        r.line(f"arg_{k}->refs = 1L << 40; arg_{k}->owner = {k};")
+        buf = f"arg_{k}"
         return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None,
                    not writeable, flat, ordered)  # fmt: skip
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from .read import Reader
 from .values import (
     PARTS,
     Arr,
+    Flagged,
     Known,
     Lst,
-    Maybe,
     Num,
     Obj,
     Opaque,
+    OrNone,
     Range,
     Rng,
     Tup,
@@ -66,30 +69,62 @@ class Export:
             part = "f" if x.rep in ("f64", "f32") else "i"
             return ("number", x.kinds, self._word(x.text, part), tag, part)
         if isinstance(x, Arr):
-            at = self._word(f"{x.buf}->owner", "i")
-            self._word(x.buf, "p")
+            owner = self._word(f"{x.buf}->owner", "i")
+            at = self._word(x.buf, "p")
             self._word(f"(void *){x.data}", "p")
             dims = [self._integer(d) for d in x.dims]
             strides = [self._integer(s) for s in x.strides]
-            return ("array", x.rep, at, dims, strides, x.origin is not None)
+            return ("array", x.rep, owner, at, dims, strides, x.origin is not None)
         if isinstance(x, Lst):
-            if x.buf.startswith("?"):
-                return ("empty",)
-            return ("list", x.kind, self._word(x.buf, "p"))
+            return ("list", x.made, _items_of(x), self._word(x.buf, "p"))
         if isinstance(x, Tup):
+            if x.path is not None:
+                return ("path", x.path)
             return ("tuple", x.made, [self.value(y) for y in x.items])
         if isinstance(x, Range):
             return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
         if isinstance(x, Known):
             return ("constant", x.value)
-        if isinstance(x, Maybe):
+        if isinstance(x, Flagged):
             at = self._word(x.flag, "i")
             self.lines.append(f"if ({x.flag}) {{")
             inner = self.value(x.value)
             self.lines.append("}")
-            return ("maybe", at, inner)
+            return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
         if isinstance(x, (Obj, Opaque)):
             return ("path", x.path)
         if isinstance(x, Rng):
             return ("path", self.r.entry.paths[x])
         raise Unreadable("a value that Python cannot be given")
+
+
+def _items_of(x: Lst) -> Any:
+    """How Python makes a list's items: by the kind of numbers without gaps, or of their words."""
+    return x.kind if x.kind is not None or x.of is None else _of_words(x.of, count())
+
+
+def _of_words(of: Value, words: Iterator[int]) -> Any:
+    """A description of a value as `Export.value` gives it, of the words of a list's item."""
+    if isinstance(of, Num):
+        at = next(words)
+        if of.rep in PARTS:
+            next(words)
+            return ("complex", of.kinds, at, next(words) if len(of.kinds) > 1 else None)
+        tag = next(words) if len(of.kinds) > 1 else None
+        return ("number", of.kinds, at, tag, "f" if of.rep in ("f64", "f32") else "i")
+    if isinstance(of, Tup):
+        return ("tuple", of.made, [_of_words(y, words) for y in of.items])
+    if isinstance(of, Lst):
+        return ("list", of.made, _items_of(of), next(words))
+    if isinstance(of, OrNone):
+        inner = _of_words(of.value, words)
+        return ("or none", next(words), inner)
+    if isinstance(of, Known):
+        return ("constant", of.value)
+    assert isinstance(of, Arr)
+    at, _ = next(words), next(words)
+    dims, strides = (
+        [("constant", d.value) if d.value is not None else next(words) for d in those]
+        for those in (of.dims, of.strides)
+    )
+    return ("array", of.rep, None, at, dims, strides, False)

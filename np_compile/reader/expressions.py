@@ -10,7 +10,7 @@ from . import calls
 from .branches import both, chosen, condition_of, either
 from .functions import array_of, part, transposed, ufunc
 from .items import item
-from .lists import new_list
+from .lists import contains, new_list
 from .nest import element_of, kept, lazy
 from .numbers import (
     binary,
@@ -18,7 +18,7 @@ from .numbers import (
     unary,
 )
 from .operators import operate
-from .read import Reader, settled
+from .read import Reader, certain, settled
 from .values import (
     PARTS,
     Arr,
@@ -28,6 +28,7 @@ from .values import (
     Lst,
     Num,
     Obj,
+    OrNone,
     Slice,
     Tup,
     Unreadable,
@@ -39,6 +40,11 @@ _SINGLE = (bool, int, float, complex)
 
 
 def expression(r: Reader, node: ast.AST) -> Value:
+    """The value of an expression, which is not None where it might be."""
+    return certain(r, anything(r, node))
+
+
+def anything(r: Reader, node: ast.AST) -> Value:
     """The value of an expression; Unreadable where there is none."""
     read: Any = _READERS.get(type(node))
     if read is None:
@@ -145,7 +151,7 @@ def _items(r: Reader, nodes: list[ast.expr]) -> list[Value]:
                 raise Unreadable("* of what is no tuple")
             made += inner.items
         else:
-            made.append(kept(r, expression(r, x)))
+            made.append(kept(r, anything(r, x)))
     return made
 
 
@@ -171,6 +177,9 @@ def _binary(r: Reader, node: ast.BinOp) -> Value:
 
 
 def _compare(r: Reader, node: ast.Compare) -> Value:
+    if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        same = _identical(anything(r, node.left), anything(r, node.comparators[0]))
+        return same if isinstance(node.ops[0], ast.Is) else unary(r, "Not", same)
     left = expression(r, node.left)
     if len(node.ops) == 1:
         return _comparison(r, node.ops[0], left, expression(r, node.comparators[0]))
@@ -193,7 +202,7 @@ def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
     name = type(op).__name__
     if name in ("Is", "IsNot"):
         same = _identical(a, b)
-        return python(same == (name == "Is"))
+        return same if name == "Is" else unary(r, "Not", same)
     if name in ("In", "NotIn"):
         return _contains(r, a, b, name == "In")
     if isinstance(a, Known) and isinstance(b, Known):
@@ -227,14 +236,16 @@ def _tuples_equal(r: Reader, a: Tup, b: Tup, name: str) -> Value:
     return same if name == "Eq" else unary(r, "Not", same)
 
 
-def _identical(a: Value, b: Value) -> bool:
+def _identical(a: Value, b: Value) -> Num:
+    """Whether two values are one object."""
     if isinstance(a, Known) and isinstance(b, Known):
-        return a.value is b.value
-    known = a if isinstance(a, Known) else b
-    if isinstance(known, Known) and (
-        known.value is None or isinstance(known.value, (type, types.ModuleType, str))
-    ):
-        return False
+        return python(a.value is b.value)
+    known, other = (a, b) if isinstance(a, Known) else (b, a)
+    if isinstance(known, Known):
+        if known.value is None and isinstance(other, OrNone):
+            return Num(f"(!{other.flag})", "bool", ("bool",), low=0, high=1)
+        if known.value is None or isinstance(known.value, (type, types.ModuleType, str)):
+            return python(False)
     raise Unreadable("identity of values")
 
 
@@ -247,6 +258,9 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         if not texts:
             return python(not wanted)
         found = Num(f"({' || '.join(texts)})", "bool", ("bool",), low=0, high=1)
+        return found if wanted else unary(r, "Not", found)
+    if isinstance(b, Lst):
+        found = contains(r, b, a)
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)
@@ -267,24 +281,24 @@ def condition(r: Reader, node: ast.AST) -> Num:
         return rest(0)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return unary(r, "Not", condition(r, node.operand))
-    return condition_of(r, expression(r, node))
+    return condition_of(r, anything(r, node))
 
 
 def _bool_op(r: Reader, node: ast.BoolOp) -> Value:
     """`a and b`, as a value: one of the operands."""
     is_and = isinstance(node.op, ast.And)
-    x = expression(r, node.values[0])
+    x = anything(r, node.values[0])
     for k in range(1, len(node.values)):
         test = condition_of(r, x)
         if test.value is not None:
             if bool(test.value) == is_and:
-                x = expression(r, node.values[k])
+                x = anything(r, node.values[k])
                 continue
             return x
         rest = ast.BoolOp(node.op, node.values[k:]) if k < len(node.values) - 1 else node.values[k]
         x = kept(r, x)
         held = x
-        later = lambda rest=rest: expression(r, rest)  # noqa: E731
+        later = lambda rest=rest: anything(r, rest)  # noqa: E731
         first = lambda held=held: held  # noqa: E731
         return chosen(r, test, later if is_and else first, first if is_and else later)
     return x
@@ -292,7 +306,7 @@ def _bool_op(r: Reader, node: ast.BoolOp) -> Value:
 
 def _if_exp(r: Reader, node: ast.IfExp) -> Value:
     test = condition(r, node.test)
-    return chosen(r, test, lambda: expression(r, node.body), lambda: expression(r, node.orelse))
+    return chosen(r, test, lambda: anything(r, node.body), lambda: anything(r, node.orelse))
 
 
 def _call(r: Reader, node: ast.Call) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from np_compile.kernels.ir.scalars import c_expression
 
 from .index import assign, fill, store_text, stored, view
 from .items import item
-from .lists import as_vector, range_length
+from .lists import array_in, as_vector, each, length, range_length
 from .nest import (
     alloc,
     cast,
@@ -281,8 +282,8 @@ def into(r: Reader, made: Value, out: Value) -> Value:
     for d, n in zip(value.dims, out.dims, strict=True):
         if d.value == 1 and n.value != 1:
             raise Unreadable("out= that is larger")
-    r.effect(out.roots)
     commit()
+    r.changed(out.roots)
     return out
 
 
@@ -477,6 +478,8 @@ def _eye(r: Reader, n: Value, m: Value | None = None, dtype: Value | None = None
 def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
     """`np.array(x)`: a new array."""
     if isinstance(x, Lst):
+        if isinstance(x.of, (Arr, Lst)):
+            return _as_dtype(r, _of_arrays(r, x), dtype)
         v = as_vector(r, x)
         if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
             return _as_dtype(r, materialized(r, lazy(v)), dtype)
@@ -494,6 +497,23 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
     if not isinstance(x, Tup) or not x.items:
         raise Unreadable("np.array of this")
     return _stacked(r, [as_item(r, y) for y in x.items], 0, dtype)
+
+
+def _of_arrays(r: Reader, x: Lst) -> Arr:
+    """An array of a list of arrays, along a new axis, or of a list of lists."""
+    n = length(r, x)
+    r.leave_if(f"{n.text} == 0", "an array of no arrays")
+    first = array_in(r, x, "0")
+    made = alloc(r, first.rep, (n, *first.dims))
+    with each(r, n) as k:
+        part = array_in(r, x, k.text)
+        for d, e in zip(part.dims, first.dims, strict=True):
+            if d.value is None or d.value != e.value:
+                r.leave_if(f"{d.text} != {e.text}", "an array of arrays of different shapes")
+        target = view(r, made, [k])
+        assert isinstance(target, Arr)
+        fill(r, target, lazy(replace(part, dims=target.dims)))()
+    return made
 
 
 def as_item(r: Reader, y: Value) -> Value:
@@ -1111,11 +1131,11 @@ def _roll(r: Reader, x: Value, shift: Value, axis: Value | None = None) -> Value
     made = alloc(r, x.rep, x.dims)
     note_work(r, x.dims)
     # Two stretches, each without a condition inside.
-    for low, length, offset in (
+    for low, stretch, offset in (
         ("0", by, f"{n.text} - {by}"),
         (by, f"({n.text} - {by})", f"-{by}"),
     ):
-        size = Num(r.named(length, "i64", "n"), "i64", ("int",))
+        size = Num(r.named(stretch, "i64", "n"), "i64", ("int",))
         here = [d if j != k else size for j, d in enumerate(x.dims)]
         with loops(r, here) as index:
             there, back = list(index), list(index)
@@ -1223,8 +1243,8 @@ def _fill(r: Reader, x: Value, value: Value) -> Value:
     if not isinstance(x, Arr) or not isinstance(value, Num):
         raise Unreadable("fill of this")
     commit = assign(r, x, [Known(Ellipsis)], value)
-    r.effect(x.roots)
     commit()
+    r.changed(x.roots)
     return Known(None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import index
-from .lists import list_item
+from .lists import growing, list_item
 from .nest import materialized
 from .read import Reader, int_constant
 from .values import Arr, Conflict, Known, Lazy, Lst, Num, Slice, Tup, Unreadable, Value
@@ -42,8 +42,12 @@ def _tuple_item(r: Reader, owner: Tup, items: list[Any]) -> Value:
         parts = [x if x is None else x.value for x in (i.start, i.stop, i.step)]
         if all(x is None or isinstance(x, int) for x in parts):
             return Tup(owner.items[slice(*parts)], owner.made)
+    if not owner.items:
+        raise Unreadable("an index of what has no items")
     if isinstance(i, Num) and i.is_int and all(isinstance(x, Num) for x in owner.items):
         return _one_of(r, owner, i)
+    if isinstance(i, Num) and i.is_int and owner.site is not None:
+        growing(r, owner)  # a list, of which each item can be asked for
     raise Unreadable("an index of a tuple that is no constant")
 
 

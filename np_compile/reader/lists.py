@@ -1,20 +1,29 @@
-"""Lists of numbers, and ranges."""
+"""Lists and deques, and ranges.
+
+The items of a list are of one type. Numbers of one kind lie without gaps, as in an array; of other
+items (tuples, arrays, lists, numbers of one kind or another) each has words of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from .index import checked
-from .nest import CODES, extent, kept, loops, named_numbers
+from .index import checked, element, sliced
+from .nest import CODES, contiguous, extent, kept, place
+from .numbers import binary, to_int, truth
 from .read import C_STORAGE, Again, Reader, int_constant
 from .values import (
-    REPRESENTATION,
+    FLOATS,
     SIZES,
     Arr,
+    Conflict,
     Known,
     Lst,
     Num,
+    OrNone,
     Range,
     Slice,
     Tup,
@@ -22,122 +31,553 @@ from .values import (
     Value,
     python,
 )
+from .variables import Variable, item_type, join, same_type
+
+_WORDS = {"f64": "f", "f32": "f", "Buf *": "p", "void *": "p", "c128": ""}
+_MOST = 60  # words of an item
+
+
+# Items in memory
+
+
+def words_of(r: Reader, of: Value) -> list[str]:
+    """The C types of an item's words."""
+    found: list[str] = []
+
+    def note(ctype: str) -> str:
+        found.append(ctype)
+        return "0"
+
+    Variable(r, "", of, note)
+    if "c64" in found or len(found) + found.count("c128") > _MOST:
+        raise Unreadable("a list of such items")
+    return [word for ctype in found for word in ([ctype, ""] if ctype == "c128" else [ctype])]
+
+
+def _size(r: Reader, of: Value) -> int:
+    if isinstance(of, Num) and of.kind is not None:
+        return SIZES[of.rep]
+    return 8 * max(len(words_of(r, of)), 1)
+
+
+def _place(r: Reader, a: Lst, k: str) -> Variable:
+    """The item at an index, as a variable."""
+    if a.kind is not None:
+        return Variable(r, "", a.of, lambda ctype: f"(({C_STORAGE(a.of.rep)} *){a.buf}->data)[{k}]")
+    words = iter(range(_MOST))
+    size = _size(r, a.of)
+
+    def word(ctype: str) -> str:
+        at = f"((Word *)((char *){a.buf}->data + ({k}) * {size}))[{next(words)}]"
+        if ctype == "c128":
+            next(words)
+            return f"(*(c128 *)&{at})"
+        return f"{at}.{_WORDS.get(ctype, 'i')}"
+
+    return Variable(r, "", a.of, word)
+
+
+def item_at(r: Reader, a: Lst, k: Num) -> Value:
+    """The item at an index that the list has."""
+    place = _place(r, a, k.text)
+    x = place.load(r)
+    for name in _buffers(x):
+        r.line(f"retain({name});")
+        r.owned[-1].append(name)
+    return x
+
+
+def _buffers(x: Value) -> list[str]:
+    if isinstance(x, (Arr, Lst)):
+        return [x.buf]
+    if isinstance(x, OrNone) and _buffers(x.value):
+        raise Unreadable("an item of a list that is an array or None")
+    return [name for y in x.items for name in _buffers(y)] if isinstance(x, Tup) else []
+
+
+def _taken(r: Reader, a: Lst, k: str) -> Value:
+    """The item at an index, which the list holds no longer."""
+    x = _place(r, a, k).load(r)
+    r.owned[-1] += _buffers(x)
+    return x
+
+
+def _put(r: Reader, a: Lst, k: str, x: Value, is_new: bool) -> None:
+    place = _place(r, a, k)
+    r.lines += [*place.hold(x), *place.put(r, x, owned=not is_new)]
+
+
+# Lists that are made
 
 
 def new_list(r: Reader, items: Sequence[Value]) -> Value:
-    """`[a, b, ...]`."""
-    if not items:
-        key = ("list", str(r.here))
-        known = r.memory.get(key)
-        if known is None:
-            return Lst(f"?{r.here}", "", "", frozenset())
-        return _made_list(r, known["kind"], int_constant(0))
-    kinds = {x.kinds for x in items if isinstance(x, Num)}
-    if len(kinds) != 1 or not all(isinstance(x, Num) for x in items) or len(next(iter(kinds))) > 1:
-        return Tup(tuple(items), list)
-    if r.entry.fixed_lists:
-        return Tup(tuple(items), list)
-    made = _made_list(r, next(iter(kinds))[0], int_constant(len(items)))
-    for k, x in enumerate(items):
-        r.line(f"{_slot(made, str(k))} = {x.text};")
-    return made
+    """`[a, b, ...]`: of numbers of one kind a list that may grow; of others one that stays as it
+    is, unless it was seen to change."""
+    site = r.list_site()
+    values = [kept(r, x) for x in items]
+    kinds = {x.kinds if isinstance(x, Num) else None for x in values}
+    if site in r.memory or not values or (len(kinds) == 1 and len((*kinds,)[0] or "12") == 1):
+        return made_list(r, values, site)
+    return Tup(tuple(values), list, site)
 
 
-def _made_list(r: Reader, kind: str, n: Num) -> Lst:
-    rep = REPRESENTATION[kind]
-    call = f"new_list(rt, {CODES.index(rep)}, {SIZES[rep]}, {n.text})"
+def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) -> Lst:
+    """A list that may grow, of these items. site: where it is made."""
+    of = None
+    for x in values:
+        of = item_type(x) if of is None else join(of, item_type(x), r)
+    result = _allocated(r, of, int_constant(len(values)), site, made)
+    for k, x in enumerate(values):
+        _put(r, result, str(k), x, True)
+    return result
+
+
+def _allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list) -> Lst:
+    """A list of n items, of a type that holds such ones, and all that it was seen to be given."""
+    seen = r.memory.get(site, {}).get("of")
+    of = seen if of is None else of if seen is None else join(of, seen, r)
+    if isinstance(of, Conflict):
+        raise Unreadable(of.why)
+    of = item_type(of) if of is not None else None
+    code, pointers, size = -1, 0, 8
+    if of is not None:
+        size = _size(r, of)
+        if isinstance(of, Num) and of.kind is not None:
+            code = CODES.index(of.rep)
+        else:
+            words = words_of(r, of)
+            pointers = sum(1 << k for k, ctype in enumerate(words) if ctype == "Buf *")
+    call = f"new_list(rt, {code}, {size}, {n.text}, {pointers})"
     buf = r.named(call, "Buf *", "b")
     r.leave_if(f"{buf} == 0", "no memory, or a negative size")
     r.made_here(buf)
-    return Lst(buf, rep, kind, frozenset((buf,)))
+    return Lst(buf, of, frozenset((buf,)), site, made)
 
 
-def _slot(a: Lst, index: str) -> str:
-    return f"(({C_STORAGE(a.rep)} *){a.buf}->data)[{index}]"
+def growing(r: Reader, x: Tup) -> None:
+    """Take a list of which the items were thought to stay for one that changes."""
+    if x.site is None:
+        raise Unreadable("a list that changes")
+    r.memory[x.site] = {"of": None}
+    raise Again
 
 
-def _typed(r: Reader, a: Lst) -> Lst:
-    if a.buf.startswith("?"):
-        raise Unreadable("a list of which nothing is known")
-    return a
+def _admit(r: Reader, a: Lst, x: Value) -> None:
+    """Make sure that a list holds items like this one: if not, it is made anew as one that does."""
+    of = item_type(x)
+    if isinstance(of, Conflict):
+        raise Unreadable(of.why)
+    if a.of is not None:
+        if same_type(a.of, of, r):
+            return
+        of = join(a.of, of, r)
+        if isinstance(of, Conflict):
+            raise Unreadable(of.why)
+        of = item_type(of)
+    if a.site is None:
+        raise Unreadable("an item of another type in a list")
+    r.memory[a.site] = {"of": of}
+    raise Again
 
 
 def length(r: Reader, x: Lst) -> Num:
-    return python(0) if x.buf.startswith("?") else extent(r, f"{x.buf}->dims[0]")
+    return python(0) if x.of is None else extent(r, f"{x.buf}->dims[0]")
 
 
-def repeated_list(r: Reader, a: Value, n: Num) -> Value:
-    """`[x] * n`."""
-    if isinstance(a, Tup) and a.made is list and len(a.items) == 1 and n.value is None:
-        x = a.items[0]
-        if isinstance(x, Num) and x.kind is not None and n.is_int:
-            count = r.integer(f"({n.text} > 0 ? {n.text} : 0)", 0)
-            made = _made_list(r, x.kind, count)
-            with loops(r, [extent(r, count.text, count.lin)]) as index:
-                r.line(f"{_slot(made, index[0])} = {x.text};")
-            return made
-    if isinstance(a, Lst) and not a.buf.startswith("?"):
-        raise Unreadable("a list that is repeated")
-    return None
+@contextmanager
+def each(r: Reader, n: Num) -> Iterator[Num]:
+    """A loop over the indices below n."""
+    name = r.fresh("k")
+    with r.block(f"for (i64 {name} = 0; {name} < {n.text}; {name}++)"), r.scope():
+        lin = r.facts.name(name, 0, max(n.high - 1, 0))
+        yield Num(name, "i64", ("int",), "", lin, 0, max(n.high - 1, 0))
+        r.lines += r.releases(len(r.owned) - 1)
+
+
+def list_of(r: Reader, x: Value, made: type = list) -> Value:
+    """`list(x)`, or `deque(x)`."""
+    site = r.list_site()
+    if isinstance(x, Tup):
+        return made_list(r, x.items, site, made)
+    if isinstance(x, Lst):
+        n = length(r, x)
+        result = _allocated(r, x.of, n, site, made)
+        if x.of is not None:
+            _copy_items(r, x, result, n, lambda k: k)
+        return result
+    if isinstance(x, Range):
+        n = range_length(r, x)
+        at = value_of_range(x)
+    elif isinstance(x, Arr) and x.ndim == 1:
+        n = x.dims[0]
+        at = lambda r, k: element(r, x, place(x, [k.text]))  # noqa: E731
+    else:
+        raise Unreadable("a list of this")
+    of = Num("", x.rep, (x.kind,)) if isinstance(x, Arr) else Num("", "i64", ("int",))
+    result = _allocated(r, of, n, site, made)
+    with each(r, n) as k:
+        _put(r, result, k.text, at(r, k), True)
+    return result
+
+
+def _copy_items(
+    r: Reader, x: Lst, to: Lst, n: Num, at: Callable[[str], str], first: str = "0"
+) -> None:
+    """Copy items, from at(k) of a list to new places of another, from `first` on."""
+    with each(r, n) as k:
+        source = _place(r, x, at(k.text)).load(r)
+        _put(r, to, f"{first} + {k.text}", source, True)
+
+
+def repeated(r: Reader, a: Value, n: Num) -> Value:
+    """`a * n` of a list."""
+    if isinstance(a, Tup):
+        a = made_list(r, a.items, r.list_site())
+    assert isinstance(a, Lst)
+    if a.of is None:
+        return made_list(r, (), r.list_site())
+    n = to_int(r, n)
+    size = length(r, a)
+    times = r.integer(f"({n.text} > 0 ? {n.text} : 0)", 0)
+    far = r.fresh("far")
+    total = r.fresh("n")
+    r.line(f"i64 {total}; int {far} = __builtin_mul_overflow({size.text}, {times.text}, &{total});")
+    r.leave_if(f"{far}", "a list beyond memory")
+    made = _allocated(r, a.of, extent(r, total), r.list_site())
+    with each(r, times) as k:
+        _copy_items(r, a, made, size, lambda j: j, f"{k.text} * {size.text}")
+    return made
+
+
+def joined(r: Reader, a: Lst, b: Lst) -> Lst:
+    """`a + b` of lists."""
+    if a.of is None or b.of is None:
+        return list_of(r, b if a.of is None else a)
+    n, m = length(r, a), length(r, b)
+    made = _allocated(r, join(a.of, b.of, r), binary(r, "Add", n, m), r.list_site())
+    _copy_items(r, a, made, n, lambda k: k)
+    _copy_items(r, b, made, m, lambda k: k, n.text)
+    return made
+
+
+# Items
 
 
 def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
-    a = _typed(r, a)
     r.one_by_one()
-    if len(items) != 1 or isinstance(items[0], Slice) or not isinstance(items[0], Num):
+    if len(items) != 1:
         raise Unreadable("an index of a list")
-    at = checked(r, items[0], length(r, a))
-    return _from_list(r, a, _slot(a, at.text))
-
-
-def _from_list(r: Reader, a: Lst, text: str) -> Num:
-    if a.rep == "i64":
-        x = r.integer(text)
-        return x if a.kind == "int" else Num(x.text, "i64", (a.kind,), "", x.lin)
-    return r.number(text, a.rep, (a.kind,))
+    if isinstance(items[0], Slice):
+        if a.made is not list:
+            raise Unreadable("a slice of a deque")
+        if a.of is None:
+            return made_list(r, (), None)
+        start, step, n = sliced(r, items[0], length(r, a))
+        steps = step.text if isinstance(step, Num) else str(step)
+        made = _allocated(r, a.of, n, r.list_site())
+        _copy_items(r, a, made, n, lambda k: f"{start.text} + {k} * ({steps})")
+        return made
+    if not isinstance(items[0], Num):
+        raise Unreadable("an index of a list")
+    if a.of is None:
+        raise Unreadable("an item of a list of which nothing is known")
+    return item_at(r, a, checked(r, items[0], length(r, a)))
 
 
 def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
-    a = _typed(r, a)
     if len(items) != 1 or not isinstance(items[0], Num):
         raise Unreadable("a slice of a list is assigned to")
-    if not isinstance(value, Num) or value.kinds != (a.kind,):
-        raise Unreadable("an item of another type in a list")
+    value = kept(r, value)
+    _admit(r, a, value)
     at = checked(r, items[0], length(r, a))
-    held = named_numbers(r, value)
-    return lambda: r.line(f"{_slot(a, at.text)} = {held.text};")
+    return lambda: _put(r, a, at.text, value, False)
+
+
+def contains(r: Reader, a: Lst, x: Value) -> Num:
+    """`x in a`."""
+    if a.of is None:
+        return python(False)
+    return _found(r, a, kept(r, x))[1]
+
+
+def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
+    """The first index of an item that is equal, and whether there is one."""
+    at, found = r.fresh("at"), r.fresh("c")
+    n = length(r, a)
+    r.line(f"i64 {at} = 0; u8 {found} = 0;")
+    with r.block(f"for (; {at} < {n.text}; {at}++)"), r.scope():
+        test = _equal(r, _place(r, a, at).load(r), x)
+        r.line(f"if ({test}) {{ {found} = 1; break; }}")
+    return at, Num(found, "bool", ("bool",), low=0, high=1)
+
+
+def _equal(r: Reader, a: Value, b: Value) -> str:
+    """C for whether two items are equal. NaN is not among them: it may be the same object."""
+    if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
+        return " && ".join(_equal(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
+    if not isinstance(a, Num) or not isinstance(b, Num):
+        raise Unreadable("a comparison of these items of a list")
+    _no_nan(r, b)
+    return f"({truth(binary(r, 'Eq', a, b)).text})"
+
+
+def _less(r: Reader, a: Value, b: Value) -> str:
+    """C for whether an item is less than another one."""
+    if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
+        pairs = list(zip(a.items, b.items, strict=True))
+        text = "0"
+        for x, y in reversed(pairs):
+            text = f"({_less(r, x, y)} || ({_equal(r, x, y)} && {text}))"
+        return text
+    if not isinstance(a, Num) or not isinstance(b, Num):
+        raise Unreadable("a comparison of these items of a list")
+    return f"({truth(binary(r, 'Lt', a, b)).text})"
+
+
+def _no_nan(r: Reader, x: Value) -> None:
+    if isinstance(x, Tup):
+        for y in x.items:
+            _no_nan(r, y)
+    elif isinstance(x, Num) and x.rep in FLOATS and x.value is None:
+        r.leave_if(f"{x.text} != {x.text}", "NaN in a list in which is searched")
+
+
+# Methods
 
 
 def list_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
-    if name == "append" and len(args) == 1:
-        x = kept(r, args[0])
-        if not isinstance(x, Num) or x.kind is None:
-            raise Unreadable("a list of what are no numbers")
-        if a.buf.startswith("?"):
-            r.memory[("list", a.buf[1:])] = {"kind": x.kind}
-            raise Again
-        if x.kind != a.kind:
-            raise Unreadable("an item of another type in a list")
-        r.effect(a.roots)
-        r.leave_if(f"grow({a.buf}, {SIZES[a.rep]})", "no memory")
-        r.line(f"{_slot(a, f'{a.buf}->dims[0]++')} = {x.text};")
-        return Known(None)
-    a = _typed(r, a)
-    if name == "pop" and not args:
-        n = length(r, a)
-        r.leave_if(f"{n.text} == 0", "pop from an empty list")
-        r.effect(a.roots)
-        made = _from_list(r, a, _slot(a, f"{n.text} - 1"))
+    method = _METHODS.get((a.made, name)) or _METHODS.get((None, name))
+    if method is None:
+        raise Unreadable(f"the method {name!r} of a {a.made.__name__}")
+    return method(r, a, *args)
+
+
+def _may_change(r: Reader, a: Lst) -> None:
+    """Fail if the number of a list's items may not change here."""
+    if any(loop.steady & a.roots for loop in r.loops):
+        raise Unreadable("a list that changes while a loop runs over it")
+
+
+def _inserted(r: Reader, a: Lst, at: str, x: Value) -> Value:
+    x = kept(r, x)
+    _admit(r, a, x)
+    _may_change(r, a)
+    r.leave_if(f"opened({a.buf}, {at})", "no memory")
+    _put(r, a, at, x, True)
+    r.changed(a.roots)
+    return Known(None)
+
+
+def _append(r: Reader, a: Lst, x: Value) -> Value:
+    x = kept(r, x)
+    _admit(r, a, x)
+    _may_change(r, a)
+    r.leave_if(f"grow({a.buf})", "no memory")
+    _put(r, a, f"{a.buf}->dims[0]", x, True)
+    r.line(f"{a.buf}->dims[0]++;")
+    r.changed(a.roots)
+    return Known(None)
+
+
+def _insert(r: Reader, a: Lst, k: Value, x: Value) -> Value:
+    if not isinstance(k, Num) or not k.is_int:
+        raise Unreadable("an index of a list")
+    k, n = to_int(r, k), length(r, a)
+    low = r.integer(f"({k.text} < 0 ? ({k.text} + {n.text} < 0 ? 0 : {k.text} + {n.text}) : "
+                    f"{k.text} > {n.text} ? {n.text} : {k.text})", 0)  # fmt: skip
+    return _inserted(r, a, low.text, x)
+
+
+def _pop(r: Reader, a: Lst, k: Value | None = None) -> Value:
+    _may_change(r, a)
+    n = length(r, a)
+    r.leave_if(f"{n.text} == 0", "pop from an empty list")
+    if k is None:
+        made = _taken(r, a, f"{n.text} - 1")
         r.line(f"{a.buf}->dims[0]--;")
-        return made
-    raise Unreadable(f"the method {name!r} of a list")
+    else:
+        if not isinstance(k, Num):
+            raise Unreadable("an index of a list")
+        at = checked(r, k, n)
+        made = _taken(r, a, at.text)
+        r.line(f"closed({a.buf}, {at.text});")
+    r.changed(a.roots)
+    return made
+
+
+def _extend(r: Reader, a: Lst, values: Value) -> Value:
+    if isinstance(values, Tup):
+        for x in values.items:
+            _append(r, a, x)
+        return Known(None)
+    if not isinstance(values, Lst):
+        values = list_of(r, values)
+    assert isinstance(values, Lst)
+    if values.of is None:
+        return Known(None)
+    with r.staying():
+        _may_change(r, a)
+    if a.of != values.of:
+        with r.elsewhere([]):
+            _admit(r, a, _place(r, values, "0").load(r))
+        raise Unreadable("a list that is extended by items of another type")
+    n = length(r, values)
+    r.leave_if(f"room_for({a.buf}, {n.text})", "no memory")
+    _copy_items(r, values, a, n, lambda k: k, f"{a.buf}->dims[0]")
+    r.line(f"{a.buf}->dims[0] += {n.text};")
+    r.changed(a.roots)
+    return Known(None)
+
+
+def _clear(r: Reader, a: Lst) -> Value:
+    _may_change(r, a)
+    r.line(f"release_items(rt, {a.buf}); {a.buf}->dims[0] = 0;")
+    r.changed(a.roots)
+    return Known(None)
+
+
+def _reverse(r: Reader, a: Lst) -> Value:
+    r.line(f"reverse({a.buf});")
+    r.changed(a.roots)
+    return Known(None)
+
+
+def _index(r: Reader, a: Lst, x: Value) -> Value:
+    if a.of is None:
+        raise Unreadable("an item of an empty list")
+    at, found = _found(r, a, kept(r, x))
+    r.leave_if(f"!{found.text}", "an item that a list does not have")
+    return r.integer(at, 0)
+
+
+def _remove(r: Reader, a: Lst, x: Value) -> Value:
+    _may_change(r, a)
+    at = _index(r, a, x)
+    r.lines += [f"release(rt, {name});" for name in _buffers(_place(r, a, at.text).load(r))]
+    r.line(f"closed({a.buf}, {at.text});")
+    r.changed(a.roots)
+    return Known(None)
+
+
+def _count(r: Reader, a: Lst, x: Value) -> Value:
+    if a.of is None:
+        return python(0)
+    x = kept(r, x)
+    name = r.fresh("n")
+    r.line(f"i64 {name} = 0;")
+    with each(r, length(r, a)) as k:
+        r.line(f"{name} += {_equal(r, _place(r, a, k.text).load(r), x)};")
+    return r.integer(name, 0)
+
+
+_METHODS: dict[tuple[type | None, str], Callable] = {
+    (None, "append"): _append, (None, "pop"): _pop, (None, "extend"): _extend,
+    (None, "clear"): _clear, (None, "reverse"): _reverse, (None, "index"): _index,
+    (None, "count"): _count, (None, "remove"): _remove, (None, "insert"): _insert,
+    (None, "copy"): lambda r, a: list_of(r, a, a.made),
+    (deque, "appendleft"): lambda r, a, x: _inserted(r, a, "0", x),
+    (deque, "popleft"): lambda r, a: _pop(r, a, python(0)),
+}  # fmt: skip
+
+
+# Heaps, by the steps of Python's own
+
+
+def heap_push(r: Reader, a: Value, x: Value) -> Value:
+    """`heapq.heappush(a, x)`."""
+    a = _heap(r, a)
+    x = kept(r, x)
+    _no_nan(r, x)
+    _append(r, a, x)
+    with r.block(""):
+        _to_root(r, a, f"{a.buf}->dims[0] - 1", "0")
+    return Known(None)
+
+
+def heap_pop(r: Reader, a: Value) -> Value:
+    """`heapq.heappop(a)`."""
+    a = _heap(r, a)
+    _may_change(r, a)
+    n = length(r, a)
+    r.leave_if(f"{n.text} == 0", "pop from an empty heap")
+    made = _taken(r, a, "0")
+    size = _size(r, a.of)
+    with r.block(""):
+        r.line(f"i64 n = --{a.buf}->dims[0], pos = 0;")
+        r.line(f"char *at = {a.buf}->data;")
+        with r.block("if (n > 0)"):
+            r.line(f"__builtin_memcpy(at, at + n * {size}, {size});")
+            r.line(f"char held[{size}]; __builtin_memcpy(held, at, {size});")
+            with r.block("while (pos < n >> 1)"):
+                r.line("i64 child = 2 * pos + 1;")
+                with r.block("if (child + 1 < n)"):
+                    x = _place(r, a, "child").load(r)
+                    y = _place(r, a, "child + 1").load(r)
+                    r.line(f"child += !{_less(r, x, y)};")
+                r.line(f"__builtin_memcpy(at + pos * {size}, at + child * {size}, {size});")
+                r.line("pos = child;")
+            r.line(f"__builtin_memcpy(at + pos * {size}, held, {size});")
+            _to_root(r, a, "pos", "0")
+    r.changed(a.roots)
+    return made
+
+
+def _heap(r: Reader, a: Value) -> Lst:
+    if isinstance(a, Tup) and a.made is list:
+        growing(r, a)
+    if not isinstance(a, Lst) or a.made is not list:
+        raise Unreadable("a heap that is no list")
+    return a
+
+
+def _to_root(r: Reader, a: Lst, pos: str, start: str) -> None:
+    """Move an item of a heap towards the root, as far as it is less than its parents."""
+    size = _size(r, a.of)
+    r.line(f"i64 up = {pos}; char *items = {a.buf}->data, item[{size}];")
+    r.line(f"__builtin_memcpy(item, items + up * {size}, {size});")
+    r.line("i64 mine = up;")
+    with r.block(f"while (up > {start})"):
+        r.line("i64 parent = (up - 1) >> 1;")
+        x = _place(r, a, "mine").load(r)
+        y = _place(r, a, "parent").load(r)
+        r.line(f"if (!{_less(r, x, y)}) break;")
+        r.line(f"char other[{size}]; __builtin_memcpy(other, items + parent * {size}, {size});")
+        r.line(f"__builtin_memcpy(items + up * {size}, other, {size});")
+        r.line(f"__builtin_memcpy(items + parent * {size}, item, {size});")
+        r.line("up = mine = parent;")
+
+
+# As arrays
+
+
+def array_in(r: Reader, x: Lst, k: str) -> Arr:
+    """The item at an index, of a list of arrays or of lists, as an array that the list holds."""
+    item = _place(r, x, k).load(r)
+    return item if isinstance(item, Arr) else as_vector(r, item)
 
 
 def as_vector(r: Reader, x: Lst) -> Arr:
-    """The numbers of a list, as an array that lies where they are."""
-    x = _typed(r, x)
-    data = r.named(f"({C_STORAGE(x.rep)} *){x.buf}->data", f"{C_STORAGE(x.rep)} *", "p")
-    return Arr(x.rep, x.buf, data, (length(r, x),), (int_constant(1),), x.roots, flat=True)
+    """The numbers of a list, as an array that lies where they are: of tuples with two axes."""
+    if x.of is None:
+        raise Unreadable("a list of which nothing is known")
+    n = length(r, x)
+    if x.kind is not None:
+        rep, dims = x.of.rep, [n]
+    else:
+        items = x.of.items if isinstance(x.of, Tup) else (None,)
+        rep = items[0].rep if isinstance(items[0], Num) else ""
+        if not all(isinstance(y, Num) and y.kinds == items[0].kinds for y in items):
+            raise Unreadable("an array of such items of a list")
+        words = words_of(r, x.of)
+        if rep not in ("i64", "f64") or items[0].kind is None:
+            raise Unreadable("an array of such items of a list")
+        r.leave_if(f"{n.text} == 0", "an array of no items")
+        dims = [n, int_constant(len(words))]
+    data = r.named(f"({C_STORAGE(rep)} *){x.buf}->data", f"{C_STORAGE(rep)} *", "p")
+    return Arr(rep, x.buf, data, tuple(dims), contiguous(r, dims), x.roots, flat=True, ordered=True)
+
+
+# Ranges
 
 
 def range_length(r: Reader, x: Range) -> Num:
@@ -167,3 +607,27 @@ def range_length(r: Reader, x: Range) -> Num:
     made = r.integer(f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)", 0)
     r.entry.known[made.text] = max(0, -(-r.entry.at(way) // size))
     return made
+
+
+def value_of_range(value: Range) -> Callable[[Reader, Num], Value]:
+    """What gives the k-th value of a range."""
+    start, step = value.start, value.step
+
+    def at(r: Reader, k: Num) -> Value:
+        assert k.lin is not None
+        assert start.lin is not None
+        if step.value == 1 and start.value == 0:
+            return k
+        if step.value is None:
+            made = r.integer(f"({start.text} + {k.text} * {step.text})", start.low)
+            assert made.lin is not None
+            last = value.stop
+            if last.lin is not None:
+                r.facts.add(made.lin - start.lin)
+                r.facts.add(last.lin - made.lin - 1)
+            return made
+        times = f" * {step.text}" if step.value != 1 else ""
+        lin = start.lin + k.lin * step.value
+        return r.integer(f"({start.text} + {k.text}{times})", lin=lin)
+
+    return at

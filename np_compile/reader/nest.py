@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .linear import Linear
 from .numbers import convert, kind_of, rep_of
 from .read import C_STORAGE, Reader, int_constant
 from .values import (
+    ANYWHERE,
     C_TYPE,
     FLOATS,
     INTEGERS,
@@ -339,7 +341,7 @@ def kept(r: Reader, x: Value) -> Value:
         name = r.named(x.text, C_TYPE[x.rep])
         return Num(name, x.rep, x.kinds, x.tag, x.lin, x.low, x.high, None, x.true, x.false)
     if isinstance(x, Tup):
-        return Tup(tuple(kept(r, y) for y in x.items), x.made)
+        return replace(x, items=tuple(kept(r, y) for y in x.items))
     return x
 
 
@@ -359,7 +361,7 @@ def axes_of(a: Arr) -> tuple[str, tuple]:
 
 def overlap(r: Reader, a: Arr, b: Arr) -> str:
     """ "same" elements in the same places, "disjoint", "overlap", or "unknown"."""
-    if not a.roots & b.roots:
+    if not (a.roots & b.roots or ANYWHERE in a.roots | b.roots):
         return "disjoint"
     if a.data == b.data and a.dims == b.dims and a.strides == b.strides:
         return "same"

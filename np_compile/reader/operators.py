@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .functions import as_array, product, ufunc
-from .lists import repeated_list
+from .lists import joined, repeated
 from .numbers import OPERATORS, binary
 from .read import Reader
 from .values import Arr, Known, Lazy, Lst, Num, Tup, Unreadable, Value
@@ -21,10 +21,13 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
                 raise Unreadable("@ of a number")
             return product(r, a, b)
         return ufunc(r, OPERATORS[op][0], [a, b])
-    if isinstance(a, (Lst, Tup)) and op == "Mult" and isinstance(b, Num):
-        made = repeated_list(r, a, b)
-        if made is not None:
-            return made
+    if isinstance(a, Num) and op == "Mult" and isinstance(b, (Lst, Tup)):
+        a, b = b, a
+    is_list = isinstance(a, Lst) or (isinstance(a, Tup) and a.made is list)
+    if is_list and op == "Mult" and isinstance(b, Num) and b.is_int:
+        return repeated(r, a, b)
+    if op == "Add" and isinstance(a, Lst) and isinstance(b, Lst) and a.made is b.made is list:
+        return joined(r, a, b)
     if isinstance(a, Tup) and isinstance(b, Tup) and op == "Add" and a.made is b.made is tuple:
         return Tup(a.items + b.items)
     if isinstance(a, Tup) and op == "Mult" and isinstance(b, Num) and b.value is not None:

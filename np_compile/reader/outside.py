@@ -8,6 +8,7 @@ compiled code leaves, and Python makes the call again.
 from __future__ import annotations
 
 import ast
+import copy
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
-from .read import C_STORAGE, Reader, settled
+from .read import C_STORAGE, Reader
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
@@ -29,6 +30,7 @@ from .values import (
     Lazy,
     Lst,
     Num,
+    OrNone,
     Range,
     Tup,
     Unreadable,
@@ -130,29 +132,88 @@ def _solid(r: Reader, x: Value) -> Value:
         return Tup(tuple(_solid(r, y) for y in x.items), x.made)
     if isinstance(x, Lazy):
         return materialized(r, x) if x.ndim else kept(r, x)
-    if isinstance(x, (Num, Arr, Known, Range, Lst)):
+    if isinstance(x, (Num, Arr, Known, Range, Lst, OrNone)):
         return kept(r, x)
     raise Unreadable("this as an argument of NumPy's")
 
 
-def statement(r: Reader, node: ast.stmt) -> None:
-    """A statement that is carried out in Python, with the values that names have here."""
-    r.effect()
+# What is shown
+
+
+def is_print(r: Reader, node: ast.stmt) -> bool:
+    """Whether a statement is a call of Python's `print`."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "print"
+        and not {"print"} & {*r.env, *r.frame.scope, *r.frame.function.__globals__}
+    )
+
+
+def printed(r: Reader, node: ast.Expr) -> None:
+    """`print(...)`, in Python: its arguments are read here, their texts are made there."""
+    shown = _Shown(r)
+    assert isinstance(node.value, ast.Call)
+    call = shown.generic_visit(copy.deepcopy(node.value))
+    names = [ast.arg(name) for name in shown.values]
+    body = ast.Lambda(ast.arguments([], [], None, names, [None] * len(names), None, []), call)
+    tree = ast.fix_missing_locations(ast.copy_location(ast.Expression(body), node))
     f = r.frame.function
-    names = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in r.env})
+    code = compile(tree, f.__code__.co_filename, "eval", dont_inherit=True)
     out = Export(r)
-    values = {name: out.value(settled(r, r.env[name], name)) for name in names}
-    module = ast.fix_missing_locations(ast.Module([node], []))
-    code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)
-
-    def run(**values: Any) -> None:
-        exec(code, f.__globals__, values)
-
+    values = {name: out.value(x) for name, x in shown.values.items()}
     number = len(r.tables)
-    r.tables.append(Site(run, [], values, ("nothing",), out.count))
+    r.tables.append(Site(eval(code, f.__globals__), [], values, ("nothing",), out.count))
     r.lines += out.lines
     r.line(f"if (rt->python({number})) return -1;")
+    r.changed()
     r.entry.most = max(r.entry.most, out.count)
+
+
+_FORMS = (ast.JoinedStr, ast.FormattedValue, ast.Constant, ast.Tuple, ast.List, ast.BinOp,
+          ast.Call, ast.keyword, ast.Load, ast.operator)  # fmt: skip
+_TEXTS = frozenset(("str", "repr", "format", "round", "len", "int", "float", "list", "tuple"))
+
+
+class _Shown(ast.NodeTransformer):
+    """An expression of texts, with names for the values in it."""
+
+    def __init__(self, r: Reader):
+        self.values: dict[str, Value] = {}
+        self._r = r
+
+    def visit(self, node: ast.AST) -> Any:
+        r = self._r
+        if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.JoinedStr)):
+            saved = r.save()
+            try:
+                value = _solid(r, r.grammar.anything(r, node))
+            except Unreadable:
+                r.restore(saved)
+            else:
+                name = f"__shown{len(self.values)}"
+                self.values[name] = value
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
+        if not isinstance(node, _FORMS) or (isinstance(node, ast.Call) and not self._is_text(node)):
+            raise Unreadable("what is printed")
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = [self.visit(a) for a in node.args]
+        node.keywords = [self.visit(k) for k in node.keywords]
+        return node
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        return self.visit_Call(node) if isinstance(node, ast.Call) else super().generic_visit(node)
+
+    def _is_text(self, node: ast.Call) -> bool:
+        """Whether a call makes a text of its arguments, and does nothing else."""
+        f = node.func
+        if isinstance(f, ast.Attribute):
+            return isinstance(f.value, ast.Constant) and isinstance(f.value.value, str)
+        known = {*self._r.env, *self._r.frame.scope, *self._r.frame.function.__globals__}
+        return isinstance(f, ast.Name) and f.id in _TEXTS and f.id not in known
 
 
 # Which type the result has
@@ -186,7 +247,7 @@ def _sample(x: Value) -> Any:
             return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind](value)
         return np.dtype(x.kind.rstrip("_")).type(value)
     if isinstance(x, Lst):
-        return [_sample(Num("", x.rep, (x.kind,)))] * _SAMPLE
+        return x.made([_sample(x.of)] * _SAMPLE if x.of is not None else [])
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":

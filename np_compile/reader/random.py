@@ -44,16 +44,18 @@ def addresses() -> tuple[int, ...]:
 
 def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[], str]) -> Value:
     """One number, or an array of them."""
-    r.effect()
     r.one_by_one()
-    if size is None or (isinstance(size, Known) and size.value is None):
-        if rep == "i64":
-            name = r.named(text(), "i64", "n")
-            return Num(name, rep, (kind,), "", r.facts.name(name))
-        return r.number(text(), rep, (kind,))
-    made = alloc(r, rep, extents_of(r, size))
-    with loops(r, made.dims, vector="") as index:
-        write(r, made, index, text())
+    made: Value
+    if size is not None and not (isinstance(size, Known) and size.value is None):
+        made = alloc(r, rep, extents_of(r, size))
+        with loops(r, made.dims, vector="") as index:
+            write(r, made, index, text())
+    elif rep == "i64":
+        name = r.named(text(), "i64", "n")
+        made = Num(name, rep, (kind,), "", r.facts.name(name))
+    else:
+        made = r.number(text(), rep, (kind,))
+    r.changed()
     return made
 
 

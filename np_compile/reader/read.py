@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .linear import SAFE, WIDE, Facts, Linear
-from .values import C_TYPE, Conflict, Maybe, Num, Opaque, Unreadable, Value
+from .values import C_TYPE, Conflict, Maybe, Num, Opaque, OrNone, Unreadable, Value
 
+BRANCH = 8  # operations on single elements that a test of a value is as good as
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
 
 
@@ -58,29 +59,37 @@ class Frame:
 @dataclass
 class Leave:
     """A place where compiled code may leave. frames: of each function, from the outermost on, the
-    path and the values of names. reasons: why it may."""
+    path and the values of names. reasons: why it may. outer: the place of the statement around it.
+    made: memory made since. changed: whether something else has been changed since, so that what
+    was done cannot be done again."""
 
     number: int
     frames: list[tuple[Frame, list[tuple], dict[str, Value]]]
+    outer: Leave | None = None
     reasons: dict[str, None] = field(default_factory=dict)
     used: bool = False
     certain: bool = False
+    made: set[str] = field(default_factory=set)
+    changed: bool = False
 
 
 @dataclass
 class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
-    lines that store them."""
+    lines that store them. steady: lists that must not grow or shrink meanwhile."""
 
     scopes: int
+    steady: frozenset[str] = frozenset()
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """What reads expressions, functions and comprehensions; they need each other."""
+    """What reads blocks, expressions, functions and comprehensions; they need each other."""
 
+    block: Callable[..., None]
+    anything: Callable[[Any, ast.AST], Value]
     expression: Callable[[Any, ast.AST], Value]
     function: Callable[..., Value]
     comprehension: Callable[[Any, Any], Value]
@@ -113,6 +122,7 @@ class Reader:
         self.here: Any = None
         self.alone: Any = None
         self.hoisted = False
+        self.lists = 0  # that were made by this statement
         self.comprehensions = 0
         self.late: set[str] = set()  # attributes that a loop sets
         self._count = self._first = 0
@@ -172,18 +182,19 @@ class Reader:
             len(self.lines), dict(frame.env), frame.dead, self.facts.mark(), len(self.leaves),
             [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
             len(self.declarations), list(frame.path), self._count, self.seconds,
-            self.single, self.outside,
+            self.single, self.outside, [(site, site.changed) for site in self._sites()],
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, outside) = saved  # fmt: skip
+         seconds, single, outside, changed) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
         self.facts.back_to(mark)
         del self.leaves[leaves:]
+        del self.owned[len(owned) :]
         for names, n in zip(self.owned, owned, strict=True):
             del names[n:]
         del self.tables[tables:]
@@ -193,6 +204,8 @@ class Reader:
         frame.path[:] = path
         self.seconds, self.single, self.outside = seconds, single, outside
         self._count = count  # so that what is read again has the same names
+        for site, was in changed:
+            site.changed = was
 
     # Names
 
@@ -203,6 +216,21 @@ class Reader:
     @property
     def env(self) -> dict[str, Value]:
         return self.frames[-1].env
+
+    @property
+    def environments(self) -> list[dict[str, Value]]:
+        """The names of the function that is read, and of the outermost one."""
+        inner, outermost = self.frames[-1], self.frames[0]
+        return [inner.env] if inner is outermost else [inner.env, outermost.env]
+
+    def snapshot(self) -> list[dict[str, Value]]:
+        """The names as they are now."""
+        return [dict(env) for env in self.environments]
+
+    def set_names(self, names: list[dict[str, Value]]) -> None:
+        """Make the names those of a snapshot."""
+        for frame, env in zip((self.frames[-1], self.frames[0]), names, strict=False):
+            frame.env = dict(env)
 
     # Numbers
 
@@ -238,13 +266,18 @@ class Reader:
             high < SAFE or self.facts.proves(Linear(SAFE) - lin)
         )
 
+    def list_site(self) -> tuple:
+        """What names the place in the source where a list is made."""
+        self.lists += 1
+        return "list", str(self.here), self.lists
+
     # Leaving
 
     def leave_if(self, condition: str, why: str) -> None:
         """Leave at the beginning of the statement, where the C condition is true."""
         site = self.site
-        if site is None:  # between statements, where what was done cannot be done again
-            raise Unreadable(why)
+        if site is None or site.changed:
+            raise Unreadable(f"{why}, after a change in the same statement")
         site.used = True
         site.reasons[why] = None
         self.line(f"if (__builtin_expect({condition}, 0)) goto leave_{site.number};")
@@ -253,6 +286,7 @@ class Reader:
         """Leave here, in any case."""
         site = self.site
         assert site is not None
+        assert not site.changed
         site.used = site.certain = True
         site.reasons[why] = None
         self.line(f"goto leave_{site.number};")
@@ -274,14 +308,14 @@ class Reader:
             return
         outer = self.site
         frames = [(f, list(f.path), dict(f.env)) for f in self.frames if f.whole]
-        self.site = Leave(len(self.leaves), frames)
-        self.leaves.append(self.site)
+        self.site = site = Leave(len(self.leaves), frames, outer)
+        self.leaves.append(site)
         place: list = []
         self.lines.append(place)
         try:
             yield
-            if self.site.used:
-                place.append(self.site)
+            if site.used:
+                place.append(site)
         finally:
             self.site = outer
 
@@ -292,9 +326,21 @@ class Reader:
         self.owned[-1].append(buf)
         for f in self.frames:
             f.made.add(buf)
+        for site in self._sites():
+            site.made.add(buf)
 
-    def effect(self, roots: frozenset[str] | None = None) -> None:
-        """Something changes that outlives the call of a function: memory, or else."""
+    def _sites(self) -> Iterator[Leave]:
+        """The places of the statements that are being read, from the innermost on."""
+        site = self.site
+        while site is not None:
+            yield site
+            site = site.outer
+
+    def changed(self, roots: frozenset[str] | None = None) -> None:
+        """What was just written changes something that outlives the call of a function: memory, or
+        else."""
+        for site in self._sites():
+            site.changed |= roots is None or not roots <= site.made
         for f in self.frames:
             if not f.whole and (roots is None or not roots <= f.made):
                 if self.comprehensions:
@@ -405,6 +451,14 @@ def dotted(node: ast.AST) -> str:
         owner = dotted(node.value)
         return f"{owner}.{node.attr}" if owner else ""
     return ""
+
+
+def certain(r: Reader, x: Value) -> Value:
+    """A value that is not None, where it may be."""
+    if isinstance(x, OrNone):
+        r.leave_if(f"!{x.flag}", "it is None")
+        return x.value
+    return x
 
 
 def settled(r: Reader, x: Value, name: str) -> Value:

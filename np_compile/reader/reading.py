@@ -6,6 +6,7 @@ import ast
 import math
 import types
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,20 +21,22 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import resume, runtime, source
 from .entry import Entry, Exit, Unfit, piece
-from .expressions import expression
+from .expressions import anything, expression
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
 from .statements import Stopped, block, comprehension, function
 from .values import Known, Unreadable
 
-_GRAMMAR = Grammar(expression, function, comprehension)
+_GRAMMAR = Grammar(block, anything, expression, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _CALL = 1e-5  # seconds that a call in Python takes, from compiled code
+_WORKS = "the C compiler is at work on it"
 _NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _VAIN = 6  # types for which a function is read in vain before it is read no more
-_LEAVES = 4  # calls in which a region may leave in a loop before Python takes over
+_LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
+_IDLE = 16  # calls that Python carries out to the end, before a function runs as it stands
 
 
 @dataclass
@@ -144,11 +147,28 @@ def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
         + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\n" + body + "\n}\n"
         + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
         "        Buf *next = b->next;\n"
-        "        if (b->owner < 0 && b->data != (void *)(b + 1)) free(b->data);\n"
-        "        free(b);\n        b = next;\n    }\n}\n"
+        "        free_memory(b);\n        free(b);\n        b = next;\n    }\n}\n"
     )  # fmt: skip
     head = '#pragma GCC target("prefer-vector-width=256")\n' if compiler().kind == "gcc" else ""
     return head + prelude(text, vector_math_available(compiler().kind)) + text
+
+
+def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
+    """What calls a function that goes by elements: where code that is recorded calls it, it is
+    better off by itself. The result is in a tuple; None where it is better recorded too. None for
+    any other function."""
+    try:
+        if not source.by_element(source.tree(f)):
+            return None
+    except Unreadable:
+        return None
+    reading = Reading(f)
+
+    def call(args: tuple, kwargs: dict) -> tuple | None:
+        result = reading.call(args, kwargs)
+        return None if result is MISS else (result,)
+
+    return call
 
 
 class Reading:
@@ -160,6 +180,7 @@ class Reading:
         self._regions: dict[int, list[Region]] = {}
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
+        self._stands = False  # whether it runs as it stands now that it was given up
 
     def _look(self, args: tuple) -> Any:
         """The tree of the function, if it has loops that may be read. args: of the first call."""
@@ -168,9 +189,10 @@ class Reading:
             self._code = code
             self._regions, self._refused = {}, {}
             self._vain: dict[int, int] = defaultdict(int)
-            self.given_up = ""
+            self.given_up, self._stands, self._idle = "", False, 0
             self.node: Any = None
             self._continuations: dict[Any, Any] = {}
+            self._begins: dict[int, int | None] = {}
             try:
                 if not source.has_loops(self.function, tuple(map(type, args))):
                     self.given_up = _NO_LOOPS
@@ -189,7 +211,7 @@ class Reading:
         """The result of a call, or MISS if it is to run otherwise."""
         node = self._look(args)
         if node is None:
-            return MISS
+            return self.function(*args, **kwargs) if self._stands else MISS
         values = _bound(self.function, args, kwargs)
         if values is None:
             return MISS
@@ -227,23 +249,51 @@ class Reading:
             if isinstance(ran, Refused):
                 step = self._after(node, first, ran)
                 if step is None:
-                    if begun or ran.plain:
-                        return self._python(node, first, values, None)
-                    return MISS
+                    if not begun and not ran.plain:
+                        return MISS
+                    if ran.why != _WORKS:
+                        self._was_idle(node, ran.why)
+                    return self._python(node, first, values, None)
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
+                self._idle = 0
                 if left is None:
                     return value
                 exit_.count += 1
                 if not _is_first(exit_):
-                    region.left += 1
+                    self._left(node, first, region, exit_, values)
                 step = self._next(node, exit_.top + 1)
                 result = self._resumed(exit_, left, step)
             begun = True
             if step is None or result[0] == resume.RETURNED:
                 return result[1]
             values, first = result[1], step
+
+    def _was_idle(self, node: Any, why: str) -> None:
+        """Note a call that Python has carried out to the end."""
+        self._idle += 1
+        if self._idle > _IDLE and config.loops == "auto":
+            self.given_up, self._stands = why, source.by_element(node)
+
+    def _left(
+        self, node: Any, first: int, region: Region, exit_: Exit, values: dict[str, Any]
+    ) -> None:
+        """Note that a region has left in a loop; if it mostly does, values such as these are
+        Python's from now on."""
+        region.left += 1
+        if region.left >= max(_LEAVES, region.runs / 2) and config.loops == "auto":
+            why = f"it was left in loops: {' or '.join(exit_.reasons)}"
+            refused = Refused(why, exit_.line, len(node.body), source.by_element(node))
+            self._regions[first].remove(region)
+            self._refused[self._key(first, values)] = refused
+            self._vain[first] += 1
+
+    def _key(self, first: int, values: dict[str, Any]) -> tuple:
+        """What is the same for values that are read alike."""
+        small = len(self._regions[first]) < 3
+        pieces = tuple([(k, piece(v, small)) for k, v in values.items()])
+        return first, small, config.loops, pieces
 
     def _after(self, node: Any, first: int, refused: Refused) -> int | None:
         """The statement from which on reading begins again, behind a refusal."""
@@ -258,10 +308,12 @@ class Reading:
 
     def _next(self, node: Any, at: int) -> int | None:
         """A statement that may have a loop, from one on; None if there is none."""
-        for k in range(at, len(node.body)):
-            if source.may_loop(node.body[k], self.function):
-                return k
-        return None
+        if at not in self._begins:
+            rest = range(at, len(node.body))
+            self._begins[at] = next(
+                (k for k in rest if source.may_loop(node.body[k], self.function)), None
+            )
+        return self._begins[at]
 
     def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         """What a region made of these values: itself, its exit, the result, where it left; or why
@@ -275,18 +327,18 @@ class Reading:
     def _tried(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         known = self._regions.setdefault(first, [])
         for k, region in enumerate(known):
-            ran: Any = region.run(values) if region.left < _LEAVES else OTHER
+            ran: Any = region.run(values)
             if ran is OTHER:
                 continue
             if ran is LATER:
-                return Refused("the C compiler is at work on it", 0, len(node.body), True)
+                return Refused(_WORKS, 0, len(node.body), True)
             if ran is None:
                 return _OVERLAP
             if k:
                 known.insert(0, known.pop(k))
+            region.runs += 1
             return region, *ran
-        small = len(known) < 3
-        key = (first, small, config.loops, tuple([(k, piece(v, small)) for k, v in values.items()]))
+        key = self._key(first, values)
         refused = self._refused.get(key)
         if refused is not None:
             return refused
@@ -294,7 +346,7 @@ class Reading:
             return Refused("it was compiled for many types", node.lineno, 0)
         if self._vain[first] >= _VAIN and not known:
             return Refused("it was read for many types in vain", node.lineno, 0)
-        made = self._made(node, first, values, small)
+        made = self._made(node, first, values, key[1])
         if isinstance(made, Read):
             region = Region(made.text, made.entry, made.sites, config.waits())
             if region.seconds_left <= made.seconds:
@@ -302,7 +354,7 @@ class Reading:
             ran = region.run(values)
             if ran is LATER:
                 known.insert(0, region)
-                return Refused("the C compiler is at work on it", 0, len(node.body), True)
+                return Refused(_WORKS, 0, len(node.body), True)
             if ran is not OTHER and ran is not None:
                 known.insert(0, region)
                 return region, *ran

@@ -26,13 +26,13 @@ LATER = object()  # the C compiler is still at work
 
 
 class Region:
-    """A compiled region: `run` carries it out. sites: calls that it makes in Python. left: how
-    often it left compiled code in a loop."""
+    """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
+    often it ran; left: how often it left compiled code in a loop."""
 
     def __init__(self, text: str, entry: Entry, sites: list[Site], waits: bool):
         self.text = text
         self.exits = entry.exits
-        self.left = 0
+        self.runs = self.left = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
@@ -257,12 +257,6 @@ def locks_of(x: Any) -> Any:
 _OWN = 1 << 20  # numbers from which on owners are arrays that were made meanwhile
 
 
-class runtime_word(ctypes.Union):
-    """A word of input or output."""
-
-    _fields_ = (("i", ctypes.c_int64), ("f", ctypes.c_double), ("p", ctypes.c_void_p))
-
-
 class _Call:
     """One run of a region at a time: words, buffers, and what C asks of Python meanwhile."""
 
@@ -271,7 +265,7 @@ class _Call:
         self.words = bytearray(max(struct.calcsize(form), 8))
         self._held = (ctypes.c_char * len(self.words)).from_buffer(self.words)
         self.words_address = ctypes.addressof(self._held)
-        self._out = (runtime_word * room)()
+        self._out = (runtime.Word * room)()
         self._callbacks = (
             runtime.ALLOCATE(self._allocate), runtime.FREED(self._freed),
             runtime.PYTHON(self._python),
@@ -284,6 +278,8 @@ class _Call:
         table = addresses()
         self._draws = (ctypes.c_void_p * len(table))(*table)
         self.runtime.draws = ctypes.addressof(self._draws)
+        self._given = (runtime.Buffer * max(len(region.arrays), 1))()
+        self.runtime.given = ctypes.addressof(self._given)
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
         self._next = _OWN
@@ -365,10 +361,11 @@ class _Call:
 
     # Out
 
-    def value(self, spec: Any, region: Region) -> Any:
+    def value(self, spec: Any, region: Region, out: Any = None) -> Any:
         """The Python value that a description and the words give."""
         kind = spec[0]
-        out = self._out
+        if out is None:
+            out = self._out
         if kind == "constant":
             return spec[1]
         if kind == "number":
@@ -380,40 +377,40 @@ class _Call:
             z = complex(out[at].f, out[at + 1].f)
             return _as_kind(z, kinds[out[tag].i if tag is not None else 0])
         if kind == "array":
-            return self._array(spec)
+            return self._array(spec, out)
         if kind == "tuple":
-            items = [self.value(x, region) for x in spec[2]]
+            items = [self.value(x, region, out) for x in spec[2]]
             made = spec[1]
             return made(items) if made in (tuple, list) else made(*items)
         if kind == "list":
-            return self._list(spec)
-        if kind == "empty":
-            return []
+            return self._list(spec, region, out)
         if kind == "range":
             return range(*[self.value(x, region) for x in spec[1]])
         if kind == "maybe":
-            return self.value(spec[2], region) if out[spec[1]].i else MISS
+            return self.value(spec[2], region, out) if out[spec[1]].i else MISS
+        if kind == "or none":
+            return self.value(spec[2], region, out) if out[spec[1]].i else None
         if kind == "path":
             return region.at(self, spec[1])
         raise AssertionError(kind)
 
-    def _array(self, spec: Any) -> np.ndarray:
-        _, rep, at, dims, strides, is_view = spec
-        out = self._out
+    def _array(self, spec: Any, out: Any) -> np.ndarray:
+        _, rep, owner, at, dims, strides, is_view = spec
         shape = tuple([d[1] if type(d) is tuple else out[d].i for d in dims])
         dtype = DTYPE_OF[rep]
         size = dtype.itemsize
         steps = tuple([(s[1] if type(s) is tuple else out[s].i) * size for s in strides])
-        owner, data = out[at].i, out[at + 2].p or 0
-        base = self._owner(owner, out[at + 1].p)
+        buf, data = out[at].p, out[at + 1].p or 0
+        owner = runtime.Buffer.from_address(buf).owner if owner is None else out[owner].i
+        base = self._owner(owner, buf)
         start = base.__array_interface__["data"][0]
         same = base.shape == shape and base.dtype == dtype
-        moved = data - start if owner >= 0 else data - self._small[out[at + 1].p][1]
+        moved = data - start if owner >= 0 else data - self._small[buf][1]
         if same and moved == 0 and (base.strides == steps or base.size <= 1) and not is_view:
             return base
         if 0 in shape:
             return base.reshape(-1)[:0].reshape(shape) if base.size else np.empty(shape, dtype)
-        key = (owner, out[at + 1].p if owner < 0 else 0, shape, steps, moved)
+        key = (owner, buf if owner < 0 else 0, shape, steps, moved)
         found = self._views.get(key)
         if found is None:
             found = self._views[key] = _view(base, dtype, shape, moved, steps)
@@ -433,17 +430,23 @@ class _Call:
             self._small[address] = made, b.data
         return self._small[address][0]
 
-    def _list(self, spec: Any) -> list:
-        _, kind, at = spec
-        address = self._out[at].p
+    def _list(self, spec: Any, region: Region, out: Any) -> Any:
+        _, made, items, at = spec
+        address = out[at].p
         if address not in self._small:
             b = runtime.Buffer.from_address(address)
-            dtype = DTYPE_OF[CODES[b.code]]
             n = b.dims[0]
-            held = np.empty(n, dtype)
-            ctypes.memmove(held.__array_interface__["data"][0], b.data, n * dtype.itemsize)
-            items = held.tolist() if kind in PYTHON else list(held)
-            self._small[address] = items
+            found: list = []
+            if isinstance(items, str):
+                held = np.empty(n, DTYPE_OF[CODES[b.code]])
+                ctypes.memmove(held.__array_interface__["data"][0], b.data, held.nbytes)
+                found = held.tolist() if items in PYTHON else list(held)
+            elif items is not None:
+                size = b.dims[4]
+                row = runtime.Word * (size // 8)
+                rows = [row.from_address(b.data + k * size) for k in range(n)]
+                found = [self.value(items, region, words) for words in rows]
+            self._small[address] = found if made is list else made(found)
         return self._small[address]
 
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 RETURNED, WENT_ON = "returned", "went on"
 _FIRST = "__first"
 
 
-def rest_of(iterator: Iterable, k: int) -> Iterable:
-    """What is left of an iterable after k values."""
-    if isinstance(iterator, range):
-        return iterator[k:]
-    return islice(iterator, k, None)
+def rest_of(values: Iterable, k: int, begun: bool) -> Iterable:
+    """What is left of an iterable after k values. begun: the next one is bound already; None
+    stands for it, as what it was taken from may have changed."""
+    if begun:
+        return chain((None,), rest_of(values, k + 1, False))
+    return values[k:] if isinstance(values, range) else islice(values, k, None)
 
 
 class _Returns(ast.NodeTransformer):
@@ -90,12 +91,9 @@ class _Made:
         if step[0] == "with":
             return [ast.copy_location(ast.With(step[1].items, self._block(at + 1)), step[1])]
         if step[0] == "unrolled":
-            _, node, hidden, k = step
-            text = _call("__rest_of", _name(hidden), ast.Constant(k))
-            return self._loop(node, at, text)
+            return self._loop(step[1], at, _name(step[2]), ast.Constant(step[3]))
         if step[0] == "for":
-            _, node, hidden, text = step
-            return self._loop(node, at, _call("__rest_of", text, _name(hidden)))
+            return self._loop(step[1], at, step[3], _name(step[2]))
         node = step[1]
         if step[2] == "test":  # the loop goes on with its test
             return [ast.copy_location(ast.While(node.test, node.body, node.orelse), node)]
@@ -111,7 +109,11 @@ class _Made:
         self._count += 1
         return f"{_FIRST}{self._count}"
 
-    def _loop(self, node: ast.For, at: int, rest: ast.expr) -> list[ast.stmt]:
+    def _loop(self, node: ast.For, at: int, values: ast.expr, k: ast.expr) -> list[ast.stmt]:
+        if at == len(self._path) - 1:  # the k-th value is still to be bound
+            rest = _call("__rest_of", values, k, ast.Constant(False))
+            return [ast.copy_location(ast.For(node.target, rest, node.body, node.orelse), node)]
+        rest = _call("__rest_of", values, k, ast.Constant(True))
         first, value = self._first(), f"{_FIRST}{self._count}_value"
         # The target was bound in this iteration already, and may have been bound again.
         body = self._begun(first, at, node)
@@ -132,9 +134,13 @@ def _assign(name: str, value: ast.expr) -> ast.Assign:
 
 
 def _copied(node: Any) -> Any:
-    import copy
-
-    return copy.deepcopy(node)
+    """A copy in which no two parts are one object: the body of a loop is there twice."""
+    if isinstance(node, list):
+        return [_copied(x) for x in node]
+    if not isinstance(node, ast.AST):
+        return node
+    made = type(node)(**{name: _copied(x) for name, x in ast.iter_fields(node)})
+    return ast.copy_location(made, node)
 
 
 def function(
@@ -153,13 +159,12 @@ def function(
     free = f.__code__.co_freevars
     params = [*names, *(["__value"] if given else []), "__rest_of", "__locals"]
     arguments = ast.arguments([], [ast.arg(n) for n in params], None, [], [], None, [])
-    name = f.__code__.co_name if f.__code__.co_name.isidentifier() else "anonymous"
     # Names that have no value yet are local all the same.
     own = (*f.__code__.co_varnames, *f.__code__.co_cellvars)
     local: list[ast.stmt] = [_assign(n, ast.Constant(None)) for n in own if n.isidentifier()]
     local = [ast.If(ast.Constant(False), local, [])] if local else []
     inner = ast.FunctionDef(
-        name=name, args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[],
+        name="__inner", args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[],
         returns=None,
     )  # fmt: skip
     # Inside a function that has its free names, so that they are free in it too.
@@ -172,7 +177,9 @@ def function(
         ast.copy_location(x, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
     code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)
-    found = _code_of(_code_of(code, "__outer"), name)
+    # Not under the function's name, which would then be its own in it.
+    found = _code_of(_code_of(code, "__outer"), "__inner")
+    found = found.replace(co_name=f.__code__.co_name, co_qualname=f.__code__.co_qualname)
     cells = dict(zip(free, f.__closure__ or (), strict=True))
     closure = tuple(cells[n] for n in found.co_freevars)
     return types.FunctionType(found, f.__globals__, f.__name__, None, closure)

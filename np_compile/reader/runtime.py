@@ -12,7 +12,8 @@ AXES = 8
 class Buffer(ctypes.Structure):
     """Memory of an array or a list. next, prev: the others of the call. owner: a number that
     Python knows it by, -1 if it is C's own. code: of its representation. For a list, `dims` is its
-    length and the room that there is."""
+    length, the room that there is, how much of it is before the first item, which words of an item
+    are buffers, and the bytes of an item."""
 
 
 Buffer._fields_ = [
@@ -21,18 +22,25 @@ Buffer._fields_ = [
     ("dims", c_int64 * AXES), ("data", c_void_p),
 ]  # fmt: skip
 
+
+class Word(ctypes.Union):
+    """A word of input or output."""
+
+    _fields_ = (("i", ctypes.c_int64), ("f", ctypes.c_double), ("p", ctypes.c_void_p))
+
+
 ALLOCATE = ctypes.CFUNCTYPE(c_int64, c_int64, c_int64, c_int64, c_void_p)
 FREED = ctypes.CFUNCTYPE(None, c_int64)
 PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
 
 
 class Runtime(ctypes.Structure):
-    """A call: its buffers, what it asks of Python, values in and out."""
+    """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs."""
 
     _fields_ = (
         ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("api", c_void_p),
         ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p),
-        ("draws", c_void_p), ("error", c_void_p * 3),
+        ("draws", c_void_p), ("error", c_void_p * 3), ("given", c_void_p),
     )  # fmt: skip
 
 
@@ -75,6 +83,7 @@ typedef struct {{
     i64 ticks, deadline;
     void *out;
     void **draws, *error[3];
+    Buf *given;
 }} Runtime;
 typedef union {{ i64 i; f64 f; void *p; }} Word;
 typedef struct {{
@@ -90,11 +99,23 @@ typedef struct {{ i64 seconds, nanoseconds; }} Time;
 extern int clock_gettime(int, Time *);
 #define QUIET static __attribute__((unused, noinline))
 INLINE void retain(Buf *b) {{ if (b) b->refs++; }}
+INLINE void free_memory(Buf *b) {{
+    if (b->owner >= 0 || b->data == (void *)(b + 1)) return;
+    free(b->ndim < 0 ? (char *)b->data - b->dims[2] * b->dims[4] : b->data);
+}}
+static void release(Runtime *rt, Buf *b);
+QUIET void release_items(Runtime *rt, Buf *b) {{
+    i64 size = b->dims[4];
+    for (i64 k = 0; b->dims[3] && k < b->dims[0]; k++)
+        for (i64 w = 0; b->dims[3] >> w; w++)
+            if (b->dims[3] >> w & 1) release(rt, *(Buf **)((char *)b->data + k * size + 8 * w));
+}}
 QUIET void destroy(Runtime *rt, Buf *b) {{
     b->prev->next = b->next;
     if (b->next) b->next->prev = b->prev;
+    if (b->ndim < 0) release_items(rt, b);
     if (b->owner >= 0) rt->freed(b->owner);
-    else if (b->data != (void *)(b + 1)) free(b->data);
+    free_memory(b);
     free(b);
 }}
 INLINE void release(Runtime *rt, Buf *b) {{ if (b && --b->refs == 0) destroy(rt, b); }}
@@ -126,13 +147,13 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
     link_in(rt, b);
     return b;
 }}
-QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n) {{
+QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     if (n < 0 || n >> 40) return 0;
     i64 room = n < 8 ? 8 : n;
     Buf *b = malloc(sizeof(Buf));
     if (!b) return 0;
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
-    b->dims[0] = n; b->dims[1] = room;
+    b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
     link_in(rt, b);
@@ -145,14 +166,66 @@ QUIET Buf *adopt(Runtime *rt, i64 owner, void *data) {{
     link_in(rt, b);
     return b;
 }}
-QUIET int more_room(Buf *b, i64 size) {{
-    i64 room = 2 * b->dims[1];
-    void *data = realloc(b->data, room * size);
+/* Room for so many items, `front` of them before the first one. */
+QUIET int moved(Buf *b, i64 room, i64 front) {{
+    i64 size = b->dims[4];
+    char *data = malloc(room * size);
     if (!data) return 1;
-    b->data = data; b->dims[1] = room; b->bytes = room * size;
+    __builtin_memcpy(data + front * size, b->data, b->dims[0] * size);
+    free_memory(b);
+    b->data = data + front * size;
+    b->bytes = room * size; b->dims[1] = room; b->dims[2] = front;
     return 0;
 }}
-INLINE int grow(Buf *b, i64 size) {{ return b->dims[0] < b->dims[1] ? 0 : more_room(b, size); }}
+QUIET int more_room(Buf *b, i64 n) {{
+    i64 need = b->dims[0] + n, size = b->dims[4], room = b->dims[1];
+    if (b->dims[2] == 0) {{
+        while (room < need) room *= 2;
+        void *data = realloc(b->data, room * size);
+        if (!data) return 1;
+        b->data = data; b->dims[1] = room; b->bytes = room * size;
+        return 0;
+    }}
+    while (room < 2 * need) room *= 2;
+    return moved(b, room, 0);
+}}
+INLINE int room_for(Buf *b, i64 n) {{
+    return b->dims[2] + b->dims[0] + n <= b->dims[1] ? 0 : more_room(b, n);
+}}
+INLINE int grow(Buf *b) {{ return room_for(b, 1); }}
+/* A place for an item before the k-th one. */
+QUIET int opened(Buf *b, i64 k) {{
+    i64 size = b->dims[4], n = b->dims[0];
+    if (2 * k < n) {{
+        if (b->dims[2] == 0 && moved(b, b->dims[1] + n + 8, n + 8)) return 1;
+        char *data = b->data;
+        __builtin_memmove(data - size, data, k * size);
+        b->data = data - size;
+        b->dims[2]--;
+    }} else {{
+        if (grow(b)) return 1;
+        char *data = b->data;
+        __builtin_memmove(data + (k + 1) * size, data + k * size, (n - k) * size);
+    }}
+    b->dims[0]++;
+    return 0;
+}}
+/* Without the k-th item. */
+QUIET void closed(Buf *b, i64 k) {{
+    i64 size = b->dims[4], n = --b->dims[0];
+    char *data = b->data;
+    if (2 * k < n) {{
+        __builtin_memmove(data + size, data, k * size);
+        b->data = data + size;
+        b->dims[2]++;
+    }} else __builtin_memmove(data + k * size, data + (k + 1) * size, (n - k) * size);
+}}
+QUIET void reverse(Buf *b) {{
+    i64 size = b->dims[4];
+    char *a = b->data, *z = a + (b->dims[0] - 1) * size;
+    for (; a < z; a += size, z -= size)
+        for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
+}}
 /* Whether a signal's handler raises; other threads of Python's have their turn meanwhile. */
 QUIET int ask_python(Runtime *rt) {{
     int held = ((int (*)(void))rt->api[0])();

@@ -91,8 +91,13 @@ def has_loops(f: types.FunctionType, classes: tuple[type, ...] = (), depth: int 
     methods = [vars(c).get(name) for kind in known for c in kind.__mro__ for name in code.co_names]
     return any(
         isinstance(g, types.FunctionType) and g is not f and has_loops(g, known, depth - 1)
-        for g in (*found, *methods)
+        for g in map(written, (*found, *methods))
     )
+
+
+def written(x: Any) -> Any:
+    """The function behind a compiled one; x itself, if it is none."""
+    return getattr(x, "__np_compile_captured__", x) if type(x).__name__ == "Compiled" else x
 
 
 def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
@@ -103,7 +108,7 @@ def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
         if isinstance(x, ast.Call):
             g = x.func
             if isinstance(g, ast.Name):
-                made = f.__globals__.get(g.id)
+                made = written(f.__globals__.get(g.id))
                 if isinstance(made, types.FunctionType) and has_loops(made):
                     return True
             elif isinstance(g, ast.Attribute) and not hasattr(np.ndarray, g.attr):

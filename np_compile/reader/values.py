@@ -160,12 +160,12 @@ class Lazy:
     reads: tuple[tuple[Arr, bool], ...] = ()
     cheap: bool = True
 
+    made: bool = True
+
     @property
     def whole(self) -> bool:
         """Whether NumPy has it in memory without gaps: of a view it is not so."""
         return len(self.reads) != 1 or self.made or self.reads[0][0].flat
-
-    made: bool = True
 
     @property
     def ndim(self) -> int:
@@ -182,20 +182,34 @@ class Lazy:
 
 @dataclass(frozen=True)
 class Tup:
-    """A tuple of values; `made` makes it of their Python values: tuple, a named tuple, list."""
+    """A tuple of values; `made` makes it of their Python values: tuple, a named tuple, list.
+    site: where a list is made, that might change after all; path: of one from outside."""
 
     items: tuple[Any, ...]
     made: Any = tuple
+    site: Any = None
+    path: Any = None
 
 
 @dataclass(frozen=True)
 class Lst:
-    """A Python list of numbers of one kind that was made here: it grows. buf: the C name."""
+    """A Python list, or a deque, that was made here: it grows and shrinks. buf: the C name. of: the
+    type of its items; None where nothing was seen of them yet. site: where it is made."""
 
     buf: str
-    rep: str
-    kind: str
+    of: Any
     roots: frozenset[str]
+    site: Any = None
+    made: type = list
+
+    @property
+    def kind(self) -> str | None:
+        """Of a list of numbers of one kind, which lie without gaps: the kind."""
+        return self.of.kind if isinstance(self.of, Num) else None
+
+
+# Memory of which nothing is known: of an item of a list.
+ANYWHERE = "*"
 
 
 @dataclass(frozen=True)
@@ -247,14 +261,25 @@ class Opaque:
 
 
 @dataclass(frozen=True)
-class Maybe:
-    """A name that has a value only if the C integer `flag` is not zero."""
+class Flagged:
+    """What has a value only if the C integer `flag` is not zero."""
 
     value: Any
     flag: str
 
 
+class Maybe(Flagged):
+    """A name that may have no value yet."""
+
+
+class OrNone(Flagged):
+    """A value, or None."""
+
+
 Value = Any
+
+# What variables hold: see `variables.Variable`.
+HELD = (Num, Arr, Tup, Lst, Maybe, OrNone)
 
 
 @dataclass

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from .linear import SAFE, Linear
 from .numbers import as_union, join_numbers
-from .read import C_STORAGE, Reader
-from .values import C_TYPE, Arr, Conflict, Lst, Maybe, Num, Tup, Value
+from .read import C_STORAGE, Again, Reader
+from .values import (
+    ANYWHERE,
+    C_TYPE,
+    HELD,
+    Arr,
+    Conflict,
+    Flagged,
+    Known,
+    Lst,
+    Maybe,
+    Num,
+    OrNone,
+    Tup,
+    Value,
+)
 
 
 class Variable:
-    """C variables that hold a value of a type: of an array several. `load` gives its value now."""
+    """C variables that hold a value of a type: of an array several. `load` gives its value now.
+    places: of a C type, C that can be assigned to, in the place of variables of its own."""
 
-    def __init__(self, r: Reader, hint: str, of: Value):
+    def __init__(self, r: Reader, hint: str, of: Value, places: Callable[[str], str] | None = None):
         self.of = of
         self.declare: list[str] = []
         self._parts: list[str] = []
-        self._r = r
+        self._places = places
         self._build(r, hint, of)
 
-    def _new(self, r: Reader, ctype: str, hint: str, start: str = "0") -> str:
+    def _new(self, r: Reader, ctype: str, hint: str) -> None:
+        if self._places is not None:
+            self._parts.append(self._places(ctype))
+            return
         name = r.fresh(hint)
-        zero = "{0, 0}" if ctype in ("c64", "c128") else start
+        zero = "{0, 0}" if ctype in ("c64", "c128") else "0"
         self.declare.append(f"{ctype} {name} = {zero};")
         self._parts.append(name)
-        return name
 
     def _build(self, r: Reader, hint: str, x: Value) -> None:
         hint = "".join(c if c.isascii() and c.isalnum() else "_" for c in hint)
@@ -35,19 +52,19 @@ class Variable:
             if len(x.kinds) > 1:
                 self._new(r, "int", hint + "_kind")
         elif isinstance(x, Arr):
-            self._new(r, "Buf *", hint + "_buf", "0")
-            self._new(r, "void *", hint + "_data", "0")
+            self._new(r, "Buf *", hint + "_buf")
+            self._new(r, "void *", hint + "_data")
             for d in (*x.dims, *x.strides):
                 if not d.text:
                     self._new(r, "i64", hint + "_n")
         elif isinstance(x, Lst):
-            self._new(r, "Buf *", hint + "_list", "0")
+            self._new(r, "Buf *", hint + "_list")
         elif isinstance(x, Tup):
-            self.items = [Variable(r, hint, y) for y in x.items]
+            self.items = [Variable(r, hint, y, self._places) for y in x.items]
             for v in self.items:
                 self.declare += v.declare
-        elif isinstance(x, Maybe):
-            self.inner = Variable(r, hint, x.value)
+        elif isinstance(x, Flagged):
+            self.inner = Variable(r, hint, x.value, self._places)
             self.declare += self.inner.declare
             self._new(r, "int", hint + "_set")
 
@@ -61,8 +78,10 @@ class Variable:
             return [f"retain({x.buf});"]
         if isinstance(self.of, Tup):
             return [y for v, item in zip(self.items, x.items, strict=True) for y in v.hold(item)]
-        if isinstance(self.of, Maybe):
-            if not isinstance(x, Maybe):
+        if isinstance(self.of, Flagged):
+            if _is_none(x):
+                return []
+            if type(x) is not type(self.of):
                 return self.inner.hold(x)
             held = self.inner.hold(x.value)
             return [f"if ({x.flag}) {{", *held, "}"] if held else []
@@ -95,8 +114,10 @@ class Variable:
                 for v, y in zip(self.items, x.items, strict=True)
                 for line in v.put(r, y, owned)
             ]
-        if isinstance(self.of, Maybe):
-            if isinstance(x, Maybe):
+        if isinstance(self.of, Flagged):
+            if isinstance(self.of, OrNone) and _is_none(x):
+                return [f"{self._parts[0]} = 0;"]
+            if type(x) is type(self.of):
                 lines = [f"if ({x.flag}) {{", *self.inner.put(r, x.value, owned), "}"]
                 return [*lines, f"{self._parts[0]} = {x.flag};"]
             return [*self.inner.put(r, x, owned), f"{self._parts[0]} = 1;"]
@@ -108,7 +129,7 @@ class Variable:
             return [self._parts[0]]
         if isinstance(self.of, Tup):
             return [name for v in self.items for name in v.buffers()]
-        return self.inner.buffers() if isinstance(self.of, Maybe) else []
+        return self.inner.buffers() if isinstance(self.of, Flagged) else []
 
     def load(self, r: Reader) -> Value:
         """Its value, under C names that stay."""
@@ -122,22 +143,23 @@ class Variable:
             return Num(text, x.rep, x.kinds, tag, lin, x.low, x.high)
         if isinstance(x, Arr):
             parts = iter(self._parts)
-            buf = r.named(next(parts), "Buf *".strip(), "b")
+            buf = r.named(next(parts), "Buf *", "b")
             data = r.named(f"({C_STORAGE(x.rep)} *){next(parts)}", f"{C_STORAGE(x.rep)} *", "p")
             dims: list[Num] = []
             strides: list[Num] = []
             for k, d in enumerate((*x.dims, *x.strides)):
                 if not d.text:
-                    d = r.integer(next(parts), d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
+                    name = r.named(next(parts), "i64", "n")  # as it is now
+                    d = r.integer(name, d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
                 (dims if k < x.ndim else strides).append(d)
             return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
                        x.flat, x.ordered)  # fmt: skip
         if isinstance(x, Lst):
-            return Lst(r.named(self._parts[0], "Buf *", "b"), x.rep, x.kind, x.roots)
+            return replace(x, buf=r.named(self._parts[0], "Buf *", "b"))
         if isinstance(x, Tup):
-            return Tup(tuple(v.load(r) for v in self.items), x.made)
-        if isinstance(x, Maybe):
-            return Maybe(self.inner.load(r), r.named(self._parts[0], "int", "set"))
+            return replace(x, items=tuple(v.load(r) for v in self.items))
+        if isinstance(x, Flagged):
+            return type(x)(self.inner.load(r), r.named(self._parts[0], "int", "set"))
         return x
 
 
@@ -155,6 +177,12 @@ def join(a: Value, b: Value, r: Reader) -> Value:
             a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b, r
         )
         return inner if isinstance(inner, Conflict) else Maybe(inner, "")
+    if isinstance(a, OrNone) or isinstance(b, OrNone) or _is_none(a) != _is_none(b):
+        x, y = (v.value if isinstance(v, OrNone) else v for v in (a, b))
+        if isinstance(x, (Known, *HELD)) and isinstance(y, (Known, *HELD)):
+            inner = y if _is_none(x) else x if _is_none(y) else join(x, y, r)
+            if isinstance(inner, HELD):
+                return OrNone(as_type(inner), "")
     if isinstance(a, Conflict):
         return a
     if isinstance(b, Conflict):
@@ -170,17 +198,35 @@ def join(a: Value, b: Value, r: Reader) -> Value:
                 a.ordered and b.ordered,
             )  # fmt: skip
         return Conflict("it is an array of one dtype or rank, or of another")
-    if isinstance(a, Lst) and isinstance(b, Lst) and a.kind == b.kind:
-        return Lst("", a.rep, a.kind, a.roots | b.roots)
+    if isinstance(a, Lst) and isinstance(b, Lst) and a.made is b.made:
+        return _join_lists(a, b, r)
     if isinstance(a, Tup) and isinstance(b, Tup) and a.made is b.made:
         if len(a.items) != len(b.items):
             return Conflict("it is a tuple of one length or another")
         items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
         found = [x for x in items if isinstance(x, Conflict)]
-        return found[0] if found else Tup(items, a.made)
+        return found[0] if found else Tup(
+            items, a.made, a.site if a.site == b.site else None,
+            a.path if a.path == b.path else None,
+        )  # fmt: skip
     if a == b:
         return a
     return Conflict("its type is one or another")
+
+
+def _join_lists(a: Lst, b: Lst, r: Reader) -> Value:
+    of = a.of if a.of == b.of else b.of if a.of is None else a.of if b.of is None else None
+    of = of or (join(a.of, b.of, r) if a.of is not None and b.of is not None else None)
+    if isinstance(of, Conflict):
+        return of
+    if a.site != b.site:
+        for x in (a, b):
+            if x.of != of:  # its items are as those of the other one, from the beginning
+                if x.site is None:
+                    return Conflict("it is a list of one type or another")
+                r.memory[x.site] = {"of": of}
+                raise Again
+    return Lst("", of, a.roots | b.roots, a.site if a.site == b.site else None, a.made)
 
 
 def _join_extent(a: Num, b: Num, r: Reader) -> Num:
@@ -204,8 +250,10 @@ def settled_extent(d: Num) -> Num:
 
 def same_type(a: Value, b: Value, r: Reader) -> bool:
     """Whether a variable made for `a` holds `b` as well."""
-    if isinstance(a, Maybe):
-        return same_type(a.value, b.value if isinstance(b, Maybe) else b, r)
+    if isinstance(a, Flagged):
+        if isinstance(a, OrNone) and _is_none(b):
+            return True
+        return same_type(a.value, b.value if type(b) is type(a) else b, r)
     if type(a) is not type(b):
         return False
     if isinstance(a, Num):
@@ -230,7 +278,8 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
             )
         )
     if isinstance(a, Lst):
-        return a.kind == b.kind and b.roots <= a.roots
+        same = (a.of, a.made) == (b.of, b.made) and a.site in (b.site, None)
+        return same and b.roots <= a.roots
     if isinstance(a, Tup):
         return len(a.items) == len(b.items) and all(
             same_type(x, y, r) for x, y in zip(a.items, b.items, strict=True)
@@ -259,9 +308,40 @@ def as_type(x: Value, keep: bool = False) -> Value:
         )  # fmt: skip
         return replace(x, dims=dims, strides=strides, origin=None)
     if isinstance(x, Tup):
-        return Tup(tuple(as_type(y, keep) for y in x.items), x.made)
-    if isinstance(x, Maybe):
-        return Maybe(as_type(x.value, keep), "")
+        return replace(x, items=tuple(as_type(y, keep) for y in x.items))
+    if isinstance(x, Flagged):
+        return type(x)(as_type(x.value, keep), "")
     if isinstance(x, Num):
         return replace(x, lin=None, value=None)
     return x
+
+
+def item_type(x: Value) -> Value:
+    """The type of items of a list that x is one of, with nothing in it of where x is."""
+    if isinstance(x, Num):
+        return Num("", x.rep, x.kinds)
+    if isinstance(x, Tup):
+        return Tup(tuple(map(item_type, x.items)), x.made)
+    if isinstance(x, Arr):
+        dims, strides = (
+            tuple(
+                d if d.value is not None else Num("", "i64", ("int",), low=-SAFE, high=SAFE)
+                for d in those
+            )
+            for those in (x.dims, x.strides)
+        )
+        return replace(
+            x, buf="", data="", dims=dims, strides=strides, roots=frozenset((ANYWHERE,)),
+            origin=None,
+        )  # fmt: skip
+    if isinstance(x, Lst):
+        return replace(x, buf="", roots=frozenset((ANYWHERE,)))
+    if isinstance(x, OrNone):
+        return OrNone(item_type(x.value), "")
+    if _is_none(x):
+        return x
+    return Conflict("items of a list that are neither numbers nor arrays")
+
+
+def _is_none(x: Value) -> bool:
+    return isinstance(x, Known) and x.value is None

@@ -386,3 +386,78 @@ def test_a_function_that_changes_something_is_called_in_try(n) -> None:
     y, b = tries_what_changes(np.arange(4.0), n)
     np.testing.assert_array_equal(x, y)
     assert (type(a), a) == (type(b), b)
+
+
+# Functions that call themselves, by their names
+
+
+def threatened(board, row, col):
+    for i in range(row):  # noqa: SIM110
+        if board[i] == col or abs(board[i] - col) == row - i:
+            return True
+    return False
+
+
+def queens(board, row, found):
+    if row == len(board):
+        found.append(board.copy())
+        return
+    for col in range(len(board)):
+        if not threatened(board, row, col):
+            board[row] = col
+            queens(board, row + 1, found)
+            board[row] = -1
+
+
+def fills(board, k):
+    while k < len(board) and board[k] != 0:
+        k += 1
+    if k == len(board):
+        return True
+    for x in range(1, 5):
+        clash = False
+        for j in range(max(k - 2, 0), k):
+            if board[j] == x:
+                clash = True
+        if not clash:
+            board[k] = x
+            if fills(board, k + 1):
+                return True
+            board[k] = 0
+    return False
+
+
+@pytest.mark.parametrize("loops", ["auto", "whole"])
+def test_functions_that_call_themselves(monkeypatch, loops) -> None:
+    want: list = []
+    queens(np.full(5, -1), 0, want)
+    board = np.array([0, 0, 3, 0, 0, 1])
+    filled = board.copy()
+    assert fills(filled, 0) is True
+    for f in (threatened, queens, fills):
+        monkeypatch.setitem(globals(), f.__name__, np_compile.compile(f))
+    with config.patch(loops=loops, compile_in="call"):
+        for _ in range(3):
+            found: list = []
+            assert queens(np.full(5, -1), 0, found) is None
+            np.testing.assert_array_equal(found, want)
+            mine = board.copy()
+            assert fills(mine, 0) is True
+            np.testing.assert_array_equal(mine, filled)
+
+
+def keeps_its_list(x, notes):
+    for k in range(len(x)):
+        if x[k] < 0:
+            notes.append(k)
+        x[k] += 1
+    return notes
+
+
+def test_a_list_from_outside_stays_the_same_object() -> None:
+    fast = np_compile.compile(keeps_its_list)
+    with whole():
+        for _ in range(3):
+            notes: list = [7.5]
+            assert fast(np.array([1.0, -1.0, 2.0, -3.0]), notes) is notes
+            assert notes == [7.5, 1, 3]

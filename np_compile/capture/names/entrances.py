@@ -40,7 +40,7 @@ class Entrance:
         f: Any = self.function()  # it is there, as it runs
         substitution = getattr(state.local, "substitution", None)
         if substitution is not None:
-            return substitution.function(f)(*args, **kwargs)
+            return substitution.helper(f)(*args, **kwargs)
         return types.FunctionType(self.own, f.__globals__, f.__name__, None, f.__closure__)(
             *args, **kwargs
         )

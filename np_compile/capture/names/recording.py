@@ -6,13 +6,16 @@ import builtins
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import torch
 
+from np_compile import config
 from np_compile.tape.node import Break
+from np_compile.tape.tree import mapped
 
 from ..arrays.array import Array
 from ..arrays.traced import Traced
@@ -222,6 +225,65 @@ class TensorDoors(torch.overrides.TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+class _Vain(Exception):
+    """A call that is better recorded."""
+
+
+_VAIN = 3  # calls that were better recorded, before all are
+_APART = (Array, Traced, RandomSource, np.ndarray, np.generic, int, float, complex, str, NoneType)
+
+
+def _apart(f: types.FunctionType, copy: types.FunctionType, reading: Callable) -> Callable:
+    """What stands for a function that goes by elements. It is called on NumPy arrays, outside the
+    tape, compiled with its loops or as it stands; where that is no good its copy is recorded.
+    reading: gives, of a function, what does so: its result in a tuple, or None if it will not."""
+    code = copy.__code__
+    twin = types.FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    twin.__kwdefaults__ = f.__kwdefaults__
+    twin.__module__, twin.__qualname__ = f.__module__, f.__qualname__
+    read = reading(twin)  # f itself is not held
+    why = Break("foreign", f"calls {_label(f)}, which goes by elements")
+    vain = 0
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        done = read(args, kwargs)
+        if done is None:
+            raise _Vain
+        return done[0]
+
+    @functools.wraps(f, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal vain
+        capture = current()
+        if (
+            capture is None
+            or not capture.options.adapts
+            or capture.device is not None
+            or copy.__code__ is not code
+            or vain >= _VAIN
+            or config.loops == "recorded"
+            or not _is_simple((*args, *kwargs.values()))
+        ):
+            return copy(*args, **kwargs)
+        args, kwargs = mapped(args, real_of), mapped(kwargs, real_of)
+        try:
+            return capture.foreign(run, args, kwargs, why)
+        except _Vain:
+            vain += 1
+        return copy(*args, **kwargs)
+
+    del call.__wrapped__
+    run.__name__ = f.__name__
+    return call
+
+
+def _is_simple(values: Iterable[Any]) -> bool:
+    """Whether values are arrays and numbers, or tuples and lists of such."""
+    return all(
+        isinstance(v, _APART) or (type(v) in (tuple, list) and _is_simple(v)) for v in values
+    )
+
+
 class RecordingNames:
     """See `substitute.Names`; of one substitution."""
 
@@ -237,8 +299,10 @@ class RecordingNames:
         **evaluators(_substitution),
     }
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Callable) -> None:
+        """reading: see `_apart`; None for a function that does not go by elements."""
         self._modules = RecordingModules()
+        self._reading = reading
 
     def renew(self) -> None:
         self._modules.renew()
@@ -257,6 +321,9 @@ class RecordingNames:
         if value in (torch.from_numpy, torch.as_tensor, torch.asarray, torch.tensor):
             return _to_torch(value, copies=value is torch.tensor)
         return value
+
+    def helper(self, f: types.FunctionType, copy: types.FunctionType) -> Callable:
+        return copy if self._reading(f) is None else _apart(f, copy, self._reading)
 
     def instance(self, value: Any) -> Any:
         return RandomSource(value) if isinstance(value, RANDOM_SOURCES) else value

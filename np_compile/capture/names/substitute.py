@@ -76,6 +76,9 @@ class Names(Protocol):
     def real(self, value: Any) -> Any:
         """The other way round: what a value stands for, or the value."""
 
+    def helper(self, f: types.FunctionType, copy: types.FunctionType) -> Callable:
+        """For a function of the user's that captured code calls: its copy, or what calls it."""
+
     def of_one_call(self, value: Any) -> bool:
         """Whether what stands for a value belongs to one call: see `array`."""
 
@@ -149,13 +152,15 @@ class _Overlay:
 
 
 class _Copy:
-    """A substituted function. code, defaults, named: what both had when they were last compared."""
+    """A substituted function. called: what captured code calls in its place. code, defaults,
+    named: what both had when they were last compared."""
 
-    __slots__ = ("code", "copy", "defaults", "function", "named")
+    __slots__ = ("called", "code", "copy", "defaults", "function", "named")
 
     def __init__(self, function: types.FunctionType, copy: types.FunctionType):
         self.function = function
         self.copy = copy
+        self.called: Any = None
         self._agree()
 
     def _agree(self) -> None:
@@ -241,12 +246,22 @@ class Substitution:
         self._mentioned(f)
         return copy
 
+    def helper(self, f: types.FunctionType) -> Callable:
+        """What captured code calls in the place of a function."""
+        copy = self.function(f)
+        known = self._functions[id(f)]
+        if known.called is None:
+            known.called = self.names.helper(f, copy)
+            self._copied[id(known.called)] = f
+        return known.called
+
     def _tidy(self) -> None:
         """Forget functions and cells that nobody else refers to: a program may make new ones, a
         lambda in each of many calls, say."""
         for key, known in list(self._functions.items()):
             if sys.getrefcount(known.function) == 3:  # its own, `_copied`'s and getrefcount's
                 del self._functions[key], self._copied[id(known.copy)]
+                self._copied.pop(id(known.called), None)
         for key in list(self._cells):
             if sys.getrefcount(self._cells[key].cell) == 2:
                 del self._cells[key]
@@ -323,7 +338,7 @@ class Substitution:
             return self.module(value)
         unwrapped = getattr(value, "__np_compile_captured__", None)
         if unwrapped is not None and not value._tensors:  # those look at what they are given
-            copy = self.function(unwrapped)
+            copy = self.helper(unwrapped)
             copy.__dict__ = value.__dict__
             return copy
         replaced = self.names.instance(value)
@@ -332,7 +347,7 @@ class Substitution:
         if isinstance(value, types.FunctionType):
             origin = origin_of(value)
             if origin == "user":
-                return self.function(value)
+                return self.helper(value)
             if origin == "numpy":
                 return self.names.numpy(value)
             if origin == "foreign":

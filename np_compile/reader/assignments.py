@@ -1,0 +1,204 @@
+"""Assignments: values to names, elements, parts of arrays, attributes; and changes in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import index
+from .expressions import anything, expression, index_items, kept, look_up, operate
+from .functions import array_of
+from .lists import assign_list_item, growing, list_item, list_method
+from .nest import materialized
+from .read import Reader, certain
+from .values import Arr, Known, Lazy, Lst, Num, Obj, Tup, Unreadable, Value, python
+
+
+def assign(r: Reader, node: ast.Assign) -> None:
+    if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
+        r.alone = node.value
+    value = anything(r, node.value)
+    if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
+        value = kept(r, value)
+    commits = [target(r, t, value) for t in node.targets]
+    for commit in commits:
+        commit()
+
+
+def _is_view_of_names(targets: Sequence[ast.expr]) -> bool:
+    """Whether a value is bound to a name, or to several places."""
+    return len(targets) > 1 or not isinstance(targets[0], ast.Subscript)
+
+
+def annotated(r: Reader, node: ast.AnnAssign) -> None:
+    if node.value is None:
+        return
+    target(r, node.target, kept(r, anything(r, node.value)))()
+
+
+def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
+    """What assigns a value to a target; the checks are made now."""
+    if isinstance(node, ast.Name):
+        return lambda: bind(r, node.id, value)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return _unpack(r, node, value)
+    if isinstance(node, ast.Attribute):
+        owner = expression(r, node.value)
+        if not isinstance(owner, Obj):
+            raise Unreadable("an attribute of this is set")
+        return lambda: _set_attribute(r, owner, node.attr, value)
+    if isinstance(node, ast.Subscript):
+        owner = expression(r, node.value)
+        items = index_items(r, node.slice)
+        if isinstance(owner, Tup) and owner.made is list:
+            growing(r, owner)
+        if isinstance(owner, Lst):
+            commit = assign_list_item(r, owner, items, value)
+            return lambda: _changing(r, owner.roots, commit)
+        if not isinstance(owner, Arr):
+            raise Unreadable("an item of this is set")
+        if isinstance(value, (Tup, Lst)):
+            value = array_of(r, value)
+        if not isinstance(value, (Arr, Lazy, Num)):
+            raise Unreadable("this is stored in an array")
+        commit = index.assign(r, owner, items, value)
+        return lambda: _changing(r, owner.roots, commit)
+    raise Unreadable(f"{type(node).__name__} as a target")
+
+
+def _changing(r: Reader, roots: frozenset[str], commit: Callable[[], None]) -> None:
+    commit()
+    r.changed(roots)
+
+
+def bind(r: Reader, name: str, value: Value) -> None:
+    if isinstance(value, Num) and value.kind == "int" and value.lin is None and value.value is None:
+        value = r.integer(value.text, value.low, value.high)
+    r.env[name] = value
+
+
+def _set_attribute(r: Reader, owner: Obj, name: str, value: Value) -> None:
+    r.entry.may_set(r, owner, name)
+    r.frames[0].env[f"@{owner.path}.{name}"] = value
+    r.changed()
+
+
+def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[], None]:
+    if any(isinstance(t, ast.Starred) for t in node.elts):
+        raise Unreadable("* in a target")
+    n = len(node.elts)
+    if isinstance(value, Lazy):
+        value = materialized(r, value)
+    if isinstance(value, Tup):
+        if len(value.items) != n:
+            raise Unreadable("another number of values")
+        items = list(value.items)
+    elif isinstance(value, Arr) and value.ndim:
+        d = value.dims[0]
+        if d.value is None:
+            r.leave_if(f"{d.text} != {n}", "another number of values")
+            if d.lin is not None:
+                r.facts.add(d.lin - n)
+        elif d.value != n:
+            raise Unreadable("another number of values")
+        items = [index.view(r, value, [python(k)]) for k in range(n)]
+    else:
+        raise Unreadable("this is unpacked")
+    commits = [target(r, t, x) for t, x in zip(node.elts, items, strict=True)]
+
+    def commit() -> None:
+        for c in commits:
+            c()
+
+    return commit
+
+
+def augmented(r: Reader, node: ast.AugAssign) -> None:
+    op = type(node.op).__name__
+    t = node.target
+    if isinstance(t, ast.Name):
+        old = certain(r, look_up(r, t.id))
+        new = expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: bind(r, t.id, x))
+    elif isinstance(t, ast.Attribute):
+        old = expression(r, ast.copy_location(ast.Attribute(t.value, t.attr, ast.Load()), t))
+        owner = expression(r, t.value)
+        if not isinstance(owner, Obj):
+            raise Unreadable("an attribute of this is set")
+        new = expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, t.attr, x))
+    elif isinstance(t, ast.Subscript):
+        owner = expression(r, t.value)
+        items = index_items(r, t.slice)
+        _augment_item(r, op, owner, items, node)
+    else:
+        raise Unreadable("this is changed in place")
+
+
+def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Value], None]) -> None:
+    if isinstance(old, Arr):
+        _in_place(r, op, old, new)
+        store(old)
+        return
+    if isinstance(old, Tup) and old.made is list:
+        growing(r, old)
+    if isinstance(old, Lst):
+        if op != "Add":
+            raise Unreadable("a list is changed in place")
+        list_method(r, old, "extend", [new])
+        return
+    store(kept(r, operate(r, op, old, new)))
+
+
+def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
+    """`a op= new`, of an array."""
+    if isinstance(new, (Tup, Lst)):
+        new = array_of(r, new)
+    made = operate(r, op, a, new)
+    if isinstance(made, Num):
+        raise Unreadable("an array without axes")
+    if not np.can_cast(made.dtype, a.dtype, "same_kind"):
+        raise Unreadable("a result of another kind of dtype")
+    if made.ndim != a.ndim:
+        raise Unreadable("a result of another shape")
+    commit = index.assign(r, a, [Known(Ellipsis)], made)
+    _changing(r, a.roots, commit)
+
+
+def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
+    if isinstance(owner, Tup) and owner.made is list:
+        growing(r, owner)
+    if isinstance(owner, Lst):
+        old = list_item(r, owner, items)
+        new = expression(r, node.value)
+        if isinstance(old, (Arr, Lst)):
+            _augmented(r, op, old, new, lambda x: None)
+            return
+        commit = assign_list_item(r, owner, items, kept(r, operate(r, op, old, new)))
+        _changing(r, owner.roots, commit)
+        return
+    if not isinstance(owner, Arr):
+        raise Unreadable("an item of this is changed")
+    if index.is_advanced(items):
+        if any(isinstance(x, Lazy) for x in items):
+            items = [materialized(r, x) if isinstance(x, Lazy) else x for x in items]
+        old = index.gathered(r, owner, items)
+        made = operate(r, op, old, expression(r, node.value))
+        commit = index.assign(r, owner, items, made)
+        _changing(r, owner.roots, commit)
+        return
+    if not any(isinstance(x, (index.Slice, Known)) for x in items) and len(items) == owner.ndim:
+        items = [index.checked(r, i, n) for i, n in zip(items, owner.dims, strict=True)]
+        old = index.view(r, owner, items)
+        made = operate(r, op, old, expression(r, node.value))
+        if isinstance(made, Lazy) and made.ndim:
+            raise Unreadable("an array into an element")
+        commit = index.assign(r, owner, items, made)
+        _changing(r, owner.roots, commit)
+        return
+    part = index.view(r, owner, items)
+    assert isinstance(part, Arr)
+    _in_place(r, op, part, expression(r, node.value))

@@ -1,0 +1,399 @@
+"""Loops. A loop is read until the types of the names that it changes are settled."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .assignments import target
+from .expressions import condition, kept
+from .iterables import Run, iterable
+from .linear import WIDE
+from .nest import FAR
+from .read import BRANCH, LoopState, Reader, assigned
+from .values import (
+    HELD,
+    Bound,
+    Conflict,
+    Known,
+    Maybe,
+    Num,
+    Obj,
+    Opaque,
+    Range,
+    Rng,
+    Tup,
+    Unreadable,
+    Value,
+)
+from .variables import Variable, as_type, is_same, join, same_type, stored
+
+Block = Sequence[ast.stmt]
+_STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
+_SOME = 30  # iterations of a loop of which nothing is known
+
+
+def for_(r: Reader, node: ast.For) -> None:
+    values = iterable(r, node.iter)
+    if isinstance(values, Tup):
+        _unrolled(r, node, values)
+    else:
+        _loop(r, node, _For(r, node, values))
+        for name in values.sources:
+            r.env.pop(name, None)
+
+
+def while_(r: Reader, node: ast.While) -> None:
+    _loop(r, node, _While(node))
+
+
+def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
+    """A loop over a tuple: its body once for each item."""
+    if len(values.items) > 64:
+        raise Unreadable("a loop over a long tuple")
+    if any(isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)) or node.orelse:
+        raise Unreadable("break in a loop over a tuple")
+    hidden = f"__src{node.lineno}_{node.col_offset}"
+    for k, x in enumerate(values.items):
+        r.env[hidden] = values
+        r.frame.path.append(("unrolled", node, hidden, k))
+        with r.at_statement():
+            target(r, node.target, x)()
+        r.grammar.block(r, node.body, "body")
+        r.frame.path.pop()
+        if r.frame.dead:
+            return
+
+
+def _own(nodes: Block) -> list[ast.AST]:
+    """Statements of a loop's body, without those of loops inside."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(nodes)
+    while waiting:
+        x = waiting.pop()
+        found.append(x)
+        if not isinstance(x, (ast.For, ast.While)):
+            waiting += list(ast.iter_child_nodes(x))
+    return found
+
+
+class _For:
+    """The head of a `for` loop over values that are counted."""
+
+    always = False
+
+    def __init__(self, r: Reader, node: ast.For, values: Run):
+        self._values, self._node = values, node
+        self._hidden = f"__at{node.lineno}_{node.col_offset}"
+        self.steady = values.steady
+        self.in_strips = None if values.there else self._in_strips
+        r.env.update(values.sources)
+
+    def head(self, r: Reader) -> str:
+        self.k = r.fresh("k")
+        there = self._values.there
+        test = there(self.k) if there else f"{self.k} < {self._values.n.text}"
+        return f"for (i64 {self.k} = 0; {test}; {self.k}++)"
+
+    def _in_strips(self, r: Reader, body: list) -> list:
+        """The loop, with looks at what Python wants every so many iterations."""
+        n = self._values.n.text
+        if self._values.n.value is not None and self._values.n.value <= _STRIP:
+            return [f"for (i64 {self.k} = 0; {self.k} < {n}; {self.k}++) {{", body, "}"]
+        begin, end = r.fresh("begin"), r.fresh("end")
+        return [
+            f"for (i64 {begin} = 0; {begin} < {n}; {begin} += {_STRIP}) {{",
+            f"if (__builtin_expect({begin} != 0, 0) && is_wanted(rt)) return -1;",
+            f"const i64 {end} = {n} - {begin} < {_STRIP} ? {n} : {begin} + {_STRIP};",
+            f"for (i64 {self.k} = {begin}; {self.k} < {end}; {self.k}++) {{",
+            body, "}", "}",
+        ]  # fmt: skip
+
+    def times(self, r: Reader) -> float:
+        """How often the body runs, as far as the values of this call tell."""
+        n = r.entry.at(self._values.n.lin)
+        r.entry.known[self.k] = (n or _SOME) // 2
+        return n or _SOME
+
+    def begin(self, r: Reader) -> None:
+        """The next value, in the body."""
+        n = self._values.n
+        high = FAR if self._values.there else max(n.high - 1, 0)
+        lin = r.facts.name(self.k, 0, high)
+        if n.lin is not None and not self._values.there:
+            r.facts.add(n.lin - lin - 1)
+        k = Num(self.k, "i64", ("int",), "", lin, 0, high)
+        r.env[self._hidden] = k
+        with r.at_statement():
+            target(r, self._node.target, kept(r, self._values.get(r, k)))()
+
+    def step(self, r: Reader) -> tuple:
+        return ("for", self._node, self._hidden, self._values.text)
+
+
+class _While:
+    """The head of a `while` loop."""
+
+    steady: frozenset[str] = frozenset()
+    in_strips = None
+
+    def __init__(self, node: ast.While):
+        self._node = node
+        self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+    def head(self, r: Reader) -> str:
+        return "for (;;)"
+
+    def times(self, r: Reader) -> float:
+        return _SOME
+
+    def begin(self, r: Reader) -> None:
+        """The test; what it is where it is true is known in the body."""
+        if self.always:
+            return
+        r.frame.path.append(("while", self._node, "test"))
+        with r.at_statement():
+            test = condition(r, self._node.test)
+        r.frame.path.pop()
+        if test.value is True:
+            return
+        r.one_by_one(BRANCH)
+        lines: list = []
+        r.loops[-1].ends.append((r.snapshot(), lines))
+        r.lines += [f"if (!{test.text}) {{", lines, "break; }"]
+        for fact in test.true:
+            r.facts.add(fact)
+
+    def step(self, r: Reader) -> tuple:
+        return ("while", self._node, "body")
+
+
+def _loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
+    key = ("loop", id(node), r.inlined)
+    memory = r.memory.setdefault(key, {})
+    wanted = dict.fromkeys(name if "." not in name else None for name in assigned([node]))
+    wanted.pop(None, None)
+    for _ in range(40):
+        saved = r.save()
+        attributes = dict(r.frames[0].env)
+        missing, r.missing = r.missing, set()
+        if _attempt(r, node, header, memory, wanted):
+            r.missing = missing | r.missing
+            return
+        r.missing = missing
+        r.restore(saved)
+        r.frames[0].env = attributes | {k: r.entry.attributes[k] for k in r.late}
+    raise Unreadable("a loop whose types do not settle")
+
+
+Key = tuple[int, str]  # whose name it is: 0 of the function that is read, 1 of the outermost one
+
+
+def _attempt(
+    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[Key, Value], wanted: dict
+) -> bool:
+    """Read a loop once; False if a name needs another type than was thought."""
+    frame = r.frame
+    before = r.snapshot()
+    carried = _carried(r, before, memory, wanted)
+    envs = r.environments
+    for (which, name), v in carried.items():
+        for line in v.declare:
+            r.line(line)
+        if name in envs[which]:
+            r.lines += v.store(r, envs[which][name])
+    state = LoopState(len(r.owned), header.steady)
+    body: list = []
+    head = header.head(r)
+    with r.elsewhere(body), r.scope(), r.in_loop(state, header.times(r)):
+        for (which, name), v in carried.items():
+            envs[which][name] = v.load(r)
+        entry = r.snapshot()
+        tick: list = []
+        r.lines.append(tick)
+        frame.path.append(header.step(r))
+        header.begin(r)
+        r.grammar.block(r, node.body, "body")
+        frame.path.pop()
+        if not frame.dead:
+            end: list = []
+            state.agains.append((r.snapshot(), end))
+            r.lines.append(end)
+            r.lines += r.releases(state.scopes)
+    frame.dead = False
+    if _outgrown(r, node, carried, entry, state, memory):
+        return False
+    fresh = _new_names(r, node, entry, state)
+    carried |= fresh
+    if not _stores(r, carried, entry, state, memory):
+        return False
+    for v in fresh.values():
+        for line in v.declare:
+            r.line(line)
+    if header.in_strips is None or _loops_in(body) or _ends_early(node):
+        tick.append("TICK;")
+        r.lines += [head + " {", body, "}"]
+    else:
+        r.lines += header.in_strips(r, body)
+    if header.always and not state.ends:
+        frame.dead = True
+        return True
+    envs = r.environments
+    for env, was in zip(envs, before, strict=True):
+        env.clear()
+        env.update(was)
+    for (which, name), v in carried.items():
+        envs[which][name] = v.load(r)
+        r.owned[-1] += v.buffers()
+    for (which, name), known in memory.items():
+        if isinstance(known, Conflict):
+            envs[which][name] = known
+    return True
+
+
+def _carried(
+    r: Reader, before: list[dict[str, Value]], memory: dict[Key, Value], wanted: dict
+) -> dict[Key, Variable]:
+    """Variables for the names that a loop changes, with the types that are known so far."""
+    carried: dict[Key, Variable] = {}
+    envs = r.environments
+    for which, env in enumerate(before):
+        for name, x in env.items():
+            key = which, name
+            if key not in memory and name not in (wanted if which == 0 else ()):
+                continue
+            known = memory.get(key)
+            of = x if known is None else join(x, known, r)
+            if isinstance(of, Conflict):
+                envs[which][name] = of
+            elif isinstance(of, HELD):
+                memory[key] = of = as_type(of, keep=True)
+                carried[key] = Variable(r, name, of)
+            elif known is not None:
+                envs[which][name] = Conflict("it is one or another")
+    for key, known in memory.items():  # names that get their first value in the loop
+        if key[1] not in before[key[0]] and isinstance(known, Maybe):
+            carried[key] = Variable(r, key[1], known)
+    return carried
+
+
+def _outgrown(
+    r: Reader, node: ast.stmt, carried: dict[Key, Variable], entry: list, state: LoopState,
+    memory: dict[Key, Value],
+) -> bool:  # fmt: skip
+    """Whether the types that come back to the head of a loop are not those it was read for."""
+    grew = False
+    for snapshot, _ in state.agains:
+        for which, env in enumerate(snapshot):
+            for name, x in env.items():
+                key = which, name
+                old = entry[which].get(name)
+                if key in carried:
+                    if not same_type(carried[key].of, x, r):
+                        _grow(r, memory, key, carried[key].of, x)
+                        grew = True
+                elif old is not None:
+                    same = is_same(old, x) or isinstance(old, Conflict)
+                    if not same and not name.startswith("__"):
+                        memory[key] = as_type(join(old, x, r), keep=True)
+                        grew = True
+                elif name.startswith("@"):
+                    r.late.add(name)
+                    grew = True
+                elif name in r.missing or (
+                    # Bound in some iterations: what an earlier one has bound is kept.
+                    isinstance(x, Maybe)
+                    and not name.startswith("__")
+                    and r.is_read_outside(node, name)
+                ):
+                    memory[key] = as_type(x) if isinstance(x, Maybe) else Maybe(as_type(x), "")
+                    grew = True
+    return grew
+
+
+def _stores(
+    r: Reader, carried: dict[Key, Variable], entry: list, state: LoopState,
+    memory: dict[Key, Value],
+) -> bool:  # fmt: skip
+    """Write the stores at each way back, and each way out; False if a type does not do."""
+    for snapshot, lines in (*state.agains, *state.ends):
+        stores: list = []
+        pairs: list[tuple[Variable, Value]] = []
+        with r.elsewhere(stores):
+            for (which, name), v in carried.items():
+                if name not in snapshot[which]:
+                    continue
+                x = snapshot[which][name]
+                if name in entry[which] and is_same(entry[which][name], x):
+                    continue
+                if not same_type(v.of, x, r):
+                    memory[which, name] = as_type(join(v.of, x, r), keep=True)
+                    return False
+                pairs.append((v, x))
+            r.lines += stored(r, pairs)
+        lines[:0] = stores
+    return True
+
+
+def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
+    """Make the type of a name hold x as well."""
+    new = as_type(join(of, x, r), keep=True)
+    if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
+        low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
+        high = of.high if new.high <= of.high else WIDE - 1
+        new = replace(new, low=low, high=high)
+    memory[key] = new
+
+
+def _loops_in(lines: list) -> bool:
+    """Whether there are loops in what was written."""
+    return any(
+        _loops_in(x) if isinstance(x, list) else isinstance(x, str) and x.startswith("for (")
+        for x in lines
+    )
+
+
+def _ends_early(node: ast.For | ast.While) -> bool:
+    return any(isinstance(x, (ast.Break, ast.Return)) for x in _own(node.body))
+
+
+def _new_names(r: Reader, node: ast.stmt, entry: list, state: LoopState) -> dict[Key, Variable]:
+    """Variables for names that have their first value in a loop, and are asked for behind it."""
+    found: dict[Key, Value] = {}
+    for snapshot, _ in (*state.agains, *state.ends):
+        for which, env in enumerate(snapshot):
+            for name, x in env.items():
+                if name in entry[which] or name.startswith("__"):
+                    continue
+                if isinstance(x, (Known, Obj, Opaque, Range, Conflict, Rng, Bound)):
+                    continue
+                if which == 0 and not r.is_read_outside(node, name):
+                    continue
+                old = found.get((which, name))
+                new = x if isinstance(x, Maybe) else Maybe(x, "")
+                of = new if old is None else join(old, new, r)
+                if not isinstance(of, Conflict):
+                    found[which, name] = Maybe(as_type(of.value), "")
+    return {key: Variable(r, key[1], of) for key, of in found.items()}
+
+
+def break_(r: Reader, node: ast.Break) -> None:
+    lines: list = []
+    if not r.loops:
+        raise Unreadable("break")
+    state = r.loops[-1]
+    state.ends.append((r.snapshot(), lines))
+    r.lines += [lines, *r.releases(state.scopes), "break;"]
+    r.frame.dead = True
+
+
+def continue_(r: Reader, node: ast.Continue) -> None:
+    lines: list = []
+    if not r.loops:
+        raise Unreadable("continue")
+    state = r.loops[-1]
+    state.agains.append((r.snapshot(), lines))
+    r.lines += [lines, *r.releases(state.scopes), "continue;"]
+    r.frame.dead = True

@@ -1,0 +1,249 @@
+"""Statements that are taken apart first: into statements that do the same."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .expressions import expression
+from .read import Reader, dotted
+from .values import Bound, Known, Lst, Obj, Rng, Unreadable
+
+
+def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
+    """Statements that do the same, in which a call that changes something stands alone, behind
+    what is evaluated before it, and loops have no `else`."""
+    if isinstance(node, (ast.For, ast.While)) and node.orelse:
+        return _without_else(r, node)
+    found = _find(r, node, _alone(node))
+    if found is None:
+        return None
+    cache = r.entry.normalized
+    key = (id(node), id(found.call))
+    if key not in cache:
+        prefix = f"__call{found.call.lineno}_{found.call.col_offset}_{len(cache)}"
+        made = _taken_apart(node, found, prefix)
+        for x in made or ():
+            ast.copy_location(x, node)
+            ast.fix_missing_locations(x)
+        cache[key] = (made, node)
+    return cache[key][0]
+
+
+def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] | None:
+    if not found.certain:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
+            return _split_test(node, prefix)
+        return None
+    if (
+        isinstance(node, ast.AugAssign)
+        and not isinstance(node.target, ast.Name)
+        and found.call in ast.walk(node.value)
+    ):
+        return _change_apart(node, prefix)
+    made, memo = _named((*found.before, found.call), prefix)
+    return [*made, _replaced(node, memo)]
+
+
+def _change_apart(node: ast.AugAssign, prefix: str) -> list[ast.stmt]:
+    """`t op= x` as `old = t`, `old op= x`, `t = old`."""
+    old = f"{prefix}_old"
+    parts = [part for x in _operands(node.target) for part in _parts(x)]
+    made, memo = _named(parts, prefix)
+    load, store = copy.deepcopy(node.target, {**memo}), copy.deepcopy(node.target, {**memo})
+    load.ctx = ast.Load()
+    change = ast.AugAssign(ast.Name(old, ast.Store()), node.op, node.value)
+    return [*made, _assign(old, load), change, ast.Assign([store], ast.Name(old, ast.Load()))]
+
+
+def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict[int, Any]]:
+    """Assignments of expressions to names, and by the expressions' ids what stands for them."""
+    made: list[ast.stmt] = []
+    memo: dict[int, Any] = {}
+    for k, part in enumerate(parts):
+        made.append(_assign(f"{prefix}_{k}", part))
+        memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
+    return made, memo
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+class _Breaks(ast.NodeTransformer):
+    """A loop's `break` statements, with an assignment before each."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        broke = ast.Assign([ast.Name(self.name, ast.Store())], ast.Constant(True))
+        return [ast.copy_location(broke, node), node]
+
+    def visit_For(self, node: ast.For) -> Any:
+        return node
+
+    visit_While = visit_For  # type: ignore[assignment]
+
+
+def _without_else(r: Reader, node: ast.For | ast.While) -> list[ast.stmt]:
+    """`for ...: ... else: b` as a loop that notes whether it broke, and `if not broke: b`."""
+    key = (id(node), 0)
+    cache = r.entry.normalized
+    if key not in cache:
+        name = f"__broke{node.lineno}_{node.col_offset}"
+        loop = copy.copy(node)
+        loop.body = [_flat_breaks(name, s) for s in copy.deepcopy(node.body)]
+        loop.body = [x for part in loop.body for x in (part if isinstance(part, list) else [part])]
+        loop.orelse = []
+        before = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(False))
+        test = ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load()))
+        made: list[ast.stmt] = [before, loop, ast.If(test, node.orelse, [])]
+        for x in made:
+            ast.copy_location(x, node)
+            ast.fix_missing_locations(x)
+        cache[key] = (made, node)
+    return cache[key][0]
+
+
+def _flat_breaks(name: str, node: ast.stmt) -> Any:
+    return _Breaks(name).visit(node)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A call that changes something. certain: whether it is made whenever the statement is carried
+    out. before: what is evaluated before it."""
+
+    call: ast.Call
+    certain: bool
+    before: tuple[ast.expr, ...] = ()
+
+
+def _alone(node: ast.stmt) -> ast.expr | None:
+    """The expression of a statement that does nothing else with it than to bind or return it."""
+    if isinstance(node, (ast.Expr, ast.Return)):
+        return node.value
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return node.value if isinstance(node.targets[0], (ast.Name, ast.Tuple)) else None
+    return None
+
+
+def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
+    """The first call in a statement or an expression that changes something."""
+    before: list[ast.expr] = []
+    for k, x in enumerate(_operands(node)):
+        found = _find(r, x, alone)
+        if found is not None:
+            sometimes = (
+                k > 0
+                if isinstance(node, (ast.BoolOp, ast.IfExp))
+                else (k > 1 and isinstance(node, ast.Compare))
+            )
+            return _Found(found.call, found.certain and not sometimes, (*before, *found.before))
+        if not (isinstance(node, ast.Call) and x is node.func and dotted(x)):
+            before += _parts(x)
+    if isinstance(node, ast.Call) and node is not alone and _changes(r, node):
+        return _Found(node, True)
+    return None
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The expressions that a tuple, a slice or another is made of, but for those that have the
+    same value before and after any call."""
+    if isinstance(node, (ast.Tuple, ast.Slice, ast.Starred)):
+        return [part for x in _operands(node) for part in _parts(x)]
+    return [] if isinstance(node, (ast.Name, ast.Constant)) else [node]
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    """The expressions of a statement or an expression itself, in the order of evaluation."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as target], value=value):
+            return [value, *_operands(target)]
+        case ast.AugAssign(target=target, value=value):
+            return [*_operands(target), value]
+        case ast.Expr(value=value) | ast.Return(value=value) | ast.Assign(value=value):
+            found = [value]
+        case ast.AnnAssign(value=value) | ast.Attribute(value=value) | ast.Starred(value=value):
+            found = [value]
+        case ast.If(test=test) | ast.Assert(test=test):
+            found = [test]
+        case ast.For(iter=values):
+            found = [values]
+        case ast.Call(func=func, args=args, keywords=keywords):
+            found = [func, *args, *(k.value for k in keywords)]
+        case ast.BinOp(left=left, right=right):
+            found = [left, right]
+        case ast.UnaryOp(operand=operand):
+            found = [operand]
+        case ast.Compare(left=left, comparators=others):
+            found = [left, *others]
+        case ast.BoolOp(values=values):
+            found = list(values)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            found = [test, body, orelse]
+        case ast.Subscript(value=value, slice=part):
+            found = [value, part]
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            found = [lower, upper, step]
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            found = list(items)
+        case _:
+            found = []
+    return [x for x in found if x is not None]
+
+
+def _changes(r: Reader, node: ast.Call) -> bool:
+    """Whether a call changes what is not its own."""
+    if not dotted(node.func):
+        return False
+    lines, r.lines = r.lines, []
+    missing = set(r.missing)
+    try:
+        with r.at_statement():
+            f = expression(r, node.func)
+    except Unreadable:
+        return False
+    finally:
+        r.lines, r.missing = lines, missing
+    if isinstance(f, Bound):
+        if isinstance(f.owner, (Rng, Lst)):
+            return True
+        found = getattr(f.owner.type, f.name, None) if isinstance(f.owner, Obj) else None
+    else:
+        found = f.value if isinstance(f, Known) else None
+    return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
+
+
+def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:
+    """`if a or b:` as `c = a`, `if not c: c = b`, `if c:`."""
+    assert isinstance(node, ast.If)
+    assert isinstance(node.test, ast.BoolOp)
+    load = ast.Name(name, ast.Load())
+    is_and = isinstance(node.test.op, ast.And)
+
+    def assign(x: ast.expr) -> ast.stmt:
+        return ast.Assign(
+            [ast.Name(name, ast.Store())], ast.Call(ast.Name("bool", ast.Load()), [x], [])
+        )
+
+    made: list[ast.stmt] = [assign(node.test.values[0])]
+    for x in node.test.values[1:]:
+        test: ast.expr = load if is_and else ast.UnaryOp(ast.Not(), load)
+        made.append(ast.If(test, [assign(x)], []))
+    made.append(ast.If(load, node.body, node.orelse))
+    return made
+
+
+def _replaced(node: ast.stmt, memo: dict[int, Any]) -> ast.stmt:
+    """A copy of a statement with other expressions in the place of some. Blocks in it stay the
+    same objects."""
+    for field in ("body", "orelse"):
+        for x in getattr(node, field, []):
+            memo[id(x)] = x
+    return copy.deepcopy(node, memo)

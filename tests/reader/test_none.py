@@ -1,0 +1,189 @@
+"""Names that hold a value or None."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .support import Case, check, each, exact
+
+
+def least(x):
+    best = None
+    for v in x:
+        if best is None or v < best:
+            best = v
+    return best
+
+
+def least_place(x):
+    best, at = None, None
+    for k in range(len(x)):
+        if best is None or x[k] < best:
+            best, at = x[k], k
+    return best, at
+
+
+def first_negative(x):
+    for k in range(len(x)):
+        if x[k] < 0:
+            return k
+    return None
+
+
+def falls_off_the_end(x):
+    for v in x:
+        if v > 3:
+            return v
+
+
+def uses_a_helper(x):
+    k = first_negative(x)
+    found = falls_off_the_end(x)
+    total = 0.0
+    for v in x:
+        total += v if k is None else v * k
+    if found is not None:
+        total += found
+    return total, k, found
+
+
+def differences(x):
+    last = None
+    out = []
+    for v in x:
+        if last is not None:
+            out.append(v - last)
+        last = v
+    return out, last
+
+
+def best_split(x, y):
+    best = None, None, np.inf
+    for f in range(x.shape[1]):
+        for t in x[:, f]:
+            left = 0
+            for k in range(len(y)):
+                if x[k, f] <= t:
+                    left += y[k]
+            score = abs(left - 2.5)
+            if score < best[2] - 1e-12:
+                best = f, t, score
+    return best
+
+
+def adds_none(x):
+    best = None
+    for k in range(len(x)):
+        if x[k] > 2:
+            best = best + x[k]
+        elif x[k] < 0:
+            best = 1.0
+    return best
+
+
+def default_of(x, start=None):
+    total = start or 0.5
+    for v in x:
+        total += v
+    return total
+
+
+def truth(x):
+    seen = None
+    count = 0
+    for v in x:
+        if seen:
+            count += 1
+        seen = v if v != 4 else None
+    return count, seen
+
+
+def array_or_none(x, n):
+    kept = None
+    for k in range(n):
+        y = x * k
+        if y.sum() > 3:
+            kept = y
+    return kept
+
+
+def best_of_arrays(x, n):
+    best, score = None, None
+    for k in range(n):
+        y = x + k * (-1) ** k
+        s = float(y.sum())
+        if score is None or s > score:
+            best, score = y, s
+    return best, score
+
+
+def chosen_value(x, k):
+    y = x[0] if k > 0 else None
+    for v in x:
+        if y is not None:
+            y = y + v
+    return y
+
+
+def list_with_none(n):
+    parent = [None] * n
+    for k in range(1, n):
+        parent[k] = (k - 1) // 2
+    path = []
+    k = n - 1
+    while k is not None:
+        path.append(k)
+        k = parent[k]
+    return parent, path
+
+
+class Search:
+    def __init__(self):
+        self.best = None
+        self.steps = 0
+
+    def run(self, x):
+        for v in x:
+            self.steps += 1
+            if self.best is None or v > self.best:
+                self.best = v
+        return self.best
+
+
+def searches(s, x):
+    return s.run(x), s.best, s.steps
+
+
+def prints_none(x):
+    last = None
+    for v in x:
+        print("last:", last)
+        last = v
+    return last
+
+
+X = np.array([3.0, -1.0, 4.0, 1.5, -9.5])
+J = np.array([2, 5, -4])
+CASES = [
+    exact(least, (X,), (X[:0],), (J,)),
+    exact(least_place, (X,), (X[:0],), (J,)),
+    exact(first_negative, (X,), (X[:1],), (X[:0],)),
+    exact(falls_off_the_end, (X,), (X[:2],), (J,)),
+    exact(uses_a_helper, (X,), (X[:1],), (X[:0],)),
+    exact(differences, (X,), (X[:1],), (X[:0],)),
+    exact(best_split, (X.reshape(5, 1), np.arange(5)), (X.reshape(5, 1)[:0], J[:0])),
+    exact(adds_none, (X,), (X[1:],), (-X,)),
+    exact(default_of, (X,), (X, 2.0), (X, 0), (X, None)),
+    exact(truth, (X,), (X[2:],), (X[:0],)),
+    exact(array_or_none, (np.abs(X), 4), (np.abs(X), 0), (-np.abs(X), 3)),
+    exact(best_of_arrays, (X, 5), (X, 0), (X, 1)),
+    exact(chosen_value, (X, 1), (X, 0)),
+    exact(list_with_none, (7,), (1,), (2,)),
+    exact(searches, (Search(), X), (Search(), X[:0])),
+    exact(prints_none, (X,), (X[:0],)),
+]
+
+
+@each(CASES)
+def test_none(c: Case) -> None:
+    check(c)
