@@ -323,7 +323,8 @@ def kmeans() -> str:
     found = importlib.util.spec_from_file_location(
         "kmeans_photo", _ROOT / "examples/kmeans_photo.py"
     )
-    assert found is not None and found.loader is not None
+    assert found is not None
+    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module
     found.loader.exec_module(module)

@@ -237,8 +237,8 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
 
 
 def _known(key: Any) -> Any:
-    """An index with numbers for NumPy's integers that are stand-ins. The tape is cut for them, which
-    may not happen while the key of the call is made."""
+    """An index with numbers for NumPy's integers that are stand-ins. The tape is cut for them, and
+    that may not happen while the key of the call is made."""
     if type(key) is tuple:
         return tuple([_known(k) for k in key]) if Array in map(type, key) else key
     return int(key) if type(key) is Array and isinstance(key, np.integer) else key

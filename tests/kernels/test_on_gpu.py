@@ -484,24 +484,25 @@ class TestOnADevice:
             z = np.tanh(x @ w) @ v
             return np.mean((z - y) ** 2)
 
+        def of_torch(x, w, v, y):
+            return ((torch.tanh(x @ w) @ v - y) ** 2).mean()
+
+        def weights():
+            shapes = (70, 90), (90, 9)
+            made = [torch.linspace(-1, 1, n * k, dtype=torch.float64).view(n, k) for n, k in shapes]
+            return [t.cuda().requires_grad_() for t in made]
+
         fast = np_compile.compile(np_compile.wrap_numpy(loss))
-        x, y = (
-            torch.rand(n, k, device="cuda", dtype=torch.float64) for n, k in ((200, 70), (200, 9))
-        )
-        ours, theirs = ([torch.full((n, k), 0.01, device="cuda", dtype=torch.float64) for n, k in
-                         ((70, 90), (90, 9))] for _ in range(2))  # fmt: skip
-        for w, v in (ours, theirs):
-            w.copy_(torch.linspace(-1, 1, w.numel(), device="cuda").view(w.shape))
+        x = torch.rand(200, 70, device="cuda", dtype=torch.float64)
+        y = torch.rand(200, 9, device="cuda", dtype=torch.float64)
+        ours, theirs = weights(), weights()
         for _ in range(12):
             found = []
-            for (w, v), f in (
-                (ours, fast),
-                (theirs, lambda x, w, v, y: ((torch.tanh(x @ w) @ v - y) ** 2).mean()),
-            ):
-                w.requires_grad_(), v.requires_grad_()
-                value = f(x, w, v, y)
+            for held, f in ((ours, fast), (theirs, of_torch)):
+                value = f(x, *held, y)
+                gradients = torch.autograd.grad(value, held)
                 with torch.no_grad():
-                    for p, g in zip((w, v), torch.autograd.grad(value, (w, v)), strict=True):
+                    for p, g in zip(held, gradients, strict=True):
                         p -= 0.1 * g
                 found.append(value.item())
             np.testing.assert_allclose(*found, rtol=1e-9)
