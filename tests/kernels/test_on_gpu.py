@@ -456,6 +456,25 @@ class TestOnADevice:
                 same(got, relaxed(wanted[k]), f"{k}")
                 same(arrays[k], wanted[k], f"argument {k}")
 
+    def test_steps_in_place_are_one_pass_each(self):
+        """Some steps are one program, with a kernel for each and one for the copy."""
+
+        def relaxed(u):
+            for _ in range(40):
+                u[1:-1, 1:-1] += 0.25 * (u[2:, 1:-1] - 2 * u[1:-1, 1:-1] + u[:-2, 1:-1])
+            return u.max()
+
+        fast = np_compile.compile(np_compile.wrap_numpy(relaxed))
+        mine = data(300, 310)
+        its = torch.from_numpy(mine.copy()).cuda()
+        made: list[Executable] = []
+        with config.patch(compile_in="call"), listening(made.append):
+            for _ in range(4):
+                same(fast(its), relaxed(mine), "the result")
+                same(its, mine, "the argument")
+        steps = [len(m.source.program.steps) for m in made]
+        assert 9 in steps, steps  # of eight steps
+
     @pytest.mark.parametrize("graphs", [True, False])
     def test_products_and_kernels_as_one_graph(self, graphs):
         """With the same arrays again, with others, with other parameters, on another stream."""
@@ -476,6 +495,26 @@ class TestOnADevice:
                 torch.cuda.synchronize()
                 for x, y in zip(got, layer(arrays[k], w, np.float32(shift)), strict=True):
                     np.testing.assert_allclose(x.cpu().numpy(), y, rtol=1e-3, atol=1e-2)
+
+    def test_a_graph_is_of_one_precision(self):
+        fast = np_compile.compile(np_compile.wrap_numpy(lambda x, w: np.maximum(x @ w, 0)))
+        x, w = (torch.rand(256, 256, device="cuda") for _ in range(2))
+        exact = x.double() @ w.double()
+
+        def error():
+            for _ in range(4):
+                result = fast(x, w)
+            return ((result.double() - exact).abs().max() / exact.max()).item()
+
+        before = torch.get_float32_matmul_precision()
+        try:
+            torch.set_float32_matmul_precision("highest")
+            assert error() < 2e-6
+            torch.set_float32_matmul_precision("high")
+            assert error() > 1e-5
+        finally:
+            torch.set_float32_matmul_precision(before)
+        assert error() < 2e-6 or before != "highest"
 
     def test_steps_of_training(self):
         """Losses and weights are those of torch, as addresses and graphs come again."""

@@ -50,6 +50,15 @@ def _side(index: int, stream: int) -> tuple[torch.cuda.Stream, Any]:
     return torch.cuda.Stream(index), torch.cuda.graph_pool_handle()
 
 
+def _precision() -> Any:
+    """How torch multiplies matrices of f32, which a graph goes on with; equal to nothing else where
+    torch does not say."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:  # it was set by the old names and by the new ones
+        return object()
+
+
 class _Graphs:
     """Of one work. made: graphs, by addresses and parameters; seen: those that may come again."""
 
@@ -88,7 +97,7 @@ class Graphed(OnGpu):
                 work.pointers[slots[b]] = r.data_ptr()
         key = (
             *[t.data_ptr() for t in given], *[t.data_ptr() for t in held.values()],
-            *floats, *ints,
+            *floats, *ints, _precision(),
         )  # fmt: skip
         graphs = work.graphs
         if graphs is None:
