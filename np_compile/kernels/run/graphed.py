@@ -44,10 +44,10 @@ def can_be_one_graph(source: Source) -> bool:
 
 
 @functools.cache
-def _side(index: int, stream: int) -> tuple[torch.cuda.Stream, Any]:
-    """A stream for the captures of what runs on another one, and the memory that all its graphs
-    share: what torch's products need beside their arguments. One runs after the other."""
-    return torch.cuda.Stream(index), torch.cuda.graph_pool_handle()
+def _side(index: int, stream: int) -> torch.cuda.Stream:
+    """A stream for the captures of what runs on another one. What torch's products need beside
+    their arguments is kept for it, so all its graphs share that: one runs after the other."""
+    return torch.cuda.Stream(index)
 
 
 def _precision() -> Any:
@@ -105,11 +105,14 @@ class Graphed(OnGpu):
         graph = graphs.made.get(key)
         if graph is not None:
             graph.replay()
-        elif self._may_capture(graphs, key):
-            self._captured(graphs, key, work, given, held).replay()
         else:
-            graphs.seen = key
-            self._steps(work, work.stream, given, held)
+            if self._may_capture(graphs, key):
+                graph = self._captured(graphs, key, work, given, held)
+            if graph is not None:
+                graph.replay()
+            else:
+                graphs.seen = key
+                self._steps(work, work.stream, given, held)
         results = [
             self._tensor(x, given, held) if isinstance(x, Tensor) else x
             for x in self.source.interface.outputs
@@ -143,17 +146,22 @@ class Graphed(OnGpu):
 
     def _captured(
         self, graphs: _Graphs, key: tuple, work: _Space, given: Sequence[torch.Tensor], held: dict
-    ) -> torch.cuda.CUDAGraph:
-        """The launches of a run as a graph."""
+    ) -> torch.cuda.CUDAGraph | None:
+        """The launches of a run as a graph; None where torch cannot make one, which is noted."""
         self._captures += 1
         graph = torch.cuda.CUDAGraph()
-        side, pool = _side(self._index, work.stream)
-        with torch.cuda.stream(side):
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-            try:
-                self._steps(work, side.cuda_stream, given, held)
-            finally:
-                graph.capture_end()
+        side = _side(self._index, work.stream)
+        try:
+            with torch.cuda.stream(side):
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    self._steps(work, side.cuda_stream, given, held)
+                finally:
+                    graph.capture_end()
+        except RuntimeError as e:
+            self._captures = _CAPTURES
+            self.source.program.notes.append(f"it is no CUDA graph: {str(e).splitlines()[0]}")
+            return None
         graphs.made[key] = graph
         if len(graphs.made) > _GRAPHS:
             graphs.made.popitem(last=False)
