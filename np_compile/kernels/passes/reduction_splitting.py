@@ -15,7 +15,6 @@ from ..ir.program import Program, Statement, elements, is_in_order
 from ..ir.size import hint, near, some
 from ..target import Target
 
-
 _LONG = 1 << 40  # rows
 
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-from ..build.nvrtc import Modules, cupy
 from ..analysis.footprint import light_on_gpu
 from ..analysis.launches import Launches
+from ..build.nvrtc import Modules, cupy
 from ..ir.program import Fence
 from ..target import Gpu
 from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
-from .sizes import launches_at
 from .private import current_device, empty_strided_cuda, raw_stream
+from .sizes import launches_at
 
 _ALIGNED = 16  # bytes
 
