@@ -6,13 +6,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 import torch
 
 from .capture.arrays.tensors import of_memory
 from .errors import TensorArgument
-from .tape.tree import leaves, with_items
+from .tape.tree import with_items
+
+_LOOKED_AT = 1000  # objects among the arguments, of which the first ones count
 
 
 def among(args: tuple, kwargs: dict) -> bool:
@@ -21,7 +24,16 @@ def among(args: tuple, kwargs: dict) -> bool:
     kind = getattr(cupy, "ndarray", None)
     if kind is None:
         return False
-    return any(isinstance(x, kind) for x in leaves((args, kwargs)))
+    waiting: list[Any] = [*args, *kwargs.values()]
+    for _ in range(_LOOKED_AT):
+        if not waiting:
+            return False
+        x = waiting.pop()
+        if isinstance(x, kind):
+            return True
+        if isinstance(x, (list, tuple, dict)):
+            waiting += islice(x.values() if isinstance(x, dict) else x, _LOOKED_AT)
+    return False
 
 
 def called(on_tensors: Callable, plainly: Callable | None, args: tuple, kwargs: dict) -> Any:

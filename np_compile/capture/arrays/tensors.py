@@ -83,7 +83,8 @@ def check_place(t: torch.Tensor, device: torch.device | None) -> None:
 
 def of_memory(x: Any) -> torch.Tensor:
     """The tensor on the memory of another library's array, by DLPack."""
-    if any(s < 0 for s in getattr(x, "strides", None) or ()):  # torch would end the process
+    strides = getattr(x, "strides", None)
+    if isinstance(strides, tuple) and min(strides, default=0) < 0:  # torch would end the process
         raise TensorArgument(
             f"a {type(x).__name__} that is walked backwards: a tensor cannot be\n"
             "  Remedy: copy it first, `x.copy()`."

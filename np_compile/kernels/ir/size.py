@@ -420,9 +420,9 @@ def reaches(x: int | Size, threshold: int) -> bool:
     return isinstance(x, Size) or x >= threshold
 
 
-def near(x: int | Size) -> None:
-    """Have the program serve no sizes that are many times what they are at hand."""
-    assert x <= _MANY * hint(x)
+def near(x: int | Size) -> bool:
+    """Whether a number is at most some times what it is at hand: a size is, by a guard."""
+    return bool(x <= _MANY * hint(x))
 
 
 def evaluated(x: Any, values: Mapping[str, int]) -> Any:

@@ -50,8 +50,8 @@ def _count(s: Statement, machine: Target) -> int:
         machine.reduction_count(columns, n, values, s.vector in kept)
         for n in (hint(rows.extent), _LONG)
     )
-    if most > count and machine.by_length:
-        near(rows.extent)
+    if most > count and machine.by_length and not near(rows.extent):
+        return 0
     return count if count and rows.extent >= count else 0  # of many sizes, a guard
 
 
