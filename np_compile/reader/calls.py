@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import functions, outside, source
+from . import functions, outside, small, source
 from .branches import both, chosen, condition_of, either
 from .functions import number_method, ufunc
 from .lists import (
@@ -101,7 +101,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         if f in (np.finfo, np.iinfo):
             return Known(f(functions.dtype_of(args[0])))
         raise Unreadable(f"an object of {f.__qualname__} is made")
-    handler = functions.TABLE.get(f) if _hashable(f) else None
+    handler = (functions.TABLE.get(f) or small.TABLE.get(f)) if _hashable(f) else None
     if handler is not None:
         return _or_outside(r, f, lambda: handler(r, *args, **kwargs), args, kwargs)
     if _hashable(f):
@@ -123,11 +123,7 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
     try:
         return read()
     except (Unreadable, TypeError) as e:
-        if (
-            isinstance(f, outside.Method) is False
-            and f not in outside.PURE
-            and not isinstance(f, np.ufunc)
-        ):
+        if not (isinstance(f, (outside.Method, np.ufunc)) or f in outside.PURE):
             raise Unreadable(str(e)) from None
         if "out" in kwargs or (isinstance(f, np.ufunc) and len(args) > f.nin):
             raise Unreadable(str(e)) from None

@@ -19,7 +19,7 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import resume, runtime, source
+from . import resume, runtime, small, source
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
@@ -144,6 +144,7 @@ def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
     body = _indented([*entry.prologue, *entry.apart(), *r.declarations, *lines])
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
+        + (small.C if any(f"{name}(" in body for name in small.NAMES) else "")
         + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\n" + body + "\n}\n"
         + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
         "        Buf *next = b->next;\n"
