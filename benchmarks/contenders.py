@@ -98,6 +98,61 @@ def _np_compile(backend: str) -> Callable[[Program, tuple], Callable]:
     return build
 
 
+def _on_device(program: Program, arguments: tuple) -> Callable:
+    import torch
+
+    import np_compile
+
+    _find_gpu()
+    if program.loss is not None:
+        raise Unsupported("a gradient is one of tensors")
+    compiled = np_compile.compile(program.function, backend="native")
+
+    def call(*arrays: Any) -> Any:
+        with torch.device("cuda"):
+            return compiled(*arrays)
+
+    return call
+
+
+def _on_tensors(program: Program, arguments: tuple) -> Callable:
+    """Tensors on a GPU, made of the arrays in each call; what is written goes back into them."""
+    import torch
+
+    import np_compile
+
+    _find_gpu()
+    if any(isinstance(a, np.random.Generator) for a in arguments):
+        raise Unsupported("takes a Generator, whose numbers are NumPy's")
+    function = program.loss or program.function
+    compiled = np_compile.compile(np_compile.wrap_numpy(function), backend="native")
+
+    def to_numpy(x: Any) -> Any:
+        if isinstance(x, (tuple, list)):
+            return type(x)(map(to_numpy, x))
+        return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x
+
+    def call(*arrays: Any) -> Any:
+        tensors = [torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in arrays]
+        if program.loss is not None:
+            inputs = [tensors[i].requires_grad_() for i in program.wrt]
+            return to_numpy(torch.autograd.grad(compiled(*tensors), inputs))
+        returned = compiled(*tensors)
+        for i in program.in_place:
+            np.copyto(arrays[i], to_numpy(tensors[i]))
+        return to_numpy(returned)
+
+    return call
+
+
+def _find_gpu() -> None:
+    """Unsupported without a CUDA device."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise Unsupported("there is no CUDA device")
+
+
 def _torch(program: Program, arguments: tuple) -> Callable:
     import torch
 
@@ -231,6 +286,8 @@ CONTENDERS: dict[str, Contender] = {
     for c in (
         Contender("numpy", "NumPy", _nothing, _numpy),
         *map(np_compile_contender, ("native", "inductor", "aot_eager", "eager")),
+        Contender("device", "np_compile on a GPU, arrays", _nothing, _on_device, True),
+        Contender("tensors", "np_compile on a GPU, tensors", _nothing, _on_tensors, True),
         Contender("torch", "torch.compile on the NumPy function", _load_compiler, _torch),
         Contender("njit", "Numba, the NumPy function", _load_numba, _njit),
         Contender("numba", "Numba, parallel", _load_numba, _numba),

@@ -1,16 +1,18 @@
 """Time programs on a CUDA device: one table, medians of event times in one run.
 
-python -m benchmarks.gpu [PROGRAM ...] [--contenders np_compile torch eager cupy] [--rounds N]
+python -m benchmarks.gpu [PROGRAM ...] [--contenders np_compile torch eager cupy jax] [--rounds N]
                          [--json FILE]
 
 A program is a NumPy function. `np_compile` is the native back end on tensors,
-`torch` is torch.compile of the NumPy function, `eager` its operators one by one, `cupy` CuPy. The
-floor is what a copy takes that moves as many bytes as the program has to.
+`torch` is torch.compile of the NumPy function, `eager` its operators one by one, `cupy` CuPy, `jax`
+jax.jit of the function, or of a form of it without writes. The floor is what a copy takes that
+moves as many bytes as the program has to.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -34,26 +36,20 @@ import np_compile
 @dataclass(frozen=True)
 class Case:
     """A program, its arguments, and the bytes that it has to move; 0: that is not what it takes.
-    wrt: positions of arguments by which it is differentiated."""
+    wrt: positions of arguments by which it is differentiated. jax: a form for JAX."""
 
     function: Callable
     shapes: tuple[tuple[int, ...], ...]
     bytes: int
     dtype: str = "float32"
     wrt: tuple[int, ...] = ()
+    jax: Callable | None = None
 
     def arguments(self) -> list[torch.Tensor]:
         """New arguments on the device."""
         dtype = getattr(torch, self.dtype)
         made = [torch.rand(s, dtype=dtype, device="cuda") for s in self.shapes]
         return [t.requires_grad_(k in self.wrt) for k, t in enumerate(made)]
-
-    def call(self, run: Callable, arguments: list[torch.Tensor]) -> Callable[[], Any]:
-        """A call of what a contender has made of it, with its gradient."""
-        if not self.wrt:
-            return lambda: run(*arguments)
-        inputs = [arguments[k] for k in self.wrt]
-        return lambda: torch.autograd.grad(run(*arguments), inputs)
 
 
 CASES: dict[str, Case] = {}
@@ -69,6 +65,7 @@ def case(name: str, *shapes: tuple[int, ...], moved: float = 0, **more: Any) -> 
     return register
 
 
+_ROOT = Path(__file__).parent.parent
 _WARM = 12  # calls before any is timed: some are watched before they are kept
 _AHEAD = 4_000_000  # cycles of the device
 _CALLS = 8  # that follow one another while the host is timed
@@ -138,8 +135,18 @@ def heat(u):
     return u
 
 
-CASES["in-place heat 2048^2, 100 steps"] = Case(heat, ((2048, 2048),), 0)
-CASES["in-place heat 128^2, 100 steps"] = Case(heat, ((128, 128),), 0)
+def heat_for_jax(u):
+    import jax
+
+    def step(_, u):
+        change = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        return u.at[1:-1, 1:-1].add(0.1 * change)
+
+    return jax.lax.fori_loop(0, 100, step, u)
+
+
+for side in (2048, 128):
+    CASES[f"in-place heat {side}^2, 100 steps"] = Case(heat, ((side, side),), 0, jax=heat_for_jax)
 CASES["chain on 1000 elements"] = Case(chain, ((1000,), (1000,)), 0)
 
 
@@ -152,6 +159,19 @@ def mlp(x, w, v, y):
     return np.mean(np.log(np.sum(np.exp(z), axis=1)) - np.sum(z * y, axis=1))
 
 
+def _on_tensors(make: Callable[[Callable], Callable]) -> Callable[[Case], Callable[[], Any]]:
+    """A contender that makes functions of tensors; they are called with their gradient."""
+
+    def call(case: Case) -> Callable[[], Any]:
+        run, arguments = make(case.function), case.arguments()
+        if not case.wrt:
+            return lambda: run(*arguments)
+        inputs = [arguments[k] for k in case.wrt]
+        return lambda: torch.autograd.grad(run(*arguments), inputs)
+
+    return call
+
+
 def _np_compile(function: Callable) -> Callable:
     return np_compile.compile(np_compile.wrap_numpy(function), backend="native")
 
@@ -160,14 +180,15 @@ def _torch(function: Callable) -> Callable:
     return torch.compile(torch.compiler.wrap_numpy(function), dynamic=False)
 
 
-def _eager(function: Callable) -> Callable:
-    return np_compile.wrap_numpy(function)
+def _with(function: Callable, numpy: Any) -> Callable:
+    """A function with another module in NumPy's place."""
+    return FunctionType(function.__code__, {**function.__globals__, "np": numpy})
 
 
 def _cupy(function: Callable) -> Callable:
     import cupy
 
-    there = FunctionType(function.__code__, {**function.__globals__, "np": cupy})
+    there = _with(function, cupy)
 
     def run(*tensors: torch.Tensor) -> Any:
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
@@ -176,19 +197,46 @@ def _cupy(function: Callable) -> Callable:
     return run
 
 
-CONTENDERS: dict[str, Callable[[Callable], Callable]] = {
-    "np_compile": _np_compile, "torch": _torch, "eager": _eager, "cupy": _cupy,
-}  # fmt: skip
+def _jax(case: Case) -> Callable[[], Any]:
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch needs memory as well
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_default_matmul_precision", "highest")  # that of the others
+    form = case.jax or _with(case.function, jax.numpy)
+    run = jax.jit(jax.grad(form, case.wrt) if case.wrt else form)
+    arguments = [jax.dlpack.from_dlpack(t.detach()) for t in case.arguments()]
+    return lambda: run(*arguments)
 
 
-def event_times(run: Callable[[], Any], rounds: int) -> tuple[float, float, float]:
+# Each makes a call of a case.
+CONTENDERS: dict[str, Callable[[Case], Callable[[], Any]]] = {
+    "np_compile": _on_tensors(_np_compile),
+    "torch": _on_tensors(_torch),
+    "eager": _on_tensors(np_compile.wrap_numpy),
+    "cupy": _on_tensors(_cupy),
+    "jax": _jax,
+}
+QUEUED = ("jax",)  # those on streams of their own, which events of torch's do not time
+
+
+def event_times(
+    run: Callable[[], Any], rounds: int, queued: bool = False
+) -> tuple[float, float, float]:
     """Medians in microseconds: of a call on the device alone, of the host that calls it, and of a
-    call until its result is there."""
+    call until its result is there. queued: the first is that of one of many calls that wait for
+    each other, or of the host, if that takes longer."""
     for _ in range(_WARM):
         run()
     torch.cuda.synchronize()
     device, host, whole = [], [], []
-    for _ in range(rounds):
+    for _ in range(rounds if queued else 0):
+        before = time.perf_counter()
+        for _ in range(_CALLS):
+            run()
+        torch.cuda.synchronize()
+        device.append((time.perf_counter() - before) / _CALLS * 1e6)
+    for _ in range(0 if queued else rounds):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda._sleep(_AHEAD)  # so that the host is ahead of the device
         start.record()
@@ -225,27 +273,24 @@ def measure(name: str, contenders: list[str], rounds: int) -> dict[str, Any]:
     if found.bytes:
         row["floor"] = floor(found.bytes, rounds)
     for contender in contenders:
-        arguments = found.arguments()
         try:
-            run = CONTENDERS[contender](found.function)
-            times = event_times(found.call(run, arguments), rounds)
+            times = event_times(CONTENDERS[contender](found), rounds, contender in QUEUED)
             row[contender], row[f"{contender} host"], row[f"{contender} whole"] = times
         except Exception as e:
             row[contender] = f"{type(e).__name__}: {e}"[:200]
-        del arguments
     return row
 
 
 _FIRST = """
 import time, torch
 import numpy as np
-a, b = (torch.rand(1000, device="cuda") for _ in range(2))
+torch.rand(1000, device="cuda")
 torch.cuda.synchronize()
 import np_compile
 from benchmarks.gpu import CASES, CONTENDERS
 case = CASES["chain on 1000 elements"]
 start = time.perf_counter()
-CONTENDERS[{contender!r}](case.function)(a, b)
+CONTENDERS[{contender!r}](case)()
 torch.cuda.synchronize()
 print(time.perf_counter() - start)
 """
@@ -260,6 +305,8 @@ def first_calls(contender: str) -> tuple[float, float]:
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
             "TRITON_CACHE_DIR": f"{folder}/triton",
             "CUPY_CACHE_DIR": f"{folder}/cupy",
+            "PYTHONPYCACHEPREFIX": f"{folder}/bytecode",  # as of what is installed
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         code = [sys.executable, "-W", "ignore", "-c", _FIRST.format(contender=contender)]
         times = [
@@ -269,6 +316,20 @@ def first_calls(contender: str) -> tuple[float, float]:
             for _ in range(2)
         ]
     return float(times[0]), float(times[1])
+
+
+def kmeans() -> str:
+    """The example `kmeans_photo` on the device, against NumPy on this host."""
+    found = importlib.util.spec_from_file_location(
+        "kmeans_photo", _ROOT / "examples/kmeans_photo.py"
+    )
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module
+    found.loader.exec_module(module)
+    figures = module.main(["--device=cuda", "--rounds=5", "--out="])
+    return f"k-means example: {figures['ratio']:.1f} times as fast as NumPy on this host"
 
 
 def table(rows: list[dict[str, Any]], contenders: list[str]) -> str:
@@ -311,6 +372,7 @@ def main() -> None:
         for contender in options.contenders:
             empty, cached = first_calls(contender)
             print(f"first call of {contender}: {empty:.2f} s, with its cache {cached:.2f} s")
+        print(kmeans())
 
 
 if __name__ == "__main__":

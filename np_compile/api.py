@@ -15,7 +15,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 
 from np_compile.tape.node import Break
 
-from . import config
+from . import config, cupy_arrays
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
@@ -51,6 +51,7 @@ class Compiled(Made):
         plain = function.__wrapped__ if tensors else function
         self._keeper = None if disable else Keeper(plain, tensors)
         self._reading: Reading | None = None
+        self._on_tensors: Compiled | None = None  # for CuPy's arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -79,6 +80,8 @@ class Compiled(Made):
             return capture.substitution.helper(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)
+        if not self._tensors and cupy_arrays.among(args, kwargs):
+            return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
         result = self._read(args, kwargs)
         if result is not reading.MISS:
             return result
@@ -96,6 +99,13 @@ class Compiled(Made):
             if result is not MISS:
                 return result
         return self._run(args, kwargs, None)
+
+    def of_tensors(self) -> Compiled:
+        """The function of tensors that it is where its arguments are CuPy's arrays."""
+        if self._on_tensors is None:
+            self._on_tensors = wrap_numpy(self)
+        assert self._on_tensors is not None
+        return self._on_tensors
 
     def _read(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call that is compiled whole, with its loops; MISS if it is not."""
@@ -156,6 +166,8 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
     if _context_depth() == 0:  # no `with torch.device(...)`, no torch.set_default_device
         return None
     device = torch.get_default_device()
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
     return None if device.type == "cpu" else device
 
 

@@ -13,7 +13,7 @@ import torch
 
 from . import shim
 from .capture import state
-from .capture.arrays.tensors import check_tensor
+from .capture.arrays.tensors import check_place, check_tensor
 from .capture.exchange.arguments import Exchange
 from .capture.names.numpy_names import row_of_function
 from .capture.names.substitute import Substitution, evaluators, importer
@@ -116,6 +116,7 @@ class _Arrays:
     def __init__(self, substitution: Substitution):
         self.substitution = substitution
         self.device: torch.device | None = None
+        self._place: torch.device | None = None  # of the tensors so far
         self.found = False
         self._known: dict[int, tuple[torch.Tensor, shim.ndarray]] = {}
 
@@ -126,6 +127,8 @@ class _Arrays:
         known = self._known.get(id(x))
         if known is None:
             check_tensor(x)
+            check_place(x, self._place)
+            self._place = x.device
             self.found = True
             if self.device is None and x.device.type != "cpu":
                 self.device = x.device

@@ -43,6 +43,16 @@ def test_compiled_gives_numpys_results(name: str) -> None:
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
+@pytest.mark.cuda
+@pytest.mark.filterwarnings("ignore:np_compile:RuntimeWarning")
+@pytest.mark.parametrize("contender", ["device", "tensors"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_gpu_gives_numpys_results(name: str, contender: str) -> None:
+    outcome = first(contender, name, "small")
+    if outcome.status != "unsupported":
+        assert (outcome.status, outcome.reason) == ("ok", "")
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_have_what_the_lists_show(name: str) -> None:
     program = PROGRAMS[name]

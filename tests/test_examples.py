@@ -62,6 +62,12 @@ def test_heat(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.cuda
+def test_kmeans_photo_on_cuda() -> None:
+    figures = load("kmeans_photo").main(["--device=cuda", "--every=8", "--rounds=2", "--out="])
+    assert figures["same_pixels"] > 0.999
+
+
+@pytest.mark.cuda
 def test_digits_mlp_on_cuda() -> None:
     figures = load("digits_mlp").main(["--device=cuda", "--backend=aot_eager"])
     assert figures["compiled_accuracy"] > 0.95

@@ -45,11 +45,14 @@ ALLOWED: dict[str, set[str]] = {
     "reader": {"config", "kernels.build", "kernels.ir", "kernels.targets"},
     "eager": {"capture", "shim"},
     "made": set(),
+    "cupy_arrays": {"capture", "errors", "tape"},
     "api": {
-        *("backends", "capture", "config", "eager", "errors", "made", "reader", "replay", "tape"),
+        *("backends", "capture", "config", "cupy_arrays", "eager", "errors", "made", "reader"),
+        *("replay", "tape"),
     },
     "tools": {
-        *("api", "backends", "capture", "config", "errors", "kernels.run", "log", "reader", "tape"),
+        *("api", "backends", "capture", "config", "cupy_arrays", "errors", "kernels.run", "log"),
+        *("reader", "tape"),
     },
     "package": {"api", "config", "errors", "tools"},
 }

@@ -30,13 +30,13 @@ def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> C
             return inductor(graph, example_inputs)
         if device.index is None:
             device = torch.device(device.type, torch.cuda.current_device())
-        _move_constants(graph, device)
+        move_constants(graph, device)
     if torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs):
         return _Differentiable(graph, example_inputs, device)
     return _kernels(graph, device, example_inputs)
 
 
-def _move_constants(graph: torch.fx.GraphModule, device: torch.device) -> None:
+def move_constants(graph: torch.fx.GraphModule, device: torch.device) -> None:
     """Have the constants of a graph lie where its arrays do: kernels can read nothing else."""
     for node in graph.graph.nodes:
         if node.op == "get_attr":

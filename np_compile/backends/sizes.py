@@ -1,4 +1,5 @@
-"""Back ends for graphs that hold for many sizes: a `GeneralGraph` -> what makes its programs.
+"""Back ends for graphs that hold for many sizes: a `GeneralGraph`, the sizes at hand and a device
+-> what makes its programs.
 
 What comes back has `serves(sizes)`, whether it has a program for these, and `bind(sizes)`, that
 program: a callable as any back end gives. `guards` are the conditions on sizes that it adds.
@@ -9,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
+from .native import move_constants
+
 
 class ByOperators:
     """A graph that torch runs operator by operator, whatever the sizes are."""
 
     guards: tuple[str, ...] = ()
 
-    def __init__(self, graph: Any, _sizes: Sequence[int]):
+    def __init__(self, graph: Any, _sizes: Sequence[int], _device: torch.device):
         self._run = graph.graph.forward
 
     def serves(self, _sizes: Sequence[int]) -> bool:
@@ -28,18 +33,20 @@ class ByOperators:
         return run
 
 
-def native(graph: Any, sizes: Sequence[int]) -> Any:
-    """Kernels for many sizes."""
+def native(graph: Any, sizes: Sequence[int], device: torch.device) -> Any:
+    """Kernels for many sizes. NoCuda, Unsupported: there are none."""
     from np_compile.kernels.compile import ForSizes
 
-    return ForSizes(graph.graph, graph.symbols, graph.integers, graph.conditions, sizes)
+    move_constants(graph.graph, device)
+    return ForSizes(graph.graph, graph.symbols, graph.integers, graph.conditions, sizes, device)
 
 
-_BACKENDS: dict[str, Callable[[Any, Sequence[int]], Any]] = {
+_Maker = Callable[[Any, Sequence[int], torch.device], Any]
+_BACKENDS: dict[str, _Maker] = {
     "eager": ByOperators, "native": native,
 }  # fmt: skip
 
 
-def for_sizes(backend: Any) -> Callable[[Any, Sequence[int]], Any] | None:
+def for_sizes(backend: Any) -> _Maker | None:
     """What makes programs for many sizes with a back end; None where it makes one for each."""
     return _BACKENDS.get(backend) if isinstance(backend, str) else None

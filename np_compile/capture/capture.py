@@ -119,6 +119,7 @@ class Capture:
         # Whether single elements of settled host arrays are read and written at once.
         self.immediate = device is None and not options.tensors and not options.fullgraph
         self.grads = options.tensors  # whether arrays may have gradients
+        self.tensors_on: torch.device | None = None  # where those of the caller's lie
         self.begin_tree(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
         self.moved: list[Array] = []  # roots whose master copy is on the device

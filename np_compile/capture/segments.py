@@ -230,10 +230,8 @@ def _may_differentiate(c: Capture) -> bool:
 
 def _may_be_general(c: Capture, seg: Segment) -> bool:
     """Whether one program may serve many sizes: one without a gradient."""
-    return (
-        c.options.dynamic is not False
-        and c.device is None
-        and not (c.grads and any(a._t.requires_grad for a in seg.inputs))
+    return c.options.dynamic is not False and not (
+        c.grads and any(a._t.requires_grad for a in seg.inputs)
     )
 
 
@@ -257,7 +255,7 @@ def _build(c: Capture, seg: Segment, live: tuple, form: Form, known: Sizes) -> G
     of_indices = index_ints(seg.node) - known.data if c.options.dynamic is None else frozenset()
     data = every - of_indices - fixed_ints(seg.node)
     return build_general(
-        seg.node, live, seg.inputs, seg.floats, seg.ints, data, c.options, form, known
+        seg.node, live, seg.inputs, seg.floats, seg.ints, data, c.options, c.device, form, known
     )
 
 

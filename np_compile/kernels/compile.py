@@ -85,7 +85,10 @@ def _generated(
     launches = None
     if isinstance(machine, Gpu):
         nests = []
-        text, launches = cuda.source(program, layout, translation.interface.inputs, machine)
+        try:
+            text, launches = cuda.source(program, layout, translation.interface.inputs, machine)
+        except TooMuchShared as e:
+            raise Unsupported(str(e)) from e
     else:
         nests, text = _c(program, layout, machine, facts)
     seconds = {
@@ -134,14 +137,15 @@ def compile_graph(module: fx.GraphModule, device: torch.device = _HOST) -> Execu
 
 def _on_gpu(module: fx.GraphModule, device: torch.device) -> Executable:
     """The executable of a tensor graph on a GPU."""
-    from .run.on_gpu import OnGpu
+    from .run.graphed import Graphed, can_be_one_graph
+    from .run.on_gpu import OnGpu, modules_of
 
     with targeting(gpu(device)):
-        try:
-            source = generate(module.graph, lambda name: getattr(module, name), None, device)
-        except TooMuchShared as e:
-            raise Unsupported(str(e)) from e
-    return _told(OnGpu(source, lambda *tensors: module.forward(*tensors), device))
+        source = generate(module.graph, lambda name: getattr(module, name), None, device)
+    parts = source, lambda *tensors: module.forward(*tensors), device, modules_of(source, device)
+    if can_be_one_graph(source):
+        return _told(Graphed(*parts, graphs=lambda: config.cuda_graphs))
+    return _told(OnGpu(*parts))
 
 
 @functools.cache
@@ -177,22 +181,25 @@ class ForSizes:
     """A tensor graph compiled for many sizes: `bind` gives the executable of some.
 
     names: of the graph's symbols, with the place of each among the sizes. conditions: that the
-    graph takes for granted. integers: places of the sizes that it takes as inputs.
+    graph takes for granted. integers: places of the sizes that it takes as inputs. device: where
+    its arrays lie. Unsupported, NoCuda, NotGeneral: it has none there.
     """
 
     def __init__(
         self, module: fx.GraphModule, names: Mapping[str, int], integers: Sequence[int],
-        conditions: Sequence[Any], sizes: Sequence[int],
+        conditions: Sequence[Any], sizes: Sequence[int], device: torch.device = _HOST,
     ):  # fmt: skip
         self._module = module
+        self._device = device
         self._integers = integers
         values = {name: sizes[k] for name, k in names.items()}
         graph, facts = sized(module.graph, names, values, conditions)
         self._places = tuple(names.values())
         self._symbols = tuple(facts.values)
         self._facts = facts
-        self._source = generate(graph, lambda name: getattr(module, name), facts)
-        self._libraries = libraries_of(self._source, config.waits())
+        with targeting(target() if device.type == "cpu" else gpu(device)):
+            self._source = generate(graph, lambda name: getattr(module, name), facts, device)
+        self._built = self._build()
         self._holds = facts.predicate()
         self._first: Executable | None = None  # that was bound
         self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
@@ -206,7 +213,15 @@ class ForSizes:
     @property
     def seconds(self) -> dict[str, float]:
         """Seconds of the compile by phase."""
-        return {**self._source.seconds, "compiler": self._libraries.took}
+        return {**self._source.seconds, "compiler": self._built.took}
+
+    def _build(self) -> Any:
+        """What all executables share: libraries, or the kernels of a GPU."""
+        if self._source.launches is None:
+            return libraries_of(self._source, config.waits())
+        from .run.on_gpu import modules_of
+
+        return modules_of(self._source, self._device)
 
     def serves(self, sizes: Sequence[int]) -> bool:
         """Whether the guards are true of sizes."""
@@ -231,8 +246,18 @@ class ForSizes:
             )
         if made is None:
             source = at_sizes(self._source, values)
-            made = Executable(source, eager, self._libraries, numbers)
+            made = self._executable(source, eager, numbers)
             if self._first is None:
                 self._first = made
                 self._results = results_of(self._source, made.places)
         return _told(made)
+
+    def _executable(
+        self, source: Source, eager: Callable[..., Any], sizes: Sequence[int]
+    ) -> Executable:
+        if source.launches is None:
+            return Executable(source, eager, self._built, sizes)
+        from .run.on_gpu import OnGpu
+
+        general = self._source.launches
+        return OnGpu(source, eager, self._device, self._built, sizes, general)

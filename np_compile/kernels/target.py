@@ -85,6 +85,11 @@ class Target:
     band_parts: int = 64  # fewest parts that may be left to share, where the nests have more
 
     @property
+    def by_length(self) -> bool:
+        """Whether reductions are cut into the more parts the longer they are."""
+        return False
+
+    @property
     def near_bytes(self) -> int:
         """Bytes of an array that stays in the first-level cache beside what else is read."""
         return self.l1_bytes // 2
@@ -156,6 +161,10 @@ class Gpu(Target):
         busy = kept * (1 if walks_kept else min(self.most_threads, reduced))
         parts = min(self.threads // max(busy, 1), rows // self.reduction_steps)
         return parts if parts > 1 else 0
+
+    @property
+    def by_length(self) -> bool:
+        return True
 
     def scan_count(self, steps: int) -> int:
         """Parts of a long running reduction: as long as one block runs over quickly."""

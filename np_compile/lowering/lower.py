@@ -65,9 +65,9 @@ def lower(
 def lower_for_sizes(
     node: Node, live: tuple[int, ...], args: list[torch.Tensor], n_inputs: int, has_floats: bool,
     ints: list[int], dynamic: tuple[int, ...], form: Form, changing: frozenset[int],
-    ties: Mapping[int, Tie],
+    ties: Mapping[int, Tie], device: torch.device | None,
 ) -> GeneralGraph:  # fmt: skip
-    """As `lower`, in host memory and without gradients, for all values of the changing ones among
+    """As `lower`, without gradients, for all values of the changing ones among
     the sizes of the segment's form and, after them, its integers. ties: of some of these. Errors:
     `general.Special`, and whatever the shim gives for such sizes."""
 
@@ -79,7 +79,8 @@ def lower_for_sizes(
             node, live, tensors, n_inputs, has_floats, numbers, dynamic, graph, call_of, told
         )  # fmt: skip
 
-    return lower_general(node, form, ints, changing, ties, replay, args)
+    with device or nullcontext():
+        return lower_general(node, form, ints, changing, ties, replay, args)
 
 
 def _place(args: list[torch.Tensor], device: torch.device | None) -> torch.device | None:

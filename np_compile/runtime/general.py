@@ -23,6 +23,7 @@ from np_compile.tape.node import Node
 
 from .program import Program, uncollected
 
+_HOST = torch.device("cpu")
 _TRIES = 3  # traces of one segment, with fewer sizes that may change each time
 _FAILURES = 2  # of a form, after which its programs are for one size each
 _PROGRAMS = 6  # for many sizes of one form; the guards of each admit others
@@ -34,15 +35,16 @@ class General:
     text. noted: whether the compile was, see `segments`."""
 
     __slots__ = (
-        "_constants", "_first", "_graph", "_made", "backend_name", "dynamic", "guards", "ints",
-        "noted", "notes", "seconds", "symbolic",
+        "_constants", "_device", "_first", "_graph", "_made", "backend_name", "dynamic", "guards",
+        "ints", "noted", "notes", "seconds", "symbolic",
     )  # fmt: skip
 
     def __init__(
         self, graph: GeneralGraph, made: Any, backend_name: str, dynamic: frozenset[int],
         ints: Sequence[int], seconds: dict[str, float], names: Sequence[str],
-        ties: Mapping[int, Tie],
+        ties: Mapping[int, Tie], device: torch.device | None,
     ):  # fmt: skip
+        self._device = device
         self._graph = graph
         self._made = made
         self.backend_name = backend_name
@@ -93,7 +95,7 @@ class General:
         compiled = self._made.bind(every)
         made = self._first = Program(
             node, live, self._graph.graph, compiled, self.backend_name, self.dynamic,
-            {}, None, options.name,
+            {}, self._device, options.name,
         )  # fmt: skip
         made.constant_ints = dict(self._constants)
         made.sizes = self._taken(every)
@@ -170,7 +172,7 @@ class Forms:
 
 def build_general(
     node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
-    data: frozenset[int], options: Any, form: Form, known: Sizes,
+    data: frozenset[int], options: Any, device: torch.device | None, form: Form, known: Sizes,
 ) -> General | None:  # fmt: skip
     """A program for the sizes that differ from those seen before, or with `dynamic=True` for all.
     None where one cannot be made, or is made beside the program. data: integers that can be data;
@@ -196,7 +198,8 @@ def build_general(
 
     def make() -> General | None:
         return _made(
-            node, live, args, floats, numbers, dynamic, changing, every, options, form, known
+            node, live, args, floats, numbers, dynamic, changing, every, options, device, form,
+            known,
         )  # fmt: skip
 
     if config.waits():
@@ -207,28 +210,30 @@ def build_general(
 
 def _made(
     node: Node, live: tuple, inputs: list[torch.Tensor], floats: list[float], ints: list[int],
-    dynamic: frozenset[int], changing: frozenset[int], every: bool, options: Any, form: Form,
-    known: Sizes,
+    dynamic: frozenset[int], changing: frozenset[int], every: bool, options: Any,
+    device: torch.device | None, form: Form, known: Sizes,
 ) -> General | None:  # fmt: skip
     """As `build_general`, for what is to change."""
     backend = for_sizes(options.backend)
     assert backend is not None
     args = list(inputs)
     if floats:
-        args.append(torch.tensor(floats, dtype=torch.float64))
+        args.append(torch.tensor(floats, dtype=torch.float64, device=device or "cpu"))
     order = tuple(sorted(dynamic))
     if order:
-        args.append(torch.tensor([ints[k] for k in order], dtype=torch.int64))
+        numbers = [ints[k] for k in order]
+        args.append(torch.tensor(numbers, dtype=torch.int64, device=device or "cpu"))
     ties = _ties(node, form, ints, changing, known)
     start = time.perf_counter()
     with uncollected(), torch.inference_mode(False), torch._C._DisableAutocast():
         for _ in range(_TRIES):
             try:
                 graph = lower_for_sizes(
-                    node, live, args, len(inputs), bool(floats), ints, order, form, changing, ties
-                )
+                    node, live, args, len(inputs), bool(floats), ints, order, form, changing, ties,
+                    device,
+                )  # fmt: skip
                 lowered = time.perf_counter()
-                made = backend(graph, (*form.sizes, *ints))
+                made = backend(graph, (*form.sizes, *ints), device or _HOST)
             except Special as e:
                 if not changing - e.positions or (not every and e.positions & _inputs(form)):
                     break
@@ -242,7 +247,9 @@ def _made(
             done = time.perf_counter()
             seconds = {"lower": lowered - start, "backend": done - lowered}
             names = size_names(node, form, len(ints))
-            general = General(graph, made, options.backend, dynamic, ints, seconds, names, ties)
+            general = General(
+                graph, made, options.backend, dynamic, ints, seconds, names, ties, device
+            )
             if general.serves(form.sizes, ints):
                 known.programs.append(general)
                 for rule in graph.rules:

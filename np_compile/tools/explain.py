@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from np_compile import cupy_arrays
 from np_compile.reader.reading import MISS
 from np_compile.tape.node import Break
 
@@ -100,6 +101,8 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
     compiled = compiled_of(fn)
 
     def call(*args: Any, **kwargs: Any) -> Explanation:
+        if cupy_arrays.among(args, kwargs):
+            return cupy_arrays.called(explain(compiled.of_tensors()), None, args, kwargs)
         report = Explanation(compiled._options.name)
         segments: dict[int, SegmentReport] = {}
         breaks: dict[tuple, BreakReport] = {}

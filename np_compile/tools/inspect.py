@@ -9,6 +9,7 @@ from unittest import mock
 
 import torch
 
+from np_compile import cupy_arrays
 from np_compile.backends import lookup
 from np_compile.capture.state import Options
 from np_compile.log import calls_text, graph_text
@@ -49,6 +50,8 @@ def inspect(fn: Callable) -> Callable[..., list[SegmentText]]:
     compiled = compiled_of(fn)
 
     def call(*args: Any, **kwargs: Any) -> list[SegmentText]:
+        if cupy_arrays.among(args, kwargs):
+            return cupy_arrays.called(inspect(compiled.of_tensors()), None, args, kwargs)
         options = compiled._options
         outputs: dict[int, str] = {}
 

@@ -69,6 +69,18 @@ def test_the_second_call_compiles_some_iterations_at_a_time(f: Callable, n: int)
     assert others == [0, 0]
 
 
+def test_slices_that_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neighbours are no hindrance, as on a GPU: the bounds are the same in each iteration."""
+    monkeypatch.setattr(Executable, "light", True)
+
+    def inner_part(x, n):
+        for _ in range(n):
+            x[1:-1] += x[2:] * 0.5
+        return x
+
+    assert repeated(inner_part, data(200), 20) == [1, 1, 0, 0]
+
+
 def test_what_is_seen_of_an_array_afterwards() -> None:
     def keeps(x, n):
         before = x

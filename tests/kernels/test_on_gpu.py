@@ -13,8 +13,12 @@ import torch
 
 import np_compile
 from np_compile import config
-from np_compile.kernels.compile import generate, listening, targeting
+from np_compile.backends import sizes as for_sizes
+from np_compile.backends.sizes import ByOperators
+from np_compile.kernels.compile import ForSizes, generate, listening, targeting
+from np_compile.kernels.ir.size import NotGeneral
 from np_compile.kernels.run.execute import Executable
+from np_compile.kernels.run.sizes import launches_at
 from np_compile.kernels.target import Gpu
 
 from ..support import data
@@ -257,20 +261,89 @@ def test_each_pass_for_a_gpu_keeps_what_a_program_does(f, args, machine):
             preserved(module, inputs)
 
 
+def taken(text):
+    """NVRTC compiles a text."""
+    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+    handle = nvrtc.createProgram(text, "program.cu", (), ())
+    try:
+        nvrtc.compileProgram(handle, ["-arch=sm_90", "-std=c++17", "-DBYTES=16"])
+    except nvrtc.NVRTCError:
+        pytest.fail(f"{nvrtc.getProgramLog(handle)}\n{text}")
+    finally:
+        nvrtc.destroyProgram(handle)
+
+
 @NAMED
 def test_nvrtc_takes_the_text(f, args):
-    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
     for module, _ in captured(f, *copy.deepcopy(args)):
         for machine in (SMALL_GPU, Gpu()):
             with targeting(machine):
-                text = generate(module.graph, partial(getattr, module)).text
-            handle = nvrtc.createProgram(text, "program.cu", (), ())
+                taken(generate(module.graph, partial(getattr, module)).text)
+
+
+def larger(x, times=2):
+    """An array, several times along each axis but those of one element."""
+    return np.tile(x, [times if n > 1 else 1 for n in x.shape])
+
+
+# Programs that are there for many sizes, with how many it takes for a size and two larger ones.
+GENERAL = {
+    "chain": 1, "broadcast": 1, "views": 1, "casts": 1, "elementary": 1, "inner_axes": 1,
+    "gathers": 1, "scatter_add": 1, "heat": 1, "products": 2, "nearest": 1, "long_scan": 1,
+    "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1, "histograms": 1,
+}  # fmt: skip
+FOR_SIZES = pytest.mark.parametrize(
+    ("f", "args"),
+    [p for p in PROGRAMS if p[0].__name__ in GENERAL],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+
+
+def general(f, args, monkeypatch):
+    """The programs for many sizes of a function's segments, for a GPU, or why there is none."""
+    found = []
+
+    def noted(graph, sizes, device):
+        with targeting(Gpu()):
             try:
-                nvrtc.compileProgram(handle, ["-arch=sm_90", "-std=c++17", "-DBYTES=16"])
-            except nvrtc.NVRTCError:
-                pytest.fail(f"{nvrtc.getProgramLog(handle)}\n{text}")
-            finally:
-                nvrtc.destroyProgram(handle)
+                parts = graph.graph, graph.symbols, graph.integers, graph.conditions
+                found.append(ForSizes(*parts, sizes))
+            except NotGeneral as e:
+                found.append(str(e))
+        return ByOperators(graph, sizes, device)
+
+    monkeypatch.setitem(for_sizes._BACKENDS, "eager", noted)
+    fast = np_compile.compile(f, backend="eager")
+    with config.patch(loops="recorded", plain="never"):
+        fast(*copy.deepcopy(args))
+        fast(*[larger(a) for a in args])
+    return found
+
+
+@FOR_SIZES
+def test_nvrtc_takes_the_text_for_many_sizes(f, args, monkeypatch):
+    found = general(f, args, monkeypatch)
+    assert found
+    for made in found:
+        taken(made._source.text)
+
+
+def test_launches_follow_from_sizes(monkeypatch):
+    (made,) = general(chain, (f32(1003), f32(1003)), monkeypatch)
+    symbols = made._source.layout.symbols
+    for n in (5, 2048, 1_000_003):
+        launches = launches_at(made._source.launches, dict.fromkeys(symbols, n))
+        ((launch,),) = launches.sections
+        assert launch.blocks == -(-n // launch.threads)
+
+
+def test_rows_in_registers_are_of_one_length(monkeypatch):
+    def shifted(x):
+        return x - x.max(1, keepdims=True)
+
+    for f, why in ((shifted, "what is kept of a row"), (softmax, "an array of each row")):
+        (refused,) = general(f, (f32(200, 1000),), monkeypatch)
+        assert refused.startswith(why)
 
 
 class TestOnADevice:
@@ -291,6 +364,22 @@ class TestOnADevice:
                 same(tuple(given), tuple(mine), f"arguments of {f.__name__}")
         assert made
         assert {x.device.type for x in made} <= {"cuda"}
+
+    @FOR_SIZES
+    def test_many_sizes(self, f, args):
+        """The second size has a program that serves the third."""
+        made: list[Executable] = []
+        fast = np_compile.compile(np_compile.wrap_numpy(f), backend="native")
+        with listening(made.append), warnings.catch_warnings(), config.patch(compile_in="call"):
+            warnings.simplefilter("ignore")
+            for times in (1, 2, 3, 2, 1):
+                mine = [larger(a, times) for a in args]
+                given = [torch.from_numpy(a.copy()).cuda() for a in mine]
+                want = f(*mine)
+                same(fast(*given), want, f"{times} times")
+                same(tuple(given), tuple(mine), f"arguments, {times} times")
+        kernels = {id(x._modules): x for x in made}
+        assert len(kernels) == 1 + GENERAL[f.__name__]
 
     @pytest.mark.parametrize("offset", [1, 2, 3])
     def test_arrays_that_begin_anywhere(self, offset):
@@ -366,6 +455,98 @@ class TestOnADevice:
                 torch.cuda.synchronize()
                 same(got, relaxed(wanted[k]), f"{k}")
                 same(arrays[k], wanted[k], f"argument {k}")
+
+    def test_steps_in_place_are_one_pass_each(self):
+        """Some steps are one program, with a kernel for each and one for the copy."""
+
+        def relaxed(u):
+            for _ in range(40):
+                u[1:-1, 1:-1] += 0.25 * (u[2:, 1:-1] - 2 * u[1:-1, 1:-1] + u[:-2, 1:-1])
+            return u.max()
+
+        fast = np_compile.compile(np_compile.wrap_numpy(relaxed))
+        mine = data(300, 310)
+        its = torch.from_numpy(mine.copy()).cuda()
+        made: list[Executable] = []
+        with config.patch(compile_in="call"), listening(made.append):
+            for _ in range(4):
+                same(fast(its), relaxed(mine), "the result")
+                same(its, mine, "the argument")
+        steps = [len(m.source.program.steps) for m in made]
+        assert steps == [2, 1, 7]  # of one step, of the result, of six steps
+
+    @pytest.mark.parametrize("graphs", [True, False])
+    def test_products_and_kernels_as_one_graph(self, graphs):
+        """With the same arrays again, with others, with other parameters, on another stream."""
+
+        def layer(x, w, shift):
+            z = np.maximum(x @ w + shift, 0)
+            return z @ w.T, z.sum(1)
+
+        fast = np_compile.compile(np_compile.wrap_numpy(layer))
+        w = f32(96, 80)
+        arrays = [f32(130, 96) for _ in range(3)]
+        on_card = [torch.from_numpy(a).cuda() for a in (w, *arrays)]
+        with config.patch(cuda_graphs=graphs):
+            for k, shift in ((0, 0.5), (0, 0.5), (0, 0.5), (0, 0.5), (1, 0.5), (0, 0.25), (2, 1.5),
+                             (2, 1.5), (2, 1.5), (0, 0.5), (2, 1.5)):  # fmt: skip
+                with torch.cuda.stream(torch.cuda.Stream() if k == 1 else None):
+                    got = fast(on_card[1 + k], on_card[0], shift)
+                torch.cuda.synchronize()
+                for x, y in zip(got, layer(arrays[k], w, np.float32(shift)), strict=True):
+                    np.testing.assert_allclose(x.cpu().numpy(), y, rtol=1e-3, atol=1e-2)
+
+    def test_a_graph_is_of_one_precision(self):
+        fast = np_compile.compile(np_compile.wrap_numpy(lambda x, w: np.maximum(x @ w, 0)))
+        x, w = (torch.rand(256, 256, device="cuda") for _ in range(2))
+        exact = x.double() @ w.double()
+
+        def error():
+            for _ in range(4):
+                result = fast(x, w)
+            return ((result.double() - exact).abs().max() / exact.max()).item()
+
+        before = torch.get_float32_matmul_precision()
+        try:
+            torch.set_float32_matmul_precision("highest")
+            assert error() < 2e-6
+            torch.set_float32_matmul_precision("high")
+            assert error() > 1e-5
+        finally:
+            torch.set_float32_matmul_precision(before)
+        assert error() < 2e-6 or before != "highest"
+
+    def test_steps_of_training(self):
+        """Losses and weights are those of torch, as addresses and graphs come again."""
+
+        def loss(x, w, v, y):
+            z = np.tanh(x @ w) @ v
+            return np.mean((z - y) ** 2)
+
+        def of_torch(x, w, v, y):
+            return ((torch.tanh(x @ w) @ v - y) ** 2).mean()
+
+        def weights():
+            shapes = (70, 90), (90, 9)
+            made = [torch.linspace(-1, 1, n * k, dtype=torch.float64).view(n, k) for n, k in shapes]
+            return [t.cuda().requires_grad_() for t in made]
+
+        fast = np_compile.compile(np_compile.wrap_numpy(loss))
+        x = torch.rand(200, 70, device="cuda", dtype=torch.float64)
+        y = torch.rand(200, 9, device="cuda", dtype=torch.float64)
+        ours, theirs = weights(), weights()
+        for _ in range(12):
+            found = []
+            for held, f in ((ours, fast), (theirs, of_torch)):
+                value = f(x, *held, y)
+                gradients = torch.autograd.grad(value, held)
+                with torch.no_grad():
+                    for p, g in zip(held, gradients, strict=True):
+                        p -= 0.1 * g
+                found.append(value.item())
+            np.testing.assert_allclose(*found, rtol=1e-9)
+        for a, b in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
     def test_gradients(self):
         def loss(x, w):

@@ -364,7 +364,7 @@ class Stepper:
         if x > 0:
             self.n += 3
             return 1
-        else:  # noqa: RET505
+        else:
             raise ValueError("not positive")
 
     def searches(self, x):
@@ -410,7 +410,7 @@ def test_a_method_that_is_replaced_between_calls(monkeypatch) -> None:
 def bumps(s, n, limit):
     found = []
     for _ in range(n):
-        found.append(s.bump(limit))
+        found.append(s.bump(limit))  # noqa: PERF401
     return found, s.n
 
 

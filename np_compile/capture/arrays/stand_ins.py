@@ -15,7 +15,7 @@ from np_compile.tape.node import Break
 from np_compile.tape.tree import with_items
 
 from .array import Array, owner, viewing
-from .tensors import check_ordinary
+from .tensors import check_ordinary, check_place, of_memory
 from .window import (
     WINDOW,
     byte_bounds,
@@ -70,6 +70,8 @@ def separate(c: Capture) -> None:
 
 def take_over(c: Capture, t: torch.Tensor) -> None:
     """A tensor comes among the arrays: from now on gradients count, and its device."""
+    check_place(t, c.tensors_on)
+    c.tensors_on = t.device
     c.grads = True
     c.immediate = c.weighs = False
     if t.device.type != "cpu" and c.device is None:
@@ -94,7 +96,7 @@ def adopt_foreign(c: Capture, a: Any) -> Any:
     """The stand-in of a tensor or of another library's array (DLPack) among NumPy calls."""
     if isinstance(a, torch.Tensor) and not c.tensors:
         raise Unrecordable("a torch.Tensor, which compile(wrap_numpy(f)) would record")
-    r = c.adopt(a if isinstance(a, torch.Tensor) else torch.from_dlpack(a))
+    r = c.adopt(a if isinstance(a, torch.Tensor) else of_memory(a))
     c.lent.append(r)
     return r
 

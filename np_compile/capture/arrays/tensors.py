@@ -7,6 +7,8 @@ an operator does with it, so its function runs operator by operator.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch._C import _get_tracing_state, _len_torch_dispatch_stack
 from torch._C._functorch import is_functorch_wrapped_tensor, peek_interpreter_stack
@@ -67,6 +69,27 @@ def check_tensor(t: torch.Tensor) -> None:
             f"a tensor of {dtype}: NumPy has no such dtype\n"
             "  Remedy: convert it first, `x.float()`, and the result back."
         )
+
+
+def check_place(t: torch.Tensor, device: torch.device | None) -> None:
+    """TensorArgument for a tensor that does not lie where those before it do; None: there were
+    none."""
+    if device is not None and t.device != device:
+        raise TensorArgument(
+            f"tensors on two devices, {device} and {t.device}: the arrays of a call lie on one\n"
+            f"  Remedy: move them first, `x.to({str(device)!r})`."
+        )
+
+
+def of_memory(x: Any) -> torch.Tensor:
+    """The tensor on the memory of another library's array, by DLPack."""
+    strides = getattr(x, "strides", None)
+    if isinstance(strides, tuple) and min(strides, default=0) < 0:  # torch would end the process
+        raise TensorArgument(
+            f"a {type(x).__name__} that is walked backwards: a tensor cannot be\n"
+            "  Remedy: copy it first, `x.copy()`."
+        )
+    return torch.from_dlpack(x)
 
 
 def check_ordinary(t: torch.Tensor) -> None:

@@ -18,6 +18,7 @@ import torch
 from np_compile import shim
 from np_compile.tape.tree import with_items
 
+from ..arrays.tensors import of_memory
 from ..names.namespace import RANDOM_SOURCES, RandomSource
 from ..names.substitute import NOT_MADE, origin_of
 from .objects import slot_values, slots
@@ -152,7 +153,7 @@ class Exchange:
             self._pair(x, copy)
             return copy
         if self.capture.tensors and hasattr(x, "__dlpack__"):
-            return self.capture.adopt(torch.from_dlpack(x))
+            return self.capture.adopt(of_memory(x))
         if kind in _SEQUENCES or kind in _MAPPINGS or _is_record(x):
             self.capture.substitution.meet(x)
             if not _holds(x, set()):

@@ -198,13 +198,12 @@ class _Several:
 
 
 def _is_light(node: Node) -> bool:
-    """Whether the programs that end there do little to each of many elements, and have no
-    integers as parameters."""
+    """Whether the programs that end there do little to each of many elements, whatever iteration
+    it is: their integers were the same in each so far."""
     programs = [
         program
         for variants in node.programs.values()
-        if not variants.dynamic
-        for key, program in variants.programs.items()
-        if len(key) == 1
+        if not variants.dynamic and len(variants.programs) == 1
+        for program in variants.programs.values()
     ]
     return bool(programs) and all(getattr(p.compiled, "light", False) for p in programs)

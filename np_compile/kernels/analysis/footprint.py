@@ -25,6 +25,7 @@ from ..ir.program import (
     Program,
     Statement,
     accesses,
+    elements,
     nest,
     statements,
 )
@@ -156,6 +157,22 @@ def light(program: Program, nests: list[list[Footprint] | None]) -> bool:
         return False
     touches = nests[0][0].touches(lambda slot: None)
     return touches is not None and all(0 <= t.begin < t.end <= (t.step or _SCALAR) for t in touches)
+
+
+def light_on_gpu(program: Program) -> bool:
+    """Whether a program of a GPU does little to each of many elements, and nothing else, in one
+    pass over memory or, where it changes what it reads, two."""
+    loops = [s for s in program.steps if isinstance(s, Loop)]
+    if len(loops) != len(program.steps) or not 0 < len(loops) <= 2:
+        return False
+    inside = [s for loop in loops for s in statements(loop)]
+    many = max(elements(a.extent for a in s.axes) for s in inside) >= _MANY
+    return (
+        many
+        and all(loop.kind == "grid" and not loop.blocks for loop in loops)
+        and all(s.op is None for s in inside)
+        and sum(cost(s.value) for s in inside) <= _LIGHT
+    )
 
 
 def _follows(x: Expr) -> bool:

@@ -80,12 +80,14 @@ class Modules:
 
     def __init__(self, text: str, device: int, architecture: str):
         self._text, self._device, self._architecture = text, device, architecture
-        self._loaded: list[Any] = []
+        self._loaded: dict[bool, tuple[Any, dict[str, int]]] = {}
         self.took = 0.0
 
     def functions(self, shared: Mapping[str, int], aligned: bool) -> dict[str, int]:
         """The handles of kernels by name. shared: the bytes that a block of each shares. aligned:
         for pointers to multiples of 16 bytes."""
+        if aligned in self._loaded:
+            return self._loaded[aligned][1]
         cuda = cupy().cuda
         start = time.perf_counter()
         options = (f"-arch={self._architecture}", *(("-DBYTES=16",) if aligned else ()))
@@ -97,6 +99,6 @@ class Modules:
             for name, size in shared.items():
                 if size > _PLAIN_SHARED:
                     cuda.driver.funcSetAttribute(found[name], _MOST_SHARED, size)
-        self._loaded.append(module)  # which owns the kernels
+        self._loaded[aligned] = module, found  # the module owns the kernels
         self.took += time.perf_counter() - start
         return found

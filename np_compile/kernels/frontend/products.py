@@ -24,6 +24,9 @@ from .reductions import accumulator
 # A product of two matrices is a loop up to so many multiplications, with two extents so narrow, or
 # with sums so short: to write the result is then most of the work.
 _SMALL = 16 * 32 * 32
+# On a GPU up to so many, of so many results: the threads share the sums.
+_SMALL_ON_GPU = 1 << 22
+_FEW_ON_GPU = 1 << 12
 _NARROW = 4
 _LARGE = 1 << 30  # what is not known
 _SHORT = 8
@@ -44,11 +47,14 @@ def _parts(a: Sequence[Expr], b: Sequence[Expr], conjugate: bool) -> tuple[Expr,
     return E.scalar("sub", rr, ii), E.scalar("add", ri, ir)
 
 
-def _loops(rows: int, sums: int, columns: int) -> bool:
+def _loops(rows: int, sums: int, columns: int, gpu: bool) -> bool:
     """Whether a product of matrices of these extents is a loop."""
     known = sorted(n for n in (rows, sums, columns) if isinstance(n, int))
     least, middle, _ = (*known, _LARGE, _LARGE, _LARGE)[:3]
-    small = len(known) == 3 and elements(known) <= _SMALL
+    small = len(known) == 3 and (
+        elements(known) <= _SMALL
+        or (gpu and elements(known) <= _SMALL_ON_GPU and rows * columns <= _FEW_ON_GPU)
+    )
     return small or middle <= _NARROW or least <= 1 or not reaches(sums, _SHORT + 1)
 
 
@@ -62,7 +68,8 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
             return None
         a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
         extents = dict(zip(left + right, a.shape + b.shape, strict=True))
-        if {"i", "j"} <= extents.keys() and not _loops(*(extents[x] for x in "ikj")):
+        matrices = {"i", "j"} <= extents.keys()
+        if matrices and not _loops(extents["i"], extents["k"], extents["j"], t.gpu):
             own = dtype in MULTIPLIED and not a.complex and not t.gpu
             return _in_blocks(t, node, a, b) if own else None
         axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}

@@ -21,6 +21,10 @@ _ONE: tuple[Atom, ...] = ()
 _HOLDS: dict[str, Callable[[int, int], bool]] = {">=": operator.ge, "==": operator.eq}
 
 
+class NotGeneral(Exception):
+    """Why a program cannot be one for many sizes."""
+
+
 @dataclass(frozen=True, order=True)
 class Atom:
     """A symbol, or the quotient or the remainder of a size by a number. op: "symbol", "//", "%".
@@ -143,6 +147,7 @@ class Facts:
 
 _FAR = -(1 << 62)
 _FEW = 4  # a greatest quotient of two sizes of which it is asked whether it is the quotient
+_MANY = 8  # times what a size is at hand, beyond which the same way to cut it up is a bad one
 _BEYOND = 1 << 60  # more than any array's elements: what is compared with it is not in doubt
 
 
@@ -413,6 +418,11 @@ def reaches(x: int | Size, threshold: int) -> bool:
     """Whether a number is at least so large, for a choice that is right in any case: where it is
     not known, the program is made for large ones."""
     return isinstance(x, Size) or x >= threshold
+
+
+def near(x: int | Size) -> bool:
+    """Whether a number is at most some times what it is at hand: a size is, by a guard."""
+    return bool(x <= _MANY * hint(x))
 
 
 def evaluated(x: Any, values: Mapping[str, int]) -> Any:

@@ -14,6 +14,7 @@ from .copy_elision import copy_elision
 from .cse import cse
 from .dead_code import eliminate_dead_code
 from .dead_store_elimination import dead_store_elimination
+from .double_buffering import double_buffering
 from .fuse import fuse
 from .index_set_splitting import index_set_splitting
 from .index_staging import index_staging
@@ -96,6 +97,7 @@ GPU_PASSES: tuple[Pass, ...] = (
     copy_elision,
     store_trimming,
     eliminate_dead_code,
+    double_buffering,
     scatter_calls,
     check_hoisting,
     loop_order,

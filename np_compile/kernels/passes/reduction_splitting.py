@@ -12,8 +12,10 @@ from dataclasses import replace
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Program, Statement, elements, is_in_order
-from ..ir.size import hint, some
+from ..ir.size import hint, near, some
 from ..target import Target
+
+_LONG = 1 << 40  # rows
 
 
 def reduction_splitting(program: Program, machine: Target) -> Program:
@@ -44,7 +46,12 @@ def _count(s: Statement, machine: Target) -> int:
         return 0
     # Right in any case: of a size that may be anything, the one at hand decides.
     columns, values = (hint(elements(a.extent for a in axes)) for axes in (kept, s.over))
-    count = machine.reduction_count(columns, hint(rows.extent), values, s.vector in kept)
+    count, most = (
+        machine.reduction_count(columns, n, values, s.vector in kept)
+        for n in (hint(rows.extent), _LONG)
+    )
+    if most > count and machine.by_length and not near(rows.extent):
+        return 0
     return count if count and rows.extent >= count else 0  # of many sizes, a guard
 
 

@@ -17,11 +17,12 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, statements
+from ..ir.size import NotGeneral, Size, hint
 from ..target import Gpu, Target
 
 
 def row_caching(program: Program, machine: Target) -> Program:
-    """The program with such arrays."""
+    """The program with such arrays. NotGeneral: there would be, were the length a number."""
     assert isinstance(machine, Gpu)
     for step in program.steps:
         if isinstance(step, Loop) and step.kind == "block":
@@ -37,6 +38,10 @@ def row_caching(program: Program, machine: Target) -> Program:
 def _cache(program: Program, around: Loop, machine: Gpu) -> None:
     """Keep what the loops of a body share in registers."""
     shared = [b for b in around.body if isinstance(b, Loop) and _fits(b, machine)]
+    general = [b for b in shared if isinstance(b.axis.extent, Size)]
+    if any(_alike(a, b) for k, a in enumerate(general) for b in general[:k]):
+        raise NotGeneral("what is kept of a row in registers is of one length")
+    shared = [b for b in shared if b not in general]
     for loop in shared:
         alike = [b for b in shared if _alike(b, loop)]
         if alike[0] is loop and len(alike) > 1:
@@ -59,8 +64,7 @@ def _fits(loop: Loop, machine: Gpu) -> bool:
     n = loop.axis.extent
     return (
         loop.kind == "thread"
-        and isinstance(n, int)
-        and n <= machine.private_elements * loop.width
+        and hint(n) <= machine.private_elements * loop.width
         and all(isinstance(s, Statement) and not s.scan for s in loop.body)
     )
 

@@ -39,7 +39,7 @@ from ..ir.program import (
     elements,
     identity,
 )
-from ..ir.size import hint
+from ..ir.size import hint, near
 from ..target import Target
 
 
@@ -143,7 +143,8 @@ def _long(s: Statement, machine: Target) -> bool:
 def _cut_of(extent: int, size: int, machine: Target) -> _Cut:
     """The cut of an axis of elements of that many bytes. Parts are an odd number of cache lines:
     by powers of two apart, they would fall on the same places of the cache."""
-    count = machine.scan_count(hint(extent))
+    known = not machine.by_length or near(extent)
+    count = machine.scan_count(hint(extent)) if known else 1
     line = machine.line_bytes // size
     lines = extent // (count * line)
     odd = max((lines + 1) // 2 * 2 - 1, 1)

@@ -23,19 +23,21 @@ from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, Step, is_in_order, statements
-from ..ir.size import hint, some
+from ..ir.size import NotGeneral, Size, hint, some
 from ..target import Gpu, Target
 
 # Iterations that one thread runs one after the other, from which a note says so.
 _SLOW = 1 << 14
-# Of stencils: rows of a thread, shortest row for which that is worth it, rows that are near.
+# Of stencils: rows and columns of a thread, shortest row for which that is worth it, rows that are
+# near.
 _ROWS = 8
+_COLUMNS = 2
 _WIDE = 512
 _NEAR = (-2, -1, 1, 2)
 
 
 def thread_mapping(program: Program, machine: Target) -> Program:
-    """The program with loops that say how a GPU runs them."""
+    """The program with loops that say how a GPU runs them. NotGeneral: not for many sizes."""
     assert isinstance(machine, Gpu)
     steps: list[Step] = []
     for step in program.steps:
@@ -72,6 +74,8 @@ class _Nest:
         """The nest, mapped."""
         for s in statements(self.loop):
             s.atomic = s.op is not None and not s.over and not alone(s)
+        if any(isinstance(b.size, Size) for b in _locals(self.loop)):
+            raise NotGeneral("an array of each row has the size of the row")
         kept = self._kept()
         if kept:
             return self._independent(kept)
@@ -96,19 +100,18 @@ class _Nest:
 
     def _independent(self, kept: list[Loop]) -> Loop:
         inner = kept[-1]
-        rows = _count(kept)
+        rows = hint(_count(kept))
         widest = self._widest(inner)
         private = sum(_bytes(b) for b in _locals(inner))
-        busy = rows >= self.machine.threads
         along = [s for s in statements(inner) if s.axes[-1:] != (inner.axis,)]
         coalesced = all(s.vector is inner.axis for s in along)
         few = widest < self.machine.row_threads
-        if private <= self.machine.private_bytes and (few or (busy and coalesced)):
+        if private <= self.machine.private_bytes and (few or (coalesced and self._busy(kept))):
             for loop in kept:
                 loop.kind = "grid"
             inner.width = self._lanes(inner, self.machine.threads, rows)
-            if len(kept) > 1 and busy and _stencil(inner, kept[-2]):
-                inner.width, kept[-2].width = 1, _ROWS
+            if len(kept) > 1 and _stencil(inner, kept[-2]) and self._busy(kept):
+                inner.width, kept[-2].width = _COLUMNS, _ROWS
             if rows < self.machine.row_threads:
                 self._note_slow(rows)
             return self.loop
@@ -120,6 +123,10 @@ class _Nest:
             inner.width = 1 << (few.bit_length() - 1)
         self._share(inner.body, threads)
         return self.loop
+
+    def _busy(self, kept: list[Loop]) -> bool:
+        """Whether these loops have an iteration for each thread."""
+        return _count(kept) >= self.machine.threads
 
     def _reduced(self) -> Loop:
         """The outermost loop reduces: a number of blocks share it."""
@@ -136,15 +143,16 @@ class _Nest:
                 p.kind = "grid"
             inner = path[-1]
             total = _count(path)
-            inner.width = self._lanes(inner, machine.threads, total)
+            inner.width = self._lanes(inner, machine.threads, hint(total))
             each = machine.block_threads * inner.width
-            blocks = max(min(most, -(-total // each)), 1)
+            blocks = most if isinstance(total, Size) else max(min(most, -(-total // each)), 1)
             for p in path:
                 p.blocks = blocks if _reduces(p) else 0
             return loop
         threads = self._threads(self._widest(loop), hint(loop.axis.extent))
         loop.kind = "block"
-        loop.blocks = max(min(most, hint(loop.axis.extent)), 1)
+        n = loop.axis.extent
+        loop.blocks = most if isinstance(n, Size) else max(min(most, n), 1)
         self._share(loop.body, max(threads, machine.block_threads // 2))
         return loop
 
@@ -169,19 +177,20 @@ class _Nest:
                 shared = self._share(step.body, threads) or shared
         return shared
 
-    def _widest(self, loop: Loop) -> int:
+    def _widest(self, loop: Loop) -> int | Size:
         """Iterations of the longest loop inside that threads can share, and of the loop itself
         where that has to run in order."""
-        found = [0]
+        found: list[int | Size] = [0]
         for step in loop.body if free(loop) else [loop]:
             if isinstance(step, Loop):
-                found.append(hint(step.axis.extent) if _shareable(step) else 0)
+                found.append(step.axis.extent if _shareable(step) else 0)
                 found += [self._widest(s) for s in step.body if isinstance(s, Loop)]
-        return max(found)
+        return max(found, key=hint)
 
-    def _threads(self, iterations: int, rows: int) -> int:
+    def _threads(self, longest: int | Size, rows: int) -> int:
         """Threads that share a row of so many iterations, where there are so many rows."""
         machine = self.machine
+        iterations = hint(longest)
         if iterations < 2:
             return 1
         few = rows < 2 * machine.processors
@@ -261,10 +270,11 @@ def _work(step: Loop | Statement) -> int:
     return int(hint(step.axis.extent)) * sum(map(_work, step.body))
 
 
-def _count(loops: list[Loop]) -> int:
-    n = 1
+def _count(loops: list[Loop]) -> int | Size:
+    """Iterations of nested loops."""
+    n: int | Size = 1
     for loop in loops:
-        n *= hint(loop.axis.extent)
+        n = n * loop.axis.extent
     return n
 
 

@@ -230,7 +230,7 @@ class Executable:
         """The executable for other sizes, of one that has `places`; None where its results lie in
         memory in another way. make: its source. results: shape, strides and bytes of each array
         that it makes. scratch: bytes of the block."""
-        made = Executable.__new__(Executable)
+        made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._fresh = []
         for o, (shape, strides, size) in zip(self._fresh, results, strict=True):
@@ -239,13 +239,17 @@ class Executable:
             made._fresh.append(_Output(o.slot, o.buffer, shape, strides, o.dtype, size))
         made._source, made._make, made._eager = None, make, eager
         made._bytes = scratch
-        made._sizes = (ctypes.c_int64 * len(sizes))(*sizes)
-        made._free = []
-        made._sections = []
-        made.__dict__.pop("light", None)
+        made._take_sizes(sizes)
         if made._libraries.ready:
             made.wait()
         return made
+
+    def _take_sizes(self, sizes: Sequence[int]) -> None:
+        """Go by other values of the symbols from now on, of a copy."""
+        self._sizes = (ctypes.c_int64 * len(sizes))(*sizes)
+        self._free = []
+        self._sections = []
+        self.__dict__.pop("light", None)
 
     @property
     def ready(self) -> bool:

@@ -141,7 +141,8 @@ class GpuSequence:
             if addresses != work.addresses:
                 self._point(work, addresses)
             many = _FROM <= len(work.launches) <= _MOST
-            if many and work.seen == addresses and self._graphs():
+            again = many and work.seen == addresses and self._graphs()
+            if again and not torch.cuda.is_current_stream_capturing():
                 self._start(self._captured(work, addresses).graphExec, stream)
             else:
                 work.seen = addresses

@@ -10,15 +10,19 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 
+from ..analysis.footprint import light_on_gpu
+from ..analysis.launches import Launches
 from ..build.nvrtc import Modules, cupy
 from ..ir.program import Fence
 from ..target import Gpu
 from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
 from .private import current_device, empty_strided_cuda, raw_stream
+from .sizes import launches_at
 
 _ALIGNED = 16  # bytes
 
@@ -26,9 +30,10 @@ _ALIGNED = 16  # bytes
 class _Space(_Workspace):
     """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
     the address of what leads to them. host_flag: set where an index is out of bounds. longer:
-    parameters that do not fit into the words. keep: what else has to stay."""
+    parameters that do not fit into the words. keep: what else has to stay. graphs: see `Graphed`.
+    """
 
-    __slots__ = ("argument", "host_flag", "keep", "launches", "longer", "stream")
+    __slots__ = ("argument", "graphs", "host_flag", "keep", "launches", "longer", "stream")
 
     def __init__(self, row: Any, block: torch.Tensor | None, stream: int):
         super().__init__(row, ctypes.c_int64(0), block)
@@ -39,32 +44,56 @@ class _Space(_Workspace):
         self.host_flag: torch.Tensor | None = None
         self.launches: list[list[tuple]] = []
         self.longer: list[torch.Tensor] = []
+        self.graphs: Any = None
+
+
+def modules_of(source: Source, device: torch.device) -> Modules:
+    """The kernels of a program on a device."""
+    assert isinstance(source.machine, Gpu)
+    return Modules(source.text, device.index or 0, source.machine.name)
 
 
 class OnGpu(Executable):
-    """A program compiled for one GPU. Calls of it on other devices' tensors are errors."""
+    """A program compiled for one GPU. Calls of it on other devices' tensors are errors.
 
-    def __init__(self, source: Source, eager: Callable[..., Any], device: torch.device,
-                 sizes: Sequence[int] = ()):  # fmt: skip
+    sizes: the values of the symbols of a program for many sizes; general: its launches.
+    """
+
+    def __init__(
+        self, source: Source, eager: Callable[..., Any], device: torch.device, modules: Modules,
+        sizes: Sequence[int] = (), general: Launches | None = None,
+    ):  # fmt: skip
         assert source.launches is not None
         self.device = device
         self._index = device.index or 0
-        assert isinstance(source.machine, Gpu)
-        self._modules = Modules(source.text, self._index, source.machine.name)
+        self._modules = modules
         self._numbers = list(sizes)
         self._plan = source.launches
+        self._general = general
         self._spaces: dict[int, list[_Space]] = {}
         self._handles: dict[bool, list[list[tuple]]] = {}
         self._launch: Any = None
         self._checked = any(launch.checks for s in self._plan.sections for launch in s)
-        super().__init__(source, eager, self._modules)
+        super().__init__(source, eager, modules)
         self._vectors = {
             b.position: (slot, self._plan.words.vectors[b])
             for b, slot in source.layout.slots.items()
             if b in self._plan.words.vectors
         }
 
-    light = False  # bands are the CPU's
+    @cached_property
+    def light(self) -> bool:
+        """Whether steps of it become one program: what they hand on stays in registers, or goes to
+        and fro between two arrays."""
+        return self.alone and not self._numbers and light_on_gpu(self.source.program)
+
+    def _take_sizes(self, sizes: Sequence[int]) -> None:
+        assert self._general is not None
+        super()._take_sizes(sizes)
+        self._numbers = list(sizes)
+        self._plan = launches_at(self._general, dict(zip(self._layout.symbols, sizes, strict=True)))
+        self._spaces = {}
+        self._handles = {}
 
     def wait(self) -> None:
         """Compile the kernels. KernelsFailed if NVRTC refuses them."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.launches import Launches
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Interface, Program, Tensor
 from ..ir.size import evaluated, function_of
@@ -57,8 +58,23 @@ def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
             offsets={buffer(b): evaluated(n, values) for b, n in layout.offsets.items()},
             size=evaluated(layout.size, values),
         ),
+        launches=None if source.launches is None else launches_at(source.launches, values, buffer),
         seconds={},
     )
+
+
+def launches_at(
+    launches: Launches, values: Mapping[str, int], buffer: Callable[[Buffer], Buffer] = lambda b: b
+) -> Launches:
+    """The launches of a program for these values of the symbols. buffer: what stands for one."""
+    words = replace(
+        launches.words, vectors={buffer(b): at for b, at in launches.words.vectors.items()}
+    )
+    sections = [
+        [replace(x, blocks=evaluated(x.blocks, values)) for x in section]
+        for section in launches.sections
+    ]
+    return Launches(words, sections, launches.counters)
 
 
 def results_of(

@@ -1,0 +1,63 @@
+"""NumPy's integers that a program computes as indices: the tape is cut for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+
+from ..support import check
+
+
+def by_argmax(x, classes):
+    return np.array([classes[np.argmax(row)] for row in x])
+
+
+def by_elements(x, rows, columns):
+    out = np.zeros(len(rows))
+    for k in range(len(rows)):
+        i, j = rows[k], columns[k]
+        out[k] = x[i, j] + x[i, 1:j].sum() + x[j, ..., None, i][0]
+    return out
+
+
+def counted(n, places):
+    for p in places:
+        n[p] += 1
+        n[p, 0] = n[p].sum()
+    return n
+
+
+def swapped(x):
+    k = np.argmin(x)
+    x[0], x[k] = x[k], x[0]
+    x[[k, 0]] += 1
+    return x, k
+
+
+ROWS = np.array([3, 0, 2, 3])
+PROGRAMS = [
+    (by_argmax, (np.random.default_rng(0).random((6, 4)), np.array([5, 7, 1, 3]))),
+    (by_elements, (np.arange(16.0).reshape(4, 4), ROWS, ROWS[::-1].copy())),
+    (counted, (np.zeros((4, 3), int), ROWS)),
+    (swapped, (np.array([4.0, 2.0, 1.0, 3.0]),)),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize(("f", "args"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
+def test_programs(f, args, backend, recorded):
+    check(f, *args, backend=backend)
+
+
+@pytest.mark.parametrize(("f", "args"), PROGRAMS[1:3], ids=lambda x: getattr(x, "__name__", ""))
+def test_on_tensors(f, args):
+    """Where elements are recorded, not read at once."""
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="eager")
+    for _ in range(2):
+        mine = [a.copy() for a in args]
+        its = [torch.from_numpy(a.copy()) for a in args]
+        np.testing.assert_allclose(fast(*its).numpy(), f(*mine))
+        np.testing.assert_array_equal(its[0].numpy(), mine[0])
