@@ -116,7 +116,7 @@ def _set_attribute(name: str, array: Any, value: Any) -> None:
 
 def _flat(self: ndarray) -> Any:
     """NumPy's own iterator where the elements are in host memory."""
-    if getattr(within, "wrapped", False) or not is_concrete(self._t):
+    if within.wrapped or not is_concrete(self._t):
         return flatiter(self)
     return FlatIterator.of(to_numpy(self).flat)
 

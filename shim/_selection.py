@@ -19,9 +19,9 @@ from ._apply import (
     together,
 )
 from ._assigned import assigned
-from ._dtypes import TO_NUMPY, Weak, result_type
-from ._ndarray import ndarray, scalar_tensor, write
-from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, function
+from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
+from ._ndarray import fresh, ndarray, scalar_tensor, write
+from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, frequent, function
 from ._reduce import shape_text
 from ._shapes import common_shape, let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
@@ -55,6 +55,8 @@ def _as_where_does(value: Any, dtype: torch.dtype) -> torch.Tensor:
     """Python ints that do not fit wrap round or not, as the version of NumPy at hand has it."""
     if isinstance(value, Weak):
         return wrapped(value, dtype)
+    if type(value) is float and dtype is torch.float64:
+        return scalar_tensor(value, dtype)
     with np.errstate(all="ignore"):
         found = np.where(False, np.zeros((), TO_NUMPY[dtype]), value)
     return wrapped(found.item(), dtype)
@@ -82,6 +84,29 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
         return positions(mask)
     a, b = promoted(x, y, device=mask.device, convert=_as_where_does)
     return choose_by(*broadcast(mask, a, b, ufunc=True))
+
+
+@frequent(where)
+def _where_alike(condition: Any = None, x: Any = None, y: Any = None, /, *more: Any):
+    if type(condition) is not ndarray or condition._t.dtype is not torch.bool or more:
+        return None
+    mask = condition._t
+    first = x if type(x) is ndarray else y
+    if type(first) is not ndarray or first._t.shape != mask.shape or condition._flip:
+        return None
+    dtype = first._t.dtype
+    parts = []
+    for v in (x, y):
+        if type(v) is ndarray:
+            t = v._t
+            if t.dtype is not dtype or t.shape != mask.shape or t.device != mask.device or v._flip:
+                return None
+            parts.append(t)
+        elif type(v) is float and dtype is torch.float64:
+            parts.append(v)
+        else:
+            return None
+    return None if dtype in WIDER else fresh(torch.where(mask, *parts))
 
 
 @function(kind=Kind.DATA)

@@ -27,6 +27,9 @@ def size(value: Any) -> Any:
 
 def common_shape(*shapes: Any) -> tuple:
     """The shape to which arrays of these broadcast. ValueError in NumPy's words."""
+    widest = max(shapes, key=len, default=())
+    if all(not shape or shape == widest for shape in shapes):
+        return tuple(widest)
     for shape in shapes:
         for extent in shape:
             if type(extent) is not int:  # NumPy would ask for its number
