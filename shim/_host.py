@@ -14,7 +14,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -243,9 +243,8 @@ def _doubtful(r: Any, divides: bool, noted: Callable[[], bool] | None = None) ->
     return type(r) is tuple and any(_doubtful(part, divides) for part in r)
 
 
-def _again(own: Callable, args: tuple, kwargs: dict, level: int = 3) -> None:
-    """Have NumPy make a call again, for the errors that it gives, as `np.errstate` asks for them.
-    level: of the frame that warnings are for."""
+def _again(own: Callable, args: tuple, kwargs: dict) -> None:
+    """Have NumPy make a call again, for the errors that it gives, as `np.errstate` asks for them."""
     if _mode.strict or within.wrapped:
         return
     handing = Handing()
@@ -260,6 +259,9 @@ def _again(own: Callable, args: tuple, kwargs: dict, level: int = 3) -> None:
             own(*given, **named)
         except FloatingPointError as error:
             raise error from None
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(__package__):
+        level, frame = level + 1, frame.f_back
     for warning in seen:
         if issubclass(warning.category, RuntimeWarning):
             warnings.warn(warning.message, stacklevel=level)
@@ -293,12 +295,26 @@ def _asked() -> tuple[bool, bool]:
     return known[1], known[2]
 
 
+def _doubtful_cast(args: tuple, r: Any) -> bool:
+    """Whether `args[0].astype(...)` may have come to a value that the other dtype has not."""
+    if type(r) is not ndarray or type(args[0]) is not ndarray or not any(_asked()):
+        return False
+    given, t = args[0].tensor, r._t
+    inexact = t.is_floating_point() or t.is_complex()
+    if inexact or t.dtype is torch.bool or not (given.is_floating_point() or given.is_complex()):
+        return inexact and given.dtype is not t.dtype and _may_err(t, False, None)
+    if not is_concrete(given) or not is_concrete(t):
+        return False
+    return not torch.equal(t.to(torch.float64), torch.trunc(given.real).to(torch.float64))
+
+
 def _may_err(t: torch.Tensor, divides: bool, noted: Callable[[], bool] | None) -> bool:
     if t.is_floating_point() or t.is_complex():
         under, others = _asked()
         if not (under or others):
             return False
-        if noted is not None and not under and t.numel() <= ONE_THREAD and not noted():
+        told = noted is not None and t.numel() <= ONE_THREAD and t.dtype is not torch.float16
+        if told and not under and not noted():
             return False
         if not is_concrete(t):
             return False
@@ -358,16 +374,16 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
                 r = row(*args, **kwargs)
         except Exception as why:
             return hand_over(label, own, args, kwargs, why)
-        if kwargs.get("out") is None and _doubtful(r, divides, looks):
-            _again(own, args, kwargs, level)
+        if kwargs.get("out") is None and doubts(args, r):
+            _again(own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
-    binds = hasattr(type(own), "__get__")
-    level = 3 if binds else 4
     divides = is_division(own)
     looks = noted if label in ARITHMETIC else None
+    casts = label.rpartition(".")[2] == "astype"
+    doubts = _doubtful_cast if casts else lambda _, r: _doubtful(r, divides, looks)
     call = call_and_tell if signals else call
-    made = call if binds else Unbound(call, label)
+    made = call if hasattr(type(own), "__get__") else Unbound(call, label)
     _named_as(made, row, label)
     made.__wrapped__ = row
     made.__numpy__ = own
@@ -423,6 +439,14 @@ def handed(label: str, own: Callable) -> Callable:
     return made
 
 
+@runtime_checkable
+class Storing(Protocol):
+    """A row that tells what it found, of which operands and with which options, before it stores
+    that into `out=`, as that may overlap an operand."""
+
+    before_storing: Callable[[tuple, tuple, dict], None] | None
+
+
 class _UfuncType(type):
     """The type of ufunc: what it has not is that of NumPy's class."""
 
@@ -448,10 +472,12 @@ class ufunc(metaclass=_UfuncType):
         self._plain = getattr(row, "plain", None)
         self._divides = is_division(own)
         self._noted = noted if label in ARITHMETIC else None
+        if isinstance(row, Storing):
+            row.before_storing = self._tell
         for name in ("reduce", "accumulate", "reduceat", "outer", "at"):
             path, method = f"{label}.{name}", getattr(own, name)
             found = methods.get(name)
-            signals = name in ("reduce", "accumulate", "outer")
+            signals = name in ("reduce", "accumulate", "reduceat", "outer")
             made = handed(path, method) if found is None else door(path, found, method, signals)
             setattr(self, name, made)
 
@@ -466,6 +492,10 @@ class ufunc(metaclass=_UfuncType):
         if fresh and _doubtful(r, self._divides, self._noted):
             _again(self._own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
+
+    def _tell(self, results: tuple, args: tuple, options: dict) -> None:
+        if any(_may_err(t, self._divides, self._noted) for t in results):
+            _again(self._own, args, options)
 
     def __np_own__(self) -> np.ufunc:
         return self._own

@@ -75,7 +75,7 @@ def _stand_in(own: Any, label: str) -> Any:
             return ufunc(name, row.function, own, _methods(name))
         if row.kind is Kind.IMPURE:
             return row.function
-        return door(name, row.function, own, name in _SUMS)
+        return door(name, row.function, own, name in _TELLING)
     if isinstance(own, types.ModuleType):
         short = own.__name__.removeprefix("numpy.")
         return own if short.partition(".")[0] in _OWN_MODULES else Module(own)
@@ -94,8 +94,13 @@ def _stand_in(own: Any, label: str) -> Any:
     return handed_class(type(own)).of(own)
 
 
-# Reductions of ufuncs under names of their own. Other rows give their warnings themselves.
-_SUMS = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum", "nanprod"))
+# Functions whose results tell of floating-point errors. Other rows give their warnings themselves.
+_TELLING = frozenset(
+    (
+        *("sum", "prod", "cumsum", "cumprod", "nansum", "nanprod"),
+        *("astype", "dot", "vdot", "inner", "matmul", "vecdot", "matvec", "vecmat"),
+    )
+)
 
 
 def _methods(name: str) -> dict[str, Callable]:
@@ -174,7 +179,7 @@ def attach_methods(cls: type) -> None:
         if row.kind is Kind.QUERY and not callable(getattr(np.ndarray, method, len)):
             continue  # an attribute
         own = _PROTOCOLS.get(method) or method_of(method)
-        made = door(name, row.function, own, method in _SUMS)
+        made = door(name, row.function, own, method in _TELLING)
         setattr(cls, method, _QUICK[method](made) if method in _QUICK else made)
     for name in dir(np.ndarray):
         if name in _LEFT or name in cls.__dict__:

@@ -447,7 +447,8 @@ def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
         if dtype.is_floating_point or dtype.is_complex:
             value = float(value)  # of any size
     if dtype is torch.float16:
-        value = float(np.float16(value))
+        with np.errstate(over="ignore"):  # who asks for that is told of it by NumPy
+            value = float(np.float16(value))
     return torch.full((), value, dtype=dtype)
 
 

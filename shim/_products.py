@@ -105,6 +105,10 @@ def _gufunc(name: str, x1: Any, x2: Any, options: dict) -> ndarray:
         result = _laid_out(result, "F")
     elif options["order"] not in ("C", "K", "A"):
         let_numpy_raise(ufunc, np.ones((1, 1)), np.ones((1, 1)), order=options["order"])
+    out = options["out"][0] if isinstance(options["out"], tuple) else options["out"]
+    core = {"matmul": (a.dim() > 1) + (b.dim() > 1), "vecdot": 0}.get(name, 1)
+    if type(out) is ndarray and core and out.shape[-core:] != tuple(result.shape[-core:]):
+        let_numpy_raise(ufunc, stand_in(a), stand_in(b), out=np.empty(out.shape, bool))
     return _into(name, options["out"], result, options["casting"])
 
 

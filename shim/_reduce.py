@@ -221,7 +221,29 @@ def _reduce(name, t, axes, work, keepdims, start):
     result = fast(t, axes, work, keepdims)
     if result is None:
         return _fold(name, cast(t, work), axes, work, keepdims, start)
+    if start is not None and name == "add":
+        result = _without_zero(t, result, axes, keepdims)
     return result if start is None else _combine(name, work, start, result)
+
+
+def negative_zero(t: torch.Tensor) -> torch.Tensor:
+    """Where a real tensor is -0.0."""
+    return torch.signbit(t) & (t == 0)
+
+
+def _without_zero(t, total, axes, keepdims):
+    """A sum of floats to go on from a start: -0.0, not the 0.0 that torch's begins with, where
+    nothing else is."""
+    if not (total.is_floating_point() or total.is_complex()):
+        return total
+    if total.is_complex() and t.is_complex():
+        return torch.complex(
+            _without_zero(t.real, total.real, axes, keepdims),
+            _without_zero(t.imag, total.imag, axes, keepdims),
+        )
+    if not t.is_floating_point():
+        return total
+    return torch.where(torch.all(negative_zero(t), axes, keepdims), -torch.zeros_like(total), total)
 
 
 def _combine(name: str, work: torch.dtype, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

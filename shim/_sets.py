@@ -81,11 +81,12 @@ def unique(
 
     `sorted=False` permits any order; it is sorted nevertheless.
     """
-    if axis is None:
+    if axis is not None:
+        axis = axis_index(axis, ar.dim())
+    if axis is None or ar.dim() == 1:
         found = _Unique(ar.reshape(-1), bool(equal_nan))
         values, shape = found.values, ar.shape
     else:
-        axis = axis_index(axis, ar.dim())
         moved = ar.movedim(axis, 0)
         width = moved[0].numel() if len(moved) else int(np.prod(moved.shape[1:]))
         # of rows NaNs are never one value

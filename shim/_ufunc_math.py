@@ -408,10 +408,38 @@ def complex_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     nan = _complex_nan(a)
     at_zero = where((b.real > 0) & (b.imag == 0), torch.zeros_like(a), nan)
     at_zero = where((b.real > 0) & (b.imag != 0), torch.zeros_like(a), at_zero)
-    for whole, product in ((1, a), (2, a * a), (3, a * (a * a)), (-1, torch.ones_like(a) / a)):
+    result = _whole_powers(a, b, where(b == -1, torch.ones_like(a) / a, result))
+    for whole, product in ((1, a), (2, a * a), (3, a * (a * a))):
         result = where(b == whole, product, result)
     result = where(zero_base, at_zero, result)
     return where(zero_exponent, torch.ones_like(a), result)
+
+
+def _whole_powers(a: torch.Tensor, b: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
+    """`powers`, with products in NumPy's order where the exponent is whole and below 100. Without
+    data the powers as they are."""
+    if not readable(b):
+        return powers
+    whole = (b.imag == 0) & (b.real == torch.trunc(b.real)) & (torch.abs(b.real) < 100) & (a != 0)
+    if not bool(whole.any()):
+        return powers
+    count = torch.abs(where(whole, b.real, 0)).to(torch.int64)
+    square, product = where(whole, a, 1), torch.ones_like(powers)
+    for place in range(int(count.max()).bit_length()):
+        square = square * square if place else square
+        product = where((count >> place) & 1 != 0, product * square, product)
+    product = where(b.real < 0, torch.ones_like(a) / product, product)
+    return where(whole, product, powers)
+
+
+def dense(formula: Callable) -> Callable:
+    """The formula on operands without gaps: torch's functions of complex numbers give another last
+    digit where they step from element to element."""
+
+    def run(*operands: torch.Tensor):
+        return formula(*[t if t.is_contiguous() else t.clone() for t in operands])
+
+    return run
 
 
 def _complex_nan(a: torch.Tensor) -> torch.Tensor:

@@ -33,6 +33,11 @@ CALLS = {
     "/": lambda m, a, b: a / b,
     "by_number": lambda m, a, b: 1.0 / b,
     "of_number": lambda m, a, b: a * 1e30,
+    "in_place": lambda m, a, b: operator.itruediv(a.copy(), b),
+    "out": lambda m, a, b: m.multiply(a, b, out=m.zeros_like(a)),
+    "where": lambda m, a, b: m.divide(a, b, out=m.zeros_like(a), where=b != 0),
+    "floor_divide": lambda m, a, b: operator.ifloordiv(a.real.copy(), b.real),
+    "dot": lambda m, a, b: m.dot(a, b),
     "sqrt": lambda m, a, b: m.sqrt(a),
     "square": lambda m, a, b: m.square(a),
     "reciprocal": lambda m, a, b: m.reciprocal(b),
@@ -40,6 +45,9 @@ CALLS = {
     "log": lambda m, a, b: m.log(b),
     "sum": lambda m, a, b: m.sum(m.stack([a, b])),
     "sum_axis": lambda m, a, b: m.stack([a, b]).sum(axis=0),
+    "to_int": lambda m, a, b: a.real.astype("i4"),
+    "to_unsigned": lambda m, a, b: (-a.real).astype("u1"),
+    "narrowed": lambda m, a, b: (a.real * 100).astype("f2"),
     "first": lambda m, a, b: operator.truediv(a[0], b[0]),
 }
 
@@ -53,7 +61,7 @@ def told(call, *args) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [1, 3, 10, LONG])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_as_numpy_warns(pair, dtype, size):
     with np.errstate(all="ignore"):
