@@ -127,7 +127,9 @@ class Handing:
                 made._base = self._owner(value)
             return made
         if kind is tuple or kind is list:
-            return kind(map(self.take, value))
+            items = [self.take(v) for v in value]
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            return value if same else kind(items)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return kind(*map(self.take, value))
         if kind is dict:
@@ -244,7 +246,7 @@ def _doubtful(r: Any, divides: bool, noted: Callable[[], bool] | None = None) ->
 
 
 def _again(own: Callable, args: tuple, kwargs: dict) -> None:
-    """Have NumPy make a call again, for the errors that it gives, as `np.errstate` asks for them."""
+    """Have NumPy make a call again, for the errors that it gives as `np.errstate` asks."""
     if _mode.strict or within.wrapped:
         return
     handing = Handing()

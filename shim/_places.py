@@ -60,7 +60,11 @@ def getting(otherwise: Callable) -> Callable:
                         return t.numpy()[index]
                 elif type(t) is torch.Tensor and _is_basic(index):
                     return view_of(self, t[index])
-            except (IndexError, RuntimeError):  # NotSupported, too: an array of NumPy's own
+            except (
+                IndexError,
+                RuntimeError,
+                ValueError,
+            ):  # NotSupported, too: an array of NumPy's own
                 pass
         return otherwise(self, index)
 
@@ -77,7 +81,7 @@ def setting(otherwise: Callable) -> Callable:
                 if type(value) in _FITTING.get(t.dtype, ()) and _is_basic(index) and is_concrete(t):
                     t[index] = value
                     return
-            except (IndexError, RuntimeError, OverflowError):
+            except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
                 pass
         otherwise(self, index, value)
 

@@ -20,7 +20,7 @@ from ._apply import (
 )
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
-from ._ndarray import fresh, ndarray, scalar_tensor, write
+from ._ndarray import as_array, fresh, ndarray, scalar_tensor, store, write
 from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, frequent, function
 from ._reduce import shape_text
 from ._shapes import common_shape, let_numpy_raise
@@ -123,15 +123,15 @@ def _compress(condition: torch.Tensor, a: torch.Tensor, axis: Any) -> torch.Tens
 
 
 @function(kind=Kind.DATA)
-def compress(condition: Array, a: Array, axis: Static = None, out: Out = None):
+def compress(condition: Array, a: Array, axis: Static = None, out: Raw = None):
     """Slices of `a` along `axis` (None: of the flat array) where the 1-D condition holds."""
-    return _compress(condition, a, axis)
+    return _given_back(_compress(condition, a, axis), out)
 
 
 @function("ndarray.compress", kind=Kind.DATA)
-def _compress_method(self: Array, /, condition: Array, axis: Static = None, out: Out = None):
+def _compress_method(self: Array, /, condition: Array, axis: Static = None, out: Raw = None):
     """Slices along `axis` (None: of the flat array) where the 1-D condition holds."""
-    return _compress(condition, self, axis)
+    return _given_back(_compress(condition, self, axis), out)
 
 
 @function(scalar=False)
@@ -200,18 +200,20 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
 
 
 @function(method=True)
-def take(a: Array, indices: Array, axis: Static = None, out: Out = None, mode: Static = "raise"):
+def take(a: Array, indices: Array, axis: Static = None, out: Raw = None, mode: Static = "raise"):
     """Elements at `indices` along `axis` (None: of the flat array).
 
     mode: "raise", "wrap" or "clip" for indices outside. IndexError.
     """
-    return _take(a, indices, axis, mode)
+    return _given_back(_take(a, indices, axis, mode), out)
 
 
 @function(method=True)
 def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise"):
     """For each element of `a` the element of the choice of that number, all broadcast."""
     mode = check_mode(mode)
+    if not 0 < len(choices) < 64:
+        let_numpy_raise(np.choose, 0, [0] * len(choices))
     options = promoted(*choices, device=a.device, convert=wrapped)
     n = len(options)
     if a.dtype.is_floating_point or a.dtype.is_complex:
@@ -229,6 +231,17 @@ def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise")
     *options, index = broadcast(*options, index)
     stacked = torch.stack([bits(o) for o in options])
     return unbits(stacked.gather(0, index.unsqueeze(0)).squeeze(0), options[0].dtype)
+
+
+def _given_back(result: torch.Tensor, out: Any) -> Any:
+    """The result, stored into `out`. NumPy computes in a copy of `out` in the result's dtype:
+    TypeError where that cast is not safe."""
+    if out is None:
+        return result
+    if type(out) is ndarray and not np.can_cast(out.dtype, TO_NUMPY[result.dtype], "safe"):
+        one = np.zeros(1, TO_NUMPY[result.dtype])
+        let_numpy_raise(np.take, one, [0], out=np.zeros(1, out.dtype))
+    return store(out, result)
 
 
 def _check_along(ndim: int, indices: torch.Tensor) -> None:
@@ -314,8 +327,10 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
 
 
 @function()
-def put(a: View, ind: Array, v: Raw, mode: Static = "raise") -> None:
+def put(a: Raw, ind: Array, v: Raw, mode: Static = "raise") -> None:
     """Set elements of the flat array in place; `v` is repeated as needed. IndexError."""
+    if not isinstance(a, ndarray):
+        let_numpy_raise(np.put, a, 0, 0)
     _put(a, ind, v, mode)
 
 
@@ -387,9 +402,14 @@ def place(arr: View, mask: Array, vals: Raw) -> None:
 
 
 @function()
-def copyto(dst: View, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
+def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
     """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
+    if not isinstance(dst, ndarray):
+        let_numpy_raise(np.copyto, dst, 0)
+    dst = as_array(dst)
     target = dst._t.dtype
+    if casting in ("no", "equiv", "safe") and type(src) in (int, float, complex):
+        let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[target]), src, casting)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         let_numpy_raise(np.can_cast, "d", "d", casting)
         raise ValueError(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 
 # Of these every NaN and infinity that comes of finite numbers is noted.
-_UFUNCS = ("add", "subtract", "multiply", "divide", "square", "reciprocal", "sqrt")
+_UFUNCS = ("add", "subtract", "multiply", "divide", "square", "reciprocal")
 _OPERATORS = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv")
 ARITHMETIC = frozenset(
     (*_UFUNCS, *(f"ndarray.__{o}__" for o in _OPERATORS), "sum", "ndarray.sum", "add.reduce")

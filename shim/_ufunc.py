@@ -156,6 +156,8 @@ class ufunc:
                 return (None,) * self.nin + (wanted,) * self.nout
             return tuple(np.dtype(c) for c in chars)
         if isinstance(signature, tuple):
+            if signature == (None,):
+                let_numpy_raise(self._numpy, *(0,) * self.nin, signature=signature)
             if len(signature) == 1:
                 return (None,) * self.nin + (np.dtype(signature[0]),) * self.nout
             return tuple(None if s is None else np.dtype(s) for s in signature)

@@ -344,6 +344,17 @@ def complex_log1p(a: torch.Tensor) -> torch.Tensor:
     return torch.complex(torch.log(torch.hypot(more, a.imag)), torch.atan2(a.imag, more))
 
 
+def complex_log(base: int) -> Callable:
+    """The logarithm to base 2 or 10, as NumPy has it: the natural one times a number."""
+    factor = math.log2(math.e) if base == 2 else math.log10(math.e)
+
+    def run(a: torch.Tensor) -> torch.Tensor:
+        natural = torch.log(a)
+        return torch.complex(natural.real * factor, natural.imag * factor)
+
+    return run
+
+
 def complex_arccos(a: torch.Tensor) -> torch.Tensor:
     """torch's, with the sign of a zero: that of the imaginary part is the other one than of `a`."""
     result = torch.arccos(a)

@@ -11,7 +11,8 @@ from .support import assert_same, quiet, shim, to_shim
 pytestmark = pytest.mark.handing
 
 INDICES = {
-    "one": 2, "last": -1, "beyond": 7, "before": -8, "numpy_int": np.int64(1), "bool": True,
+    "one": 2, "last": -1, "beyond": 7, "before": -8, "huge": 2**70,
+    "huge_row": (2**70, slice(None)), "numpy_int": np.int64(1), "bool": True,
     "part": slice(1, 3), "open": slice(None), "from_end": slice(-2, None), "empty": slice(3, 1),
     "far": slice(2, 100), "steps": slice(0, None, 2), "backwards": slice(None, None, -1),
     "no_step": slice(0, 2, 0), "pair": (1, 2), "pair_beyond": (1, 9),
