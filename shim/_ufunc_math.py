@@ -170,7 +170,9 @@ def float_remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     mod = torch.fmod(a, b)
     other_sign = (mod != 0) & ((b < 0) != (mod < 0))
     moved = where(other_sign, mod + b, mod)
-    return where((mod == 0) & (b != 0), torch.copysign(mod, b), moved)
+    return where(
+        (mod == 0) & (torch.signbit(mod) != torch.signbit(b)), torch.copysign(mod, b), moved
+    )
 
 
 def float_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
