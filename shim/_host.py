@@ -21,7 +21,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, TO_TORCH, DataDependent, NotSupported, Weak
 from ._ndarray import as_array, ndarray, share_or_host, to_numpy, within
-from ._signals import ARITHMETIC, ONE_THREAD, noted
+from ._signals import ARITHMETIC, ONE_THREAD, level_beyond, noted
 
 in_numpy: collections.Counter[tuple[str, str]] = collections.Counter()
 
@@ -261,12 +261,9 @@ def _again(own: Callable, args: tuple, kwargs: dict) -> None:
             own(*given, **named)
         except FloatingPointError as error:
             raise error from None
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith(__package__):
-        level, frame = level + 1, frame.f_back
     for warning in seen:
         if issubclass(warning.category, RuntimeWarning):
-            warnings.warn(warning.message, stacklevel=level)
+            warnings.warn(warning.message, stacklevel=level_beyond())
 
 
 _DIVISIONS = frozenset(
@@ -481,6 +478,8 @@ class ufunc(metaclass=_UfuncType):
             found = methods.get(name)
             signals = name in ("reduce", "accumulate", "reduceat", "outer")
             made = handed(path, method) if found is None else door(path, found, method, signals)
+            if name == "at" and found is not None:
+                made._call = self._telling_at(made._call)
             setattr(self, name, made)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -494,6 +493,21 @@ class ufunc(metaclass=_UfuncType):
         if fresh and _doubtful(r, self._divides, self._noted):
             _again(self._own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
+
+    def _telling_at(self, at: Callable) -> Callable:
+        """`at`, which writes over what its errors come of: that is kept where somebody asks."""
+
+        def call(a: Any, *args: Any, **kwargs: Any) -> None:
+            given = None
+            if type(a) is ndarray and not hasattr(a, "_own") and any(_asked()):
+                inexact = a._t.is_floating_point() or a._t.is_complex()
+                if (inexact or self._divides) and is_concrete(a._t):
+                    given = to_numpy(a).copy()
+            at(a, *args, **kwargs)
+            if given is not None and _doubtful(a, self._divides):
+                _again(self._own.at, (given, *args), kwargs)
+
+        return call
 
     def _tell(self, results: tuple, args: tuple, options: dict) -> None:
         if any(_may_err(t, self._divides, self._noted) for t in results):

@@ -122,6 +122,12 @@ def _public_signature(
     return signature.replace(parameters=kept)
 
 
+def _bare(signature: inspect.Signature) -> inspect.Signature:
+    """As users see it: without the annotations, which are of use here alone."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return inspect.Signature(parameters)
+
+
 def _required(p: inspect.Parameter) -> bool:
     return p.default is p.empty
 
@@ -184,7 +190,7 @@ def _define(
     public.__qualname__ = name
     public.__doc__ = implementation.__doc__
     public.__module__ = implementation.__module__
-    public.__signature__ = signature  # type: ignore[attr-defined]
+    public.__signature__ = Deferred(lambda: _bare(signature))  # type: ignore[attr-defined]
     public.__wrapped__ = implementation  # type: ignore[attr-defined]
     takes_data = (n for n, a in annotations.items() if _CONVERTERS[_core(a)][1])
     return public, frozenset(takes_data).difference(without), signature

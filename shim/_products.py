@@ -407,7 +407,7 @@ def _cross(a: torch.Tensor, b: torch.Tensor, axes: tuple, axisc: int) -> torch.T
     b = b.movedim(normalize_axis(axes[1], b.dim(), "axisb"), -1)
     flat = a.shape[-1] == 2 and b.shape[-1] == 2
     if a.shape[-1] != 3 or b.shape[-1] != 3:  # an error or deprecated, by the version of NumPy
-        let_numpy_warn(4, np.cross, np.zeros(int(a.shape[-1])), np.zeros(int(b.shape[-1])))
+        let_numpy_warn(np.cross, np.zeros(int(a.shape[-1])), np.zeros(int(b.shape[-1])))
     try:
         shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     except RuntimeError:

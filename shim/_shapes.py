@@ -12,6 +12,7 @@ import torch
 
 from ._dtypes import DataDependent, NotSupported, Weak
 from ._ndarray import ndarray, to_numpy, view_of
+from ._signals import level_beyond
 from ._unsigned import bits, flip, unbits
 
 normalize_axis = np.lib.array_utils.normalize_axis_index
@@ -82,13 +83,13 @@ def let_numpy_raise(call: Callable, *args: Any, **kwargs: Any) -> None:
         call(*args, **kwargs)
 
 
-def let_numpy_warn(level: int, call: Callable, *args: Any) -> None:
-    """Run a NumPy function on stand-ins: its errors, and its warnings as of `level` frames up."""
+def let_numpy_warn(call: Callable, *args: Any) -> None:
+    """Run a NumPy function on stand-ins: its errors, and its warnings as of who called the shim."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         call(*args)
     for warning in seen:
-        warnings.warn(warning.message, stacklevel=level + 1)
+        warnings.warn(warning.message, stacklevel=level_beyond())
 
 
 def signed_strides(a: ndarray) -> np.ndarray:

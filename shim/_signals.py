@@ -43,5 +43,14 @@ def _noted() -> Callable[[], bool]:
     return noted
 
 
+def level_beyond() -> int:
+    """For a warning of the function that calls this: the level of the first frame that is not of
+    the shim."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(__package__):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 # Whether an error was noted since the last call of this; True where that cannot be asked.
 noted = _noted()

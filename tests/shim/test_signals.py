@@ -37,6 +37,8 @@ CALLS = {
     "out": lambda m, a, b: m.multiply(a, b, out=m.zeros_like(a)),
     "where": lambda m, a, b: m.divide(a, b, out=m.zeros_like(a), where=b != 0),
     "floor_divide": lambda m, a, b: operator.ifloordiv(a.real.copy(), b.real),
+    "at": lambda m, a, b: m.divide.at(a.copy(), [0, -1], b[-1]),
+    "log_at": lambda m, a, b: m.log.at(a.copy(), [0]),
     "dot": lambda m, a, b: m.dot(a, b),
     "sqrt": lambda m, a, b: m.sqrt(a),
     "sqrt_of_ints": lambda m, a, b: m.sqrt(-m.arange(3)),
