@@ -60,12 +60,8 @@ def getting(otherwise: Callable) -> Callable:
                         return t.numpy()[index]
                 elif type(t) is torch.Tensor and _is_basic(index):
                     return view_of(self, t[index])
-            except (
-                IndexError,
-                RuntimeError,
-                ValueError,
-            ):  # NotSupported, too: an array of NumPy's own
-                pass
+            except (IndexError, RuntimeError, ValueError):
+                pass  # of NotSupported, too: an array of NumPy's own
         return otherwise(self, index)
 
     return __getitem__

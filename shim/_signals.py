@@ -14,9 +14,7 @@ from collections.abc import Callable
 # Of these every NaN and infinity that comes of finite numbers is noted.
 _UFUNCS = ("add", "subtract", "multiply", "divide", "square", "reciprocal")
 _OPERATORS = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv")
-ARITHMETIC = frozenset(
-    (*_UFUNCS, *(f"ndarray.__{o}__" for o in _OPERATORS), "sum", "ndarray.sum", "add.reduce")
-)
+ARITHMETIC = frozenset((*_UFUNCS, *(f"ndarray.__{o}__" for o in _OPERATORS)))
 ONE_THREAD = 2**14  # elements that torch computes in the thread itself
 _ERRORS = 0x1 | 0x4 | 0x8  # <fenv.h>: FE_INVALID, FE_DIVBYZERO, FE_OVERFLOW
 

@@ -47,6 +47,7 @@ CALLS = {
     "exp": lambda m, a, b: m.exp(a),
     "log": lambda m, a, b: m.log(b),
     "sum": lambda m, a, b: m.sum(m.stack([a, b])),
+    "sum_of_few": lambda m, a, b: m.concatenate([a * 0, a, b]).sum(),
     "sum_axis": lambda m, a, b: m.stack([a, b]).sum(axis=0),
     "to_int": lambda m, a, b: a.real.astype("i4"),
     "to_unsigned": lambda m, a, b: (-a.real).astype("u1"),
