@@ -1,4 +1,4 @@
-"""What one small eager call costs: np.add, torch.add, the shim's add, torch's own NumPy shim.
+"""What one small eager call costs: in NumPy, in torch, in the shim, in torch's own NumPy shim.
 
 Run: python benchmarks/shim_eager.py. Prints the median microseconds of a call on arrays of ten
 float64 elements over several rounds, the contenders taking turns in one process, and ratios.
@@ -20,17 +20,27 @@ ROUNDS = 9
 
 
 def contenders() -> dict[str, Callable[[], object]]:
-    """Name -> a call of `add` on two arrays of ten elements."""
+    """Name -> a call on arrays of ten elements."""
     a, b = np.arange(10.0), np.ones(10)
     ta, tb = torch.from_numpy(a), torch.from_numpy(b)
     sa, sb = shim.from_numpy(a), shim.from_numpy(b)
+    mask = a > 4
+    tmask, smask = torch.from_numpy(mask), shim.from_numpy(mask)
     found = {
         "np.add": lambda: np.add(a, b),
         "torch.add": lambda: torch.add(ta, tb),
         "shim.add": lambda: shim.add(sa, sb),
         "shim a + b": lambda: sa + sb,
         "shim a * 2.5": lambda: sa * 2.5,
+        "np.sum": lambda: np.sum(a),
+        "torch.sum": lambda: torch.sum(ta),
+        "shim.sum": lambda: shim.sum(sa),
+        "np.where": lambda: np.where(mask, a, b),
+        "torch.where": lambda: torch.where(tmask, ta, tb),
+        "shim.where": lambda: shim.where(smask, sa, sb),
         "shim a[3]": lambda: sa[3],
+        "shim a[2:5]": lambda: sa[2:5],
+        "shim a[3] = 1.5": lambda: sa.__setitem__(3, 1.5),
     }
     try:
         import torch._numpy as torch_numpy

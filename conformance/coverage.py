@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from np_compile.shim._host import Handed
 
+from tests.shim.gradients import TABLE as GRADIENTS
+
 PAGE = Path(__file__).parent.parent / "docs" / "coverage.md"
 MODULES = (np, np.linalg, np.fft, np.random)
 
@@ -33,8 +35,8 @@ shim's table; do not edit it.
 - **tensors**: computed with torch, on any device. **NumPy**: the shim hands the call over to NumPy,
   on the same memory; a compiled function does so between its kernels. **NumPy's own**: the object
   itself is handed out, as no array goes in or comes out.
-- **gradient**: whether the result carries the gradient of an array of floats that is the first
-  argument; empty where no call with plain arrays of floats is one of the function's.
+- **gradient**: whether the function is differentiable, and checked to be in
+  `tests/shim/gradients.py`; empty where no call with plain arrays of floats gives floats.
 """
 
 
@@ -71,21 +73,21 @@ def _carries(result: Any) -> bool | None:
     return None
 
 
-def gradient(row: shim.Row) -> str:
-    """yes or no for a row whose result is of floats; empty where that was not seen."""
+def carries(row: shim.Row) -> bool | None:
+    """Whether a row's result carries gradients; None where no result of floats was seen."""
     if row.kind is shim.Kind.IMPURE or isinstance(row.function, type):
-        return ""
-    answer = ""
+        return None
+    answer = None
     for arguments in _attempts():
         try:
             with shim.strict(), np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                carries = _carries(row.function(*map(_traced, arguments)))
+                found = _carries(row.function(*map(_traced, arguments)))
         except Exception:  # no call of this function
             continue
-        if carries:
-            return "yes"
-        answer = answer if carries is None else "no"
+        if found:
+            return True
+        answer = answer if found is None else False
     return answer
 
 
@@ -93,7 +95,8 @@ def state(name: str, own: Any, found: Any) -> tuple[str, str, str]:
     """How a name is had, what a compiled function does with it, and whether gradients pass."""
     row = shim.TABLE.get(name)
     if row is not None and row.kind is not shim.Kind.IMPURE:
-        return "tensors", COMPILED[row.kind], gradient(row)
+        differentiable = "yes" if name in GRADIENTS else "" if carries(row) is None else "no"
+        return "tensors", COMPILED[row.kind], differentiable
     if row is not None and not isinstance(row.function, type):
         return "NumPy", COMPILED[row.kind], ""
     if name == "ndarray":

@@ -174,7 +174,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         raise
     substitution.enter()
     before = state.switch(None, substitution)
-    outer, within.wrapped = getattr(within, "wrapped", False), True
+    outer, within.wrapped = within.wrapped, True
     try:
         with (
             arrays.device if arrays.device is not None else nullcontext(),

@@ -10,8 +10,9 @@ import torch
 
 from ._dtypes import TO_NUMPY, promotion_kind
 from ._index import take_index
+from ._index_plan import readable
 from ._ndarray import as_array, as_operand, ndarray, write
-from ._reduce import reduce_dtype, reduce_engine
+from ._reduce import negative_zero, reduce_dtype, reduce_engine
 from ._ufunc_table import loop
 from ._unsigned import bits, cast, from_order_key, from_signed, order_key, to_signed, unbits
 
@@ -41,7 +42,8 @@ def accumulate_engine(
     if name in ("add", "multiply") and work is not torch.bool:
         run = torch.cumsum if name == "add" else torch.cumprod
         signed = to_signed(t)
-        return from_signed(run(signed, axis, dtype=signed.dtype), work)
+        result = from_signed(run(signed, axis, dtype=signed.dtype), work)
+        return _from_the_first(t, result, axis) if name == "add" else result
     if name in ("maximum", "minimum") and not work.is_complex and t.numel():
         run = torch.cummax if name == "maximum" else torch.cummin
         if work is torch.bool:
@@ -55,6 +57,20 @@ def accumulate_engine(
     for part in parts[1:]:
         done.append(step(done[-1], part))
     return torch.stack(done, axis)
+
+
+def _from_the_first(t: torch.Tensor, sums: torch.Tensor, axis: int) -> torch.Tensor:
+    """Running sums of floats that begin with the first element, where torch begins with 0: a
+    negative zero stays one while nothing else comes."""
+    if not (t.is_floating_point() or t.is_complex()) or not readable(t) or not t.numel():
+        return sums
+    if t.dtype.is_complex:
+        real, imag = ((t.real, sums.real), (t.imag, sums.imag))
+        return torch.complex(_from_the_first(*real, axis), _from_the_first(*imag, axis))
+    if not bool(negative_zero(t.select(axis, 0)).any()):
+        return sums
+    alone = torch.cumprod(negative_zero(t), axis) != 0
+    return torch.where(alone, t, sums)
 
 
 def reduceat_engine(

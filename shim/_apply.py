@@ -36,7 +36,7 @@ def need_data(*tensors: torch.Tensor) -> None:
 def together(*operands: Any) -> list[Any]:
     """Operands on one device: tensors in host memory go to where others are."""
     for o in operands:
-        if isinstance(o, torch.Tensor) and o.device.type != "cpu":
+        if isinstance(o, torch.Tensor) and not o.is_cpu:
             return [x.to(o.device) if isinstance(x, torch.Tensor) else x for x in operands]
     return list(operands)
 
@@ -139,6 +139,9 @@ def broadcast(*tensors: torch.Tensor, ufunc: bool = False) -> list[torch.Tensor]
 
     ValueError in the words of np.broadcast, or in those of ufuncs.
     """
+    first = tensors[0].shape
+    if all(t.shape == first for t in tensors):
+        return together(*tensors)
     try:
         shape = common_shape(*(t.shape for t in tensors))
     except ValueError:

@@ -75,7 +75,7 @@ def _set_shape(self: ndarray, shape: Any) -> None:
         raise ValueError(f"cannot reshape array of size {size} into shape {_shape(shape)}")
     if self._flip and wanted != self.shape:
         raise NotSupported("setting the shape of a reversed array")
-    let_numpy_warn(2, setattr, np.zeros(1), "shape", (1,))  # deprecated from NumPy 2.5 on
+    let_numpy_warn(setattr, np.zeros(1), "shape", (1,))  # deprecated from NumPy 2.5 on
     try:
         self._t = self._t.view(wanted)
     except RuntimeError:
@@ -116,7 +116,7 @@ def _set_attribute(name: str, array: Any, value: Any) -> None:
 
 def _flat(self: ndarray) -> Any:
     """NumPy's own iterator where the elements are in host memory."""
-    if getattr(within, "wrapped", False) or not is_concrete(self._t):
+    if within.wrapped or not is_concrete(self._t):
         return flatiter(self)
     return FlatIterator.of(to_numpy(self).flat)
 

@@ -16,6 +16,7 @@ from ._shapes import (
     copied,
     is_c_contiguous,
     is_f_contiguous,
+    let_numpy_raise,
     refuse_like,
     target_device,
 )
@@ -101,6 +102,8 @@ def convert(
 
 
 def _copy_flag(copy: Any) -> bool | None:
+    if isinstance(copy, str):
+        let_numpy_raise(np.array, 0, copy=copy)
     return None if copy is None else bool(copy)
 
 
@@ -124,6 +127,8 @@ def array(
     refuse_like(like)
     if ndmax != 0:
         raise NotSupported("np.array(ndmax=)")
+    if ndmin > 32:
+        let_numpy_raise(np.array, 0, ndmin=ndmin)
     return at_least(convert(object, dtype, _copy_flag(copy), order), ndmin)
 
 

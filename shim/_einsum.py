@@ -33,6 +33,9 @@ def _interleaved(operands: tuple) -> tuple[str, list]:
 
 
 def _subscript(labels: Any) -> str:
+    numbers = [x for x in labels if x is not Ellipsis]
+    if any(isinstance(x, int) and not 0 <= x < len(_LETTERS) for x in numbers):
+        raise ValueError(f"subscript is not within the valid range [0, {len(_LETTERS)})")
     return "".join("..." if x is Ellipsis else _LETTERS[x] for x in labels)
 
 
@@ -200,6 +203,8 @@ def einsum(
         if isinstance(operands[0], str)
         else _interleaved(operands)
     )
+    if order not in ("C", "F", "A", "K") and not optimize:
+        let_numpy_raise(np.einsum, "", 0, order=order)
     arrays = [as_array(a) for a in arrays]
     if not arrays:
         np.einsum(text)

@@ -5,6 +5,7 @@ What runs in NumPy, and why, is counted in `in_numpy`. Within `strict()` it rais
 
 from __future__ import annotations
 
+import cmath
 import collections
 import contextlib
 import functools
@@ -13,22 +14,29 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 
-from ._dtypes import TO_TORCH, DataDependent, NotSupported, Weak
+from ._dtypes import TO_NUMPY, TO_TORCH, DataDependent, NotSupported, Weak
 from ._ndarray import as_array, ndarray, share_or_host, to_numpy, within
+from ._signals import ARITHMETIC, ONE_THREAD, level_beyond, noted
 
 in_numpy: collections.Counter[tuple[str, str]] = collections.Counter()
-_mode = threading.local()  # strict: whether handing over is an error
+
+
+class _Mode(threading.local):
+    strict = False  # whether handing over is an error
+
+
+_mode = _Mode()
 
 
 @contextlib.contextmanager
 def strict(on: bool = True) -> Iterator[None]:
     """A block in which nothing is handed over to NumPy: the shim's own error is raised."""
-    before = getattr(_mode, "strict", False)
+    before = _mode.strict
     _mode.strict = on
     try:
         yield
@@ -40,7 +48,7 @@ def is_concrete(t: torch.Tensor) -> bool:
     """Whether a tensor's elements are at hand in host memory, and nothing follows what is done."""
     return (
         type(t) is torch.Tensor
-        and t.device.type == "cpu"
+        and t.is_cpu
         and not t.requires_grad
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None
@@ -119,7 +127,9 @@ class Handing:
                 made._base = self._owner(value)
             return made
         if kind is tuple or kind is list:
-            return kind(map(self.take, value))
+            items = [self.take(v) for v in value]
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            return value if same else kind(items)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return kind(*map(self.take, value))
         if kind is dict:
@@ -128,7 +138,7 @@ class Handing:
         if wrap is not None:
             known = self._known.get(id(value))
             return wrap(value) if known is None else known[1]
-        if isinstance(value, np.generic) and getattr(within, "wrapped", False):
+        if isinstance(value, np.generic) and within.wrapped:
             return as_array(value) if value.dtype in TO_TORCH else value
         return value
 
@@ -205,8 +215,8 @@ def hand_over(label: str, own: Callable, args: tuple, kwargs: dict, why: Excepti
     """Run a call in NumPy that the shim has refused. Errors are NumPy's own; `why` is raised in a
     `strict` block, for tensors that NumPy cannot have, and in what `wrap_numpy` runs."""
     if (
-        getattr(_mode, "strict", False)
-        or getattr(within, "wrapped", False)
+        _mode.strict
+        or within.wrapped
         or isinstance(why, DataDependent)
         or torch._C._len_torch_dispatch_stack()
     ):
@@ -226,30 +236,34 @@ def hand_over(label: str, own: Callable, args: tuple, kwargs: dict, why: Excepti
     return handing.take(result)
 
 
-def tell(own: Callable, args: tuple, kwargs: dict, r: Any, level: int = 3) -> None:
-    """The floating-point errors of a call, as `np.errstate` asks for them: NumPy makes it again
-    where its result says that there may be some. level: of the frame that warnings are for."""
-    for part in r if type(r) is tuple else (r,):
-        if type(part) is not ndarray or not _doubtful(part._t, own):
-            continue
-        if getattr(_mode, "strict", False) or getattr(within, "wrapped", False):
-            return
-        handing = Handing()
-        try:
-            given = [handing.give(v) for v in args]
-            named = {k: handing.give(v) for k, v in kwargs.items()}
-        except Stays:
-            return
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            try:
-                own(*given, **named)
-            except FloatingPointError as error:
-                raise error from None
-        for warning in seen:
-            if issubclass(warning.category, RuntimeWarning):
-                warnings.warn(warning.message, stacklevel=level)
+def _doubtful(r: Any, divides: bool, noted: Callable[[], bool] | None = None) -> bool:
+    """Whether some element of a row's result may come of a floating-point error that somebody
+    asks for. divides: integers may err, too. noted: as in `_signals`, where the row is one of
+    those that this is for."""
+    if type(r) is ndarray:
+        return _may_err(r._t, divides, noted)
+    return type(r) is tuple and any(_doubtful(part, divides) for part in r)
+
+
+def _again(own: Callable, args: tuple, kwargs: dict) -> None:
+    """Have NumPy make a call again, for the errors that it gives as `np.errstate` asks."""
+    if _mode.strict or within.wrapped:
         return
+    handing = Handing()
+    try:
+        given = [handing.give(v) for v in args]
+        named = {k: handing.give(v) for k, v in kwargs.items()}
+    except Stays:
+        return
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            own(*given, **named)
+        except FloatingPointError as error:
+            raise error from None
+    for warning in seen:
+        if issubclass(warning.category, RuntimeWarning):
+            warnings.warn(warning.message, stacklevel=level_beyond())
 
 
 _DIVISIONS = frozenset(
@@ -257,38 +271,78 @@ _DIVISIONS = frozenset(
 )
 
 
-def _doubtful(t: torch.Tensor, own: Callable) -> bool:
-    """Whether some element may come of a floating-point error that somebody asks for."""
+def is_division(own: Callable) -> bool:
+    """Whether a function of NumPy's, or a method of it, may err on integers."""
+    names = own, getattr(own, "__self__", None), getattr(own, "__name__", "")
+    return any(n in _DIVISIONS for n in names)
+
+
+# The variable that holds what np.errstate set, and what it was, and said, when last looked at.
+_errstate = getattr(np._core.umath, "_extobj_contextvar", None)
+_seen: tuple[Any, bool, bool] = (None, True, True)
+
+
+def _asked() -> tuple[bool, bool]:
+    """Whether somebody wants to hear of underflow, and of the other floating-point errors."""
+    global _seen
+    state = None if _errstate is None else _errstate.get()
+    known = _seen
+    if state is None or known[0] is not state:
+        heard = {error: how != "ignore" for error, how in np.geterr().items()}
+        under = heard.pop("under")
+        _seen = known = state, under, any(heard.values())
+    return known[1], known[2]
+
+
+def _doubtful_cast(args: tuple, r: Any) -> bool:
+    """Whether `args[0].astype(...)` may have come to a value that the other dtype has not."""
+    if type(r) is not ndarray or type(args[0]) is not ndarray or not any(_asked()):
+        return False
+    given, t = args[0].tensor, r._t
+    inexact = t.is_floating_point() or t.is_complex()
+    if inexact or t.dtype is torch.bool or not (given.is_floating_point() or given.is_complex()):
+        return inexact and given.dtype is not t.dtype and _may_err(t, False, None)
+    if not is_concrete(given) or not is_concrete(t):
+        return False
+    return not torch.equal(t.to(torch.float64), torch.trunc(given.real).to(torch.float64))
+
+
+def _may_err(t: torch.Tensor, divides: bool, noted: Callable[[], bool] | None) -> bool:
     if t.is_floating_point() or t.is_complex():
+        under, others = _asked()
+        if not (under or others):
+            return False
+        told = noted is not None and t.numel() <= ONE_THREAD and t.dtype is not torch.float16
+        if told and not under and not noted():
+            return False
         if not is_concrete(t):
             return False
-        states = np.geterr()
-        if states["under"] != "ignore":
+        if under:
             return True
-        values = t.resolve_conj().resolve_neg().numpy()
-        return not np.isfinite(values).all() and any(s != "ignore" for s in states.values())
-    names = own, getattr(own, "__self__", None), getattr(own, "__name__", "")
-    if not any(n in _DIVISIONS for n in names):
-        return False
+        if not t.dim():
+            return not cmath.isfinite(t.item())
+        values = (t.resolve_conj().resolve_neg() if t.is_complex() or t.is_neg() else t).numpy()
+        return not np.isfinite(values).all()
     # by 0: 0; the lowest integer by -1: itself, or 0
-    return is_concrete(t) and bool(((t == 0) | (t == torch.iinfo(t.dtype).min)).any())
+    return divides and is_concrete(t) and bool(((t == 0) | (t == torch.iinfo(t.dtype).min)).any())
+
+
+_SCALARS = {t: n.type for t, n in TO_NUMPY.items()}
+_INEXACT = frozenset(n for n in _SCALARS.values() if issubclass(n, np.inexact))
 
 
 def scalar_or_array(r: ndarray) -> Any:
     """A result for the user: a NumPy scalar where it stands for one and its value is at hand."""
-    if not r._scalar:
+    if not r._scalar or within.wrapped or not is_concrete(r._t):
         return r
-    t = r._t
-    if getattr(within, "wrapped", False) or not is_concrete(t):
-        return r
-    return to_numpy(r)
+    return _SCALARS[r._t.dtype](r._t.item())
 
 
 def results(r: Any) -> Any:
     """As `scalar_or_array`, for all that a row may give."""
     kind = type(r)
     if kind is ndarray:
-        return scalar_or_array(r) if r._scalar else r
+        return scalar_or_array(r)
     if kind is tuple or kind is list:
         return kind(map(results, r))
     if isinstance(r, tuple) and hasattr(r, "_fields"):
@@ -302,26 +356,40 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
     signals: floating-point errors are told as NumPy tells them.
     """
 
+    plain = getattr(row, "plain", None)
+
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            r = row(*args, **kwargs)
+            r = None if plain is None or kwargs else plain(*args)
+            if r is None:
+                r = row(*args, **kwargs)
         except Exception as why:
             return hand_over(label, own, args, kwargs, why)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
     def call_and_tell(*args: Any, **kwargs: Any) -> Any:
         try:
-            r = row(*args, **kwargs)
+            r = None if plain is None or kwargs else plain(*args)
+            if r is None:
+                r = row(*args, **kwargs)
         except Exception as why:
             return hand_over(label, own, args, kwargs, why)
-        if kwargs.get("out") is None:
-            tell(own, args, kwargs, r, level)
+        if type(r) is ndarray and r._scalar:
+            found = scalar_or_array(r)
+            if type(found) in _INEXACT:
+                if _asked()[0] or (_asked()[1] and not cmath.isfinite(found)):
+                    _again(own, args, kwargs)
+                return found
+        if kwargs.get("out") is None and doubts(args, r):
+            _again(own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
-    binds = hasattr(type(own), "__get__")
-    level = 3 if binds else 4
+    divides = is_division(own)
+    looks = noted if label in ARITHMETIC else None
+    casts = label.rpartition(".")[2] == "astype"
+    doubts = _doubtful_cast if casts else lambda _, r: _doubtful(r, divides, looks)
     call = call_and_tell if signals else call
-    made = call if binds else Unbound(call, label)
+    made = call if hasattr(type(own), "__get__") else Unbound(call, label)
     _named_as(made, row, label)
     made.__wrapped__ = row
     made.__numpy__ = own
@@ -377,6 +445,14 @@ def handed(label: str, own: Callable) -> Callable:
     return made
 
 
+@runtime_checkable
+class Storing(Protocol):
+    """A row that tells what it found, of which operands and with which options, before it stores
+    that into `out=`, as that may overlap an operand."""
+
+    before_storing: Callable[[tuple, tuple, dict], None] | None
+
+
 class _UfuncType(type):
     """The type of ufunc: what it has not is that of NumPy's class."""
 
@@ -399,21 +475,50 @@ class ufunc(metaclass=_UfuncType):
         self.__name__ = self.__qualname__ = own.__name__
         self.__doc__ = own.__doc__
         self._row = handed(label, own) if row is None else row
+        self._plain = getattr(row, "plain", None)
+        self._divides = is_division(own)
+        self._noted = noted if label in ARITHMETIC else None
+        if isinstance(row, Storing):
+            row.before_storing = self._tell
         for name in ("reduce", "accumulate", "reduceat", "outer", "at"):
             path, method = f"{label}.{name}", getattr(own, name)
             found = methods.get(name)
-            signals = name in ("reduce", "accumulate", "outer")
+            signals = name in ("reduce", "accumulate", "reduceat", "outer")
             made = handed(path, method) if found is None else door(path, found, method, signals)
+            if name == "at" and found is not None:
+                made._call = self._telling_at(made._call)
             setattr(self, name, made)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            r = self._row(*args, **kwargs)
+            r = None if kwargs or self._plain is None else self._plain(*args)
+            if r is None:
+                r = self._row(*args, **kwargs)
         except Exception as why:
             return hand_over(self._label, self._own, args, kwargs, why)
-        if len(args) == self._own.nin and kwargs.get("out") is None:
-            tell(self._own, args, kwargs, r)
+        fresh = len(args) == self._own.nin and kwargs.get("out") is None
+        if fresh and _doubtful(r, self._divides, self._noted):
+            _again(self._own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
+
+    def _telling_at(self, at: Callable) -> Callable:
+        """`at`, which writes over what its errors come of: that is kept where somebody asks."""
+
+        def call(a: Any, *args: Any, **kwargs: Any) -> None:
+            given = None
+            if type(a) is ndarray and not hasattr(a, "_own") and any(_asked()):
+                inexact = a._t.is_floating_point() or a._t.is_complex()
+                if (inexact or self._divides) and is_concrete(a._t):
+                    given = to_numpy(a).copy()
+            at(a, *args, **kwargs)
+            if given is not None and _doubtful(a, self._divides):
+                _again(self._own.at, (given, *args), kwargs)
+
+        return call
+
+    def _tell(self, results: tuple, args: tuple, options: dict) -> None:
+        if any(_may_err(t, self._divides, self._noted) for t in results):
+            _again(self._own, args, options)
 
     def __np_own__(self) -> np.ufunc:
         return self._own

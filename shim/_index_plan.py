@@ -121,6 +121,8 @@ def _whole(value: Any) -> int | None:
     if value is None:
         return None
     if type(value) is ndarray:
+        if value._t.dim():
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return int(value._t) if not value._t.dtype.is_floating_point else operator.index(value)
     try:
         return value if type(value) is torch.SymInt else operator.index(value)
@@ -184,11 +186,15 @@ def plan(a: ndarray, index: Any) -> Plan:
     if dots > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if used > ndim:
+        if any(type(i) is int and abs(i) >= 2**63 for i in items):
+            raise IndexError(_WHAT_IS_VALID)
         raise IndexError(
             f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
         )
     if not dots:
         items.append(Ellipsis)
+    if len(items) + ndim > 62:
+        _check_many(items, ndim - used)
     gathering = any(isinstance(i, (bool, torch.Tensor)) for i in items)
 
     key: list[Any] = []  # for torch: int, slice, None
@@ -205,6 +211,10 @@ def plan(a: ndarray, index: Any) -> Plan:
         if kind in _NUMBERS:
             n = t.shape[axis]
             if not -n <= item < n:
+                if abs(item) >= 2**63:
+                    alone = ndim == 1 and type(index) is int
+                    text = "cannot fit 'int' into an index-sized integer"
+                    raise IndexError(text if alone else _WHAT_IS_VALID)
                 raise IndexError(f"index {item} is out of bounds for axis {axis} with size {n}")
             item += n if item < 0 else 0
             key.append(n - 1 - item if axis in flipped else item)
@@ -242,6 +252,29 @@ def plan(a: ndarray, index: Any) -> Plan:
     together = not positions or positions[-1] - positions[0] + 1 == len(positions)
     view = _view(t, key)
     return Plan(view, tuple(flip), gathers, before if together and before else 0, scalar)
+
+
+def _check_many(items: list[Any], rest: int) -> None:
+    """IndexError for more axes or index arrays than NumPy has room for. rest: axes not named."""
+    arrays = [i for i in items if isinstance(i, (bool, torch.Tensor))]
+    whole = sum(type(i) in _NUMBERS for i in items) if arrays else 0
+    count = whole + sum(i.dim() if _consumes(i) > 1 else 1 for i in arrays)
+    wide = sum(i is None or type(i) is slice for i in items) + rest
+    if count > 64:
+        raise IndexError(
+            "too many advanced (array) indices. This probably means you are indexing with too many "
+            "booleans. (more than 64 found)"
+        )
+    if count > 63:
+        raise IndexError(
+            "when no subspace is given, the number of index arrays cannot be above 63, but "
+            f"{count} index arrays found"
+        )
+    wide += max((i.dim() if isinstance(i, torch.Tensor) else 1 for i in arrays), default=0)
+    if wide > 64:
+        raise IndexError(
+            f"number of dimensions must be within [0, 64], indexing result would have {wide}"
+        )
 
 
 def _view(t: torch.Tensor, key: list[Any]) -> torch.Tensor:

@@ -9,7 +9,14 @@ import torch
 
 from ._dtypes import TO_NUMPY, Weak
 from ._ndarray import as_array, from_numpy, ndarray
-from ._shapes import inverse, is_c_contiguous, memory_order, reversed_axes, shape_tuple
+from ._shapes import (
+    inverse,
+    is_c_contiguous,
+    is_f_contiguous,
+    memory_order,
+    reversed_axes,
+    shape_tuple,
+)
 from ._unsigned import cast
 
 _FITS_INT64 = range(-(2**63), 2**63)
@@ -39,7 +46,9 @@ def like_order(a: ndarray, order: Any, shape: tuple) -> tuple[int, ...] | None:
         return None
     axes = memory_order(ndarray(a._t), order) if len(shape) == a._t.dim() else None
     if axes is None:
-        return new_order("F" if order == "F" else "C", len(shape))
+        falls = is_f_contiguous(a) and not is_c_contiguous(a)
+        by_column = order == "F" or (order == "A" and falls)
+        return new_order("F" if by_column else "C", len(shape))
     return None if axes == tuple(range(len(axes))) else axes
 
 

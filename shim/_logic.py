@@ -23,7 +23,11 @@ def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> torch.Te
         b = float(b)
     _check_tolerances(rtol, atol)
     distance = call("absolute", call("subtract", a, b))
-    allowed = call("add", atol, call("multiply", rtol, call("absolute", b)))
+    size = abs(b) if isinstance(b, (float, complex)) else call("absolute", b)
+    if all(isinstance(v, (int, float)) for v in (rtol, atol, size)):
+        allowed = atol + rtol * size  # a Python number, and so weak
+    else:
+        allowed = call("add", atol, call("multiply", rtol, size))
     result = call("less_equal", distance, allowed) & call("isfinite", b) | call("equal", a, b)
     if equal_nan:
         result = result | call("isnan", a) & call("isnan", b)

@@ -206,6 +206,8 @@ def resize(self: ndarray, *new_shape: Any, refcheck: bool = True) -> None:
     is not known here: it is never refused for that.
     """
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
+    if not isinstance(refcheck, (bool, int)):
+        let_numpy_raise(np.zeros(1).resize, 1, refcheck=refcheck)
     if new_shape in ((), (None,)):
         return
     own = getattr(self, "_own", None)

@@ -17,6 +17,7 @@ import numpy as np
 from ._attributes import FlatIterator
 from ._host import door, handed, handed_class, method_of, ufunc
 from ._ndarray import ndarray, share_or_host
+from ._places import getting, setting
 from ._table import TABLE, Kind
 
 # Classes of NumPy's that take and give arrays. All others are handed out as they are: scalar types,
@@ -74,7 +75,7 @@ def _stand_in(own: Any, label: str) -> Any:
             return ufunc(name, row.function, own, _methods(name))
         if row.kind is Kind.IMPURE:
             return row.function
-        return door(name, row.function, own, name in _SUMS)
+        return door(name, row.function, own, name in _TELLING)
     if isinstance(own, types.ModuleType):
         short = own.__name__.removeprefix("numpy.")
         return own if short.partition(".")[0] in _OWN_MODULES else Module(own)
@@ -93,8 +94,13 @@ def _stand_in(own: Any, label: str) -> Any:
     return handed_class(type(own)).of(own)
 
 
-# Reductions of ufuncs under names of their own. Other rows give their warnings themselves.
-_SUMS = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum", "nanprod"))
+# Functions whose results tell of floating-point errors. Other rows give their warnings themselves.
+_TELLING = frozenset(
+    (
+        *("sum", "prod", "cumsum", "cumprod", "nansum", "nanprod"),
+        *("astype", "dot", "vdot", "inner", "matmul", "vecdot", "matvec", "vecmat"),
+    )
+)
 
 
 def _methods(name: str) -> dict[str, Callable]:
@@ -155,6 +161,7 @@ def _array_function(array: Any, func: Any, types: Any, args: Any, kwargs: Any) -
     return func(*args, **kwargs)
 
 
+_QUICK = {"__getitem__": getting, "__setitem__": setting}
 _PROTOCOLS = {"__array_ufunc__": _array_ufunc, "__array_function__": _array_function}
 # Of the class itself, or what NumPy's array has for the classes derived from it.
 _LEFT = frozenset(dir(object)) | {
@@ -172,7 +179,8 @@ def attach_methods(cls: type) -> None:
         if row.kind is Kind.QUERY and not callable(getattr(np.ndarray, method, len)):
             continue  # an attribute
         own = _PROTOCOLS.get(method) or method_of(method)
-        setattr(cls, method, door(name, row.function, own, method in _SUMS))
+        made = door(name, row.function, own, method in _TELLING)
+        setattr(cls, method, _QUICK[method](made) if method in _QUICK else made)
     for name in dir(np.ndarray):
         if name in _LEFT or name in cls.__dict__:
             continue

@@ -20,6 +20,8 @@ from ._reductions import (
     too_few,
     warn,
 )
+from ._table import Kind
+
 
 
 def replace_nan(a: torch.Tensor, value: Any) -> torch.Tensor:
@@ -200,13 +202,13 @@ def _nan_arg(a, axis, keepdims, largest):
     return arg_extremum(filled, axis, keepdims, largest)
 
 
-@function()
+@function(kind=Kind.LIBRARY)
 def nanargmax(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static = NoValue):
     """Index of the first largest element that is no NaN: int64. ValueError where there is none."""
     return _nan_arg(a, axis, flag(keepdims), True)
 
 
-@function()
+@function(kind=Kind.LIBRARY)
 def nanargmin(a: Array, axis: Static = None, out: Out = None, *, keepdims: Static = NoValue):
     """Index of the first smallest element that is no NaN: int64. ValueError where there is none."""
     return _nan_arg(a, axis, flag(keepdims), False)

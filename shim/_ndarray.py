@@ -30,7 +30,12 @@ from ._dtypes import (
     torch_dtype,
 )
 
-within = threading.local()  # wrapped: whether NumPy code of tensors runs, which may have others too
+
+class _Within(threading.local):
+    wrapped = False  # whether NumPy code of tensors runs, which may have others too
+
+
+within = _Within()
 
 
 class _Subclass(np.ndarray):
@@ -197,6 +202,20 @@ class ndarray(metaclass=_ArrayType):
         def __setitem__(self, key: Any, value: Any) -> None: ...
 
 
+_new = object.__new__
+
+
+def fresh(t: torch.Tensor, scalar: bool = False) -> ndarray:
+    """`ndarray(t, (), scalar)`, for what frequent calls make."""
+    x = _new(ndarray)
+    x._t = t
+    x._flip = ()
+    x._scalar = scalar
+    x._readonly = False
+    x._base = x._shared = None
+    return x
+
+
 def refuse_own(a: ndarray) -> None:
     """NotSupported for an array that is NumPy's own."""
     _ = a._t
@@ -223,7 +242,8 @@ def write(a: ndarray, values: torch.Tensor) -> None:
 
 def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     """The array on `t`, a view of the memory of `a`: same base, writeable when `a` is."""
-    view = ndarray(t, flip)
+    view = fresh(t)
+    view._flip = flip
     base = a._base
     view._base = owner = a if base is None else base
     if owner._shared is None:
@@ -344,7 +364,7 @@ def as_array(value: Any) -> ndarray:
     if isinstance(value, Weak):
         return ndarray(value.tensor, (), True)
     if isinstance(value, torch.Tensor):
-        if getattr(within, "wrapped", False):
+        if within.wrapped:
             return from_tensor(value)
         raise TypeError(
             "got a torch.Tensor where the shim expects arrays; use wrap_numpy, or "
@@ -427,7 +447,8 @@ def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:
         if dtype.is_floating_point or dtype.is_complex:
             value = float(value)  # of any size
     if dtype is torch.float16:
-        value = float(np.float16(value))
+        with np.errstate(over="ignore"):  # who asks for that is told of it by NumPy
+            value = float(np.float16(value))
     return torch.full((), value, dtype=dtype)
 
 

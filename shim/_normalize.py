@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from ._dtypes import Weak, torch_dtype
-from ._ndarray import as_array, as_operand, as_tensor, ndarray, store
+from ._ndarray import as_array, as_operand, as_tensor, fresh, ndarray, store
 from ._table import Deferred, Kind, Row, add_row
 
 Array: TypeAlias = torch.Tensor
@@ -122,6 +122,12 @@ def _public_signature(
     return signature.replace(parameters=kept)
 
 
+def _bare(signature: inspect.Signature) -> inspect.Signature:
+    """As users see it: without the annotations, which are of use here alone."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return inspect.Signature(parameters)
+
+
 def _required(p: inspect.Parameter) -> bool:
     return p.default is p.empty
 
@@ -166,6 +172,7 @@ def _define(
         "_scalar": scalar,
         "_Tensor": torch.Tensor,
         "_ndarray": ndarray,
+        "_fresh": fresh,
         "_NoValue": NoValue,
     }
     name = implementation.__name__
@@ -183,7 +190,7 @@ def _define(
     public.__qualname__ = name
     public.__doc__ = implementation.__doc__
     public.__module__ = implementation.__module__
-    public.__signature__ = signature  # type: ignore[attr-defined]
+    public.__signature__ = Deferred(lambda: _bare(signature))  # type: ignore[attr-defined]
     public.__wrapped__ = implementation  # type: ignore[attr-defined]
     takes_data = (n for n, a in annotations.items() if _CONVERTERS[_core(a)][1])
     return public, frozenset(takes_data).difference(without), signature
@@ -244,7 +251,7 @@ def _source(name: str, signature: inspect.Signature, scope: dict[str, Any], scal
     if out is not None:
         body.append(f"if {out} is not None: return _store({out}, r)")
     if scalar:
-        body.append("if type(r) is _Tensor: return _ndarray(r, (), r.dim() == 0)")
+        body.append("if type(r) is _Tensor: return _fresh(r, r.dim() == 0)")
     body.append("return r if type(r) is _ndarray else _finish(r, _scalar)")
     return f"def {name}({', '.join(head)}):\n" + "".join(f"    {line}\n" for line in body)
 
@@ -275,5 +282,19 @@ def function(
             method_name = row_name.rpartition(".")[2]
             add_row(Row(f"ndarray.{method_name}", public, kind, data, signature))
         return public
+
+    return enter
+
+
+def frequent(public: Callable) -> Callable[[Callable], Callable]:
+    """Decorator: a short way for the frequent calls of a public function.
+
+    It takes any positional arguments, and gives what the function gives, or None for calls that
+    it is not for.
+    """
+
+    def enter(short: Callable) -> Callable:
+        public.plain = short  # type: ignore[attr-defined]
+        return short
 
     return enter

@@ -105,6 +105,10 @@ def _gufunc(name: str, x1: Any, x2: Any, options: dict) -> ndarray:
         result = _laid_out(result, "F")
     elif options["order"] not in ("C", "K", "A"):
         let_numpy_raise(ufunc, np.ones((1, 1)), np.ones((1, 1)), order=options["order"])
+    out = options["out"][0] if isinstance(options["out"], tuple) else options["out"]
+    core = {"matmul": (a.dim() > 1) + (b.dim() > 1), "vecdot": 0}.get(name, 1)
+    if type(out) is ndarray and core and out.shape[-core:] != tuple(result.shape[-core:]):
+        let_numpy_raise(ufunc, stand_in(a), stand_in(b), out=np.empty(out.shape, bool))
     return _into(name, options["out"], result, options["casting"])
 
 
@@ -403,7 +407,7 @@ def _cross(a: torch.Tensor, b: torch.Tensor, axes: tuple, axisc: int) -> torch.T
     b = b.movedim(normalize_axis(axes[1], b.dim(), "axisb"), -1)
     flat = a.shape[-1] == 2 and b.shape[-1] == 2
     if a.shape[-1] != 3 or b.shape[-1] != 3:  # an error or deprecated, by the version of NumPy
-        let_numpy_warn(4, np.cross, np.zeros(int(a.shape[-1])), np.zeros(int(b.shape[-1])))
+        let_numpy_warn(np.cross, np.zeros(int(a.shape[-1])), np.zeros(int(b.shape[-1])))
     try:
         shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     except RuntimeError:

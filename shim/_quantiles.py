@@ -100,15 +100,17 @@ def nanmedian(
     keepdims = flag(keepdims)
     n = ordered.shape[-1]
     if not inexact(a) or n == 0:
-        result = mean_of(ordered[..., max((n - 1) // 2, 0) : n // 2 + 1], -1)
+        with np.errstate(**({"invalid": "ignore"} if inexact(a) else {})):  # as of a nanmean
+            result = mean_of(ordered[..., max((n - 1) // 2, 0) : n // 2 + 1], -1)
         return _restore(result, a.dim(), axes, keepdims)
     count = torch.sum(~torch.isnan(ordered), -1, keepdim=True)
     pair = [gather(ordered, -1, (at // 2).clamp(min=0)) for at in (count - 1, count)]
     middle = mean_of(torch.cat(pair, -1), -1)
     count = count.squeeze(-1)
     result = torch.where(count % 2 == 1, pair[0].squeeze(-1), middle)
-    if readable(count) and bool((count == 0).any()):
-        warn("All-NaN slice encountered")
+    if readable(count):
+        for _ in range(int(torch.sum(count == 0))):  # NumPy says it of each
+            warn("All-NaN slice encountered")
     return _restore(result, a.dim(), axes, keepdims)
 
 

@@ -103,7 +103,7 @@ def reduce_engine(
     None for "no identity". where: bool tensor, broadcast; elements outside are left out.
     Errors: ValueError for an empty reduction without identity; AxisError; TypeError.
     """
-    mask = _mask(where, tensor)
+    mask = None if where is NoValue or where is True else _mask(where, tensor)
     axes = normalize_axes(axis, tensor.dim())
     target = reduce_dtype(name, tensor.dtype, dtype)
     work = torch.bool if name.startswith("logical") else target
@@ -111,6 +111,8 @@ def reduce_engine(
         raise ValueError(
             f"reduction operation '{name}' is not reorderable, so at most one axis may be specified"
         )
+    if mask is None and initial is NoValue and name in _FAST and 0 not in tensor.shape:
+        return cast(_reduce(name, tensor, axes, work, keepdims, None), target)
     identity = start = None
     if initial is NoValue:
         identity = _constant(identity_of(name, work), work, tensor)
@@ -127,7 +129,7 @@ def reduce_engine(
     if start is None and any(tensor.shape[a] == 0 for a in axes):
         if identity is None:
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-        start = _constant(0, work, tensor) if identity is None else identity
+        start = identity
     if mask is not None:
         neutral = start if identity is None and name in _IDEMPOTENT else identity
         if neutral is None:
@@ -212,15 +214,36 @@ def _reduce(name, t, axes, work, keepdims, start):
         t = cast(t, work).clone()
         return t if start is None else loop(name, (work, work), (work,))(start, t)
     fast = _FAST.get(name)
-    empty = any(t.shape[a] == 0 for a in axes)
-    if fast is None or (empty and name in ("maximum", "minimum")):
+    if fast is None or (name in ("maximum", "minimum") and any(t.shape[a] == 0 for a in axes)):
         return _fold(name, cast(t, work), axes, work, keepdims, start)
     if name == "multiply" and start is not None and work is not torch.bool:
         return _prod(t, axes, work, keepdims, start)
     result = fast(t, axes, work, keepdims)
     if result is None:
         return _fold(name, cast(t, work), axes, work, keepdims, start)
+    if start is not None and name == "add":
+        result = _without_zero(t, result, axes, keepdims)
     return result if start is None else _combine(name, work, start, result)
+
+
+def negative_zero(t: torch.Tensor) -> torch.Tensor:
+    """Where a real tensor is -0.0."""
+    return torch.signbit(t) & (t == 0)
+
+
+def _without_zero(t, total, axes, keepdims):
+    """A sum of floats to go on from a start: -0.0, not the 0.0 that torch's begins with, where
+    nothing else is."""
+    if not (total.is_floating_point() or total.is_complex()):
+        return total
+    if total.is_complex() and t.is_complex():
+        return torch.complex(
+            _without_zero(t.real, total.real, axes, keepdims),
+            _without_zero(t.imag, total.imag, axes, keepdims),
+        )
+    if not t.is_floating_point():
+        return total
+    return torch.where(torch.all(negative_zero(t), axes, keepdims), -torch.zeros_like(total), total)
 
 
 def _combine(name: str, work: torch.dtype, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -244,6 +267,8 @@ def _sum(t, axes, work, keepdims):
         return from_signed(total, work)
     if t.dtype in WIDER or (t.is_complex() and not work.is_complex):
         t = cast(t, work)
+    if len(axes) == t.dim() and not keepdims:
+        return torch.sum(t, dtype=work)
     return torch.sum(t, axes, keepdims, dtype=work)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import Any
 
@@ -21,10 +22,11 @@ from ._apply import (
     smooth_root,
 )
 from ._dtypes import result_type
-from ._ndarray import ndarray, store
-from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, function
+from ._ndarray import fresh, ndarray, store
+from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, frequent, function
 from ._reduce import normalize_axes, reduce_engine, result_size
-from ._shapes import let_numpy_raise
+from ._shapes import let_numpy_raise, let_numpy_warn
+from ._signals import level_beyond
 from ._table import Kind
 from ._ufuncs import UFUNCS
 from ._unsigned import cast, order_key
@@ -42,6 +44,17 @@ def sum(
 ):
     """Sum over `axis` (int, tuple, None for all); small ints in int64 or uint64. AxisError."""
     return reduce_engine("add", a, axis, dtype, flag(keepdims), initial, where)
+
+
+@frequent(sum)
+def _whole_sum(a: object, /, *options: object) -> ndarray | None:
+    if options or type(a) is not ndarray or a._flip or a._t.dtype not in _SUMMED:
+        return None
+    return fresh(torch.sum(a._t), True)
+
+
+# The dtypes of which torch's sum is NumPy's.
+_SUMMED = frozenset((torch.int64, torch.float32, torch.float64))
 
 
 @function(method=True)
@@ -164,7 +177,7 @@ def too_few(count: Any, least: Any) -> bool:
 
 def warn(text: str) -> None:
     """A RuntimeWarning at the caller of the public function."""
-    warnings.warn(text, RuntimeWarning, stacklevel=5)
+    warnings.warn(text, RuntimeWarning, stacklevel=level_beyond())
 
 
 def mean_of(
@@ -174,6 +187,8 @@ def mean_of(
     count = count_of(a, axis, keepdims, where)
     if too_few(count, 0):
         warn("Mean of empty slice")
+        zero = np.zeros(1) if a.dim() > len(normalize_axes(axis, a.dim())) else np.float64(0)
+        let_numpy_warn(operator.truediv, zero, 0)
     half = dtype is None and a.dtype is torch.float16
     if dtype is None:
         dtype = torch.float32 if half else default_float(a)

@@ -19,9 +19,9 @@ from ._apply import (
     together,
 )
 from ._assigned import assigned
-from ._dtypes import TO_NUMPY, Weak, result_type
-from ._ndarray import ndarray, scalar_tensor, write
-from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, function
+from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
+from ._ndarray import as_array, fresh, ndarray, scalar_tensor, store, write
+from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, frequent, function
 from ._reduce import shape_text
 from ._shapes import common_shape, let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
@@ -55,6 +55,8 @@ def _as_where_does(value: Any, dtype: torch.dtype) -> torch.Tensor:
     """Python ints that do not fit wrap round or not, as the version of NumPy at hand has it."""
     if isinstance(value, Weak):
         return wrapped(value, dtype)
+    if type(value) is float and dtype is torch.float64:
+        return scalar_tensor(value, dtype)
     with np.errstate(all="ignore"):
         found = np.where(False, np.zeros((), TO_NUMPY[dtype]), value)
     return wrapped(found.item(), dtype)
@@ -84,6 +86,29 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
     return choose_by(*broadcast(mask, a, b, ufunc=True))
 
 
+@frequent(where)
+def _where_alike(condition: Any = None, x: Any = None, y: Any = None, /, *more: Any):
+    if type(condition) is not ndarray or condition._t.dtype is not torch.bool or more:
+        return None
+    mask = condition._t
+    first = x if type(x) is ndarray else y
+    if type(first) is not ndarray or first._t.shape != mask.shape or condition._flip:
+        return None
+    dtype = first._t.dtype
+    parts = []
+    for v in (x, y):
+        if type(v) is ndarray:
+            t = v._t
+            if t.dtype is not dtype or t.shape != mask.shape or t.device != mask.device or v._flip:
+                return None
+            parts.append(t)
+        elif type(v) is float and dtype is torch.float64:
+            parts.append(v)
+        else:
+            return None
+    return None if dtype in WIDER else fresh(torch.where(mask, *parts))
+
+
 @function(kind=Kind.DATA)
 def extract(condition: Array, arr: Array):
     """The elements of the flat `arr` where the flat condition holds: 1-D."""
@@ -98,15 +123,15 @@ def _compress(condition: torch.Tensor, a: torch.Tensor, axis: Any) -> torch.Tens
 
 
 @function(kind=Kind.DATA)
-def compress(condition: Array, a: Array, axis: Static = None, out: Out = None):
+def compress(condition: Array, a: Array, axis: Static = None, out: Raw = None):
     """Slices of `a` along `axis` (None: of the flat array) where the 1-D condition holds."""
-    return _compress(condition, a, axis)
+    return _given_back(_compress(condition, a, axis), out)
 
 
 @function("ndarray.compress", kind=Kind.DATA)
-def _compress_method(self: Array, /, condition: Array, axis: Static = None, out: Out = None):
+def _compress_method(self: Array, /, condition: Array, axis: Static = None, out: Raw = None):
     """Slices along `axis` (None: of the flat array) where the 1-D condition holds."""
-    return _compress(condition, self, axis)
+    return _given_back(_compress(condition, self, axis), out)
 
 
 @function(scalar=False)
@@ -175,18 +200,20 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
 
 
 @function(method=True)
-def take(a: Array, indices: Array, axis: Static = None, out: Out = None, mode: Static = "raise"):
+def take(a: Array, indices: Array, axis: Static = None, out: Raw = None, mode: Static = "raise"):
     """Elements at `indices` along `axis` (None: of the flat array).
 
     mode: "raise", "wrap" or "clip" for indices outside. IndexError.
     """
-    return _take(a, indices, axis, mode)
+    return _given_back(_take(a, indices, axis, mode), out)
 
 
 @function(method=True)
 def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise"):
     """For each element of `a` the element of the choice of that number, all broadcast."""
     mode = check_mode(mode)
+    if not 0 < len(choices) < 64:
+        let_numpy_raise(np.choose, 0, [0] * len(choices))
     options = promoted(*choices, device=a.device, convert=wrapped)
     n = len(options)
     if a.dtype.is_floating_point or a.dtype.is_complex:
@@ -204,6 +231,17 @@ def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise")
     *options, index = broadcast(*options, index)
     stacked = torch.stack([bits(o) for o in options])
     return unbits(stacked.gather(0, index.unsqueeze(0)).squeeze(0), options[0].dtype)
+
+
+def _given_back(result: torch.Tensor, out: Any) -> Any:
+    """The result, stored into `out`. NumPy computes in a copy of `out` in the result's dtype:
+    TypeError where that cast is not safe."""
+    if out is None:
+        return result
+    if type(out) is ndarray and not np.can_cast(out.dtype, TO_NUMPY[result.dtype], "safe"):
+        one = np.zeros(1, TO_NUMPY[result.dtype])
+        let_numpy_raise(np.take, one, [0], out=np.zeros(1, out.dtype))
+    return store(out, result)
 
 
 def _check_along(ndim: int, indices: torch.Tensor) -> None:
@@ -289,8 +327,10 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
 
 
 @function()
-def put(a: View, ind: Array, v: Raw, mode: Static = "raise") -> None:
+def put(a: Raw, ind: Array, v: Raw, mode: Static = "raise") -> None:
     """Set elements of the flat array in place; `v` is repeated as needed. IndexError."""
+    if not isinstance(a, ndarray):
+        let_numpy_raise(np.put, a, 0, 0)
     _put(a, ind, v, mode)
 
 
@@ -362,9 +402,14 @@ def place(arr: View, mask: Array, vals: Raw) -> None:
 
 
 @function()
-def copyto(dst: View, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
+def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
     """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
+    if not isinstance(dst, ndarray):
+        let_numpy_raise(np.copyto, dst, 0)
+    dst = as_array(dst)
     target = dst._t.dtype
+    if casting in ("no", "equiv", "safe") and type(src) in (int, float, complex):
+        let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[target]), src, casting)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         let_numpy_raise(np.can_cast, "d", "d", casting)
         raise ValueError(

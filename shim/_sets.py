@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from . import _order
-from ._apply import axis_index, is_nan, join, kind_of, need_data, select_rows, together
-from ._dtypes import result_type
+from ._apply import axis_index, is_nan, join, kind_of, need_data, readable, select_rows, together
+from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, Static, function
 from ._table import Kind
-from ._unsigned import bits, cast
+from ._unsigned import bits, cast, order_key
 
 
 class _Unique:
@@ -81,11 +81,12 @@ def unique(
 
     `sorted=False` permits any order; it is sorted nevertheless.
     """
-    if axis is None:
+    if axis is not None:
+        axis = axis_index(axis, ar.dim())
+    if axis is None or ar.dim() == 1:
         found = _Unique(ar.reshape(-1), bool(equal_nan))
         values, shape = found.values, ar.shape
     else:
-        axis = axis_index(axis, ar.dim())
         moved = ar.movedim(axis, 0)
         width = moved[0].numel() if len(moved) else int(np.prod(moved.shape[1:]))
         # of rows NaNs are never one value
@@ -213,6 +214,14 @@ def _among(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return ((base[at] == wanted) & ~is_nan(a.reshape(-1))).reshape(a.shape)
 
 
+def _fits_table(values: torch.Tensor) -> bool:
+    """Whether their range is a number of their own dtype, as NumPy's table asks."""
+    if values.dtype is torch.bool or not values.numel() or not readable(values):
+        return True
+    low, high = torch.aminmax(order_key(values))
+    return int(high) - int(low) <= np.iinfo(TO_NUMPY[values.dtype]).max
+
+
 @function(scalar=False)
 def isin(
     element: Array,
@@ -232,6 +241,11 @@ def isin(
         raise ValueError(
             "The 'table' method is only supported for boolean or integer arrays. Please select "
             "'sort' or None for kind."
+        )
+    if kind == "table" and element.numel() and not _fits_table(test_elements):
+        raise RuntimeError(
+            "You have specified kind='table', but the range of values in `ar2` or `ar1` exceed the "
+            "maximum integer of the datatype. Please set `kind` to None or 'sort'."
         )
     found = _among(element, test_elements.reshape(-1))
     return ~found if invert else found

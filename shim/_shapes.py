@@ -12,6 +12,7 @@ import torch
 
 from ._dtypes import DataDependent, NotSupported, Weak
 from ._ndarray import ndarray, to_numpy, view_of
+from ._signals import level_beyond
 from ._unsigned import bits, flip, unbits
 
 normalize_axis = np.lib.array_utils.normalize_axis_index
@@ -27,6 +28,9 @@ def size(value: Any) -> Any:
 
 def common_shape(*shapes: Any) -> tuple:
     """The shape to which arrays of these broadcast. ValueError in NumPy's words."""
+    widest = max(shapes, key=len, default=())
+    if all(not shape or shape == widest for shape in shapes):
+        return tuple(widest)
     for shape in shapes:
         for extent in shape:
             if type(extent) is not int:  # NumPy would ask for its number
@@ -79,13 +83,13 @@ def let_numpy_raise(call: Callable, *args: Any, **kwargs: Any) -> None:
         call(*args, **kwargs)
 
 
-def let_numpy_warn(level: int, call: Callable, *args: Any) -> None:
-    """Run a NumPy function on stand-ins: its errors, and its warnings as of `level` frames up."""
+def let_numpy_warn(call: Callable, *args: Any) -> None:
+    """Run a NumPy function on stand-ins: its errors, and its warnings as of who called the shim."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         call(*args)
     for warning in seen:
-        warnings.warn(warning.message, stacklevel=level + 1)
+        warnings.warn(warning.message, stacklevel=level_beyond())
 
 
 def signed_strides(a: ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from ._cumulative import _join_promoted
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, DType, Operand, Static, function
 from ._reductions import average, mean_of, warn
+from ._shapes import let_numpy_raise
 from ._unsigned import cast, flip, from_signed, to_signed
 
 
@@ -68,6 +69,8 @@ def digitize(x: Array, bins: Array, right: bool = False):
     """
     if x.dtype.is_complex:
         raise TypeError("x may not be complex")
+    if bins.dtype.is_complex:
+        let_numpy_raise(np.digitize, np.zeros(0), np.zeros(0, TO_NUMPY[bins.dtype]))
     if bins.dim() != 1:
         raise ValueError(
             "object too deep for desired array"
@@ -354,7 +357,11 @@ def _interp(
     )
     n = len(xp)
     wanted = x.reshape(-1)
-    found = torch.searchsorted(xp.contiguous(), wanted.contiguous(), right=True) - 1
+    if n <= 4:  # NumPy looks through so few one by one: a NaN among them ends that
+        passed = wanted.unsqueeze(1) >= xp[1:]
+        found = torch.cumprod(passed, 1).sum(1) - (wanted < xp[0]).to(torch.int64)
+    else:
+        found = torch.searchsorted(xp.contiguous(), wanted.contiguous(), right=True) - 1
     at = found.clamp(0, n - 1)
     after = (at + 1).clamp(max=n - 1)
     x0, y0, x1, y1 = xp[at], fp[at], xp[after], fp[after]

@@ -103,6 +103,8 @@ class ufunc:
         self._name = formulas.name
         self._direct: dict[Any, Callable] = {}
         self._resolved: dict[tuple, tuple] = {}
+        # What users have tells errors: see `_host.Storing`.
+        self.before_storing: Callable[[tuple, tuple, dict], None] | None = None
         self._int_power = formulas.name == "power"
         self.__name__ = self.__qualname__ = own.__name__
         self.__doc__ = f"numpy.{own.__name__} on tensors: {own.nin} in, {own.nout} out."
@@ -154,6 +156,8 @@ class ufunc:
                 return (None,) * self.nin + (wanted,) * self.nout
             return tuple(np.dtype(c) for c in chars)
         if isinstance(signature, tuple):
+            if signature == (None,):
+                let_numpy_raise(self._numpy, *(0,) * self.nin, signature=signature)
             if len(signature) == 1:
                 return (None,) * self.nin + (np.dtype(signature[0]),) * self.nout
             return tuple(None if s is None else np.dtype(s) for s in signature)
@@ -282,6 +286,10 @@ class ufunc:
         else:
             result = self._compute(operands, keys, ins, outs)
         results = result if isinstance(result, tuple) else (result,)
+        if out is not None and self.before_storing is not None:
+            given = {"where": where, "casting": casting, "dtype": dtype, "signature": signature}
+            options = {n: v for n, v in given.items() if v is not _OPTIONS[n]}
+            self.before_storing(results, inputs, options)
         mask = None
         if where is not True:
             mask = as_tensor(where)

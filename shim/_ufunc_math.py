@@ -170,7 +170,9 @@ def float_remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     mod = torch.fmod(a, b)
     other_sign = (mod != 0) & ((b < 0) != (mod < 0))
     moved = where(other_sign, mod + b, mod)
-    return where((mod == 0) & (b != 0), torch.copysign(mod, b), moved)
+    return where(
+        (mod == 0) & (torch.signbit(mod) != torch.signbit(b)), torch.copysign(mod, b), moved
+    )
 
 
 def float_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -344,6 +346,17 @@ def complex_log1p(a: torch.Tensor) -> torch.Tensor:
     return torch.complex(torch.log(torch.hypot(more, a.imag)), torch.atan2(a.imag, more))
 
 
+def complex_log(base: int) -> Callable:
+    """The logarithm to base 2 or 10, as NumPy has it: the natural one times a number."""
+    factor = math.log2(math.e) if base == 2 else math.log10(math.e)
+
+    def run(a: torch.Tensor) -> torch.Tensor:
+        natural = torch.log(a)
+        return torch.complex(natural.real * factor, natural.imag * factor)
+
+    return run
+
+
 def complex_arccos(a: torch.Tensor) -> torch.Tensor:
     """torch's, with the sign of a zero: that of the imaginary part is the other one than of `a`."""
     result = torch.arccos(a)
@@ -408,10 +421,38 @@ def complex_power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     nan = _complex_nan(a)
     at_zero = where((b.real > 0) & (b.imag == 0), torch.zeros_like(a), nan)
     at_zero = where((b.real > 0) & (b.imag != 0), torch.zeros_like(a), at_zero)
-    for whole, product in ((1, a), (2, a * a), (3, a * (a * a)), (-1, torch.ones_like(a) / a)):
+    result = _whole_powers(a, b, where(b == -1, torch.ones_like(a) / a, result))
+    for whole, product in ((1, a), (2, a * a), (3, a * (a * a))):
         result = where(b == whole, product, result)
     result = where(zero_base, at_zero, result)
     return where(zero_exponent, torch.ones_like(a), result)
+
+
+def _whole_powers(a: torch.Tensor, b: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
+    """`powers`, with products in NumPy's order where the exponent is whole and below 100. Without
+    data the powers as they are."""
+    if not readable(b):
+        return powers
+    whole = (b.imag == 0) & (b.real == torch.trunc(b.real)) & (torch.abs(b.real) < 100) & (a != 0)
+    if not bool(whole.any()):
+        return powers
+    count = torch.abs(where(whole, b.real, 0)).to(torch.int64)
+    square, product = where(whole, a, 1), torch.ones_like(powers)
+    for place in range(int(count.max()).bit_length()):
+        square = square * square if place else square
+        product = where((count >> place) & 1 != 0, product * square, product)
+    product = where(b.real < 0, torch.ones_like(a) / product, product)
+    return where(whole, product, powers)
+
+
+def dense(formula: Callable) -> Callable:
+    """The formula on operands without gaps: torch's functions of complex numbers give another last
+    digit where they step from element to element."""
+
+    def run(*operands: torch.Tensor):
+        return formula(*[t if t.is_contiguous() else t.clone() for t in operands])
+
+    return run
 
 
 def _complex_nan(a: torch.Tensor) -> torch.Tensor:

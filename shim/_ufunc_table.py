@@ -54,7 +54,7 @@ def _real(name: str, formula: Formula, *aliases: str, **more: object) -> Formula
 def _inexact(
     name: str, formula: Formula, *aliases: str, complex: Formula | None = None
 ) -> Formulas:
-    return Formulas(name, aliases, float=formula, complex=complex or formula)
+    return Formulas(name, aliases, float=formula, complex=m.dense(complex or formula))
 
 
 def _whole(name: str, formula: Formula, *aliases: str, **more: object) -> Formulas:
@@ -149,11 +149,11 @@ ROWS: tuple[Formulas, ...] = (
         m.int_power,
         "pow",
         float=m.float_power,
-        complex=m.complex_power,
+        complex=m.dense(m.complex_power),
         bits=m.bits_power,
         unsigned=m.natural_power,
     ),
-    _real("float_power", torch.pow, complex=m.complex_power),
+    _real("float_power", torch.pow, complex=m.dense(m.complex_power)),
     _same("negative", torch.neg, complex=m.by_parts(torch.neg)),
     _same("positive", m.clone),
     _same("absolute", torch.abs, "abs", bool=m.clone, bits=m.clone),
@@ -165,8 +165,8 @@ ROWS: tuple[Formulas, ...] = (
     _inexact("exp2", torch.exp2),
     _inexact("expm1", torch.expm1),
     _inexact("log", torch.log),
-    _inexact("log2", torch.log2),
-    _inexact("log10", torch.log10),
+    _inexact("log2", torch.log2, complex=m.complex_log(2)),
+    _inexact("log10", torch.log10, complex=m.complex_log(10)),
     _inexact("log1p", torch.log1p, complex=m.complex_log1p),
     _inexact("sqrt", torch.sqrt),
     _same("square", torch.square),

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _accumulate
 from ._index_plan import readable
-from ._ndarray import ndarray
+from ._ndarray import fresh, ndarray
 from ._table import Deferred, Kind, Row, add_row
 from ._ufunc import _OPTIONS, _laid_out, ufunc
 from ._ufunc_table import ROWS
@@ -36,20 +36,28 @@ class _Unary(ufunc):
         signature: Any = None,
     ) -> ndarray:
         if (
-            type(x) is ndarray
-            and out is None
+            out is None
             and where is True
             and dtype is None
             and signature is None
             and order == "K"
             and casting == "same_kind"
         ):
-            a = x.tensor if x._flip else x._t
-            run = self._direct.get(a.dtype)
-            if run is not None:
-                r = run(a)
-                return ndarray(r, (), r.dim() == 0)
+            found = self.plain(x)
+            if found is not None:
+                return found
         return self._call((x,), out, where, casting, order, dtype, subok, signature)
+
+    def plain(self, x: Any, /, *options: Any) -> ndarray | None:
+        """The call without options; None the first time that such an operand comes."""
+        if type(x) is not ndarray or options:
+            return None
+        a = x.tensor if x._flip else x._t
+        run = self._direct.get(a.dtype)
+        if run is None:
+            return None
+        r = run(a)
+        return fresh(r, r.dim() == 0)
 
 
 class _Binary(ufunc):
@@ -75,24 +83,33 @@ class _Binary(ufunc):
             and order == "K"
             and casting == "same_kind"
         ):
-            if type(x1) is ndarray:
-                a = x1.tensor if x1._flip else x1._t
-                ka = a.dtype
-            else:
-                a, ka = x1, type(x1)
-            if type(x2) is ndarray:
-                b = x2.tensor if x2._flip else x2._t
-                kb = b.dtype
-            else:
-                b, kb = x2, type(x2)
-            run = self._direct.get((ka, kb))
-            if run is not None:
-                try:
-                    r = run(a, b)
-                except RuntimeError as error:
-                    r = self._recover(error, run, (a, b))
-                return ndarray(r, (), r.dim() == 0)
+            found = self.plain(x1, x2)
+            if found is not None:
+                return found
         return self._call((x1, x2), out, where, casting, order, dtype, subok, signature)
+
+    def plain(self, x1: Any, x2: Any = None, /, *options: Any) -> ndarray | None:
+        """The call without options; None the first time that such operands come."""
+        if options:
+            return None
+        if type(x1) is ndarray:
+            a = x1.tensor if x1._flip else x1._t
+            ka = a.dtype
+        else:
+            a, ka = x1, type(x1)
+        if type(x2) is ndarray:
+            b = x2.tensor if x2._flip else x2._t
+            kb = b.dtype
+        else:
+            b, kb = x2, type(x2)
+        run = self._direct.get((ka, kb))
+        if run is None:
+            return None
+        try:
+            r = run(a, b)
+        except RuntimeError as error:
+            r = self._recover(error, run, (a, b))
+        return fresh(r, r.dim() == 0)
 
 
 class _TwoOut(ufunc):

@@ -140,7 +140,7 @@ def round_(a: Array, decimals: int = 0, out: Out = None):
 def fix(x: Array, out: Out = None):
     """Values rounded towards zero."""
     # deprecated from NumPy 2.5 on; the error for complex numbers names what it is made of
-    let_numpy_warn(3, np.fix, np.zeros((), TO_NUMPY.get(x.dtype, "d")))
+    let_numpy_warn(np.fix, np.zeros((), TO_NUMPY.get(x.dtype, "d")))
     return call("trunc", x)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import ALL, assert_matches, shim, to_shim, torch
+from .support import ALL, assert_matches, from_shim, shim, to_shim, torch
 
 
 def data(dtype: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
@@ -150,3 +150,26 @@ def test_property(name: str, dtype: str, shape: list[int], seed: int, draw: Any)
     if draw.draw(st.booleans()):
         a = a[::-1]
     assert_matches(name, a, axis=axis)
+
+
+@pytest.mark.parametrize(
+    "values", [[-0.0, -0.0], [-0.0, 1.0, -1.0], [0.0, -0.0], [[-0.0, 0.0], [-0.0, -0.0]]]
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+def test_signs_of_zeros(values, dtype):
+    a = np.array(values, dtype)
+    if dtype == "c16":
+        a = a * complex(1, 0) + np.zeros(1)  # signs of both parts
+        a.imag = -0.0
+    for axis in range(a.ndim):
+        expected, got = np.cumsum(a, axis), from_shim(shim.cumsum(to_shim(a), axis))
+        for part in ("real", "imag"):
+            np.testing.assert_array_equal(
+                np.signbit(getattr(got, part)), np.signbit(getattr(expected, part))
+            )
+    for initial in (-0.0, 0.0):
+        expected, got = np.sum(a, initial=initial), shim.sum(to_shim(a), initial=initial)
+        assert (np.signbit(got.real), np.signbit(got.imag)) == (
+            np.signbit(expected.real),
+            np.signbit(expected.imag),
+        )

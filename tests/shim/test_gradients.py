@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .support import shim, torch
+from conformance import coverage
+
+from .gradients import SYMMETRIC, TABLE
+from .support import quiet, shim, torch
 
 
 def square(seed=0, n=3):
@@ -14,6 +17,7 @@ def square(seed=0, n=3):
 
 
 A, B, V = square(), square(1), np.array([1.0, -2.0, 0.5])
+# Options and forms beside those of `gradients.TABLE`.
 CASES = {
     "matmul": (lambda x, y: shim.matmul(x, y), A, B),
     "dot": (lambda x, y: shim.dot(x, y), A, V),
@@ -55,6 +59,51 @@ CASES = {
     "resize": (lambda x: shim.resize(x, (4, 5)), A),
     "stack": (lambda x, y: shim.stack([x, y], -1), A, B),
 }
+
+
+def _with_tensors(value, tensors):
+    """The argument with tensors in place of its arrays of floats."""
+    if isinstance(value, list):
+        return [_with_tensors(v, tensors) for v in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    return shim.from_tensor(next(tensors)) if value.dtype.kind == "f" else shim.from_numpy(value)
+
+
+def _arrays(value):
+    if isinstance(value, (list, tuple)):
+        return [a for v in value for a in _arrays(v)]
+    return [value] if isinstance(value, np.ndarray) and value.dtype.kind == "f" else []
+
+
+def _carrying(result):
+    """The tensors of a result that carry gradients."""
+    if isinstance(result, (list, tuple)):
+        return [t for r in result for t in _carrying(r)]
+    return [result.tensor] if type(result) is shim.ndarray and result.tensor.requires_grad else []
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_differentiable(name):
+    function, arguments = shim.TABLE[name].function, TABLE[name]
+    inputs = [torch.tensor(a, requires_grad=True) for a in _arrays(arguments)]
+
+    def on_tensors(*tensors):
+        if name in SYMMETRIC:
+            tensors = tuple((t + t.T) / 2 for t in tensors)
+        given = iter(tensors)
+        return tuple(_carrying(function(*[_with_tensors(a, given) for a in arguments])))
+
+    with quiet():
+        assert on_tensors(*inputs)
+        assert torch.autograd.gradcheck(on_tensors, inputs)
+
+
+def test_all_that_carry_gradients_are_in_the_table():
+    rows = {n: row for n, row in shim.TABLE.items() if not n.startswith("ndarray.")}
+    carry = {n for n, row in rows.items() if "." not in n or n.split(".")[0] in ("linalg", "fft")}
+    carry = {n for n in carry if coverage.carries(rows[n])}
+    assert carry - set(TABLE) == set()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -119,6 +168,35 @@ CORNERS = {
     "max": (shim.max, torch.amax, values(1, 3, 3)),
     "power": (shim.power, torch.pow, values(0, 0, 1, 2), values(1, 2, 0, -1)),
     "arctan2": (shim.arctan2, torch.atan2, values(0, 1, 0), values(0, 0, -1)),
+    "minimum": (shim.minimum, torch.minimum, values(1, 2, 3), values(1, 3, 2)),
+    "fmax": (shim.fmax, torch.fmax, values(1, 2, torch.nan), values(1, 3, 2)),
+    "fmin": (shim.fmin, torch.fmin, values(1, 2, torch.nan), values(1, 3, 2)),
+    "min": (shim.min, torch.amin, values(1, 1, 3)),
+    "max of rows": (
+        lambda x: shim.max(x, axis=1),
+        lambda x: torch.amax(x, 1),
+        values(1, 3, 3, 2, 2, 2).reshape(2, 3),
+    ),
+    "nanmax": (shim.nanmax, torch.amax, values(1, 3, 3)),
+    "sort": (shim.sort, lambda x: torch.sort(x, stable=True).values, values(2, 1, 2, 1)),
+    "sqrt": (shim.sqrt, torch.sqrt, values(0, 1)),
+    "sign": (shim.sign, torch.sign, values(0, -2)),
+    "arccos": (shim.arccos, torch.acos, values(1, -1, 0)),
+    "reciprocal": (shim.reciprocal, torch.reciprocal, values(0, 2)),
+    "log": (shim.log, torch.log, values(0, 2)),
+    "divide": (shim.divide, torch.div, values(0, 1, 0), values(1, 0, 0)),
+    "copysign": (shim.copysign, torch.copysign, values(0, 1, -1), values(1, -0.0, 2)),
+    "remainder": (shim.remainder, torch.remainder, values(3, 5, -3), values(3, -2, 2)),
+    "absolute of complex numbers": (
+        shim.absolute,
+        torch.abs,
+        torch.tensor([0, 1j, 1 + 1j], dtype=torch.complex128),
+    ),
+    "where": (
+        lambda x: shim.where(x > 0, x, 0.0),
+        lambda x: torch.where(x > 0, x, 0.0),
+        values(0, 1, -1),
+    ),
 }
 
 

@@ -196,11 +196,11 @@ def test_floating_point_errors():
         (lambda: a * 100, "overflow encountered in multiply"),
         (lambda: shim.arange(3) // 0, "divide by zero encountered in floor_divide"),
         (lambda: shim.add.reduce([1e308, 1e308]), "overflow encountered in reduce"),
-        (lambda: shim.zeros(0).mean(), "Mean of empty slice"),
+        (lambda: shim.zeros(0).mean(), "Mean of empty slice|invalid value encountered in scalar"),
     ):
         with pytest.warns(RuntimeWarning, match=text) as seen:
             call()
-        assert seen[0].filename == __file__ or "empty" in text
+        assert {w.filename for w in seen} == {__file__}
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Mean of empty")
             call()

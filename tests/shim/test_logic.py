@@ -217,3 +217,11 @@ def test_property(dtype: str, seed: int, low: Any, high: Any) -> None:
     assert_matches("clip", a, low, high)
     assert_matches("isclose", a, a[::-1], equal_nan=True)
     assert_matches("round", a, 1)
+
+
+@pytest.mark.parametrize("tolerance", [0.5 - 1e-16, np.float64(0.5 - 1e-16)])
+def test_isclose_of_a_number_promotes_weakly(tolerance):
+    near = np.array(1 - 1e-16, "f4")
+    assert_matches("isclose", near, 2, atol=0, rtol=tolerance)
+    assert_matches("isclose", near, 2.0, atol=tolerance)
+    assert_matches("isclose", near, 2 + 1j, atol=np.float32(1), rtol=tolerance)

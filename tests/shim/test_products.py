@@ -263,3 +263,14 @@ def test_batches():
         a, b = data("d", (*lead[0], 2, 3)), data("d", (*lead[1], 3, 4), 1)
         assert_matches("matmul", a, b)
     assert_matches("matmul", data("d", (2, 2, 3)), data("d", (3, 3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "out"),
+    [((3, 3), (3, 1), (3, 3)), ((3,), (3, 1), (2,)), ((2, 3, 3), (3, 1), (2, 3, 3))],
+)
+def test_out_has_the_core_dimensions_of_the_product(a, b, out):
+    def call(m, x, y, z):
+        return m.matmul(x, y, out=z)
+
+    assert_matches(call, np.ones(a), np.ones(b), np.ones(out), meta=False)

@@ -144,8 +144,14 @@ def test_empty(name: str, shape: tuple, axis: int | None) -> None:
 
 
 def test_warnings() -> None:
-    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+    with np.errstate(invalid="ignore"), pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         shim.mean(np.array([]))
+    with pytest.warns(RuntimeWarning, match="Mean of|encountered in scalar divide") as seen:
+        shim.mean(np.array([]))
+    assert len(seen) == 2
+    with pytest.warns(RuntimeWarning, match="All-NaN slice encountered") as seen:
+        shim.nanmedian(np.full((2, 3), np.nan), axis=0)
+    assert len(seen) == 3
     with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0 for slice"):
         shim.var(np.array([1.0]), ddof=1)
     with pytest.warns(RuntimeWarning, match="All-NaN slice encountered"):

@@ -90,3 +90,10 @@ def test_property(dtype: str, seed: int, n: int, m: int) -> None:
     for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d"):
         assert_matches(name, a[::-1], b, meta=False)
     assert_matches("isin", a, b)
+
+
+@pytest.mark.parametrize("axis", [0, -1, 1])
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_unique_of_nans_along_the_axis_of_a_vector(axis, equal_nan):
+    a = np.array([np.nan, 0.0, np.nan, 0.0])
+    assert_matches("unique", a, True, True, True, axis=axis, equal_nan=equal_nan, meta=False)

@@ -246,3 +246,15 @@ def test_a_quantile_in_the_middle_is_counted_from_above():
     for q in (0.5, 0.25):
         for method in ("linear", "hazen"):
             assert_matches("quantile", pairs, q, axis=0, method=method, rtol=0)
+
+
+@pytest.mark.parametrize("xp", [[np.nan, 1], [0, np.nan], [0, np.nan, 2], [0, 1, 2, 3], [1, 1, 2]])
+def test_interp_among_few_points_that_may_be_nan(xp):
+    fp = np.arange(len(xp)) * 10.0
+    x = np.array([-1, 0, 0.5, 1, 1.5, 2, 2.5, 9, np.nan])
+    assert_matches("interp", x, np.array(xp), fp, rtol=1e-15)
+    assert_matches("interp", x, np.array(xp), fp * (1 - 2j), rtol=1e-15)
+
+
+def test_digitize_refuses_complex_bins():
+    assert_matches("digitize", np.arange(3.0), np.array([1, 2, 3 + 1j]))

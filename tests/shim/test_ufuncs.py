@@ -15,6 +15,7 @@ from .support import (
     INTEGERS,
     assert_matches,
     assert_same,
+    from_shim,
     quiet,
     sample,
     shim,
@@ -296,3 +297,24 @@ def test_any_dtypes_and_shapes(name, data):
         for s in shapes.input_shapes
     ]
     _check(name, *arrays)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_whole_powers_of_complex_numbers_are_products(dtype):
+    bases = np.array([0, 1, 2, 1 + 2j, -1.5 - 0.5j, 1e5, np.inf, np.nan], dtype)
+    exponents = np.array([0, 1, 2, 3, 4, 7, 99, 100, -1, -2, -6, 2.5, 1j], dtype)
+    with quiet():
+        expected = bases[:, None] ** exponents
+        got = from_shim(to_shim(bases[:, None]) ** to_shim(exponents))
+        whole = (exponents.imag == 0) & (exponents.real % 1 == 0) & (abs(exponents) < 100)
+    np.testing.assert_array_equal(got[2:6][:, whole], expected[2:6][:, whole])
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+
+
+@pytest.mark.parametrize("name", ["log10", "log2", "log1p", "exp", "arctan"])
+def test_complex_functions_do_not_depend_on_strides(name):
+    a = (np.arange(1, 40) * (1 - 0.3j)).astype("c8")
+    spaced = np.zeros(2 * len(a), "c8")[::2]
+    spaced[...] = a
+    f = getattr(shim, name)
+    np.testing.assert_array_equal(from_shim(f(to_shim(spaced))), from_shim(f(to_shim(a))))

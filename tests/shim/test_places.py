@@ -1,0 +1,129 @@
+"""The short ways of frequent calls: what they give is what NumPy gives, and what the rows give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from .support import assert_same, quiet, shim, to_shim
+
+pytestmark = pytest.mark.handing
+
+INDICES = {
+    "one": 2, "last": -1, "beyond": 7, "before": -8, "huge": 2**70,
+    "huge_row": (2**70, slice(None)), "numpy_int": np.int64(1), "bool": True,
+    "part": slice(1, 3), "open": slice(None), "from_end": slice(-2, None), "empty": slice(3, 1),
+    "far": slice(2, 100), "steps": slice(0, None, 2), "backwards": slice(None, None, -1),
+    "no_step": slice(0, 2, 0), "pair": (1, 2), "pair_beyond": (1, 9),
+    "pair_numpy": (np.int64(0), 1),
+    "row": (1, slice(None)), "column": (slice(None), -1), "corner": (slice(1), slice(2, 4)),
+    "new": (None, 1), "dots": (Ellipsis, 0), "none": (), "three": (0, 0, 0), "float": 1.5,
+    "float_slice": slice(0.5, 2), "list": [0, 1],
+}  # fmt: skip
+ARRAYS = {
+    "vector": np.arange(5.0),
+    "matrix": np.arange(20).reshape(4, 5),
+    "small": np.arange(6, dtype="u2").reshape(2, 3),
+    "complex": np.arange(4) * (1 + 2j),
+    "bools": np.arange(5) > 2,
+    "halves": np.arange(5, dtype="f2"),
+    "none": np.zeros(0, "f4"),
+    "zero_d": np.array(3.5),
+    "transposed": np.arange(20.0).reshape(4, 5).T,
+    "reversed": np.arange(5)[::-1],
+    "objects": np.array([1, None, "a"], dtype=object),
+}
+
+
+def own(x):
+    """What is NumPy's own behind a shim array that torch cannot hold; all else as it is."""
+    return shim.to_numpy(x) if type(x) is shim.ndarray else x
+
+
+def outcome(call):
+    """What a call gives: its result, or the class and text of its exception."""
+    try:
+        with quiet():
+            return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("array", ARRAYS)
+def test_reading(array, index):
+    a, i = ARRAYS[array], INDICES[index]
+    expected, x = outcome(lambda: a[i]), shim.asarray(a)
+    got = outcome(lambda: x[i])
+    assert_same(own(got), expected)
+    if isinstance(expected, np.ndarray) and np.shares_memory(a, expected):
+        assert got.base is x
+        assert np.shares_memory(own(x), own(got))
+
+
+@pytest.mark.parametrize("value", [2, -1, 2**40, 1.5, np.nan, np.float64(2.5), True, 1j, None])
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("array", ARRAYS)
+def test_writing(array, index, value):
+    a, i = ARRAYS[array].copy(), INDICES[index]
+    x = shim.asarray(a.copy())
+    expected = outcome(lambda: a.__setitem__(i, value))
+    assert_same(outcome(lambda: x.__setitem__(i, value)), expected)
+    assert_same(repr(x), repr(a)) if a.dtype == object else assert_same(x, a)  # nan is not nan
+
+
+def test_read_only():
+    x = to_shim(np.arange(3.0))
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        x[:2][0] = 1.0
+
+
+def test_gradients_pass():
+    t = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+    (shim.from_tensor(t)[1] * shim.from_tensor(t)[1:][0])._t.backward()
+    np.testing.assert_array_equal(t.grad, [0, 2, 0])
+
+
+def test_a_write_is_noticed_by_autograd():
+    w = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    x = shim.from_tensor(torch.arange(3.0, dtype=torch.float64))
+    y = shim.from_tensor(w) * x
+    x[0] = 5.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum()._t.backward()
+
+
+CHOICES = {
+    "alike": (np.arange(4.0), np.ones(4)),
+    "number": (np.arange(4.0), 0.5),
+    "number_first": (-1.0, np.arange(4.0)),
+    "numbers": (1.0, 2.0),
+    "int": (np.arange(4.0), 3),
+    "narrow": (np.arange(4, dtype="f4"), 0.1),
+    "widened": (np.arange(4, dtype="f4"), np.ones(4)),
+    "unsigned": (np.arange(4, dtype="u8"), np.ones(4, "u8")),
+    "whole": (np.arange(4), 2.5),
+    "reversed": (np.arange(4.0)[::-1], np.ones(4)),
+    "row": (np.arange(12.0).reshape(3, 4), np.ones(4)),
+    "zero_d": (np.array(2.0), np.arange(4.0)),
+    "mismatch": (np.arange(3.0), np.ones(4)),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_where(choice):
+    x, y = CHOICES[choice]
+    for mask in (np.array([True, False, True, False]), np.array([1, 0, 1, 0]), np.array(True)):
+        expected = outcome(lambda: np.where(mask, x, y))  # noqa: B023
+        assert_same(outcome(lambda: shim.where(*to_shim((mask, x, y)))), expected)  # noqa: B023
+
+
+@pytest.mark.parametrize("array", [a for a in ARRAYS if a != "objects"])
+def test_sum(array):
+    a = ARRAYS[array]
+    assert_same(shim.sum(to_shim(a)), np.sum(a))
+    assert_same(to_shim(a).sum(), a.sum())

@@ -1,0 +1,56 @@
+"""Calls that NumPy refuses: the class and the text of its exception."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .support import assert_matches
+
+A = np.array([[1, 2], [3, 4]])
+DEEP = np.ones((1,) * 64)
+
+
+def _assign(a, index):
+    a[index] = 0
+
+
+# Programs of a namespace and of arrays of it.
+CALLS = {
+    "put_into_a_list": (lambda m: m.put([1, 2], [0], 5),),
+    "copy_to_a_list": (lambda m: m.copyto([1, 2], [0]),),
+    "copy_safely": (lambda m, a: m.copyto(a, 3.0, casting="safe"), A),
+    "copy_a_number_alike": (lambda m, a: m.copyto(a, 3, casting="equiv"), A.astype("u1")),
+    "copy_a_float_alike": (lambda m, a: m.copyto(a, 3.0, casting="equiv"), A.astype("f4")),
+    "resize_by_text": (lambda m, a: a.copy().resize("hi"), A),
+    "resize_refcheck": (lambda m, a: a.copy().resize(4, refcheck="hi"), A),
+    "signature_of_none": (lambda m: m.add(3, 4, signature=(None,)),),
+    "choices": (lambda m, a: m.choose(a, [0] * 65), A),
+    "table_of_far_values": (
+        lambda m, a, b: m.isin(a, b, kind="table"), A, np.array([-1, 2**63 - 1]),
+    ),
+    "table_of_narrow_values": (
+        lambda m, a, b: m.isin(a, b, kind="table"), A, np.array([-128, 127], "i1"),
+    ),
+    "compress_out": (
+        lambda m, a, o: m.compress([True, False], a, axis=1, out=o), A, np.zeros((2, 1), "f4"),
+    ),
+    "take_out": (lambda m, a, o: m.take(a, [0], out=o), A, np.zeros(1, "f4")),
+    "einsum_order": (lambda m: m.einsum("", 0, order="W"),),
+    "einsum_label": (lambda m, a: m.einsum(a, [0, 52], a, [52, 2], [0, 2]), A),
+    "einsum_negative_label": (lambda m, a: m.einsum(a, [-1, 5], a, [5, 2], [-1, 2]), A),
+    "copy_word": (lambda m: m.array([1, 2], copy="always"),),
+    "ndmin": (lambda m: m.array([1], ndmin=65),),
+    "new_axes": (lambda m, a: a[(None,) * 70], A),
+    "index_arrays": (lambda m, a: a[(m.array([0]),) * 64], DEEP),
+    "masks": (lambda m, a: a[(True,) * 80], np.ones(1)),
+    "result_axes": (lambda m, a: a[(True,) * 33], DEEP),
+    "assigned_axes": (lambda m, a: _assign(a, (None,) * 70), A),
+    "array_as_bound": (lambda m, a: a[a:a:a], np.array([[[1]]])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_refused_as_in_numpy(call):
+    program, *arrays = CALLS[call]
+    assert_matches(program, *arrays, meta=False)
