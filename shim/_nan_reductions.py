@@ -23,7 +23,6 @@ from ._reductions import (
 from ._table import Kind
 
 
-
 def replace_nan(a: torch.Tensor, value: Any) -> torch.Tensor:
     """`a` with its NaNs replaced by a number; itself when its dtype has no NaN."""
     if not inexact(a):

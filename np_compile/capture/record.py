@@ -240,7 +240,7 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
                 return
         c.rewind(marks)
     if sized[0] is not key or sized[1] is not value:
-        c.call("ndarray.__setitem__", (a, sized[0], sized[1]), {})
+        c.call("ndarray.__setitem__", (a, *sized), {})
         return
     c.call("ndarray.__setitem__", (a, _with_arrays(key), value), {})
 
