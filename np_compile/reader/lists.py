@@ -565,8 +565,11 @@ def as_vector(r: Reader, x: Lst) -> Arr:
     if x.of is None:
         raise Unreadable("a list of which nothing is known")
     n = length(r, x)
+    is_flat = True
     if x.kind is not None:
         rep, dims = x.of.rep, [n]
+    elif isinstance(x.of, Num) and set(x.of.kinds) in ({"float", "float64"}, {"int", "int64"}):
+        rep, dims, is_flat = x.of.rep, [n], False  # each with its kind behind it
     else:
         items = x.of.items if isinstance(x.of, Tup) else (None,)
         rep = items[0].rep if isinstance(items[0], Num) else ""
@@ -578,7 +581,8 @@ def as_vector(r: Reader, x: Lst) -> Arr:
         r.leave_if(f"{n.text} == 0", "an array of no items")
         dims = [n, int_constant(len(words))]
     data = r.named(f"({C_STORAGE(rep)} *){x.buf}->data", f"{C_STORAGE(rep)} *", "p")
-    return Arr(rep, x.buf, data, tuple(dims), contiguous(r, dims), x.roots, flat=True, ordered=True)
+    strides = contiguous(r, dims) if is_flat else (int_constant(2),)
+    return Arr(rep, x.buf, data, tuple(dims), strides, x.roots, flat=is_flat, ordered=True)
 
 
 # Ranges

@@ -393,6 +393,59 @@ def fails_in_the_middle(n):
     return a
 
 
+def adaptive_times(y, t0, t1, tol):
+    t, h = t0, 0.1
+    ts, ys = [t], [y]
+    while t < t1:
+        h = min(h, t1 - t)
+        k1 = -y + np.sin(t)
+        k2 = -(y + h * k1) + np.sin(t + h)
+        e = np.abs(h * (k2 - k1) / 2).max()
+        if e < tol:
+            t += h
+            y = y + h * (k1 + k2) / 2
+            ts.append(t)
+            ys.append(y)
+        h *= min(2.0, max(0.3, 0.9 * np.sqrt(tol / (e + 1e-15))))
+    return np.array(ts), np.array(ys)
+
+
+def hull(points):
+    lower = []
+    for p in points[np.lexsort((points[:, 1], points[:, 0]))]:
+        while len(lower) >= 2:
+            a, b = lower[-2], lower[-1]
+            if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 0:
+                break
+            lower.pop()
+        lower.append(p)
+    return np.array(lower)
+
+
+def events(rng, n):
+    queue = [(0.0, 0)]
+    log = []
+    t = 0.0
+    while queue and len(log) < n:
+        t, kind = heapq.heappop(queue)
+        log.append((t, kind))
+        heapq.heappush(queue, (t + rng.exponential(1.0), 1 - kind))
+        if rng.random() < 0.2:
+            heapq.heappush(queue, (t + 0.5, 2))
+    return log, t
+
+
+def of_lists(n):
+    table = [[(0, 1.0)]]
+    for k in range(n):
+        row = []
+        for j in range(k):
+            row.append((j, table[-1][0][1] + j))  # noqa: PERF401
+        if row:
+            table.append(row)
+    return table
+
+
 GRID = np.random.default_rng(3).random((9, 7)) < 0.3
 COST = np.random.default_rng(4).random((7, 7)).round(1)
 X = np.array([3.0, -1.0, 4.0, 1.5, -9.5])
@@ -431,6 +484,10 @@ CASES = [
     exact(queue_by_pop_from_front, (M, 0), (M, 2)),
     exact(frames, (np.arange(6.0) ** 2, 5), (np.arange(6.0) ** 2, 1)),
     exact(of_different_lengths, (X, 4), (X, 1)),
+    case(adaptive_times, (np.array([1.0, 2.0]), 0.0, 2.0, 1e-3), (np.ones(2), 0.0, 0.0, 1e-3)),
+    exact(hull, (np.random.default_rng(8).random((30, 2)),), (np.zeros((1, 2)),)),
+    exact(events, (np.random.default_rng(8), 40)),
+    exact(of_lists, (6,), (0,)),
     exact(fails_in_the_middle, (2,), (9,)),
     exact(dictionary, (X,), (X[:0],), refused="Dict"),
     case(prints, (X, 0), (X, 5), (X, 6)),
