@@ -160,12 +160,17 @@ def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
     made = operate(r, op, a, new)
     if isinstance(made, Num):
         raise Unreadable("an array without axes")
-    if not np.can_cast(made.dtype, a.dtype, "same_kind"):
-        raise Unreadable("a result of another kind of dtype")
+    _check_cast(made, a.dtype)
     if made.ndim != a.ndim:
         raise Unreadable("a result of another shape")
     commit = index.assign(r, a, [Known(Ellipsis)], made)
     _changing(r, a.roots, commit)
+
+
+def _check_cast(made: Value, dtype: np.dtype) -> None:
+    """Fail where an array of a dtype cannot take what an operator gives in its place."""
+    if not np.can_cast(made.dtype, dtype, "same_kind"):
+        raise Unreadable("a result of another kind of dtype")
 
 
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
@@ -187,6 +192,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
             items = [materialized(r, x) if isinstance(x, Lazy) else x for x in items]
         old = index.gathered(r, owner, items)
         made = operate(r, op, old, expression(r, node.value))
+        _check_cast(made, owner.dtype)
         commit = index.assign(r, owner, items, made)
         _changing(r, owner.roots, commit)
         return

@@ -87,7 +87,7 @@ def piece(x: Any, small: bool) -> Any:
 def _function_piece(f: types.FunctionType) -> Any:
     """A function that is made again, without anything of its own, is the same one."""
     if f.__closure__ or f.__defaults__ or f.__kwdefaults__:
-        return "function", f
+        return "function", f, f.__code__
     return "function", f.__code__, id(f.__globals__)
 
 

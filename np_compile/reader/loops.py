@@ -310,6 +310,18 @@ def _outgrown(
                 ):
                     memory[key] = as_type(x) if isinstance(x, Maybe) else Maybe(as_type(x), "")
                     grew = True
+    for snapshot, _ in state.ends:  # where attributes were set before a `break`
+        for which, env in enumerate(snapshot):
+            for name, x in env.items():
+                old = entry[which].get(name)
+                if not name.startswith("@") or (which, name) in carried:
+                    continue
+                if old is None:
+                    r.late.add(name)
+                    grew = True
+                elif not is_same(old, x) and not isinstance(old, Conflict):
+                    memory[which, name] = as_type(join(old, x, r), keep=True)
+                    grew = True
     return grew
 
 
@@ -329,7 +341,7 @@ def _stores(
                 if name in entry[which] and is_same(entry[which][name], x):
                     continue
                 if not same_type(v.of, x, r):
-                    memory[which, name] = as_type(join(v.of, x, r), keep=True)
+                    _grow(r, memory, (which, name), v.of, x)
                     return False
                 pairs.append((v, x))
             r.lines += stored(r, pairs)

@@ -74,6 +74,8 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
     effectful: set[Any] = set()
     memory: dict[Any, Any] = {}
     for _ in range(50):
+        # What was found of loops is in names of the reading before.
+        memory = {key: of for key, of in memory.items() if key[0] == "list"}
         entry = Entry(f, node, example, small)
         r = Reader(entry, _GRAMMAR)
         r.effectful, r.memory = effectful, memory
@@ -116,7 +118,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
 
 
 def _is_first(e: Exit) -> bool:
-    return e.frames is not None and len(e.frames[0][2]) == 1
+    return e.frames is not None and all(step[0] == "block" for step in e.frames[0][2])
 
 
 def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str]:

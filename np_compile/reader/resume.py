@@ -79,6 +79,8 @@ class _Made:
 
     def _inside(self, at: int) -> list[ast.stmt]:
         step = self._path[at]
+        if step[0] == "block":  # of a statement that was taken apart
+            return self._block(at)
         if step[0] == "if":
             return self._block(at + 1)
         if step[0] == "try":

@@ -75,7 +75,6 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value]) -> Value:
     what attributes held when it was called."""
     returns = frame.returns
     if not returns:
-        r.leave("the function does not return")
         raise Unreadable("the function does not return")
     if len(returns) == 1 and returns[0].place is r.lines:
         r.frames[0].env |= returns[0].attributes
@@ -117,16 +116,15 @@ def block(r: Reader, nodes: Block, part: str) -> None:
     """Statements, one after the other. part: the field of the statement around it."""
     frame = r.frame
     frame.path.append(("block", nodes, 0, part))
-    k = 0
-    nodes = list(nodes)
-    while k < len(nodes) and not frame.dead:
-        more = normalized(r, nodes[k])
-        if more is not None:
-            nodes[k : k + 1] = more
-            continue
+    for k, node in enumerate(nodes):
+        if frame.dead:
+            break
         frame.path[-1] = ("block", nodes, k, part)
-        statement(r, nodes[k])
-        k += 1
+        apart = normalized(r, node)
+        if apart is None:
+            statement(r, node)
+        else:
+            block(r, apart, "apart")
     frame.path.pop()
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .support import Case, case, check, each, exact
+import np_compile
+
+from .support import Case, case, check, each, exact, whole
 
 _RNG = np.random.default_rng(7)
 _GRAPH = _RNG.random((9, 9)) > 0.6
@@ -414,3 +416,97 @@ def a_choice_that_cannot_be_read(x, y, n):
 )  # fmt: skip
 def test_names_behind_branches_and_loops(c: Case) -> None:
     check(c)
+
+
+# What a fuzzer of programs has found
+
+
+def leaves_behind_a_draw(y, m, n, rng):
+    a = 1
+    for _ in y:
+        pass
+    y[m.shape[1] % 1] = rng.integers(2)
+    a = n
+    for _ in m:
+        pass
+    return a, rng.integers(1000)
+
+
+def lists_and_arrays_of_other_sizes(x, y, n):
+    out = []
+    for _ in range(1):
+        x = x[:-1]
+    for _ in range(1):
+        out.append(n)
+        y, x = (x, y)
+    return x, y, out
+
+
+def changes_then_does_not_fit(x, y, n):
+    a = _bump(x)
+    x[:] = y
+    for _ in range(n):
+        pass
+    return a
+
+
+def under_a_mask_in_place(x, n, t):
+    for k in range(n):
+        x[x > k] -= t
+        x[[0, 1]] *= t
+    return x
+
+
+class Stopper:
+    def __init__(self):
+        self.dt = 4
+
+    def shrink(self, n):
+        for k in range(n):
+            self.dt -= 1
+            if k == 1:
+                break
+        return self.dt
+
+
+def sets_then_breaks(s, n):
+    for _ in range(n):
+        s.dt -= 1
+        break
+    return s.shrink(n), s.dt
+
+
+@each(
+    [
+        exact(leaves_behind_a_draw, (np.ones(1), np.ones((2, 1), "f2"), 2,
+                                     np.random.default_rng(2)), refused="float16"),
+        exact(lists_and_arrays_of_other_sizes, (np.ones(3), 1, 2), (np.ones(1), 1, 2),
+              refused="one or another"),
+        exact(changes_then_does_not_fit, (np.ones(3), np.ones(2), 1), (np.ones(3), np.ones(3), 1)),
+        exact(under_a_mask_in_place, (np.arange(4), 2, 0.5), (np.arange(4.0), 2, 0.5),
+              (np.arange(4), 2, 3), refused="another kind of dtype"),
+        exact(sets_then_breaks, (Stopper(), 1), (Stopper(), 0), (Stopper(), 5)),
+    ]
+)  # fmt: skip
+def test_found_by_a_fuzzer(c: Case) -> None:
+    check(c)
+
+
+def test_a_function_whose_code_is_replaced() -> None:
+    def inner(x, by=1):
+        return x + by
+
+    def other(x, by=1):
+        return x - by
+
+    def program(x):
+        s = 0.0
+        for v in x:
+            s += inner(v)
+        return s
+
+    fast = np_compile.compile(program)
+    with whole():
+        assert fast(np.ones(3)) == 6
+        inner.__code__ = other.__code__
+        assert fast(np.ones(3)) == 0
