@@ -266,11 +266,12 @@ def comprehension(r: Reader, node: Any) -> Value:
 
 
 def _abs(r: Reader, x: Value) -> Value:
-    if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
+    is_union = isinstance(x, Num) and x.kind is None and x.rep == "f64"
+    if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python and not is_union):
         return ufunc(r, "absolute", [x])
     if not isinstance(x, Num):
         raise Unreadable("abs of this")
-    if x.value is not None:
+    if x.value is not None and not is_union:
         return python(abs(x.value))
     if x.rep in PARTS:
         return r.number(f"hypot_f64({x.text}.r, {x.text}.i)", "f64", ("float",))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import types
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from . import calls
@@ -183,19 +185,25 @@ def _compare(r: Reader, node: ast.Compare) -> Value:
     left = expression(r, node.left)
     if len(node.ops) == 1:
         return _comparison(r, node.ops[0], left, expression(r, node.comparators[0]))
-    result: Value = None
     rest = list(zip(node.ops, node.comparators, strict=True))
+    kinds: set[Any] = set()
 
-    def chain(left: Value, k: int) -> Value:
+    def chain(left: Value, k: int, join: Callable[[Num, Callable[[], Value]], Value]) -> Value:
         op, right = rest[k]
-        y = expression(r, right)
-        x = _comparison(r, op, left, kept(r, y))
-        if k == len(rest) - 1:
-            return x
-        return both(r, x, lambda: chain(y, k + 1))
+        y = kept(r, expression(r, right))
+        x = _comparison(r, op, left, y)
+        kinds.add(x.kinds if isinstance(x, Num) else None)
+        return x if k == len(rest) - 1 else join(x, lambda: chain(y, k + 1, join))
 
-    result = chain(kept(r, left), 0)
-    return result
+    saved = r.save()
+    left = kept(r, left)
+    result = chain(left, 0, lambda x, more: both(r, x, more))
+    if len(kinds) == 1 and isinstance(result, Num) and result.value is None:
+        return replace(result, kinds=kinds.pop() or result.kinds)
+    if len(kinds) == 1:
+        return result
+    r.restore(saved)  # the value is that of the comparison that decides
+    return chain(kept(r, left), 0, lambda x, more: chosen(r, condition_of(r, x), more, lambda: x))
 
 
 def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:

@@ -153,10 +153,10 @@ class _While:
         """The test; what it is where it is true is known in the body."""
         if self.always:
             return
-        r.frame.path.append(("while", self._node, "test"))
+        r.frame.path[-1] = ("while", self._node, "test")
         with r.at_statement():
             test = condition(r, self._node.test)
-        r.frame.path.pop()
+        r.frame.path[-1] = self.step(r)
         if test.value is True:
             return
         r.one_by_one(BRANCH)

@@ -476,8 +476,49 @@ def sets_then_breaks(s, n):
     return s.shrink(n), s.dt
 
 
+def fails_in_a_test(x, n):
+    k = 0
+    total = 0.0
+    try:
+        while x[k] > n or x[k + 1] > n:
+            total += x[k]
+            k += 1
+    except IndexError:
+        return k, total
+    return -1, total
+
+
+def fails_in_a_test_within(x, n):
+    found = []
+    for i in range(n):
+        k = i
+        while x[k] != 0:
+            k += 1
+            found.append(k)
+    return found
+
+
+def kinds_of_chains(x, a, n):
+    out = []
+    for k in range(len(x)):
+        out.append((a < x[k] < 3, 1 <= k < 3, 0 <= k < x[k], x[k] <= 2.0 < a))  # noqa: PERF401
+    c = a < x[0] < x[-1] < 5.0
+    d = 0 < n < x[0]
+    return out, c, d
+
+
+def size_of_one_or_another(x, t, n):
+    for _ in range(n):
+        t = np.tanh(t)
+    return abs(t), -t
+
+
 @each(
     [
+        exact(fails_in_a_test, (np.ones(4), 0), (np.ones(4), 3), (np.array([2.0, 1, 0]), 0)),
+        exact(fails_in_a_test_within, (np.array([1.0, 2, 0, 3]), 3), (np.array([1.0, 0, 5]), 3)),
+        exact(kinds_of_chains, (np.arange(4.0), 0.5, 2), (np.arange(4), 1, 0), (np.ones(2), 0, 1)),
+        exact(size_of_one_or_another, (np.ones(1), -0.5, 0), (np.ones(1), -0.5, 2)),
         exact(leaves_behind_a_draw, (np.ones(1), np.ones((2, 1), "f2"), 2,
                                      np.random.default_rng(2)), refused="float16"),
         exact(lists_and_arrays_of_other_sizes, (np.ones(3), 1, 2), (np.ones(1), 1, 2),
