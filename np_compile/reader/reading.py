@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from np_compile import config
 from np_compile.kernels.build.toolchain import (
     CompileFailed,
@@ -34,6 +36,7 @@ _CALL = 1e-5  # seconds that a call in Python takes, from compiled code
 _WORKS = "the C compiler is at work on it"
 _NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
+_REFUSED = 200  # refusals of one function that are remembered, before it is read no more
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
 _IDLE = 16  # calls that Python carries out to the end, before a function runs as it stands
@@ -42,12 +45,14 @@ _IDLE = 16  # calls that Python carries out to the end, before a function runs a
 @dataclass
 class Refused:
     """Why a function, or a part of it, is not compiled: the reason and the line. next: the
-    statement after which reading begins again. plain: whether it runs as it stands then."""
+    statement after which reading begins again. plain: whether it runs as it stands then. by_size:
+    whether it is for what the values' magnitudes make of its work."""
 
     why: str
     line: int
     next: int
     plain: bool = False
+    by_size: bool = False
 
 
 @dataclass
@@ -342,12 +347,13 @@ class Reading:
             region.runs += 1
             return region, *ran
         key = self._key(first, values)
-        refused = self._refused.get(key)
+        sized = key, _magnitudes(values)
+        refused = self._refused.get(key) or self._refused.get(sized)
         if refused is not None:
             return refused
         if len(known) >= _REGIONS:
             return Refused("it was compiled for many types", node.lineno, 0)
-        if self._vain[first] >= _VAIN and not known:
+        if (self._vain[first] >= _VAIN and not known) or len(self._refused) >= _REFUSED:
             return Refused("it was read for many types in vain", node.lineno, 0)
         made = self._made(node, first, values, key[1])
         if isinstance(made, Read):
@@ -362,8 +368,8 @@ class Reading:
                 known.insert(0, region)
                 return region, *ran
             made = _OVERLAP if ran is None else Refused("its inputs are not told apart", 0, 0)
-        self._refused[key] = made
-        self._vain[first] += 1
+        self._refused[sized if made.by_size else key] = made
+        self._vain[first] += not made.by_size
         return made
 
     def _made(self, node: Any, first: int, values: dict[str, Any], small: bool) -> Any:
@@ -379,12 +385,13 @@ class Reading:
             made.plain = True  # recording it would cost more than it gains
         if isinstance(made, Read) and config.loops == "auto":
             if any(n >= _LARGE and inside for n, inside in made.work):
-                return Refused("its arrays are large", 0, len(node.body))
+                return Refused("its arrays are large", 0, len(node.body), by_size=True)
             if made.outside * _CALL > made.seconds:
                 why = "most of what its loops do are functions of NumPy's without loops here"
                 return Refused(why, 0, len(node.body), True)
             if made.single < _SINGLE:
-                return Refused("its loops do the same to whole arrays", 0, len(node.body))
+                why = "its loops do the same to whole arrays"
+                return Refused(why, 0, len(node.body), by_size=True)
         return made
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
@@ -416,6 +423,15 @@ class Reading:
             result = made(*names.values(), *extra, resume.rest_of, locals_of_caller)
             value = result[1]
         return result
+
+
+def _magnitudes(values: dict[str, Any]) -> tuple:
+    """Of integers and arrays' sizes, how large they are, roughly."""
+    return tuple([
+        max(n.bit_length() - 3, 0)
+        for v in values.values()
+        if type(n := v.size if isinstance(v, np.ndarray) else v) is int
+    ])  # fmt: skip
 
 
 def _at_top(path: list[tuple], top: int) -> list[tuple]:

@@ -461,3 +461,55 @@ def test_a_list_from_outside_stays_the_same_object() -> None:
             notes: list = [7.5]
             assert fast(np.array([1.0, -1.0, 2.0, -3.0]), notes) is notes
             assert notes == [7.5, 1, 3]
+
+
+def leaves_each_time(x, n):
+    total = 0
+    for k in range(n):
+        if k == 2:
+            total += int(str(k))
+        total += k
+        x[k] += total
+    return total
+
+
+def test_values_for_which_compiled_code_mostly_leaves_are_pythons() -> None:
+    fast = np_compile.compile(leaves_each_time)
+    with config.patch(loops="auto", compile_in="call"):
+        for n in [40] * 30:
+            check_call(fast, leaves_each_time, (np.zeros(50), n), 0)
+    assert not fast._reading._regions[0]
+    assert "left in loops" in "\n".join(fast._reading.report())
+
+
+def only_python(x, notes):
+    for k in range(len(x)):
+        notes.append(k if x[k] > 1 else -k)
+    return notes
+
+
+def test_a_function_whose_calls_end_in_python_runs_as_it_stands() -> None:
+    fast = np_compile.compile(only_python)
+    with config.patch(loops="auto", compile_in="call"):
+        for k in range(40):
+            check_call(fast, only_python, (np.arange(float(k % 5)), []), 0)
+    assert fast._reading.given_up
+    assert fast._reading._stands
+
+
+def above(x, n):
+    total = 0.0
+    for k in range(n):
+        if x[k] > 0.5:
+            total += x[k]
+        else:
+            total -= 1
+    return total
+
+
+def test_a_short_first_call_does_not_decide_for_long_ones() -> None:
+    fast = np_compile.compile(above)
+    with config.patch(loops="auto", compile_in="call"):
+        for n in (1, 3, 5000, 2):
+            check_call(fast, above, (np.linspace(0, 1, 5000), n), 0)
+            assert bool(fast._reading.texts()) == (n == 5000 or n == 2)

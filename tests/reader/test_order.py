@@ -476,6 +476,17 @@ def sets_then_breaks(s, n):
     return s.shrink(n), s.dt
 
 
+def pops_on_one_way(x, n):
+    stack = list(range(n))
+    total = 0.0
+    try:
+        for k in range(n):
+            total += (stack.pop() if k > 1 else 1) * x[k]
+    except IndexError:
+        return total, stack
+    return total, stack
+
+
 def fails_in_a_test(x, n):
     k = 0
     total = 0.0
@@ -515,6 +526,7 @@ def size_of_one_or_another(x, t, n):
 
 @each(
     [
+        exact(pops_on_one_way, (np.arange(5.0), 8), (np.arange(9.0), 8)),
         exact(fails_in_a_test, (np.ones(4), 0), (np.ones(4), 3), (np.array([2.0, 1, 0]), 0)),
         exact(fails_in_a_test_within, (np.array([1.0, 2, 0, 3]), 3), (np.array([1.0, 0, 5]), 3)),
         exact(kinds_of_chains, (np.arange(4.0), 0.5, 2), (np.arange(4), 1, 0), (np.ones(2), 0, 1)),
