@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import types
 from collections.abc import Callable
@@ -67,8 +68,11 @@ class Compiled(Made):
                 and (result := call(*args, **kwargs)) is not MISS
             ):
                 return result
-            budget = self._options.budget
-            if budget.cold and (self._reading is None or not self._reading.is_compiled):
+            budget, found = self._options.budget, self._reading
+            if found is not None and found.is_compiled:
+                if "cupy" not in sys.modules:
+                    return self._alone(args, kwargs)
+            elif budget.cold and config.measures() and not config.waits():
                 if budget.skips > 0:
                     budget.skips -= 1
                     return self.__np_compile_captured__(*args, **kwargs)
@@ -91,6 +95,10 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
             return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
+        return self._alone(args, kwargs)
+
+    def _alone(self, args: tuple, kwargs: dict) -> Any:
+        """As a call that no other one is captured around, and that is not kept in C."""
         self._options.budget.begins()
         try:
             return self._unknown(args, kwargs)
@@ -98,7 +106,6 @@ class Compiled(Made):
             self._options.budget.ended()
 
     def _unknown(self, args: tuple, kwargs: dict) -> Any:
-        """As a call that nothing of what is kept was found for without Python."""
         result = self._read(args, kwargs)
         if result is not reading.MISS:
             return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 import time
 import types
@@ -155,7 +156,8 @@ def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
         + (small.C if any(f"{name}(" in body for name in small.NAMES) else "")
-        + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\n" + body + "\n}\n"
+        + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
+        + body + "\n}\n"
         + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
         "        Buf *next = b->next;\n"
         "        free_memory(b);\n        free(b);\n        b = next;\n    }\n}\n"
@@ -217,6 +219,7 @@ class Reading:
             self.node: Any = None
             self._continuations: dict[Any, Any] = {}
             self._begins: dict[int, int | None] = {}
+            self._bind: Any = _binder(self.function)
             try:
                 if not source.has_loops(self.function, tuple(map(type, args))):
                     self.given_up = _NO_LOOPS
@@ -236,15 +239,39 @@ class Reading:
         node = self._look(args)
         if node is None:
             return self.function(*args, **kwargs) if self._stands else MISS
-        values = _bound(self.function, args, kwargs)
+        values = self._bound(args, kwargs)
         if values is None:
             return MISS
-        result = self._go_on(node, 0, values)
+        ran: Any = None
+        known = self._regions.get(0)
+        if known and known[0].is_loaded:  # the region that ran last, most often
+            ran = known[0].run(values)
+            if type(ran) is tuple:
+                known[0].runs += 1
+                if ran[2] is None:
+                    self._idle = 0
+                    return ran[1]
+                ran = known[0], *ran
+            else:
+                ran = None
+        result = self._go_on(node, 0, values, ran)
         if result is not _PLAIN:
             return result
         if self._budget is None:
             return self.function(*args, **kwargs)
         return self._budget.plainly(self.function, args, kwargs)
+
+    def _bound(self, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+        """The parameters' values; None where the call is not one of this function."""
+        bind, f = self._bind, self.function
+        if bind is None:
+            return None
+        if bind.__defaults__ is not f.__defaults__ or bind.__kwdefaults__ is not f.__kwdefaults__:
+            bind.__defaults__, bind.__kwdefaults__ = f.__defaults__, f.__kwdefaults__
+        try:
+            return bind(*args, **kwargs)
+        except TypeError:
+            return None
 
     def texts(self) -> list[str]:
         """The C of the regions."""
@@ -270,11 +297,11 @@ class Reading:
             made.append(f"not read: {why}" + (f" ({code.co_filename}:{line})" if line else ""))
         return made
 
-    def _go_on(self, node: Any, first: int, values: dict[str, Any]) -> Any:
-        """From a statement of the body on, with these values of names."""
+    def _go_on(self, node: Any, first: int, values: dict[str, Any], ran: Any = None) -> Any:
+        """From a statement of the body on, with these values of names. ran: a region that did."""
         begun = first > 0
         while True:
-            ran = self._ran(node, first, values)
+            ran = ran or self._ran(node, first, values)
             if isinstance(ran, Refused):
                 step = self._after(node, first, ran)
                 if step is None:
@@ -296,7 +323,7 @@ class Reading:
                     self._left(node, first, region, exit_, values)
                 step = self._next(node, exit_.top + 1)
                 result = self._resumed(exit_, left, step)
-            begun = True
+            begun, ran = True, None
             if step is None or result[0] == resume.RETURNED:
                 return result[1]
             values, first = result[1], step
@@ -488,32 +515,19 @@ def locals_of_caller() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _bound(f: types.FunctionType, args: tuple, kwargs: dict) -> dict[str, Any] | None:
-    """The parameters' values; None where the call is not one of this function."""
+def _binder(f: types.FunctionType) -> Callable[..., dict[str, Any]] | None:
+    """A function with the parameters of `f`, which gives their values; None if it takes any."""
     code = f.__code__
-    n = code.co_argcount
-    names = code.co_varnames[:n]
-    if (
-        code.co_flags & 0x0C
-        or len(args) > n
-        or (code.co_kwonlyargcount and f.__kwdefaults__ is None and not kwargs)
-    ):
+    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         return None
-    values = dict(zip(names, args, strict=False))
-    only = code.co_varnames[n : n + code.co_kwonlyargcount]
-    for k, v in kwargs.items():
-        if (
-            k in values
-            or k not in (*names, *only)
-            or k in code.co_varnames[: code.co_posonlyargcount]
-        ):
-            return None
-        values[k] = v
-    defaults = f.__defaults__ or ()
-    for k, v in zip(names[n - len(defaults) :], defaults, strict=True):
-        values.setdefault(k, v)
-    for k, v in (f.__kwdefaults__ or {}).items():
-        values.setdefault(k, v)
-    if len(values) != n + code.co_kwonlyargcount:
-        return None
-    return values
+    n, only = code.co_argcount, code.co_kwonlyargcount
+    names = list(code.co_varnames[: n + only])
+    shown = names[:n]
+    if code.co_posonlyargcount:
+        shown.insert(code.co_posonlyargcount, "/")
+    shown += ["*", *names[n:]] if only else []
+    made = ", ".join(f"{x!r}: {x}" for x in names)
+    scope: dict[str, Any] = {}
+    exec(f"def bind({', '.join(shown)}): return {{{made}}}", scope)
+    bind: Callable[..., dict[str, Any]] = scope["bind"]
+    return bind

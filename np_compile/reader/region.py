@@ -39,7 +39,7 @@ class Region:
         self.arrays = tuple(entry.owners)
         self.sites = sites
         self._bind = _binder(entry)
-        self._format = "".join(entry.formats)
+        self._words = struct.Struct("".join(entry.formats))
         self._libraries = Libraries([(text, "region")], waits)
         self._function: Any = None
         self._finish: Any = None
@@ -49,6 +49,11 @@ class Region:
     def ready(self) -> bool:
         """Whether the C compiler is done."""
         return self._libraries.ready
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether its library is loaded."""
+        return self._function is not None
 
     @property
     def seconds_left(self) -> float:
@@ -75,8 +80,8 @@ class Region:
             if not self._libraries.ready:
                 return LATER
             self.wait()
-        state = self._free.pop() if self._free else _Call(self, self._format, self._room)
-        struct.pack_into(self._format, state.words, 0, *words)
+        state = self._free.pop() if self._free else _Call(self, self._words.size, self._room)
+        self._words.pack_into(state.words, 0, *words)
         state.found = found
         try:
             if locks:
@@ -90,11 +95,11 @@ class Region:
                 if number == -1:
                     raise state.raised()
                 return OTHER if number == 0 else None
-            state.arrays = [self.at(state, path) for path in self.arrays]
             return self._exit(state, self.exits[number])
         finally:
             if state.first.next:
                 self._finish(state.address)
+                state.first.next = None
             state.clear()
             self._free.append(state)
 
@@ -260,9 +265,9 @@ _OWN = 1 << 20  # numbers from which on owners are arrays that were made meanwhi
 class _Call:
     """One run of a region at a time: words, buffers, and what C asks of Python meanwhile."""
 
-    def __init__(self, region: Region, form: str, room: int):
+    def __init__(self, region: Region, size: int, room: int):
         self._region = region
-        self.words = bytearray(max(struct.calcsize(form), 8))
+        self.words = bytearray(max(size, 8))
         self._held = (ctypes.c_char * len(self.words)).from_buffer(self.words)
         self.words_address = ctypes.addressof(self._held)
         self._out = (runtime.Word * room)()
@@ -292,8 +297,6 @@ class _Call:
 
     def clear(self) -> None:
         """Forget the call."""
-        self.first.next = None
-        self.runtime.deadline = 0
         self.found, self.arrays, self.error = (), [], None
         if self._made:
             self._made = {}
@@ -338,8 +341,6 @@ class _Call:
         try:
             region = self._region
             site = region.sites[number]
-            if not self.arrays and region.arrays:
-                self.arrays = [region.at(self, path) for path in region.arrays]
             args = [self.value(a, region) for a in site.args]
             kwargs = {k: self.value(v, region) for k, v in site.kwargs.items()}
             # What lies in C's own memory was copied, and may change before the next call.
@@ -421,6 +422,8 @@ class _Call:
         if owner >= _OWN:
             return self._made[owner]
         if owner >= 0:
+            if not self.arrays:
+                self.arrays = [self._region.at(self, path) for path in self._region.arrays]
             return self.arrays[owner]
         if address not in self._small:
             b = runtime.Buffer.from_address(address)

@@ -44,8 +44,8 @@ class Budget:
     """
 
     __slots__ = (
-        "_again", "_asked", "_begun", "_built", "_calls", "_inside", "_seconds", "_share", "_start",
-        "_usual", "cold", "lent", "owed", "skips", "turn", "worked",
+        "_again", "_asked", "_begun", "_built", "_calls", "_inside", "_noted", "_seconds", "_share",
+        "_start", "_usual", "cold", "lent", "owed", "skips", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
@@ -54,7 +54,8 @@ class Budget:
         self.cold = False
         self.skips = 0  # calls that run as they stand next
         self._inside = False  # a call that is timed
-        self._begun = 0  # calls that were not known
+        self._begun = 0  # calls that were not known, and spent something
+        self._noted = 0.0  # what was owed after the last one
         self._start = 0.0  # of the last one
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
         self._share = 1.0  # of the time that calls took, where nobody waits
@@ -83,6 +84,9 @@ class Budget:
 
     def ended(self) -> None:
         """Note that a call has ended that was not known."""
+        if self.owed == self._noted and self._begun >= _FIRST:
+            return
+        self._noted = self.owed
         if self._asked or config.waits() or not config.measures():
             self.cold = False
             return
