@@ -145,6 +145,8 @@ FIELD = Field(data(8))
 FIELDS = [Field(data(8)), Heated(data(8, seed=1))]
 TABLE = {"a": data(8), "b": (data(8, seed=1), [data(8, seed=2)])}
 ARRAY = data(8)
+STEP = FIELD.step
+STEPS = [f.step for f in FIELDS]
 
 
 class Reader:
@@ -172,6 +174,9 @@ GLOBAL_PROGRAMS = {
     "array read by a method": lambda x: (ARRAY.__setitem__(..., x), Reader().total()),
     "array written by a method": lambda x: (ARRAY * 2, Reader().raise_all(), ARRAY + 1),
     "sorted by a method": lambda x: [f.t for f in sorted(FIELDS, key=Field.total)],
+    "method by a name": lambda x: (STEP(0.1), FIELD.total(), setattr(FIELD, "u", x * 2), STEP(0.1).u),
+    "methods in a list": lambda x: ([s(0.1).t for s in STEPS], FIELDS[1].u * 2, STEPS),
+    "rebound through a method": lambda x: STEP(0.1, substeps=int(FIELD.t == 0.0)).laplacian(),
     "what it was": lambda x: (FIELD is FIELD, TABLE["a"] is TABLE["a"], FIELDS),
 }
 
@@ -184,10 +189,10 @@ def test_objects_of_the_module(name):
         x = data(8, seed=k)
         _of_module()
         want = repr((f(x), FIELD.u, [g.u for g in FIELDS], TABLE, ARRAY))
-        before = _of_module()
+        before = (*_of_module(), *STEPS)
         got = repr((fast(x), FIELD.u, [g.u for g in FIELDS], TABLE, ARRAY))
         assert _numbers(got) == _numbers(want)
-        assert all(a is b for a, b in zip(before, (FIELD, FIELDS, TABLE, ARRAY), strict=True))
+        assert all(a is b for a, b in zip(before, (FIELD, FIELDS, TABLE, ARRAY, *STEPS), strict=True))
     TABLE.pop("new", None)
 
 

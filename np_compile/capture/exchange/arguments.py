@@ -96,9 +96,12 @@ def _empty(x: Any) -> Any:
 
 
 def holds_arrays(x: Any) -> bool:
-    """Whether x is a container, or an instance of a user's class, that holds arrays or random
-    generators; of a large one the beginning counts, since it is asked of globals at each call."""
+    """Whether x is a container, or an instance of a user's class or a method of it, that holds
+    arrays or random generators; of a large one the beginning counts, since it is asked of globals
+    at each call."""
     kind = type(x)
+    if kind is types.MethodType:
+        return holds_arrays(x.__self__)
     return (kind in _SEQUENCES or kind in _MAPPINGS or kind is tuple or _is_record(x)) and (
         _holds(x, set(), 1000)
     )
@@ -130,8 +133,7 @@ class Exchange:
                 self._arrays[id(stand_in)] = x
             return stand_in
         if kind is types.MethodType:
-            owner = self.take(x.__self__)
-            return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
+            return self._take_method(x)
         if callable(x) and isinstance(x, (*_PLAIN, *_OF_NUMPY)):
             return self.capture.substitution.value(x)
         if isinstance(x, _PLAIN):
@@ -170,6 +172,19 @@ class Exchange:
             return copy
         return x
 
+    def _take_method(self, x: types.MethodType) -> Any:
+        """A method bound to what stands for its object."""
+        found = self.copies.get(id(x))
+        if found is not None:
+            return found[1]
+        owner = self.take(x.__self__)
+        if owner is x.__self__:
+            return x
+        self.capture.substitution.meet(x.__func__)
+        copy = types.MethodType(x.__func__, owner)
+        self._pair(x, copy)
+        return copy
+
     def _pair(self, original: Any, copy: Any) -> None:
         self.copies[id(original)] = (original, copy)
         self.originals[id(copy)] = original
@@ -185,6 +200,8 @@ class Exchange:
         if real is not x:
             return real
         if kind is types.MethodType:
+            if id(x) in self.originals:
+                return self.originals[id(x)]
             owner = self.originals.get(id(x.__self__), x.__self__)
             return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
         if isinstance(x, _PLAIN) or kind is np.ndarray or isinstance(x, torch.Tensor):
@@ -264,7 +281,7 @@ class Exchange:
     def restore(self) -> None:
         """Carry what the function changed in the copies back into the caller's objects."""
         for original, copy in list(self.copies.values()):
-            if isinstance(original, tuple):
+            if isinstance(original, (tuple, types.MethodType)):
                 continue
             if type(original) in _SEQUENCES:
                 if not all(map(self._is_made, copy)):
@@ -305,6 +322,8 @@ def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
     """
     if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)):
         return True
+    if type(x) is types.MethodType:
+        return _holds(x.__self__, seen, most)
     if isinstance(x, _PLAIN) or id(x) in seen or len(seen) >= most:
         return False
     seen.add(id(x))
