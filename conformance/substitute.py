@@ -13,8 +13,9 @@ import types
 from pathlib import Path
 from typing import Any
 
-import np_compile.shim as shim
 import numpy as np
+
+import np_compile.shim as shim
 
 
 class MissingName(AttributeError):

@@ -912,7 +912,11 @@ class Idioms(Maker):
                 with self.block(self.of(["else:", "elif n > 1:"])):
                     self.body(1)
         elif head.startswith("def"):
-            self.put(self.filled(self.of(["NEW = local(V)", "NEW = local(T)", "NEW = [local(e) for e in L]"])))
+            self.put(
+                self.filled(
+                    self.of(["NEW = local(V)", "NEW = local(T)", "NEW = [local(e) for e in L]"])
+                )
+            )
         elif head.startswith(("for", "while")) and self.once_in(6):
             with self.block("else:"):
                 self.body(1)
@@ -928,15 +932,19 @@ class Idioms(Maker):
         """The module."""
         self.depth = 0
         with self.block(f"def program({ARGUMENTS}):"):
-            self.put("global TOTAL, SEEN")
+            at = len(self.lines)
             self.put("j, s, out, text = 2, 0.5, [], 'a,b'")
-            self.put("d, table, values, counts = {'a': 1.5, 'b': 2.0}, {1: 2}, [0.5, 2.0], [3, 1, 2]")
+            self.put(
+                "d, table, values, counts = {'a': 1.5, 'b': 2.0}, {1: 2}, [0.5, 2.0], [3, 1, 2]"
+            )
             self.put("p, q = Point(1.5, 2), Cell(2.5)")
             for _ in range(2 + self.pick(5)):
                 if self.once_in(2):
                     self.form()
                 else:
                     self.simple()
+            if any(line.lstrip().startswith(("TOTAL", "SEEN =")) for line in self.lines):
+                self.lines.insert(at, "    global TOTAL, SEEN")
             self.put("return " + self.of([ALL, ALL, "x, y, m, out, o, d, values", "out, t"]))
         self.lines += ["", ""]
         body = [self.lines, "def history():"]
@@ -953,13 +961,22 @@ class Idioms(Maker):
             if self.once_in(12):
                 self.put("y = x" if self.pick(2) else "y = x[::-1]")
             self.put(f"m = {self.laid_out((size, size), dtype)}")
-            self.put(f"idx = np.array({[self.pick(max(size, 1)) for _ in range(min(size, 3))]}, int)")
+            self.put(
+                f"idx = np.array({[self.pick(max(size, 1)) for _ in range(min(size, 3))]}, int)"
+            )
             self.put(f"u, h = data(({size},), 'u1', {self.pick(9)}), data(({size},), 'f2')")
-            self.put(f"c0, mask = data(({size},), 'c16'), data(({size},), 'f8', {self.pick(9)}) > 0")
-            number = self.of(["0.5", "1.5", "-0.75", "3.0", "2", "np.float64(1.25)", "np.float32(0.5)"]
-                             if self.once_in(3) else ["0.5", "1.5", "-0.75", "3.0"])
+            self.put(
+                f"c0, mask = data(({size},), 'c16'), data(({size},), 'f8', {self.pick(9)}) > 0"
+            )
+            number = self.of(
+                ["0.5", "1.5", "-0.75", "3.0", "2", "np.float64(1.25)", "np.float32(0.5)"]
+                if self.once_in(3)
+                else ["0.5", "1.5", "-0.75", "3.0"]
+            )
             self.put(f"n, t = {self.pick(5)}, {number}")
-            self.put(f"o = {self.of(['Filter', 'Filter', 'Decaying'])}(data(({max(size, 1)},), 'f8', 1), 0.25)")
+            self.put(
+                f"o = {self.of(['Filter', 'Filter', 'Decaying'])}(data(({max(size, 1)},), 'f8', 1), 0.25)"
+            )
             self.put(f"yield {ARGUMENTS}")
         program = "\n".join([*body[0], body[1], *self.lines, ""])
         return HEAD + DATA + WORLD + "\n\n" + program

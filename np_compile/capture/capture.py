@@ -53,6 +53,7 @@ class Capture:
     shape_seen = record.shape_seen
     load = record.load
     rows = record.rows
+    elements = record.elements
     # cuts the tape, compiles and runs what was recorded
     cut = segments.cut
     tell = segments.tell

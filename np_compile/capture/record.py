@@ -582,3 +582,15 @@ def rows(c: Capture, a: Array, site: Any) -> Iterator:
     """Iterate over the first axis, in a loop that `site` identifies."""
     for i in loops.marked(range(len(a)), site):
         yield a[i]
+
+
+def elements(c: Capture, a: Array, why: str) -> Iterator:
+    """Iterate over an array of one axis by its elements, each as it is when it is asked for."""
+    return _elements(c, a, c.real(a, why), owner(a), why)
+
+
+def _elements(c: Capture, a: Array, values: np.ndarray, root: Array, why: str) -> Iterator:
+    for i in range(len(values)):
+        if not c.closed and root._w is c.seg:  # it was written to, and that waits to run
+            values = c.real(a, why)
+        yield values[i]

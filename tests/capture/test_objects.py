@@ -174,7 +174,12 @@ GLOBAL_PROGRAMS = {
     "array read by a method": lambda x: (ARRAY.__setitem__(..., x), Reader().total()),
     "array written by a method": lambda x: (ARRAY * 2, Reader().raise_all(), ARRAY + 1),
     "sorted by a method": lambda x: [f.t for f in sorted(FIELDS, key=Field.total)],
-    "method by a name": lambda x: (STEP(0.1), FIELD.total(), setattr(FIELD, "u", x * 2), STEP(0.1).u),
+    "method by a name": lambda x: (
+        STEP(0.1),
+        FIELD.total(),
+        setattr(FIELD, "u", x * 2),
+        STEP(0.1).u,
+    ),
     "methods in a list": lambda x: ([s(0.1).t for s in STEPS], FIELDS[1].u * 2, STEPS),
     "rebound through a method": lambda x: STEP(0.1, substeps=int(FIELD.t == 0.0)).laplacian(),
     "what it was": lambda x: (FIELD is FIELD, TABLE["a"] is TABLE["a"], FIELDS),
@@ -192,7 +197,9 @@ def test_objects_of_the_module(name):
         before = (*_of_module(), *STEPS)
         got = repr((fast(x), FIELD.u, [g.u for g in FIELDS], TABLE, ARRAY))
         assert _numbers(got) == _numbers(want)
-        assert all(a is b for a, b in zip(before, (FIELD, FIELDS, TABLE, ARRAY, *STEPS), strict=True))
+        assert all(
+            a is b for a, b in zip(before, (FIELD, FIELDS, TABLE, ARRAY, *STEPS), strict=True)
+        )
     TABLE.pop("new", None)
 
 

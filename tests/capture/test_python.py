@@ -417,6 +417,74 @@ def test_map_filter_sorted_and_itertools():
     check(f, data(4, 3))
 
 
+def _all_doubled(x):
+    total = 0.5
+    for e in x:
+        x *= 2
+        total = total + e
+    return total
+
+
+def _next_ones_changed(x):
+    seen = []
+    for k, e in enumerate(x[::-1]):
+        x[:] = x + k
+        seen.append(e)
+    return seen
+
+
+def _beside_a_list(x):
+    x = x * 2
+    for e, power in zip(x, [1, 2, 3], strict=False):
+        x **= power
+        x += e
+    return x
+
+
+def _taken_later(x):
+    x = x * 2
+    rest = iter(x)
+    x += 1
+    first = next(rest)
+    x += first
+    pairs = zip(rest, x[:0], strict=False)
+    return first, next(pairs, None), next(rest)
+
+
+def _flat(x):
+    m = x[:, None] * np.ones(2)
+    total = 0.0
+    for e in m.flat:
+        m *= 2
+        total = total + e
+    return total
+
+
+@pytest.mark.parametrize("plain", ["auto", "never"])
+@pytest.mark.parametrize(
+    "f", [_all_doubled, _next_ones_changed, _beside_a_list, _taken_later, _flat]
+)
+def test_elements_of_an_array_that_changes_while_they_are_taken(f, plain):
+    with np_compile.config.patch(loops="recorded"):
+        check(f, np.arange(1.0, 6.0), plain=plain)
+
+
+def test_an_iterator_over_elements_outlives_the_call():
+    def f(x):
+        y = x * 2
+        rest = iter(y)
+        y += 1
+        return next(rest), rest, zip(x, y, strict=True), y
+
+    first, rest, pairs, y = compiled(f)[0](np.arange(3.0))
+    y *= 2
+    assert (first, list(rest), list(pairs)) == (
+        1.0,
+        [6.0, 10.0],
+        [(0.0, 2.0), (1.0, 6.0), (2.0, 10.0)],
+    )
+
+
 def test_generators_consumed_inside():
     def squares(x):
         for row in x:

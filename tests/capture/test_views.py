@@ -578,6 +578,38 @@ def test_views_of_an_array_whose_shape_is_set():
     check(f, np.arange(6.0))
 
 
+def _flattened(x):
+    x.shape = (len(x),)
+    x.shape = (len(x),)
+    return x
+
+
+def _column_and_back(x):
+    part = x[:2]
+    x.shape = (len(x), 1)
+    x *= 2
+    x.shape = (len(x),)
+    part += 1
+    return x
+
+
+def _as_integers_and_back(x):
+    x.dtype = np.int64
+    x += 1
+    x.dtype = np.float64
+    return x
+
+
+@pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
+@pytest.mark.parametrize("f", [_flattened, _column_and_back, _as_integers_and_back])
+def test_an_argument_that_has_its_shape_and_dtype_again_is_itself(f):
+    fast, _ = compiled(f)
+    for _ in range(2):
+        for x in (np.arange(6.0), np.arange(12.0)[::2]):
+            assert fast(x) is x
+        check(f, np.arange(6.0))
+
+
 def test_an_array_that_shares_memory_in_part_with_one_that_torch_has():
     def run(wrap):
         whole = np.arange(8.0)

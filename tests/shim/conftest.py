@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import np_compile.shim as shim
 import pytest
+
+import np_compile.shim as shim
 
 
 @pytest.fixture(autouse=True)

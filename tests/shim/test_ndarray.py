@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+
 from np_compile.shim._operators import OPERATORS
 
 from .support import ALL, assert_matches, assert_same, from_shim, quiet, shim, to_shim

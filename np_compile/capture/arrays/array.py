@@ -263,7 +263,7 @@ class Array:
                 raise TypeError(f"'numpy.{self.__class__.__name__}' object is not iterable")
             raise TypeError("iteration over a 0-d array")
         if len(shape) == 1 and self._c.immediate:
-            return iter(self._c.real(self, "iterates over the elements of an array"))
+            return self._c.elements(self, "iterates over the elements of an array")
         frame = sys._getframe(1)
         return self._c.rows(self, (frame.f_code, frame.f_lasti))
 

@@ -85,7 +85,10 @@ def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
 def change_callers(c: Capture) -> None:
     """Give the caller's arrays the shapes and dtypes that were set."""
     for array, a in c.known.values():
-        if type(array) is not np.ndarray or (a.dtype, a._extents()) == (array.dtype, array.shape):
+        if type(array) is not np.ndarray:
+            continue
+        itself = a._np is array or c.device is not None  # not a view of what it was
+        if itself and (a.dtype, a._extents()) == (array.dtype, array.shape):
             continue
         if a._root is not None:
             a._root._np = array.view()  # what other views are views of keeps its form
