@@ -43,9 +43,10 @@ def described(x: Any, known: dict[int, int] | None = None) -> Any:
         return (type(x).__name__, np.array(x))
     if isinstance(x, (bool, int, str, type(None), range, slice, np.dtype, type)):
         return (type(x).__name__, x)
-    if id(x) in known:
-        return ("again", known[id(x)])
-    known[id(x)] = len(known)
+    if not isinstance(x, tuple):
+        if id(x) in known:
+            return ("again", known[id(x)])
+        known[id(x)] = len(known)
     if isinstance(x, (list, tuple, set)):
         return (type(x).__name__, [described(v, known) for v in x])
     if isinstance(x, dict):

@@ -208,6 +208,19 @@ np.clip(V, -2, T, out=V)
 np.cumsum(W, out=V)
 np.take(W, I, out=V[:len(I)], mode='clip')
 np.dot(M, V, out=W)
+np.dot(V, T, out=W)
+np.sum(M, axis=0, out=V)
+np.max(M, axis=1, out=V)
+np.add(T, N, out=V)
+np.multiply(V, T, V)
+np.sqrt(np.abs(V), out=V)
+V.clip(0, 1, out=W)
+np.cumsum(M, axis=0, out=M)
+np.matmul(M, V, out=W)
+M[..., 0] = T
+V[..., 0] += N
+NEW = V[:]; NEW += 1; out.append(NEW is V)
+NEW = np.diag(M); M[0] = N; T = NEW.sum()
 np.add(V, W, out=V, where=B)
 np.multiply(V, 2, out=V[::-1])
 np.copyto(V, W, where=B)
@@ -578,7 +591,7 @@ NEW = np.zeros(len(V)); NEW[...] = V; NEW[:1] += 1; V = NEW
 NEW = [V, W]; NEW[0] += 1; NEW[1][:1] = T; V = NEW[1]
 NEW = {'v': V}; NEW['v'] += 1; NEW['w'] = NEW['v'][:2]; NEW['w'][:] = T
 NEW = (V, W); NEW[0][:1] = T; V = NEW[1]
-NEW = np.array([(1, 2.5), (2, 3.5)], dtype=[('a', int), ('b', float)]); NEW['b'] += T; T = NEW['b'].sum()
+NEW = np.zeros(2, dtype=[('a', int), ('b', float)]); NEW['b'] += T; T = NEW['b'].sum()
 NEW = np.random.default_rng(N); T = NEW.integers(0, 9) + round(NEW.random(), 3)
 NEW = np.random.RandomState(3); V = V + NEW.randint(0, 4, len(V))
 NEW = set(K) | {N}; N = len(NEW)
@@ -730,7 +743,7 @@ for k, row in enumerate(M): V[k] = row.max()
 for row, e in zip(M, V): row *= e
 for col in M.T: col[:] = T
 for r in range(len(M)): for c in range(r): M[r, c] = M[c, r] + N
-for r in range(M.shape[0]): for c in range(M.shape[1]): M[r, c] = T if M[r, c] > T else M[r, c] * 0.5
+for r in range(M.shape[0]): for c in range(M.shape[1]): M[r, c] = T if M[r, c] > T else M[r, c] / 2
 for r, c in itertools.product(range(2), range(2)): BODY
 for r, c in np.ndindex(M.shape): M[r, c] += r
 for (r, c), e in np.ndenumerate(M): BODY
@@ -794,8 +807,10 @@ with contextlib.suppress(IndexError): BODY
 def local(v): BODYNEW
 def local(v=V, *rest): BODYNEW
 """.strip().splitlines()
-INEXACT = ("log", "sin", "hypot", "@", "dot", "norm", "einsum", "cov", "mean", "convolve", "interp",
-           "gradient", "trapezoid", "polyval", "** 2).sum", "sqrt", "median", "percentile")  # fmt: skip
+INEXACT = (
+    "log", "sin", "hypot", "@", "dot", "norm", "einsum", "cov", "mean", "convolve", "interp",
+    "gradient", "trapezoid", "polyval", "** 2).sum", "sqrt", "median", "percentile",
+)  # fmt: skip
 NAMES = {
     "V": ("x", "x", "y"), "W": ("y", "x"), "M": ("m",), "I": ("idx",), "U": ("u",), "C": ("c0",),
     "H": ("h",), "B": ("mask",), "N": ("n", "n", "j"), "T": ("t", "t", "s"), "D": ("d",),
@@ -821,9 +836,9 @@ import numpy as np
 class Idioms(Maker):
     """One function with names of fixed meaning, and statements about them."""
 
-    def filled(self, text: str, into: dict[str, str] | None = None) -> str:
+    def filled(self, text: str) -> str:
         """A template with names in the places of its letters."""
-        chosen = dict(into or {})
+        chosen: dict[str, str] = {}
 
         def name(found: re.Match) -> str:
             letter = found[0]
@@ -859,12 +874,17 @@ class Idioms(Maker):
 
     def body_of(self, body: str, head: str) -> None:
         if body == "BODY":
+            if re.search("^for.*(values|counts)", head):  # which may grow meanwhile
+                self.put("if len(values) + len(counts) > 40: break")
             names = re.findall(r"^for (.*?) in", head)
             self.body(1 + self.pick(3))
             if names and self.once_in(2):
                 used = self.of(re.findall(r"\w+", names[0]))
-                self.put(self.of([f"out.append({used})", f"t = t + {used}", f"out.append({used} == {used})",
-                                  f"x[:1] = {used}", f"last = {used}"]))  # fmt: skip
+                self.put(
+                    self.of(["out.append({})", "t = t + {}", "x[:1] = {}", "last = {}"]).format(
+                        used
+                    )
+                )
             if head.startswith("for") and self.once_in(3):
                 with self.block(self.of(["if t > 2:", "if n % 2:", "if len(out) > 9:"])):
                     self.put(self.of(["break", "continue"]))
@@ -912,11 +932,8 @@ class Idioms(Maker):
                 with self.block(self.of(["else:", "elif n > 1:"])):
                     self.body(1)
         elif head.startswith("def"):
-            self.put(
-                self.filled(
-                    self.of(["NEW = local(V)", "NEW = local(T)", "NEW = [local(e) for e in L]"])
-                )
-            )
+            calls = ["NEW = local(V)", "NEW = local(T)", "NEW = [local(e) for e in L]"]
+            self.put(self.filled(self.of(calls)))
         elif head.startswith(("for", "while")) and self.once_in(6):
             with self.block("else:"):
                 self.body(1)
@@ -928,15 +945,12 @@ class Idioms(Maker):
             else:
                 self.simple()
 
-    def source(self) -> str:
-        """The module."""
-        self.depth = 0
+    def function(self) -> None:
         with self.block(f"def program({ARGUMENTS}):"):
             at = len(self.lines)
             self.put("j, s, out, text = 2, 0.5, [], 'a,b'")
-            self.put(
-                "d, table, values, counts = {'a': 1.5, 'b': 2.0}, {1: 2}, [0.5, 2.0], [3, 1, 2]"
-            )
+            self.put("d, table = {'a': 1.5, 'b': 2.0}, {1: 2}")
+            self.put("values, counts = [0.5, 2.0], [3, 1, 2]")
             self.put("p, q = Point(1.5, 2), Cell(2.5)")
             for _ in range(2 + self.pick(5)):
                 if self.once_in(2):
@@ -946,40 +960,37 @@ class Idioms(Maker):
             if any(line.lstrip().startswith(("TOTAL", "SEEN =")) for line in self.lines):
                 self.lines.insert(at, "    global TOTAL, SEEN")
             self.put("return " + self.of([ALL, ALL, "x, y, m, out, o, d, values", "out, t"]))
+
+    def history(self) -> None:
+        with self.block("def history():"):
+            for call in range(4):
+                if call in (0, 2) or self.once_in(3):
+                    n = self.of((3, 5, 5, 7, 13)) if not self.once_in(12) else self.of((0, 1, 2))
+                if call in (0, 3):
+                    dtype = "f8" if self.pick(5) else self.of(["f4", "i8", "i4"])
+                self.put(f"x, y = {self.laid_out((n,), dtype)}, {self.laid_out((n,), dtype)}")
+                if self.once_in(12):
+                    self.put("y = x" if self.pick(2) else "y = x[::-1]")
+                self.put(f"m = {self.laid_out((n, n), dtype)}")
+                places = [self.pick(max(n, 1)) for _ in range(min(n, 3))]
+                self.put(f"idx = np.array({places}, int)")
+                self.put(f"u, h = data(({n},), 'u1', {self.pick(9)}), data(({n},), 'f2')")
+                self.put(f"c0, mask = data(({n},), 'c16'), data(({n},), 'f8', {self.pick(9)}) > 0")
+                numbers = ["0.5", "1.5", "-0.75", "3.0"]
+                if self.once_in(3):
+                    numbers += ["2", "np.float64(1.25)", "np.float32(0.5)"]
+                self.put(f"n, t = {self.pick(5)}, {self.of(numbers)}")
+                kind = self.of(["Filter", "Filter", "Decaying"])
+                self.put(f"o = {kind}(data(({max(n, 1)},), 'f8', 1), 0.25)")
+                self.put(f"yield {ARGUMENTS}")
+
+    def source(self) -> str:
+        """The module."""
+        self.depth = 0
+        self.function()
         self.lines += ["", ""]
-        body = [self.lines, "def history():"]
-        self.lines = []
-        self.depth = 1
-        for call in range(4):
-            n = self.of((3, 5, 5, 7, 13)) if not self.once_in(12) else self.of((0, 1, 2))
-            if call in (0, 2):
-                size = n
-            size = n if self.once_in(3) else size
-            if self.depth and call in (0, 3):
-                dtype = "f8" if self.pick(5) else self.of(["f4", "i8", "i4"])
-            self.put(f"x, y = {self.laid_out((size,), dtype)}, {self.laid_out((size,), dtype)}")
-            if self.once_in(12):
-                self.put("y = x" if self.pick(2) else "y = x[::-1]")
-            self.put(f"m = {self.laid_out((size, size), dtype)}")
-            self.put(
-                f"idx = np.array({[self.pick(max(size, 1)) for _ in range(min(size, 3))]}, int)"
-            )
-            self.put(f"u, h = data(({size},), 'u1', {self.pick(9)}), data(({size},), 'f2')")
-            self.put(
-                f"c0, mask = data(({size},), 'c16'), data(({size},), 'f8', {self.pick(9)}) > 0"
-            )
-            number = self.of(
-                ["0.5", "1.5", "-0.75", "3.0", "2", "np.float64(1.25)", "np.float32(0.5)"]
-                if self.once_in(3)
-                else ["0.5", "1.5", "-0.75", "3.0"]
-            )
-            self.put(f"n, t = {self.pick(5)}, {number}")
-            self.put(
-                f"o = {self.of(['Filter', 'Filter', 'Decaying'])}(data(({max(size, 1)},), 'f8', 1), 0.25)"
-            )
-            self.put(f"yield {ARGUMENTS}")
-        program = "\n".join([*body[0], body[1], *self.lines, ""])
-        return HEAD + DATA + WORLD + "\n\n" + program
+        self.history()
+        return "\n".join([HEAD + DATA + WORLD, "", *self.lines, ""])
 
 
 def program(rng: random.Random) -> Program:

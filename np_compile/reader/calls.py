@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import heapq
+import inspect
 import math
 import sys
 import types
@@ -88,7 +89,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return _or_outside(r, f, lambda: call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs)
     found = _BUILTINS.get(f) if _hashable(f) else None
     if found is not None:
-        return found(r, *args, **kwargs)
+        return _applied(r, found, args, kwargs)
     if isinstance(f, types.FunctionType) and f.__module__ != "numpy" and not _is_numpy(f):
         return inlined(r, f, args, kwargs)
     if isinstance(f, types.MethodType):
@@ -115,6 +116,15 @@ def _takes_none(function: Value) -> bool:
         return isinstance(function.owner, (Obj, Lst))
     f = function.value if isinstance(function, Known) else None
     return (isinstance(f, types.FunctionType) and not _is_numpy(f)) or hasattr(f, "_fields")
+
+
+def _applied(r: Reader, handler: Callable, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What a handler makes of a call, if it knows all of its arguments."""
+    try:
+        inspect.signature(handler).bind(r, *args, **kwargs)
+    except TypeError as e:
+        raise Unreadable(f"a call with other arguments: {e}") from None
+    return handler(r, *args, **kwargs)
 
 
 def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs: dict) -> Value:
@@ -196,10 +206,14 @@ def bound_arguments(
 
 
 def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
+    if not f.__new__.__module__.startswith("namedtuple_"):
+        raise Unreadable(f"{f.__qualname__} has a __new__ of its own")
+    if len(args) + len(kwargs) != len(f._fields):
+        raise Unreadable("a named tuple's default")
     items = [kept(r, a) for a in args]
     for name in f._fields[len(args) :]:
         if name not in kwargs:
-            raise Unreadable("a named tuple's default")
+            raise Unreadable(f"the argument {name!r} is missing")
         items.append(kept(r, kwargs[name]))
     return Tup(tuple(items), f)
 
@@ -221,7 +235,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
                 raise Unreadable(f"the method {name!r} of an array")
             return outside.call(r, outside.Method(name), [owner, *args], kwargs)
         if name not in outside.METHODS:
-            return handler(r, owner, *args, **kwargs)
+            return _applied(r, handler, [owner, *args], kwargs)
         read = lambda: handler(r, owner, *args, **kwargs)  # noqa: E731
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Tup) and owner.made is list:
@@ -235,8 +249,10 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
 
         if name not in METHODS:
             raise Unreadable(f"random numbers by {name!r}")
-        return METHODS[name](r, owner, *args, **kwargs)
+        return _applied(r, METHODS[name], [owner, *args], kwargs)
     if isinstance(owner, Num):
+        if kwargs:
+            raise Unreadable(f"keywords of the method {name!r} of a number")
         return number_method(r, owner, name, args)
     raise Unreadable(f"the method {name!r}")
 

@@ -74,7 +74,8 @@ class Export:
             self._word(f"(void *){x.data}", "p")
             dims = [self._integer(d) for d in x.dims]
             strides = [self._integer(s) for s in x.strides]
-            return ("array", x.rep, owner, at, dims, strides, x.origin is not None)
+            view = ("constant", int(x.view)) if x.view.isdigit() else self._word(x.view, "i")
+            return ("array", x.rep, owner, at, dims, strides, view)
         if isinstance(x, Lst):
             return ("list", x.made, _items_of(x), self._word(x.buf, "p"))
         if isinstance(x, Tup):
@@ -127,4 +128,4 @@ def _of_words(of: Value, words: Iterator[int]) -> Any:
         [("constant", d.value) if d.value is not None else next(words) for d in those]
         for those in (of.dims, of.strides)
     )
-    return ("array", of.rep, None, at, dims, strides, False)
+    return ("array", of.rep, None, at, dims, strides, next(words))

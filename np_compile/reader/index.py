@@ -162,7 +162,10 @@ def _by_steps(r: Reader, s: Slice, n: Num) -> tuple[Num, Num, Num]:
 
 def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     """a[items] of integers, slices, None and Ellipsis: a view, or an element."""
+    has_dots = any(isinstance(x, Known) and x.value is Ellipsis for x in items)
     items = _filled(items, a.ndim)
+    if has_dots and all(isinstance(x, Num) for x in items):
+        raise Unreadable("an array without axes")
     base, parts = axes_of(a)
     offsets: list[str] = []
     dims: list[Num] = []
@@ -211,7 +214,7 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     ordered = a.ordered and not any(w[0] == "slice" and w[2] < 0 for w in where)
     flat = (len(dims) == 1 and strides[0].value == 1) or (a.flat and _is_leading(items))
     return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
-               ordered)  # fmt: skip
+               ordered, a.of_view)  # fmt: skip
 
 
 def _is_leading(items: Sequence[Any]) -> bool:
@@ -469,6 +472,9 @@ def assign(r: Reader, a: Arr, items: Sequence[Any], value: Arr | Lazy | Num):
         for x in items
     ) and len(items) == a.ndim:  # fmt: skip
         return _assign_element(r, a, items, given)
+    given_items = [x for x in items if not (isinstance(x, Known) and x.value is Ellipsis)]
+    if len(given_items) == a.ndim and all(isinstance(x, Num) for x in given_items):
+        return _assign_element(r, a, given_items, given)
     target = view(r, a, items)
     assert isinstance(target, Arr)
     return fill(r, target, given)

@@ -396,7 +396,7 @@ class _Call:
         raise AssertionError(kind)
 
     def _array(self, spec: Any, out: Any) -> np.ndarray:
-        _, rep, owner, at, dims, strides, is_view = spec
+        _, rep, owner, at, dims, strides, view = spec
         shape = tuple([d[1] if type(d) is tuple else out[d].i for d in dims])
         dtype = DTYPE_OF[rep]
         size = dtype.itemsize
@@ -407,14 +407,17 @@ class _Call:
         start = base.__array_interface__["data"][0]
         same = base.shape == shape and base.dtype == dtype and _alike(shape, base.strides, steps)
         moved = data - start if owner >= 0 else data - self._small[buf][1]
-        if same and moved == 0 and not is_view:
+        kind = view[1] if type(view) is tuple else out[view].i
+        if same and moved == 0 and not kind:
             return base
         if 0 in shape:
             return base.reshape(-1)[:0].reshape(shape) if base.size else np.empty(shape, dtype)
-        key = (owner, buf if owner < 0 else 0, shape, steps, moved)
+        key = (owner, buf if owner < 0 else 0, shape, steps, moved, kind)
         found = self._views.get(key)
         if found is None:
             found = self._views[key] = _view(base, dtype, shape, moved, steps)
+            if kind == 2:
+                found.flags.writeable = False
         return found
 
     def _owner(self, owner: int, address: int) -> np.ndarray:

@@ -120,7 +120,8 @@ class Arr:
     in elements. roots: whose memory it may be. origin: the array it is a view of by slices and
     integers, with, for each axis of that one, where it starts, and its own axis and step or None.
     flat: whether it is known to lie in C order without gaps; ordered: in C order, with gaps
-    or without."""
+    or without. view: the C of what it is to Python: 0, the array itself whose memory it is; 1, a
+    view of that; 2, a view that is read-only; in a type "?" where it may be any."""
 
     rep: str
     buf: str
@@ -132,6 +133,7 @@ class Arr:
     readonly: bool = False
     flat: bool = False
     ordered: bool = False
+    view: str = "0"
 
     @property
     def ndim(self) -> int:
@@ -145,6 +147,13 @@ class Arr:
     def kind(self) -> str:
         """The kind of an element that is taken out."""
         return KIND_OF_DTYPE[self.dtype]
+
+    @property
+    def of_view(self) -> str:
+        """What a view of it is."""
+        if self.view.isdigit():
+            return "2" if self.view == "2" else "1"
+        return f"({self.view} == 2 ? 2 : 1)"
 
 
 Element = Callable[[list[str]], str]

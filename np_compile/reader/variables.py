@@ -57,6 +57,8 @@ class Variable:
             for d in (*x.dims, *x.strides):
                 if not d.text:
                     self._new(r, "i64", hint + "_n")
+            if x.view == "?":
+                self._new(r, "int", hint + "_view")
         elif isinstance(x, Lst):
             self._new(r, "Buf *", hint + "_list")
         elif isinstance(x, Tup):
@@ -105,6 +107,8 @@ class Variable:
             ):
                 if not mine.text:
                     values.append(theirs.text)
+            if self.of.view == "?":
+                values.append(x.view)
             return [*free, *(f"{p} = {v};" for p, v in zip(self._parts, values, strict=True))]
         if isinstance(self.of, Lst):
             return [*free, f"{self._parts[0]} = {x.buf};"]
@@ -152,8 +156,9 @@ class Variable:
                     name = r.named(next(parts), "i64", "n")  # as it is now
                     d = r.integer(name, d.low if k < x.ndim else -SAFE, min(d.high, SAFE))
                 (dims if k < x.ndim else strides).append(d)
+            view = r.named(next(parts), "int", "view") if x.view == "?" else x.view
             return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
-                       x.flat, x.ordered)  # fmt: skip
+                       x.flat, x.ordered, view)  # fmt: skip
         if isinstance(x, Lst):
             return replace(x, buf=r.named(self._parts[0], "Buf *", "b"))
         if isinstance(x, Tup):
@@ -195,7 +200,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
                 a.rep, "", "", tuple(_join_extent(*d, r) for d in zip(a.dims, b.dims, strict=True)),
                 tuple(_join_extent(*d, r) for d in zip(a.strides, b.strides, strict=True)),
                 a.roots | b.roots, None, a.readonly or b.readonly, a.flat and b.flat,
-                a.ordered and b.ordered,
+                a.ordered and b.ordered, a.view if a.view == b.view else "?",
             )  # fmt: skip
         return Conflict("it is an array of one dtype or rank, or of another")
     if isinstance(a, Lst) and isinstance(b, Lst) and a.made is b.made:
@@ -275,6 +280,7 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
             and a.flat <= b.flat
             and a.ordered <= b.ordered
             and b.roots <= a.roots
+            and a.view in (b.view, "?")
             and all(
                 k >= a.ndim or (x.low <= y.low and y.high <= x.high)
                 if not x.text
@@ -313,7 +319,8 @@ def as_type(x: Value, keep: bool = False) -> Value:
             )
             for those in (x.dims, x.strides)
         )  # fmt: skip
-        return replace(x, dims=dims, strides=strides, origin=None)
+        view = x.view if x.view.isdigit() else "?"
+        return replace(x, dims=dims, strides=strides, origin=None, view=view)
     if isinstance(x, Tup):
         return replace(x, items=tuple(as_type(y, keep) for y in x.items))
     if isinstance(x, Flagged):
@@ -339,7 +346,7 @@ def item_type(x: Value) -> Value:
         )
         return replace(
             x, buf="", data="", dims=dims, strides=strides, roots=frozenset((ANYWHERE,)),
-            origin=None,
+            origin=None, view="?",
         )  # fmt: skip
     if isinstance(x, Lst):
         return replace(x, buf="", roots=frozenset((ANYWHERE,)))

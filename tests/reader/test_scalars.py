@@ -255,6 +255,27 @@ def compare_kinds(x, y):
 
 MIXED = np.array([1.5, -2.25, 0.0, 7.75, -0.5])
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0])
+
+
+def methods_of_items(x):
+    for e in x:
+        a, b, c, d, f = e.sum(), e.mean(), e.max(), e.copy(), e.astype(np.float32)
+    return a, b, c, d, f
+
+
+def extremes_of_items(x):
+    for e in x:
+        a, b, c, d = e.min(), e.max(), e.copy(), e.astype(np.int16)
+    return a, b, c, d
+
+
+def rounded_items(x):
+    total = 0.0
+    for e in x:
+        total += e.astype(dtype=np.float32) + e.clip(min=0, max=2)
+    return total
+
+
 CASES = [
     exact(factorial, (0,), (1,), (20,), (21,), (30,)),
     exact(fibonacci, (0,), (1,), (90,), (93,), (150,)),
@@ -293,6 +314,11 @@ CASES = [
       for t in [*INTEGERS, "f4", "f8"]),
     *(exact(quotients_of_items, (np.array([-7, 100]).astype(t), -3), (np.array([5]).astype(t), 0))
       for t in ["i1", "i4", "i8", "f4", "f8"]),
+    exact(methods_of_items, (MIXED,), (np.arange(3.0),)),
+    *(exact(methods_of_items, (np.array([3, 100, 7]).astype(t),), refused="of a number")
+      for t in INTEGERS),
+    *(exact(extremes_of_items, (np.array([3, 100, 7]).astype(t),)) for t in INTEGERS),
+    exact(rounded_items, (MIXED,), refused="keywords of the method 'astype'"),
     exact(complex_orbit, (-0.5, 0.5, 30), (2.0, 2.0, 30), (0.0, 0.0, 3), (1.0, 0.0, 0)),
     exact(complex_sum, (np.array([1 + 2j, -3j]),), (np.zeros(0, "c16"),)),
     exact(complex_sum, (np.array([1 + 2j, -3j], "c8"),), (np.zeros(0, "c8"),),

@@ -46,12 +46,15 @@ from .ufuncs import into, ufunc
 
 def _dot(r: Reader, a: Value, b: Value, out: Value | None = None) -> Value:
     a, b = as_operand(r, a), as_operand(r, b)
-    if isinstance(a, Num) or isinstance(b, Num):
-        if isinstance(a, Num) and isinstance(b, Num):
-            raise Unreadable("np.dot of numbers")
-        return ufunc(r, "multiply", [a, b])
-    made = dot(r, a, b)
-    return made if out is None else into(r, made, out)
+    if isinstance(a, Num) and isinstance(b, Num):
+        raise Unreadable("np.dot of numbers")
+    is_scaled = isinstance(a, Num) or isinstance(b, Num)
+    made = ufunc(r, "multiply", [a, b]) if is_scaled else dot(r, a, b)
+    if out is None:
+        return made
+    if not isinstance(out, Arr) or not out.flat or isinstance(made, Num) or made.rep != out.rep:
+        raise Unreadable("np.dot with such an out=")
+    return into(r, made, out)
 
 
 def _outer(r: Reader, a: Value, b: Value) -> Value:

@@ -293,6 +293,9 @@ def keeps(x: Value | None) -> bool:
     raise Unreadable("keepdims that is no constant")
 
 
+_SUMMED_AS_OTHERS = ("bool", "i8", "i16", "i32", "u8", "u16", "u32")  # as 64-bit integers
+
+
 def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
     """A method of a number."""
     if x.kind is None:
@@ -302,7 +305,7 @@ def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
         if x.rep in PARTS:
             return Num(convert(r, x, "c128").text, "c128", ("complex",))
         return to_float(r, x) if kind == "float" else to_int(r, x) if kind == "int" else truth(x)
-    if name in ("conjugate", "conj") and not args:
+    if name in ("conjugate", "conj") and not args and x.rep != "bool":
         return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
     if name == "bit_length" and x.kind == "int":
         return r.integer(
@@ -310,8 +313,10 @@ def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
             0,
             64,
         )
-    if not x.is_python and name in ("sum", "mean", "max", "min", "copy"):
+    same = {"max": True, "min": True, "copy": True, "sum": x.rep not in _SUMMED_AS_OTHERS,
+            "mean": x.rep in FLOATS or x.rep in PARTS}  # fmt: skip
+    if not x.is_python and same.get(name) and not args:
         return x
-    if not x.is_python and name == "astype":
+    if not x.is_python and name == "astype" and len(args) == 1:
         return scalar_type(r, dtype_of(args[0]).type, [x])
     raise Unreadable(f"the method {name!r} of a number")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,10 +54,10 @@ def transposed(r: Reader, x: Value, axes: Value | None, *more: Value) -> Value:
         if sorted(order) != list(range(x.ndim)):
             raise Unreadable("axes that are no permutation")
     if x.ndim < 2:
-        return x
+        return replace(x, view=x.of_view)
     return Arr(
         x.rep, x.buf, x.data, tuple(x.dims[k] for k in order), tuple(x.strides[k] for k in order),
-        x.roots, (f"{x.data}.T", ()), x.readonly,
+        x.roots, (f"{x.data}.T", ()), x.readonly, view=x.of_view,
     )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
         x = _gathered_up(r, x, dims)
     return Arr(
         x.rep, x.buf, x.data, tuple(dims), contiguous(r, dims), x.roots, (f"{x.data}.r", ()),
-        x.readonly, True, True,
+        x.readonly, True, True, x.of_view,
     )  # fmt: skip
 
 
@@ -172,11 +173,11 @@ def _expand_dims(r: Reader, x: Value, axis: Value) -> Value:
 def _diag(r: Reader, x: Value) -> Value:
     if not isinstance(x, Arr) or x.ndim != 2:
         raise Unreadable("np.diag of this")
-    n = least_extent(r, x)
-    source = lazy(x)
-    return materialized(
-        r, Lazy(x.rep, (n,), lambda i: source.at([i[0], i[0]]), ((x, False),))
-    )  # np.diag gives a read-only view: what is read from it is the same
+    step = r.integer(" + ".join(s.text for s in x.strides))
+    return Arr(
+        x.rep, x.buf, x.data, (least_extent(r, x),), (step,), x.roots, (f"{x.data}.D", ()),
+        readonly=True, view="2",
+    )  # fmt: skip
 
 
 def least_extent(r: Reader, x: Arr) -> Num:

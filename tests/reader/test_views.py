@@ -1,0 +1,224 @@
+"""What an array is to Python: itself, a view of another, read-only; and arrays for results."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from .support import Case, case, check, each, exact
+
+X = np.arange(3.0)
+M = np.arange(9.0).reshape(3, 3)
+SPREAD = np.arange(36.0).reshape(6, 6)[::2, ::2]
+
+
+# Views of a whole array
+
+
+def whole_slice(x, n):
+    y = x
+    for _ in range(n):
+        y = x[:]
+        y += 1
+    return x, y
+
+
+def cut_in_a_loop(x, n):
+    rest = x
+    for k in range(n):
+        if k > 0:
+            rest = rest[k:]
+        rest[:1] += 1
+    return x, rest
+
+
+def one_or_the_other(x, n):
+    y = x
+    for k in range(n):
+        y = x if k % 2 else x[::1]
+        y += k
+    return x, y
+
+
+def reshaped(x, n):
+    y = x
+    for _ in range(n):
+        y = x.reshape(-1) if n == 2 else x.ravel()
+        y += 1
+    return x, y
+
+
+def transposed(x, n):
+    y = x
+    for _ in range(n):
+        y = x.T
+        y += 1
+    return x, y
+
+
+def in_a_list(x, n):
+    found = [x]
+    for k in range(n):
+        found.append(x[:])
+        found.append(x[k:])
+    return x, found[0], found[-1]
+
+
+def chosen_by_a_test(x, n):
+    total = 0.0
+    for k in range(n):
+        y = x if x[0] > k else x[:]
+        total += y.sum()
+    return total, x, y
+
+
+# Diagonals are read-only views
+
+
+def diagonal_of_what_changes(m, n):
+    d = np.diag(m)
+    for k in range(n):
+        m[k % len(m), k % len(m)] += 1
+    return d, d.sum(), m
+
+
+def diagonal_backwards(m, n):
+    for _ in range(n):
+        d = np.diag(m)[::-1]
+        m *= 2
+    return d, m
+
+
+def diagonal_or_row(m, n):
+    d = m[0]
+    for k in range(n):
+        d = np.diag(m) if k % 2 else m[0, :]
+    return d, m
+
+
+def diagonal_is_written(m, n):
+    for _ in range(n):
+        d = np.diag(m)
+        d[0] = 1
+    return m
+
+
+# `...` beside integers
+
+
+def all_dots(x, n):
+    for k in range(n):
+        x[..., k % len(x)] = k
+        x[0, ...] = 5
+    return x
+
+
+def dots_in_a_matrix(m, n):
+    for k in range(n):
+        m[k % 3, ..., 0] = k
+        m[..., 1] += m[..., 0]
+    return m
+
+
+def dots_are_an_array(x, n):
+    for _ in range(n):
+        y = x[..., 0]
+        x += 1
+    return y
+
+
+# Arrays for results
+
+
+def dot_into(m, x, y):
+    for _ in range(2):
+        np.dot(m, x, out=y)
+    return y
+
+
+def dot_of_itself(m, x, y):
+    for _ in range(2):
+        np.dot(m, m, out=m)
+    return m
+
+
+def scaled_into(m, x, y):
+    for k in range(2):
+        np.dot(x, k + 1.5, out=y)
+    return y
+
+
+def sum_into(m, x, y):
+    for _ in range(2):
+        np.sum(m, out=y)
+    return y
+
+
+def numbers_into(m, x, y):
+    for k in range(2):
+        np.add(k, 1.5, out=y)
+    return y
+
+
+def row_into(m, x, y):
+    for _ in range(2):
+        np.add(x, 1, out=m)
+    return m
+
+
+# Calls with other arguments than those that are read
+
+
+def bounded_queue(n):
+    last = deque([0], maxlen=3)
+    for k in range(n):
+        last.append(k)
+    return list(last)
+
+
+def started_sum(x):
+    total = 0.0
+    for k in range(len(x)):
+        total += sum([k, 1], start=2)
+    return total
+
+
+def largest_by_key(x):
+    best = 0
+    for k in range(len(x)):
+        best += max([k, 3], key=abs)
+    return best
+
+
+CASES = [
+    *(exact(f, (X, 3), (X, 1), (X, 2), (X[::-1], 2))
+      for f in (whole_slice, one_or_the_other, transposed, in_a_list, cut_in_a_loop)),
+    exact(reshaped, (X, 3), (X, 1), (X, 2)),
+    exact(reshaped, (X[::-1], 2), refused="not contiguous"),
+    exact(chosen_by_a_test, (X, 3), (X + 5, 3)),
+    exact(diagonal_of_what_changes, (M, 3), (SPREAD, 2), (M[:2], 1), (M.T, 1)),
+    *(exact(f, (M, 3), (SPREAD, 2), (M.T, 1)) for f in (diagonal_backwards, diagonal_or_row)),
+    exact(diagonal_is_written, (M, 1), (M, 0), refused="read-only"),
+    exact(all_dots, (X, 4), (X[::-1], 1)),
+    exact(dots_in_a_matrix, (M, 3), (SPREAD, 3)),
+    exact(dots_are_an_array, (X, 2), refused="without axes"),
+    case(dot_into, (M, X, np.zeros(3))),
+    case(dot_into, (M, X, np.zeros(6)[::2]), refused="np.dot with such an out="),
+    case(dot_into, (M, X, np.zeros(3, "f4")), refused="np.dot with such an out="),
+    case(dot_of_itself, (M, X, X)),
+    case(dot_of_itself, (M.T, X, X), refused="np.dot with such an out="),
+    exact(scaled_into, (M, X, np.zeros(3))),
+    exact(scaled_into, (M, X, np.zeros(6)[::2]), refused="np.dot with such an out="),
+    exact(sum_into, (M, X, np.zeros(3)), refused="another rank"),
+    exact(numbers_into, (M, X, np.zeros(3)), refused="another rank"),
+    exact(row_into, (M, X, X), refused="another rank"),
+    exact(bounded_queue, (5,), (0,), refused="deque"),
+    exact(started_sum, (X,), refused="sum of this"),
+    exact(largest_by_key, (X,), refused="with keywords"),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_views_and_results(c: Case) -> None:
+    check(c)
