@@ -891,23 +891,15 @@ class Idioms(Maker):
         elif body == "BODYNEW":
             self.put(self.of(["return v + 1", "return v * t", "return np.sum(v) + len(x)",
                               "return [e + 1 for e in np.ravel(v)]"]))  # fmt: skip
-        elif body == "COUNTING":
-            self.body(1)
-            self.put(f"{head.split()[1]} -= 1")
+        elif body in ("COUNTING", "SHRINKING", "HALVING", "BREAKING"):
+            self.put("out.append(n)")  # so that it ends
             self.put("if len(out) > 30: break")
-        elif body == "BREAKING":
-            self.put("if len(out) > 4: break")
+            self.put({
+                "COUNTING": f"{head.split()[1]} -= 1", "SHRINKING": "values.pop()",
+                "HALVING": self.of(["x /= 2", "x = x / 2", "y = y / 2"]),
+                "BREAKING": self.of(["if t > 1: break", "if out: continue", "n = n + 1"]),
+            }[body])  # fmt: skip
             self.body(1)
-            self.put("out.append(n)")
-        elif body == "SHRINKING":
-            self.put("values.pop()")
-            self.put("if len(out) > 30: break")
-            self.body(1)
-        elif body == "HALVING":
-            name = head.split("while ")[1].strip("(").split(".")[0].split(" ")[0]
-            self.put(f"{name} = {name} / 2" if self.pick(2) else f"{name} /= 2")
-            self.put("out.append(n)")
-            self.put("if len(out) > 30: break")
         else:
             for line in body.split("; "):
                 self.put(line)

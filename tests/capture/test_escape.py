@@ -309,3 +309,168 @@ def test_a_call_does_not_look_at_other_objects_of_the_process(monkeypatch):
             o, names = Plain(), []
             fast(data(3), o, names)
             assert {type(v) for v in (o.x, names[0], places["x"])} == {np.ndarray}
+
+
+# -- functions that are made in a call and outlive it ---------------------------------------------
+
+SCALE = 1
+
+
+def _adder(by):
+    def add(x):
+        return np.asarray(x) * SCALE + by
+
+    return add
+
+
+def _counter(start):
+    n = start
+
+    def up():
+        nonlocal n
+        n += SCALE
+        return n
+
+    def reset():
+        nonlocal n
+        n = start
+        return up()
+
+    return {"up": up, "others": [reset]}
+
+
+def _recursive(by):
+    def factorial(n):
+        return SCALE if n <= 0 else n * factorial(n - 1) + by
+
+    return factorial
+
+
+def _partial(by):
+    return functools.partial(lambda a, b: a * SCALE + b, by)
+
+
+def _with_an_array(by):
+    w = np.arange(3.0) * by
+    return lambda x: w * SCALE + x
+
+
+def _with_defaults(by):
+    helper = _adder(by)
+    return lambda x, f=helper, *, g=helper: f(x) + g(x) * SCALE
+
+
+def _remembering(f):
+    known = {}
+
+    @functools.wraps(f)
+    def inner(*args):
+        if args not in known:
+            known[args] = f(*args)
+        return known[args]
+
+    inner.known = known
+    return inner
+
+
+@pytest.mark.parametrize(
+    "make", [_adder, _recursive, _partial, _with_an_array, _with_defaults], ids=lambda f: f.__name__
+)
+def test_a_function_that_outlives_its_call_sees_the_names_of_its_module(make, monkeypatch):
+    plain, fast = make(2), compiled(make)[0](2)
+    for scale in (1, 3, 10):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        want, got = plain(4), fast(4)
+        assert type(got) is type(want)
+        np.testing.assert_array_equal(got, want)
+
+
+def test_functions_that_outlive_their_call_share_their_variables(monkeypatch):
+    made = compiled(_counter)[0](3)
+    assert [made["up"](), made["others"][0](), made["up"]()] == [4, 4, 5]
+    monkeypatch.setitem(globals(), "SCALE", 10)
+    assert [made["up"](), made["others"][0](), made["up"]()] == [15, 13, 23]
+
+
+def test_a_decorator_that_is_compiled():
+    remembering = compiled(_remembering)[0]
+
+    @remembering
+    def paths(i, j):
+        return 1 if i == 0 or j == 0 else paths(i - 1, j) + paths(i, j - 1) * later
+
+    later = 1
+    assert paths(3, 3) == 20
+    assert len(paths.known) == 15
+    assert paths.__name__ == "paths"
+    assert paths.__wrapped__(1, 1) == 2
+
+
+def test_a_function_that_is_stored_outlives_its_call(monkeypatch):
+    class Holder:
+        pass
+
+    def f(holder, x):
+        holder.function = _adder(2)
+        f.last = lambda v: v + SCALE
+        return x * 2
+
+    holder = Holder()
+    compiled(f)[0](holder, data(3))
+    monkeypatch.setitem(globals(), "SCALE", 10)
+    assert (holder.function(1), f.last(1)) == (12, 11)
+    assert holder.function.__globals__ is globals()
+
+
+def _class_of(by):
+    class Base:
+        def value(self):
+            return SCALE
+
+    class Scaled(Base):
+        def __init__(self, x):
+            self.x = x * SCALE
+
+        @property
+        def twice(self):
+            return 2 * self.x + SCALE
+
+        @classmethod
+        def of(cls, x):
+            return cls(x + SCALE)
+
+        @staticmethod
+        def moved(x):
+            return x + by * SCALE
+
+        def value(self):
+            return super().value() + self.moved(self.x)
+
+    return Scaled, Scaled(by)
+
+
+def test_a_class_that_outlives_the_call_in_which_it_was_made(monkeypatch):
+    def values(kind, old):
+        new = kind.of(5)
+        return new.twice, new.value(), kind.moved(1), old.twice, old.value(), type(old) is kind
+
+    plain, fast = _class_of(2), compiled(_class_of)[0](2)
+    for scale in (1, 3, 10):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert values(*fast) == values(*plain)
+
+
+def test_a_function_that_outlives_its_call_has_the_cells_of_what_is_around():
+    state = 5
+
+    def make():
+        nonlocal state
+        state += 1
+        return lambda: state
+
+    fast, _ = compiled(make)
+    first = fast()
+    second = fast()
+    assert (first(), second(), state) == (7, 7, 7)
+    state = 9
+    assert (first(), second()) == (9, 9)

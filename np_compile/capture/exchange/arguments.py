@@ -7,6 +7,8 @@ back into the caller's own objects at the end. Objects without arrays are handed
 
 from __future__ import annotations
 
+import functools
+import operator
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Collection
@@ -20,13 +22,15 @@ from np_compile.tape.tree import with_items
 
 from ..arrays.tensors import of_memory
 from ..names.namespace import RANDOM_SOURCES, RandomSource
-from ..names.substitute import NOT_MADE, origin_of
+from ..names.substitute import NOT_MADE, contents, origin_of
 from .objects import slot_values, slots
 
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, types.ModuleType,
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.generic, np.dtype, range,
 )  # fmt: skip
+
+_FUNCTIONS = (types.FunctionType, functools.partial)
 
 _OF_NUMPY = (np.ufunc, type(np.mean))  # its functions
 
@@ -204,6 +208,12 @@ class Exchange:
                 return self.originals[id(x)]
             owner = self.originals.get(id(x.__self__), x.__self__)
             return x if owner is x.__self__ else types.MethodType(x.__func__, owner)
+        if kind is types.FunctionType:
+            return self._give_function(x)
+        if kind is functools.partial:
+            return self._give_partial(x)
+        if isinstance(x, type):
+            self._give_class(x)
         if isinstance(x, _PLAIN) or kind is np.ndarray or isinstance(x, torch.Tensor):
             if self.capture.tensors and isinstance(x, (np.ndarray, np.generic)):
                 return _as_tensor(x, self.capture.device)
@@ -220,7 +230,63 @@ class Exchange:
             return x
         if isinstance(x, (list, dict, set, deque)) or _is_record(x):
             self.given[id(x)] = (x, None)
+            self._give_class(kind)
             self._replace(x)
+        return x
+
+    def _give_function(self, x: types.FunctionType) -> types.FunctionType:
+        """A function that outlives the call in which it was made: on its module's own names."""
+        found = self.given.get(id(x))
+        if found is not None:
+            return found[1]
+        substitution = self.capture.substitution
+        names = substitution.module_of(x)
+        if names is None:
+            return x
+        cells = x.__closure__
+        closure = cells and tuple(substitution.cell_of(c) for c in cells)
+        made = types.FunctionType(x.__code__, names, x.__name__, None, closure)
+        self.given[id(x)] = (x, made)
+        made.__dict__ = x.__dict__
+        made.__qualname__, made.__module__, made.__doc__ = x.__qualname__, x.__module__, x.__doc__
+        made.__annotations__ = x.__annotations__
+        made.__defaults__, made.__kwdefaults__ = self.give(x.__defaults__), x.__kwdefaults__
+        for holder in (made.__kwdefaults__ or {}, made.__dict__):
+            for name, v in list(holder.items()):
+                if isinstance(v, _FUNCTIONS):
+                    holder[name] = self.give(v)
+        for cell in closure or ():
+            if isinstance(contents(cell), _FUNCTIONS):
+                cell.cell_contents = self.give(contents(cell))
+        return made
+
+    def _give_class(self, kind: type) -> None:
+        """Methods of a class that was made in the call, on its module's own names."""
+        if "<locals>" not in kind.__qualname__ or id(kind) in self.given:
+            return
+        self.given[id(kind)] = (kind, None)
+        for base in kind.__bases__:
+            self._give_class(base)
+        for name, v in list(vars(kind).items()):
+            if isinstance(v, (staticmethod, classmethod)):
+                made = self.give(v.__func__)
+                new: Any = v if made is v.__func__ else type(v)(made)
+            elif type(v) is property:
+                parts = v.fget, v.fset, v.fdel
+                given: list[Any] = [self.give(f) for f in parts]
+                new = v if all(map(operator.is_, given, parts)) else property(*given)
+            else:
+                new = self.give(v) if type(v) is types.FunctionType else v
+            if new is not v:
+                type.__setattr__(kind, name, new)
+
+    def _give_partial(self, x: functools.partial) -> functools.partial:
+        """A partial with functions that outlive the call."""
+        if id(x) not in self.given:
+            self.given[id(x)] = (x, None)
+            state = self.give(x.func), self.give(x.args), x.keywords, x.__dict__
+            self._replace(x.keywords)
+            x.__setstate__(state)  # type: ignore[attr-defined]
         return x
 
     def _replace(self, x: Any) -> None:

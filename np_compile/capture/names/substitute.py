@@ -186,6 +186,9 @@ class _Copy:
     def carry_back(self, real: Callable[[Any], Any]) -> None:
         """Give the function what captured code has set on the copy."""
         f, copy = self.function, self.copy
+        for name, value in list(f.__dict__.items()):  # they share it
+            if type(value) is types.FunctionType:
+                f.__dict__[name] = real(value)
         if copy.__code__ is not self.code:
             f.__code__ = self.code = copy.__code__
         if copy.__defaults__ is not self.defaults:
@@ -235,6 +238,9 @@ class Substitution:
         closure = None
         if f.__closure__ is not None:
             closure = tuple(self._cell(c) for c in f.__closure__)
+            found = self._functions.get(id(f))
+            if found is not None:  # made for a cell that leads back to it
+                return found.copy
         code = own_code(f)
         copy = types.FunctionType(code, overlay.names, f.__name__, f.__defaults__, closure)
         copy.__kwdefaults__ = f.__kwdefaults__
@@ -448,6 +454,17 @@ class Substitution:
             if found is not None:
                 return found
         return self.names.real(x)
+
+    def module_of(self, f: types.FunctionType) -> dict[str, Any] | None:
+        """The globals of the module in which captured code has made a function; None of others."""
+        for overlay in self._overlays.values():
+            if overlay.names is f.__globals__:
+                return overlay.module
+        return None
+
+    def cell_of(self, cell: types.CellType) -> types.CellType:
+        """The cell that a copy of one stands for, a cell that is none itself."""
+        return next((c.cell for c in self._cells.values() if c.copy is cell), cell)
 
     def mentions(self, name: str) -> bool:
         """Whether code that was substituted uses a name, as a global or as an attribute."""
