@@ -224,7 +224,7 @@ def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
 def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, name = bound.owner, bound.name
     if isinstance(owner, Obj):
-        f = getattr(owner.type, name, None)
+        f = source.written(getattr(owner.type, name, None))
         if isinstance(f, types.FunctionType):
             return inlined(r, f, [owner, *args], kwargs)
         raise Unreadable(f"the method {name!r}")

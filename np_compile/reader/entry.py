@@ -6,6 +6,7 @@ An array is given to C as NumPy's own structure; C looks whether it is what it w
 from __future__ import annotations
 
 import ast
+import inspect
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -367,10 +368,13 @@ class Entry:
             return self.attributes[key]
         path = (*self.paths[owner.path], "." + name)
         found = getattr(owner.type, name, None)
-        if isinstance(found, types.FunctionType):
+        if isinstance(written(found), types.FunctionType):
             x = self._object(owner)
             if name in getattr(x, "__dict__", {}):
                 raise Unreadable(f"the attribute {name!r} hides a method")
+            if isinstance(inspect.getattr_static(owner.type, name), staticmethod):
+                self.watch(path, found)
+                return Known(written(found))
             self.watch((*self.paths[owner.path], f".{name}.__func__"), found)
             return Bound(owner, name)
         if isinstance(found, property):

@@ -11,6 +11,7 @@ from typing import Any
 
 from .expressions import expression
 from .read import Reader, dotted
+from .source import written
 from .values import Bound, Known, Lst, Obj, Rng, Unreadable
 
 
@@ -214,7 +215,7 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     if isinstance(f, Bound):
         if isinstance(f.owner, (Rng, Lst)):
             return True
-        found = getattr(f.owner.type, f.name, None) if isinstance(f.owner, Obj) else None
+        found = written(getattr(f.owner.type, f.name, None)) if isinstance(f.owner, Obj) else None
     else:
         found = f.value if isinstance(f, Known) else None
     return isinstance(found, types.FunctionType) and found.__code__ in r.effectful

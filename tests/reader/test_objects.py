@@ -463,3 +463,116 @@ def test_a_function_without_arguments_and_one_that_gives_its_argument_back() -> 
     z = np.arange(3, dtype="f4").reshape(1, 3).T
     with whole():
         assert np_compile.compile(gives_back)(z)[0] is z
+
+
+class Forest:
+    """Methods that are compiled each by itself, and call each other."""
+
+    def __init__(self, n):
+        self.parent = np.arange(n)
+        self.size = np.ones(n, dtype=int)
+
+    @np_compile.compile
+    def find(self, i):
+        while self.parent[i] != i:
+            self.parent[i] = self.parent[self.parent[i]]
+            i = self.parent[i]
+        return i
+
+    @np_compile.compile
+    def union(self, pairs):
+        joined = 0
+        for k in range(len(pairs)):
+            a = self.find(pairs[k, 0])
+            b = self.find(pairs[k, 1])
+            if a == b:
+                continue
+            if self.size[a] < self.size[b]:
+                a, b = b, a
+            self.parent[b] = a
+            self.size[a] += self.size[b]
+            joined += 1
+        return joined
+
+
+class Lazy(Forest):
+    @np_compile.compile
+    def find(self, i):
+        while self.parent[i] != i:
+            i = self.parent[i]
+        return i
+
+
+@pytest.mark.parametrize("kind", [Forest, Lazy])
+def test_compiled_methods_are_read_by_others(kind) -> None:
+    class Plain(kind):
+        find = kind.find.__wrapped__
+        union = kind.union.__wrapped__
+
+    with whole():
+        for seed in range(3):
+            pairs = np.random.default_rng(seed).integers(0, 9, (12, 2))
+            mine, theirs = kind(9), Plain(9)
+            assert mine.union(pairs) == theirs.union(pairs)
+            same([mine.parent, mine.size], [theirs.parent, theirs.size])
+            same([mine.find(pairs[0, 0])], [theirs.find(pairs[0, 0])])
+    assert not refusals(kind.union)
+    assert not refusals(kind.find)
+
+
+def test_a_compiled_method_that_is_replaced_between_calls(monkeypatch) -> None:
+    pairs = np.array([[0, 1], [1, 2], [3, 2], [0, 3]])
+    with whole():
+        for find in (Forest.find, Lazy.find, lambda self, i: 0 * i, Forest.find):
+            monkeypatch.setattr(Forest, "find", find)
+            plain, fast = Forest(5), Forest(5)
+            assert fast.union(pairs) == Forest.union.__wrapped__(plain, pairs)
+            same([fast.parent, fast.size], [plain.parent, plain.size])
+
+
+class Clipper:
+    limit = 2
+
+    def __init__(self, x):
+        self.x = x
+
+    @staticmethod
+    def low(v):
+        return v if v > -1 else -1.0
+
+    @staticmethod
+    def count(*given):
+        return len(given)
+
+    @classmethod
+    def high(cls, v):
+        return v if v < cls.limit else cls.limit
+
+    def run(self):
+        for k in range(len(self.x)):
+            self.x[k] = self.low(self.x[k]) + self.count(k, k)
+        return self.x
+
+    def run_by_class(self):
+        for k in range(len(self.x)):
+            self.x[k] = self.high(self.x[k])
+        return self.x
+
+
+@pytest.mark.parametrize(("f", "refused"), [(Clipper.run, ""), (Clipper.run_by_class, "'high'")])
+def test_static_and_class_methods(f, refused) -> None:
+    fast = np_compile.compile(f)
+    with whole():
+        for n in (5, 9, 5):
+            mine, theirs = Clipper(np.arange(n) - 3.0), Clipper(np.arange(n) - 3.0)
+            same(fast(mine), f(theirs))
+    assert (not refusals(fast)) if not refused else refused in refusals(fast)[0]
+
+
+def test_a_static_method_that_is_replaced_between_calls(monkeypatch) -> None:
+    fast = np_compile.compile(Clipper.run)
+    with whole():
+        for low in (Clipper.low, lambda v: v * 2, Clipper.low):
+            monkeypatch.setattr(Clipper, "low", staticmethod(low))
+            mine, theirs = Clipper(np.arange(5) - 3.0), Clipper(np.arange(5) - 3.0)
+            same(fast(mine), theirs.run())
