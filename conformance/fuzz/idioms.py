@@ -818,7 +818,11 @@ NAMES = {
     "Q": ("q",),
 }  # fmt: skip
 ARGUMENTS = "x, y, m, idx, u, c0, h, mask, n, t, o"
-ALL = f"{ARGUMENTS}, j, s, d, table, values, counts, text, p, q, out"
+BOUND = {  # names that the function binds first, where it uses them
+    "out": "[]", "j": "2", "s": "0.5", "text": "'a,b'", "d": "{'a': 1.5, 'b': 2.0}",
+    "table": "{1: 2}", "values": "[0.5, 2.0]", "counts": "[3, 1, 2]", "p": "Point(1.5, 2)",
+    "q": "Cell(2.5)",
+}  # fmt: skip
 HEAD = """
 import contextlib
 import functools
@@ -874,8 +878,8 @@ class Idioms(Maker):
 
     def body_of(self, body: str, head: str) -> None:
         if body == "BODY":
-            if re.search("^for.*(values|counts)", head):  # which may grow meanwhile
-                self.put("if len(values) + len(counts) > 40: break")
+            for name in re.findall("^for.*(values|counts)", head):  # which may grow meanwhile
+                self.put(f"if len({name}) > 40: break")
             names = re.findall(r"^for (.*?) in", head)
             self.body(1 + self.pick(3))
             if names and self.once_in(2):
@@ -940,10 +944,6 @@ class Idioms(Maker):
     def function(self) -> None:
         with self.block(f"def program({ARGUMENTS}):"):
             at = len(self.lines)
-            self.put("j, s, out, text = 2, 0.5, [], 'a,b'")
-            self.put("d, table = {'a': 1.5, 'b': 2.0}, {1: 2}")
-            self.put("values, counts = [0.5, 2.0], [3, 1, 2]")
-            self.put("p, q = Point(1.5, 2), Cell(2.5)")
             for _ in range(2 + self.pick(5)):
                 if self.once_in(2):
                     self.form()
@@ -951,7 +951,10 @@ class Idioms(Maker):
                     self.simple()
             if any(line.lstrip().startswith(("TOTAL", "SEEN =")) for line in self.lines):
                 self.lines.insert(at, "    global TOTAL, SEEN")
-            self.put("return " + self.of([ALL, ALL, "x, y, m, out, o, d, values", "out, t"]))
+            used = [v for v in BOUND if re.search(rf"\b{v}\b", "\n".join(self.lines[at:]))]
+            self.lines[at:at] = [f"    {v} = {BOUND[v]}" for v in used]
+            results = [ARGUMENTS.split(", ") + used] * 2 + [["x", "y", "m", *used], ["x", "t"]]
+            self.put("return " + ", ".join(self.of(results)))
 
     def history(self) -> None:
         with self.block("def history():"):

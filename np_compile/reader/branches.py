@@ -102,6 +102,8 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
         found.append((lines, x))
     (a_lines, a), (b_lines, b) = found
     if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
+        if a_lines or b_lines:  # what is done on the way to them
+            r.lines += [f"if ({test.text}) {{", a_lines, "} else {", b_lines, "}"]
         return a
     of = join(a, b, r)
     if not isinstance(of, (Num, Arr, Tup, OrNone)):

@@ -13,6 +13,30 @@ _RNG = np.random.default_rng(7)
 _GRAPH = _RNG.random((9, 9)) > 0.6
 
 
+# A choice whose ways change something and are None both
+
+
+def removed_if_there(n):
+    values = [0.5, 2.0]
+    for _ in range(n):
+        values.remove(values[0]) if values else None
+    return values
+
+
+def removed_or_reversed(n):
+    values = [3, 1, 2, 5]
+    for k in range(n):
+        values.remove(values[0]) if k % 2 and values else values.reverse()
+    return values
+
+
+def cleared_by_and(n):
+    values = [3, 1, 2, 5]
+    for k in range(n):
+        k > 1 and values.reverse()
+    return values
+
+
 # Loops over lists that change
 
 
@@ -300,6 +324,9 @@ def unpacks_late(a, out):
 
 @each(
     [
+        exact(removed_if_there, (3,), (1,), (0,)),
+        exact(removed_or_reversed, (2,), (5,), (12,)),
+        exact(cleared_by_and, (4,), (1,), refused="after a change in the same statement"),
         exact(breadth_first, (_GRAPH, 0), (_GRAPH[:3, :3], 1), (np.zeros((1, 1), bool), 0)),
         exact(grows_under_enumerate, (1,), (2,), (30,)),
         exact(shrinks, (1,), (2,), (9,), (0,)),
