@@ -310,3 +310,15 @@ def test_a_bool_in_place_of_an_integer(call):
     scope = {"np": np}
     exec(f"def f(x):\n    y = x.reshape(2, 3)\n    return {call}", scope)
     check(scope["f"], np.arange(6.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["np.partition(x, 6)", "np.argpartition(x, k)", "x.argpartition((1, 9))", "x.partition(-k)",
+     "np.partition(x, [k])"],
+)  # fmt: skip
+def test_places_to_partition_at_are_looked_at(call):
+    scope = {"np": np}
+    exec(f"def f(x, k):\n    return {call}", scope)
+    for k in (2, 9):
+        check(scope["f"], np.arange(6.0), k)
