@@ -109,3 +109,12 @@ def held(t: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
     place = (~condition).to(torch.int64).reshape(1)
     true = torch.ones(1, dtype=torch.bool, device=t.device)[place].reshape(())
     return choose_by(true, t, torch.zeros_like(t))
+
+
+def upheld(t: torch.Tensor, condition: torch.Tensor, error: Exception) -> torch.Tensor:
+    """`t` where the condition holds: the error is raised at once, or see `held`."""
+    if not readable(condition):
+        return held(t, condition)
+    if not bool(condition):
+        raise error
+    return t

@@ -9,6 +9,7 @@ import torch
 
 from . import _order
 from ._apply import NUMBERS, call, inexact, is_nan, readable
+from ._assigned import upheld
 from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._normalize import Array, Operand, Static, function
 from ._shapes import let_numpy_warn
@@ -61,9 +62,9 @@ def _even_edges(a: torch.Tensor, count: int, range_: Any) -> torch.Tensor:
     steps = torch.arange(count, dtype=work, device=a.device)
     edges = steps * ((ends[1] - ends[0]) / count) + ends[0]
     edges = cast(torch.cat([edges, ends[1][None]]), dtype)
-    if readable(edges) and not bool((order_key(edges[:-1]) < order_key(edges[1:])).all()):
-        raise ValueError(f"Too many bins for data range. Cannot create {count} finite-sized bins.")
-    return edges
+    rising = (order_key(edges[:-1]) < order_key(edges[1:])).all()
+    text = f"Too many bins for data range. Cannot create {count} finite-sized bins."
+    return upheld(edges, rising, ValueError(text))
 
 
 def _edges_dtype(first: Any, last: Any, a: torch.Tensor) -> torch.dtype:
@@ -94,9 +95,8 @@ def bin_edges(a: torch.Tensor, bins: Any, range_: Any) -> torch.Tensor:
     if bins.dim() != 1:
         raise ValueError("`bins` must be 1d, when an array")
     key = order_key(bins)
-    if readable(bins) and bool((key[:-1] > key[1:]).any()):
-        raise ValueError("`bins` must increase monotonically, when an array")
-    return bins
+    error = ValueError("`bins` must increase monotonically, when an array")
+    return upheld(bins, (key[:-1] <= key[1:]).all(), error)
 
 
 def _bin_of(a: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
