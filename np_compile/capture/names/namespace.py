@@ -18,7 +18,7 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from ..arrays.array import Array, binary, recorded
+from ..arrays.array import Array, binary, read, recorded
 from ..arrays.traced import has_traced, known
 from ..frames import as_user
 from ..state import current
@@ -121,8 +121,20 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
         return capture.call(name, args, kwargs)
     if creates and not any(isinstance(a, list) for a in args):
         return capture.call(name, args, kwargs)
+    if any(map(_is_read, args)):
+        given = read(args)
+        if _mentions(given):
+            return capture.call(name, given, kwargs)
+        args = given
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
     return capture.fresh(_called(real, args, kwargs))
+
+
+def _is_read(value: Any) -> bool:
+    """Whether NumPy reads an argument, or the first of a list, through its `__array__`."""
+    if type(value) in (list, tuple):
+        return bool(value) and _is_read(value[0])
+    return hasattr(type(value), "__array__")
 
 
 def _called(real: Callable, args: tuple, kwargs: dict) -> Any:
