@@ -147,3 +147,9 @@ ARGUMENTS = {  # what NumPy warns of, or refuses, for the arguments
 def test_warnings_of_arguments(name):
     x = np.arange(4.0)
     assert told(ARGUMENTS[name], shim, to_shim(x)) == told(ARGUMENTS[name], np, x)
+
+
+def test_code_whose_globals_have_no_name_is_warned():
+    scope = {"x": shim.zeros(2)}
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        eval("1.0 / x", scope)
