@@ -330,19 +330,19 @@ _STORES = {"ndarray.__setitem__": (2, "value"), "ndarray.fill": (1, "value"), "c
 
 
 def _cast_with_loss(args: tuple, value: Any) -> tuple[np.ndarray, np.dtype] | None:
-    """A value that was stored into `args[0]`, as an array of NumPy's, and the dtype there, where
+    """A value that is stored into `args[0]`, as an array of NumPy's, and the dtype there, where
     the cast drops imaginary parts, or is a floating-point error that somebody asks for."""
     target = args[0] if args else None
-    if type(target) is not ndarray or not is_concrete(target._t):
+    if type(target) is not ndarray or hasattr(target, "_own") or not is_concrete(target._t):
         return None
     dtype = TO_NUMPY[target._t.dtype]
-    if type(value) is ndarray and value._t.dtype is target._t.dtype:
+    if type(value) is ndarray and value.dtype == dtype:
         return None
     if dtype.kind == "b" or (type(value) in (bool, int, float) and dtype.char in "dD"):
         return None
     try:
         given = np.asarray(Handing().give(value))
-    except Stays:
+    except (Stays, TypeError, ValueError):  # the row has the word
         return None
     if given.dtype.kind == "c" and dtype.kind != "c":
         return given, dtype
@@ -352,6 +352,8 @@ def _cast_with_loss(args: tuple, value: Any) -> tuple[np.ndarray, np.dtype] | No
                 given.astype(dtype)
         except FloatingPointError:
             return given, dtype
+        except (ArithmeticError, TypeError, ValueError):
+            return None
     return None
 
 
@@ -433,14 +435,17 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
         return r if type(r) is ndarray and not r._scalar else results(r)
 
     def call_and_tell_of_cast(*args: Any, **kwargs: Any) -> None:
+        place, name = _STORES[label]
+        given = _cast_with_loss(args, args[place] if len(args) > place else kwargs.get(name))
+        tell = method_of("astype")
+        if given is not None and given[0].dtype.kind == "c":  # NumPy says so before it stores
+            _again(tell, given, {})
         try:
             row(*args, **kwargs)
         except Exception as why:
             return hand_over(label, own, args, kwargs, why)
-        place, name = _STORES[label]
-        given = _cast_with_loss(args, args[place] if len(args) > place else kwargs[name])
-        if given is not None:
-            _again(method_of("astype"), given, {})
+        if given is not None and given[0].dtype.kind != "c":
+            _again(tell, given, {})
         return None
 
     divides = is_division(own)

@@ -153,3 +153,12 @@ def test_code_whose_globals_have_no_name_is_warned():
     scope = {"x": shim.zeros(2)}
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         eval("1.0 / x", scope)
+
+
+def test_what_is_refused_for_its_imaginary_parts_is_not_stored():
+    x = shim.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(np.exceptions.ComplexWarning):
+            x[:] = shim.array([1 + 2j, 3])
+    assert x.tolist() == [1, 1]
