@@ -22,7 +22,7 @@ MODULES = (np, np.linalg, np.fft, np.random)
 COMPILED = {
     shim.Kind.ARRAY: "recorded",
     shim.Kind.QUERY: "answered at once",
-    shim.Kind.DATA: "runs between kernels: its result's shape depends on data",
+    shim.Kind.DATA: "runs between kernels: its shape, value or calls need the data",
     shim.Kind.LIBRARY: "runs between kernels: it may fail on its data",
     shim.Kind.IMPURE: "runs in NumPy: it draws numbers",
 }

@@ -6,6 +6,7 @@ hold.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def assigned(
         return _number(value, dtype, single).to(device)
     if isinstance(value, (list, tuple)):
         if not _with_arrays(value):
-            value = np.array(value, dtype=TO_NUMPY[dtype])
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # as in `_number`
+                value = np.array(value, dtype=TO_NUMPY[dtype])
         else:
             parts = [assigned(v, dtype, device, True) for v in value]
             if len({p.shape for p in parts}) == 1:
@@ -57,6 +60,8 @@ def _with_arrays(values: Any) -> bool:
 
 def _number(value: Any, dtype: torch.dtype, single: bool) -> torch.Tensor:
     """A number whose value is known: NumPy itself stores it."""
+    if isinstance(value, np.complexfloating) and not (dtype.is_complex or dtype is torch.bool):
+        value = value.real  # who asks for it is told of that by NumPy
     place = np.empty(1, TO_NUMPY[dtype])
     with np.errstate(all="ignore"):
         if single:
@@ -104,3 +109,12 @@ def held(t: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
     place = (~condition).to(torch.int64).reshape(1)
     true = torch.ones(1, dtype=torch.bool, device=t.device)[place].reshape(())
     return choose_by(true, t, torch.zeros_like(t))
+
+
+def upheld(t: torch.Tensor, condition: torch.Tensor, error: Exception) -> torch.Tensor:
+    """`t` where the condition holds: the error is raised at once, or see `held`."""
+    if not readable(condition):
+        return held(t, condition)
+    if not bool(condition):
+        raise error
+    return t

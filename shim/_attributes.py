@@ -99,6 +99,13 @@ def _array_interface(self: ndarray) -> dict:
     return np.asarray(to_numpy(self)).__array_interface__
 
 
+def _array_struct(self: ndarray) -> Any:
+    """Only where torch has the dtype: the structure cannot say more, and NumPy misreads others."""
+    if hasattr(self, "_own") or self._t.device.type != "cpu":
+        raise AttributeError("__array_struct__: numbers in host memory have it")
+    return np.asarray(to_numpy(self)).__array_struct__
+
+
 def _cuda_array_interface(self: ndarray) -> dict:
     if self._flip:
         raise AttributeError("__cuda_array_interface__: a reversed array has none")
@@ -140,6 +147,7 @@ for _name, (_get, _set, _kind) in _PROPERTIES.items():
     _setter = None if _set is None else door(_label, _set, partial(_set_attribute, _name))
     setattr(ndarray, _name, property(_public, _setter, doc=_get.__doc__))
     add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
+ndarray.__array_struct__ = property(_array_struct)
 ndarray.shape = ndarray.shape.setter(
     door("ndarray.shape", _set_shape, partial(_set_attribute, "shape"))
 )

@@ -19,9 +19,10 @@ from ._apply import (
     kind_of,
     together,
 )
-from ._dtypes import TO_NUMPY, Weak, result_type
+from ._dtypes import TO_NUMPY, NotSupported, Weak, result_type
 from ._nan_reductions import replace_nan
-from ._normalize import Array, DType, NoValue, Operand, Out, Static, View, function
+from ._ndarray import as_array, ndarray
+from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, function
 from ._reduce import identity_of, reduce_engine
 from ._unsigned import cast
 
@@ -145,15 +146,18 @@ def _join_promoted(parts: list[torch.Tensor], axis: int) -> torch.Tensor:
 
 @function()
 def diff(
-    a: View,
+    a: Raw,
     n: Static = 1,
     axis: Static = -1,
     prepend: Array = NoValue,
     append: Array = NoValue,
 ):
     """Differences of neighbours along `axis`, `n` times over; of bools whether they differ."""
+    if n == 0 and not isinstance(a, ndarray):
+        raise NotSupported("np.diff(..., n=0) of what is no array: it gives that back")
     if n == 0:
         return a
+    a = as_array(a)
     if n < 0:
         raise ValueError("order must be non-negative but got " + repr(n))
     t = a.tensor

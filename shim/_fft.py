@@ -14,7 +14,7 @@ from ._dtypes import TO_NUMPY, TO_TORCH, Weak, result_type, torch_dtype
 from ._ndarray import ndarray
 from ._normalize import Array, Operand, Out, Static, function
 from ._ranges import steps
-from ._shapes import concrete, let_numpy_raise, normalize_axis, target_device
+from ._shapes import concrete, let_numpy_raise, let_numpy_warn, normalize_axis, target_device
 from ._shapes import size as extent
 from ._unsigned import cast
 
@@ -112,6 +112,8 @@ def _sizes(a: torch.Tensor, s: Any, axes: Any, real_inverse: bool) -> tuple[list
         raise ValueError("Shape and axes have different lengths.")
     if real_inverse and not given:
         s[-1] = (a.shape[axes[-1]] - 1) * 2
+    if None in s:  # deprecated from NumPy 2.0 on
+        let_numpy_warn(np.fft.fftn, np.zeros(1), (None,), (0,))
     s = [
         n if n is None else a.shape[d] if n == -1 else operator.index(n)
         for n, d in zip(s, axes, strict=True)

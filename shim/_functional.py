@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ._dtypes import Weak, result_type
+from ._index_plan import readable
 from ._matmul import product
 from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
@@ -176,40 +177,48 @@ def iterable(y: Raw):
 
 
 class _Span:
-    """The memory of a shim array as NumPy sees it, at an address that is never read."""
+    """Memory as NumPy sees it, at an address that is never read."""
 
-    def __init__(self, a: ndarray):
+    def __init__(self, a: ndarray, start: int):
         t = a._t
         width = t.element_size()
-        first = t.storage_offset() * width
-        first += sum((t.shape[d] - 1) * t.stride(d) * width for d in a._flip if t.shape[d])
+        back = sum((t.shape[d] - 1) * t.stride(d) * width for d in a._flip if t.shape[d])
         self.__array_interface__ = {
             "shape": a.shape,
             "strides": a.strides,
             "typestr": f"|V{width}",
-            "data": (2**40 + first, True),
+            "data": (start + back, True),
             "version": 3,
         }
 
 
-def _one_storage(a: ndarray, b: ndarray) -> bool:
-    return a._t.untyped_storage()._cdata == b._t.untyped_storage()._cdata
+def _spans(a: ndarray, b: ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The memory of two arrays; None where they certainly have none in common."""
+    both = a._t, b._t
+    if all(map(readable, both)):
+        if a._t.device != b._t.device:
+            return None
+        starts = [t.data_ptr() for t in both]
+    elif a._t.untyped_storage()._cdata == b._t.untyped_storage()._cdata:
+        starts = [2**40 + t.storage_offset() * t.element_size() for t in both]
+    else:
+        return None
+    one, other = (np.asarray(_Span(x, s)) for x, s in zip((a, b), starts, strict=True))
+    return one, other
 
 
 @function(kind=Kind.QUERY)
 def may_share_memory(a: View, b: View, /, max_work: Static = 0):
     """Whether the spans of memory overlap: False is certain, True a maybe."""
-    if not _one_storage(a, b):
-        return False
-    return np.may_share_memory(np.asarray(_Span(a)), np.asarray(_Span(b)), max_work)
+    spans = _spans(a, b)
+    return spans is not None and np.may_share_memory(*spans, max_work)
 
 
 @function(kind=Kind.QUERY)
 def shares_memory(a: View, b: View, /, max_work: Static = -1):
     """Whether an element lies in both. TooHardError beyond max_work."""
-    if not _one_storage(a, b):
-        return False
-    return np.shares_memory(np.asarray(_Span(a)), np.asarray(_Span(b)), max_work)
+    spans = _spans(a, b)
+    return spans is not None and np.shares_memory(*spans, max_work)
 
 
 @function(kind=Kind.DATA)

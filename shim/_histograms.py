@@ -9,8 +9,10 @@ import torch
 
 from . import _order
 from ._apply import NUMBERS, call, inexact, is_nan, readable
-from ._dtypes import TO_NUMPY, NotSupported, result_type
+from ._assigned import upheld
+from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._normalize import Array, Operand, Static, function
+from ._shapes import let_numpy_warn
 from ._unsigned import cast, order_key
 
 
@@ -59,12 +61,19 @@ def _even_edges(a: torch.Tensor, count: int, range_: Any) -> torch.Tensor:
     ]
     steps = torch.arange(count, dtype=work, device=a.device)
     edges = steps * ((ends[1] - ends[0]) / count) + ends[0]
-    return cast(torch.cat([edges, ends[1][None]]), dtype)
+    edges = cast(torch.cat([edges, ends[1][None]]), dtype)
+    rising = (order_key(edges[:-1]) < order_key(edges[1:])).all()
+    text = f"Too many bins for data range. Cannot create {count} finite-sized bins."
+    return upheld(edges, rising, ValueError(text))
 
 
 def _edges_dtype(first: Any, last: Any, a: torch.Tensor) -> torch.dtype:
     kinds = [
-        e.dtype if isinstance(e, torch.Tensor) else type(e) if type(e) in NUMBERS else torch.float64
+        e.dtype
+        if isinstance(e, torch.Tensor)
+        else type(e)
+        if type(e) in NUMBERS
+        else torch_dtype(np.asarray(e).dtype)
         for e in (first, last)
     ]
     dtype = result_type(*kinds, a.dtype)
@@ -86,9 +95,8 @@ def bin_edges(a: torch.Tensor, bins: Any, range_: Any) -> torch.Tensor:
     if bins.dim() != 1:
         raise ValueError("`bins` must be 1d, when an array")
     key = order_key(bins)
-    if readable(bins) and bool((key[:-1] > key[1:]).any()):
-        raise ValueError("`bins` must increase monotonically, when an array")
-    return bins
+    error = ValueError("`bins` must increase monotonically, when an array")
+    return upheld(bins, (key[:-1] <= key[1:]).all(), error)
 
 
 def _bin_of(a: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
@@ -110,6 +118,14 @@ def _accumulate(where: torch.Tensor, size: int, weights: torch.Tensor | None) ->
     return zeros.index_add(0, where, weights)
 
 
+def _subtractable(a: torch.Tensor) -> torch.Tensor:
+    """The data flat, bools as numbers, of which NumPy warns."""
+    if a.dtype is torch.bool:
+        let_numpy_warn(np.histogram_bin_edges, np.zeros(1, bool))
+        a = a.to(torch.uint8)
+    return a.reshape(-1)
+
+
 def _flat_weights(a: torch.Tensor, weights: torch.Tensor | None) -> torch.Tensor | None:
     if weights is None:
         return None
@@ -124,7 +140,7 @@ def histogram_bin_edges(
 ):
     """Edges of the bins that `histogram` uses: 1-D. NotSupported for names of estimators."""
     _flat_weights(a, weights)
-    return bin_edges(a.reshape(-1), bins, range)
+    return bin_edges(_subtractable(a), bins, range)
 
 
 @function()
@@ -141,9 +157,7 @@ def histogram(
     NotSupported for names of estimators.
     """
     weights = _flat_weights(a, weights)
-    if a.dtype is torch.bool:
-        a = a.to(torch.uint8)
-    flat = a.reshape(-1)
+    flat = _subtractable(a)
     edges = bin_edges(flat, bins, range)
     count = len(edges) - 1
     if count < 1:

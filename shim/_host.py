@@ -13,6 +13,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +22,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, TO_TORCH, DataDependent, NotSupported, Weak
 from ._ndarray import as_array, ndarray, share_or_host, to_numpy, within
+from ._shapes import let_numpy_warn
 from ._signals import ARITHMETIC, ONE_THREAD, level_beyond, noted
 
 in_numpy: collections.Counter[tuple[str, str]] = collections.Counter()
@@ -92,6 +94,7 @@ class Handing:
         if own is not None:
             found = own(value)
             self._known[id(found)] = (found, value)
+            self._known.update(getattr(value, "_given", ()))
             return found
         if kind in _CALLABLE:
             real = getattr(value, "__numpy__", None)
@@ -134,13 +137,25 @@ class Handing:
             return kind(*map(self.take, value))
         if kind is dict:
             return {k: self.take(v) for k, v in value.items()}
+        if isinstance(value, _ArrayLike):
+            return value._value
+        if kind is np.ufunc:
+            return _UFUNCS.get(value, value)
         wrap = _WRAPPED.get(kind)
         if wrap is not None:
             known = self._known.get(id(value))
-            return wrap(value) if known is None else known[1]
+            if known is not None:
+                return known[1]
+            made = wrap(value)
+            made._given.update(self.arrays())
+            return made
         if isinstance(value, np.generic) and within.wrapped:
             return as_array(value) if value.dtype in TO_TORCH else value
         return value
+
+    def arrays(self) -> dict[int, tuple[Any, ndarray]]:
+        """The arrays that were given, by identity of NumPy's own."""
+        return {k: pair for k, pair in self._known.items() if type(pair[1]) is ndarray}
 
     def _owner(self, result: np.ndarray) -> ndarray | None:
         for own, a in self._known.values():
@@ -159,6 +174,9 @@ class Handing:
 _CALLABLE = (types.FunctionType, types.MethodType, functools.partial)
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(Ellipsis)))
 _PLAIN |= {np.dtype(t).type for t in TO_TORCH}
+_UFUNCS: dict[np.ufunc, ufunc] = {}  # of NumPy's, the shim's
+# Stand-ins by identity of NumPy's object, which they hold.
+_STANDING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 # A class of NumPy's -> what makes its stand-in of an instance; see `handed_class`.
 _WRAPPED: dict[type, Callable[[Any], Any]] = {}
 
@@ -183,7 +201,7 @@ class _ArrayLike:
 
 
 def _wrap_up(self: _ArrayLike, array: Any, *context: Any) -> Any:
-    return self._value.__array_wrap__(Handing().take(array), *context)
+    return self._value.__array_wrap__(*map(Handing().take, (array, *context)))
 
 
 def _forward(name: str) -> Callable:
@@ -307,6 +325,38 @@ def _doubtful_cast(args: tuple, r: Any) -> bool:
     return not torch.equal(t.to(torch.float64), torch.trunc(given.real).to(torch.float64))
 
 
+# Rows that store an argument into their first: its place and name.
+_STORES = {"ndarray.__setitem__": (2, "value"), "ndarray.fill": (1, "value"), "copyto": (1, "src")}
+
+
+def _cast_with_loss(args: tuple, value: Any) -> tuple[np.ndarray, np.dtype] | None:
+    """A value that is stored into `args[0]`, as an array of NumPy's, and the dtype there, where
+    the cast drops imaginary parts, or is a floating-point error that somebody asks for."""
+    target = args[0] if args else None
+    if type(target) is not ndarray or hasattr(target, "_own") or not is_concrete(target._t):
+        return None
+    dtype = TO_NUMPY[target._t.dtype]
+    if type(value) is ndarray and value.dtype == dtype:
+        return None
+    if dtype.kind == "b" or (type(value) in (bool, int, float) and dtype.char in "dD"):
+        return None
+    try:
+        given = np.asarray(Handing().give(value))
+    except (Stays, TypeError, ValueError):  # the row has the word
+        return None
+    if given.dtype.kind == "c" and dtype.kind != "c":
+        return given, dtype
+    if any(_asked()) and not np.can_cast(given.dtype, dtype, "safe"):
+        try:
+            with np.errstate(all="raise", under="ignore"):
+                given.astype(dtype)
+        except FloatingPointError:
+            return given, dtype
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+    return None
+
+
 def _may_err(t: torch.Tensor, divides: bool, noted: Callable[[], bool] | None) -> bool:
     if t.is_floating_point() or t.is_complex():
         under, others = _asked()
@@ -384,11 +434,25 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
             _again(own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
+    def call_and_tell_of_cast(*args: Any, **kwargs: Any) -> None:
+        place, name = _STORES[label]
+        given = _cast_with_loss(args, args[place] if len(args) > place else kwargs.get(name))
+        tell = method_of("astype")
+        if given is not None and given[0].dtype.kind == "c":  # NumPy says so before it stores
+            _again(tell, given, {})
+        try:
+            row(*args, **kwargs)
+        except Exception as why:
+            return hand_over(label, own, args, kwargs, why)
+        if given is not None and given[0].dtype.kind != "c":
+            _again(tell, given, {})
+        return None
+
     divides = is_division(own)
     looks = noted if label in ARITHMETIC else None
     casts = label.rpartition(".")[2] == "astype"
     doubts = _doubtful_cast if casts else lambda _, r: _doubtful(r, divides, looks)
-    call = call_and_tell if signals else call
+    call = call_and_tell_of_cast if label in _STORES else call_and_tell if signals else call
     made = call if hasattr(type(own), "__get__") else Unbound(call, label)
     _named_as(made, row, label)
     made.__wrapped__ = row
@@ -408,6 +472,12 @@ class Unbound:
 
     def __repr__(self) -> str:
         return f"<built-in function {self.__name__}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Unbound and self.__numpy__ == other.__numpy__)
+
+    def __hash__(self) -> int:
+        return hash(self.__numpy__)
 
     def __reduce__(self) -> tuple:
         return named, (self._label,)
@@ -471,6 +541,7 @@ class ufunc(metaclass=_UfuncType):
 
     def __init__(self, label: str, row: Callable | None, own: np.ufunc, methods: dict):
         self._own = own
+        _UFUNCS[own] = self
         self._label = label
         self.__name__ = self.__qualname__ = own.__name__
         self.__doc__ = own.__doc__
@@ -496,10 +567,21 @@ class ufunc(metaclass=_UfuncType):
                 r = self._row(*args, **kwargs)
         except Exception as why:
             return hand_over(self._label, self._own, args, kwargs, why)
+        if len(args) > self._own.nin or "where" in kwargs:
+            self._warn_of_call(args, kwargs)
         fresh = len(args) == self._own.nin and kwargs.get("out") is None
-        if fresh and _doubtful(r, self._divides, self._noted):
+        unsafe = kwargs.get("casting") == "unsafe"
+        if fresh and (unsafe or _doubtful(r, self._divides, self._noted)):
             _again(self._own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
+
+    def _warn_of_call(self, args: tuple, kwargs: dict) -> None:
+        """Give the warnings that NumPy gives for the arguments' places alone."""
+        if len(args) > self._own.nin:
+            if self._label in ("maximum", "minimum"):
+                let_numpy_warn(self._own, 0.0, 0.0, None)
+        elif kwargs["where"] is not True and "out" not in kwargs:
+            let_numpy_warn(np.positive, 0.0, where=False)
 
     def _telling_at(self, at: Callable) -> Callable:
         """`at`, which writes over what its errors come of: that is kept where somebody asks."""
@@ -556,19 +638,28 @@ def named(path: str) -> Any:
 
 
 class Handed:
-    """An object of NumPy's that takes and gives shim arrays; its class is a `handed_class`."""
+    """An object of NumPy's that takes and gives shim arrays; its class is a `handed_class`.
+
+    _own: NumPy's. _given: the arrays that it was made of, as in `Handing`: it may give them back.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         cls = type(self)
         handing = Handing()
         named = {k: handing.give(v) for k, v in kwargs.items()}
-        self.__dict__["_own"] = cls._numpy(*map(handing.give, args), **named)
+        self.__dict__["_own"] = own = cls._numpy(*map(handing.give, args), **named)
+        self.__dict__["_given"] = handing.arrays()
+        _STANDING[id(own)] = self
 
     @classmethod
     def of(cls, own: Any) -> Any:
-        """What stands for an object of NumPy's."""
-        x = object.__new__(cls)
-        x.__dict__["_own"] = own
+        """What stands for an object of NumPy's: one object, as long as somebody has it."""
+        x = _STANDING.get(id(own))
+        if x is None:
+            x = object.__new__(cls)
+            x.__dict__["_own"] = own
+            x.__dict__["_given"] = {}
+            _STANDING[id(own)] = x
         return x
 
     def __np_own__(self) -> Any:
@@ -577,7 +668,8 @@ class Handed:
     def __getattr__(self, name: str) -> Any:
         if name == "_own":
             raise AttributeError(name)
-        return _member(self._own, name)
+        handing = Handing()
+        return _member(handing.give(self), name, handing)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._own, name, Handing().give(value))
@@ -589,11 +681,11 @@ class Handed:
         return dir(self._own)
 
 
-def _member(own: Any, name: str) -> Any:
+def _member(own: Any, name: str, handing: Handing) -> Any:
     value = getattr(own, name)
     if callable(value) and not isinstance(value, type):
         return drawing(value) if hasattr(value, "__name__") else functools.partial(returned, value)
-    return Handing().take(value)
+    return handing.take(value)
 
 
 def _wrap(own_class: type, own: Any) -> Any:
@@ -605,6 +697,7 @@ _SPECIAL = (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv"),
     *("mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "neg", "pos", "eq", "ne", "lt", "le"),
     *("gt", "ge", "str", "repr", "format", "copy", "deepcopy", "bool", "hash"),
+    *("getstate", "setstate"),
 )
 
 
@@ -617,14 +710,12 @@ class _HandedType(type):
     def __getattr__(cls, name: str) -> Any:
         if name == "_numpy":
             raise AttributeError(name)
-        return _member(cls._numpy, name)
+        return _member(cls._numpy, name, Handing())
 
 
 def _special(name: str) -> Callable:
     def method(self: Handed, *args: Any, **kwargs: Any) -> Any:
-        own = self._own
-        result = returned(getattr(type(own), name), own, *args, **kwargs)
-        return self if type(result) is type(self) and result._own is own else result
+        return returned(getattr(type(self._own), name), self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     return method

@@ -26,14 +26,14 @@ def getitem(self: ndarray, index: Any, /) -> ndarray:
     p = plan(self, index)
     if p.gathers:
         return _gather(p)
-    if p.scalar or (self._scalar and type(index) is tuple and index == ()):
+    if p.scalar or (self._scalar and isinstance(index, tuple) and index == ()):
         return ndarray(p.view.clone(), (), True)
     return view_of(self, p.view, p.flip)
 
 
 def _keeps_scalar(index: Any) -> bool:
     """Whether a NumPy scalar takes this index: new axes and ellipses."""
-    items = index if type(index) is tuple else (index,)
+    items = index if isinstance(index, tuple) else (index,)
     return all(i is None or i is Ellipsis or isinstance(i, (bool, np.bool_)) for i in items)
 
 
@@ -147,7 +147,7 @@ def _scatter(p: Plan, v: torch.Tensor, index: Any) -> None:
     given = v
     while v.dim() > len(shape) and v.shape[0] == 1:
         v = v[0]
-    whole = len(masks) == 1 and type(index) is not tuple and not rest
+    whole = len(masks) == 1 and not isinstance(index, tuple) and not rest
     if whole and v.dim() == 1 and v.shape[0] not in (1, lead[0]):
         raise ValueError(
             f"NumPy boolean array indexing assignment cannot assign {v.shape[0]} input values "
@@ -215,7 +215,7 @@ def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
     if flipped:
         mask = torch.flip(mask, flipped)
     rest = tuple(front.shape[k:])
-    plain = type(index) is not tuple
+    plain = not isinstance(index, tuple)
     if plain and v.dim() > 1 and not rest:
         raise TypeError(
             "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "

@@ -179,7 +179,7 @@ def _consumes(item: Any) -> int:
 def plan(a: ndarray, index: Any) -> Plan:
     """Take an index apart. IndexError and TypeError in NumPy's words."""
     t, flipped = a._t, a._flip
-    items = [_item(i) for i in index] if type(index) is tuple else [_item(index)]
+    items = [_item(i) for i in index] if isinstance(index, tuple) else [_item(index)]
     ndim = t.dim()
     used = sum(map(_consumes, items))
     dots = sum(i is Ellipsis for i in items)

@@ -10,7 +10,7 @@ import torch
 from ._apply import operand_tensor
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, Weak, result_type
-from ._layout import constant
+from ._layout import constant, laid_as
 from ._ndarray import as_array, ndarray, write
 from ._normalize import Array, Arrays, DType, Operands, Raw, Static, Views, function
 from ._selection import promoted, wrapped
@@ -245,7 +245,7 @@ def delete(arr: Array, obj: Raw, axis: Static = None):
     t = arr.reshape(-1) if axis is None else arr
     axis = normalize_axis(0 if axis is None else axis, t.dim())
     kept = np.delete(_numbered(t, axis), _places(obj), axis).ravel()
-    return ndarray(gathered(t, axis, constant(kept, t.device)))
+    return ndarray(laid_as(t, gathered(t, axis, constant(kept, t.device))))
 
 
 @function(scalar=False)
@@ -284,4 +284,4 @@ def insert(arr: Array, obj: Raw, values: Raw, axis: Static = None):
         raise
     t, v = one_device([t, v])
     both = torch.cat((t, v), axis)
-    return ndarray(gathered(both, axis, constant(order, t.device)))
+    return ndarray(laid_as(t, gathered(both, axis, constant(order, t.device))))

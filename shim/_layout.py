@@ -52,6 +52,14 @@ def like_order(a: ndarray, order: Any, shape: tuple) -> tuple[int, ...] | None:
     return None if axes == tuple(range(len(axes))) else axes
 
 
+def laid_as(given: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """`t`, its columns adjacent where those of `given` are and its rows are not."""
+    if given.is_contiguous() or not given.permute(reversed_axes(given.dim())).is_contiguous():
+        return t
+    axes = reversed_axes(t.dim())
+    return t.permute(axes).contiguous().permute(axes)
+
+
 def filled(
     shape: tuple,
     value: Any,

@@ -35,14 +35,14 @@ def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> torch.Te
 
 
 def _check_tolerances(rtol: Any, atol: Any) -> None:
-    for t in (operand_tensor(atol), operand_tensor(rtol)):
-        if readable(t) and not bool(call("isfinite", t).all()):
-            text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
-            how = np.geterr()["invalid"]
-            if how == "raise":
-                raise FloatingPointError(text)
-            if how == "warn":
-                warnings.warn(text, RuntimeWarning, stacklevel=4)
+    given = operand_tensor(atol), operand_tensor(rtol)
+    if any(readable(t) and not bool(call("isfinite", t).all()) for t in given):
+        text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
+        how = np.geterr()["invalid"]
+        if how == "raise":
+            raise FloatingPointError(text)
+        if how == "warn":
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
 @function()

@@ -165,7 +165,7 @@ _QUICK = {"__getitem__": getting, "__setitem__": setting}
 _PROTOCOLS = {"__array_ufunc__": _array_ufunc, "__array_function__": _array_function}
 # Of the class itself, or what NumPy's array has for the classes derived from it.
 _LEFT = frozenset(dir(object)) | {
-    *("__class_getitem__", "__array_finalize__", "__setstate__", "__array_struct__", "__doc__"),
+    *("__class_getitem__", "__array_finalize__", "__setstate__", "__doc__"),
     *("__array_priority__", "__buffer__", "__release_buffer__", "__array_prepare__"),
 }
 

@@ -9,7 +9,7 @@ import torch
 
 from ._assigned import assigned
 from ._dtypes import NotSupported
-from ._layout import constant
+from ._layout import constant, laid_as
 from ._ndarray import ndarray
 from ._normalize import Array, Static, function
 from ._ranges import spaced
@@ -156,4 +156,4 @@ def pad(array: Array, pad_width: Static, mode: Static = "constant", **kwargs: St
         # Values at both ends of an axis are those of the array as padded so far.
         if any(pair) or mode in ("maximum", "minimum"):
             result = _padded_axis(result, axis, pair, mode, options, axis)
-    return ndarray(result.clone() if result is array else result)
+    return ndarray(result.clone() if result is array else laid_as(array, result))

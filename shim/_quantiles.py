@@ -21,6 +21,7 @@ from ._apply import (
     readable,
     select_rows,
 )
+from ._assigned import upheld
 from ._dtypes import NotSupported, Weak, result_type
 from ._normalize import Array, NoValue, Operand, Out, Static, function
 from ._reductions import mean_of, warn
@@ -197,9 +198,9 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
         weak, q = False, cast(q, a.dtype) if inexact(a) else q
     if scale != 1:
         q = call("divide", q, scale)
-    if readable(q) and q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
-        what, top = ("Percentiles", 100) if scale == 100 else ("Quantiles", 1)
-        raise ValueError(f"{what} must be in the range [0, {top}]")
+    what, top = ("Percentiles", 100) if scale == 100 else ("Quantiles", 1)
+    error = ValueError(f"{what} must be in the range [0, {top}]")
+    q = upheld(q, ((q >= 0) & (q <= 1)).all(), error)
     if q.dim() > 2:
         raise ValueError("q must be a scalar or 1d")
     _check_method(method)

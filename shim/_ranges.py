@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._assigned import upheld
 from ._dtypes import TO_NUMPY, WIDER, Weak, result_type, torch_dtype
 from ._layout import checked_shape, constant, kind_of, new_order
 from ._ndarray import as_tensor, ndarray, scalar_tensor
@@ -23,7 +24,6 @@ from ._shapes import (
     viewed,
 )
 from ._table import Kind
-from ._ufuncs import readable
 from ._unsigned import bits, cast, from_signed, to_signed, unbits
 from ._views import broadcast_all, reshaped
 
@@ -229,9 +229,8 @@ def geomspace(
 
     Errors: ValueError where start or stop is zero (seen where the data can be looked at).
     """
-    for t in (start, stop):
-        if readable(t) and bool((t == 0).any()):
-            raise ValueError("Geometric sequence cannot include zero")
+    error = ValueError("Geometric sequence cannot include zero")
+    start, stop = (upheld(t, (t != 0).all(), error) for t in (start, stop))
     work = result_type(start.dtype, stop.dtype, float, torch.float64 if dtype is None else dtype)
     first, last = cast(start, work), cast(stop, work)
     turn = torch.sgn(first)

@@ -21,6 +21,7 @@ from ._apply import (
     readable,
     smooth_root,
 )
+from ._assigned import upheld
 from ._dtypes import result_type
 from ._ndarray import fresh, ndarray, store
 from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, frequent, function
@@ -310,8 +311,8 @@ def average(
         kinds = (a.dtype, weights.dtype, *(() if inexact(a) else (torch.float64,)))
         dtype = result_type(*kinds)
         scale = reduce_engine("add", weights, axis, dtype, keepdims)
-        if readable(scale) and bool((scale == 0).any()):
-            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        error = ZeroDivisionError("Weights sum to zero, can't be normalized")
+        scale = upheld(scale, (scale != 0).all(), error)
         total = call("multiply", cast(a, dtype), cast(weights, dtype))
         avg = call("divide", reduce_engine("add", total, axis, None, keepdims), scale)
     if not returned:

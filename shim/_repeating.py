@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import Weak
+from ._dtypes import NotSupported, Weak
 from ._layout import constant
-from ._ndarray import ndarray
+from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
 from ._shapes import concrete, copied, gathered, normalize_axes, normalize_axis, shape_tuple, sliced
 from ._table import Kind
@@ -89,8 +89,12 @@ def resize(a: Array, new_shape: Static):
 
 
 @function(kind=Kind.DATA, scalar=False)
-def trim_zeros(filt: View, trim: str = "fb", axis: Static = None):
-    """A view without the zeros at the front (f) and back (b) of each axis. ValueError."""
+def trim_zeros(filt: Raw, trim: str = "fb", axis: Static = None):
+    """A view without the zeros at the front (f) and back (b) of each axis. ValueError;
+    NotSupported for lists, of which NumPy gives a part."""
+    if isinstance(filt, (list, tuple)):
+        raise NotSupported("np.trim_zeros of a list")
+    filt = as_array(filt)
     trim = trim.lower()
     if trim not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")

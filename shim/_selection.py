@@ -13,6 +13,7 @@ from ._apply import (
     broadcast,
     check_writeable,
     gather,
+    need_data,
     operand_tensor,
     readable,
     select_rows,
@@ -394,7 +395,8 @@ def place(arr: View, mask: Array, vals: Raw) -> None:
     mask = _mask_for("place", arr, mask)
     given = _safely(vals, arr)
     if given.numel() == 0:
-        if readable(mask) and bool(mask.any()):
+        need_data(mask)
+        if bool(mask.any()):
             raise ValueError("Cannot insert from an empty array!")
         return
     turn = (torch.cumsum(mask.reshape(-1), 0) - 1).clamp(min=0).reshape(arr.shape)

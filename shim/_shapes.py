@@ -83,11 +83,11 @@ def let_numpy_raise(call: Callable, *args: Any, **kwargs: Any) -> None:
         call(*args, **kwargs)
 
 
-def let_numpy_warn(call: Callable, *args: Any) -> None:
+def let_numpy_warn(call: Callable, *args: Any, **kwargs: Any) -> None:
     """Run a NumPy function on stand-ins: its errors, and its warnings as of who called the shim."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        call(*args)
+        call(*args, **kwargs)
     for warning in seen:
         warnings.warn(warning.message, stacklevel=level_beyond())
 

@@ -45,7 +45,7 @@ def level_beyond() -> int:
     """For a warning of the function that calls this: the level of the first frame that is not of
     the shim."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith(__package__):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__):
         level, frame = level + 1, frame.f_back
     return level
 

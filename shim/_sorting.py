@@ -13,6 +13,7 @@ from ._apply import axis_index, check_writeable, need_data, readable, select_row
 from ._dtypes import TO_NUMPY, result_type
 from ._ndarray import write
 from ._normalize import Array, Arrays, NoValue, Static, View, function
+from ._shapes import concrete
 from ._table import Kind
 from ._unsigned import bits, cast
 
@@ -102,18 +103,17 @@ def _check_partition(n: int, kth: Any, kind: Any, order: Any) -> None:
     if kind != "introselect":
         raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
     _check_order(order)
-    if isinstance(kth, torch.Tensor):
-        if kth.dtype.is_floating_point or kth.dtype.is_complex:
-            raise TypeError("Partition index must be integer")
-        if readable(kth):
-            for k in kth.reshape(-1).tolist():
-                if not -n <= k < n:
-                    raise ValueError(f"kth(={k}) out of bounds ({n})")
+    places = concrete(kth)
+    if places.dtype.kind in "fc":
+        raise TypeError("Partition index must be integer")
+    for k in places.ravel().tolist():
+        if not -n <= k < n:
+            raise ValueError(f"kth(={k}) out of bounds ({n})")
 
 
 @function()
 def partition(
-    a: Array, kth: Array, axis: Static = -1, kind: Static = "introselect", order: Static = None
+    a: Array, kth: Static, axis: Static = -1, kind: Static = "introselect", order: Static = None
 ):
     """A copy with the elements `kth` where sorting puts them, smaller ones before: it is sorted."""
     t, axis = _along(a, axis)
@@ -123,7 +123,12 @@ def partition(
 
 @function("ndarray.partition")
 def _partition_in_place(
-    self: View, kth: Array, /, axis: Static = -1, kind: Static = "introselect", order: Static = None
+    self: View,
+    kth: Static,
+    /,
+    axis: Static = -1,
+    kind: Static = "introselect",
+    order: Static = None,
 ) -> None:
     """Partition in place along `axis`. ValueError for a read-only array."""
     t, axis = _along(self.tensor, axis_index(axis, self.ndim))
@@ -135,7 +140,7 @@ def _partition_in_place(
 
 @function(method=True)
 def argpartition(
-    a: Array, kth: Array, axis: Static = -1, kind: Static = "introselect", order: Static = None
+    a: Array, kth: Static, axis: Static = -1, kind: Static = "introselect", order: Static = None
 ):
     """Indices that partition along `axis` (they sort it): int64."""
     a = a.reshape(-1) if a.dim() == 0 else a

@@ -9,7 +9,7 @@ import torch
 
 from . import _order
 from ._apply import call, has_data, is_nan, kind_of, need_data, operand_tensor, readable, together
-from ._assigned import held
+from ._assigned import upheld
 from ._cumulative import _join_promoted
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, DType, Operand, Static, function
@@ -84,11 +84,8 @@ def digitize(x: Array, bins: Array, right: bool = False):
         return torch.zeros(x.shape, dtype=torch.int64, device=x.device)
     base, wanted = _order.common_ranks(bins, x.reshape(-1))
     falls, monotonic = _falls(cast(bins, torch.float64))
-    if readable(monotonic):
-        if not bool(monotonic):
-            raise ValueError("bins must be monotonically increasing or decreasing")
-    else:
-        base = held(base, monotonic)
+    error = ValueError("bins must be monotonically increasing or decreasing")
+    base = upheld(base, monotonic, error)
     rising = torch.searchsorted(base, wanted, right=not right)
     falling = n - torch.searchsorted(base.flip(0).contiguous(), wanted, right=not right)
     return torch.where(falls, falling, rising).reshape(x.shape)
@@ -117,9 +114,7 @@ def _weights_for(name: str, w: torch.Tensor, n: int) -> torch.Tensor:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if w.shape[0] != n:
         raise RuntimeError(f"incompatible numbers of samples and {name}")
-    if readable(w) and bool((w < 0).any()):
-        raise ValueError(f"{name} cannot be negative")
-    return w
+    return upheld(w, ~(w < 0).any(), ValueError(f"{name} cannot be negative"))
 
 
 def _rows(m: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

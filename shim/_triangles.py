@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._assigned import assigned
+from ._assigned import assigned, held, upheld
 from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
 from ._ndarray import as_array, ndarray
@@ -204,12 +204,12 @@ def unravel_index(indices: Array, shape: Static, order: str = "C"):
         np.unravel_index(0, (1,), order)
     flat = _integer_indices(indices, "unravel")
     total = int(np.prod(shape, dtype=object)) if shape else 1
-    if readable(flat) and flat.numel():
-        outside = flat[(flat < 0) | (flat >= total)]
-        if outside.numel():
-            raise ValueError(
-                f"index {int(outside.reshape(-1)[0])} is out of bounds for array with size {total}"
-            )
+    outside = (flat < 0) | (flat >= total)
+    if readable(flat) and bool(outside.any()):
+        place = int(flat[outside].reshape(-1)[0])
+        raise ValueError(f"index {place} is out of bounds for array with size {total}")
+    if not readable(flat):
+        flat = held(flat, ~outside.any())
     if not shape:
         if indices.dim():
             np.unravel_index(np.zeros(tuple(indices.shape), np.intp), ())
@@ -238,8 +238,9 @@ def ravel_multi_index(multi_index: Arrays, dims: Static, mode: Static = "raise",
             t = torch.remainder(t, n)
         elif how == "clip":
             t = t.clamp(0, n - 1)
-        elif readable(t) and t.numel() and bool(((t < 0) | (t >= n)).any()):
-            raise ValueError("invalid entry in coordinates array")
+        else:
+            error = ValueError("invalid entry in coordinates array")
+            t = upheld(t, ((t >= 0) & (t < n)).all(), error)
         parts.append(t)
     flat = None
     pairs = list(zip(parts, dims, strict=True))

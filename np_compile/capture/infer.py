@@ -21,7 +21,15 @@ from .frames import user_line
 from .policy.guess import GUESSED
 
 # Rows, beside indexing, that may raise on data that a program looks at.
-_MAY_RAISE = ("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize")
+# What looks at its data, and raises on some.
+_MAY_RAISE = frozenset(
+    (
+        *("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize"),
+        *("average", "cov", "unravel_index", "ravel_multi_index", "geomspace"),
+        *("histogram", "histogram_bin_edges", "histogram2d"),
+        *("quantile", "percentile", "nanquantile", "nanpercentile"),
+    )
+)
 # Parameters that are axes, extents and counts.
 _INTEGERS = frozenset(
     (

@@ -15,7 +15,7 @@ from np_compile.tape.node import Break
 from np_compile.tape.tree import of_type
 
 from . import state
-from .arrays.array import Array, owner
+from .arrays.array import Array, owner, read
 from .arrays.loans import Loan
 from .arrays.traced import known
 from .frames import as_user
@@ -54,6 +54,7 @@ def through_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -
 
 def through_numpy(c: Capture, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
     """Run a call in NumPy on the same memory."""
+    args, kwargs = read((args, kwargs))
     return c.foreign(numpy_function(name), args, kwargs, why, lends=False)
 
 

@@ -100,7 +100,9 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
             return ("n", char)
         if char in "efdFD":
             return ("c", kind, repr(value.item()))
-        return ("c", kind, value.item() if char not in "Mm" else value)
+        if char in "mM":  # equal in several units, without a hash in none
+            raise Unrecordable(f"a {kind.__name__} as argument")
+        return ("c", kind, value.item())
     if isinstance(value, np.ndarray):
         raise Unrecordable(f"an array of {type(value).__name__} {value.dtype}")
     if kind is slice:

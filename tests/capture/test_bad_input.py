@@ -310,3 +310,46 @@ def test_a_bool_in_place_of_an_integer(call):
     scope = {"np": np}
     exec(f"def f(x):\n    y = x.reshape(2, 3)\n    return {call}", scope)
     check(scope["f"], np.arange(6.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["np.partition(x, 6)", "np.argpartition(x, k)", "x.argpartition((1, 9))", "x.partition(-k)",
+     "np.partition(x, [k])"],
+)  # fmt: skip
+def test_places_to_partition_at_are_looked_at(call):
+    scope = {"np": np}
+    exec(f"def f(x, k):\n    return {call}", scope)
+    for k in (2, 9):
+        check(scope["f"], np.arange(6.0), k)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["np.quantile(x, y / 2)", "np.percentile(x, y * 40)", "np.percentile(x, k)",
+     "np.nanquantile(x, [0.5, k])", "np.average(x, weights=y - 1.5)", "np.cov(x, aweights=y - 1)",
+     "np.unravel_index((y + 1).astype(int), (2, 2))", "np.unravel_index(int(k), (2, 50))",
+     "np.ravel_multi_index((y.astype(int), y.astype(int)), (4, 3))", "np.geomspace(y, 1, 3)[0]",
+     "np.geomspace(k - 101, 1, 3)", "np.histogram(np.sqrt(2 - y), 3)",
+     "np.histogram(x, -y)", "np.histogram(1 + x * 2e-16, 10)", "np.place(x, x > 2, [])",
+     "np.digitize(x, np.sin(3 * y))"],
+)  # fmt: skip
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_data_that_numpy_refuses(call, backend):
+    scope = {"np": np}
+    exec(f"def f(x, y, k):\n    r = {call}\n    return r, x + 1", scope)
+    f = np_compile.compile(scope["f"], backend=backend)
+    given = (101.0, 101.0, 7.0)
+    expected = [outcome(scope["f"], k) for k in given]
+    assert any(type(e) is tuple for e in expected)
+    assert [outcome(f, k) for k in given] == expected
+
+
+def outcome(f, k):
+    """What a call gives as text, or its error's class and text."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return repr(f(np.arange(4.0), np.arange(4.0), k))
+        except Exception as error:
+            return type(error), str(error)

@@ -146,3 +146,33 @@ def test_errors_name_numpys_type():
     check(lambda x: [1][x * 1.0], data(3))
     check(lambda x: "a" + x, data(3))
     check(lambda x: "".join([x]), data(3))
+
+
+class Holder:
+    """What is read through `__array__` alone, which gives what the function has computed."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(Holder(x * 2)),
+        lambda x: np.add(x, Holder(x * 2)),
+        lambda x: x + Holder(x * 2),
+        lambda x: Holder(x * 2) - x,
+        lambda x: x < Holder(x * 2),
+        lambda x: np.asarray(Holder(x * 2)) + 1,
+        lambda x: np.concatenate([x, Holder(np.ones(2))]),
+        lambda x: np.array([Holder(x), Holder(x + 1)]),
+        lambda x: np.bincount(Holder(np.array([1, 2]))) + x[0],
+        lambda x: np.where(x > 1, Holder(x), 0.0),
+        lambda x: np.average(x, weights=Holder(x + 1)),
+    ],
+)
+def test_array_likes_that_hold_what_is_computed(f):
+    check(f, np.arange(4.0))

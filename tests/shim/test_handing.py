@@ -77,6 +77,10 @@ PROGRAMS = {
     "array2string": lambda m, x: m.array2string(x, precision=2),
     "ndarray": lambda m, x: m.ndarray((2,), ">i4", b"\0\0\0\1\0\0\0\2"),
     "flat": lambda m, x: x.flat[2:4],
+    "diff_of_nothing": lambda m, x: m.diff([1, 2], n=0),
+    "trimmed_list": lambda m, x: m.trim_zeros([0, 1, 2, 0]),
+    "trimmed_tuple": lambda m, x: m.trim_zeros((0, 1)),
+    "edges_of_range": lambda m, x: m.histogram_bin_edges(x, 2, m.array([0, 1], "f4").astype("f4")),
 }
 
 
@@ -92,6 +96,7 @@ WRONG = {
     "keyword": lambda m, x: m.add(x, x, spam=1),
     "index": lambda m, x: x[7],
     "object": lambda m, x: m.array([None], dtype=object) + 1,
+    "bins": lambda m, x: m.histogram(m.array([1, 1 + 2e-16]), bins=10),
     "inverse": lambda m, x: m.linalg.inv(m.zeros((2, 2))),
 }
 
@@ -186,6 +191,56 @@ def test_answers_of_others():
     assert shim.ones(2) + Other() == (np.add, "__call__")
     assert (shim.ones(2) + Values()).tolist() == [2, 3]
     assert np.add == shim.add
+
+
+def test_objects_give_back_the_arrays_they_were_made_of():
+    a, b = shim.arange(6.0), shim.ones(6)
+    walk = shim.nditer([a, b], ["external_loop"], [["readwrite"], ["readonly"]])
+    assert walk.operands[0] is a
+    assert walk.operands[1] is b
+    part, _ = next(walk)
+    assert shim.shares_memory(part, a)
+    assert not shim.may_share_memory(part, b)
+    both = shim.broadcast(a, b)
+    assert [i.base is x for i, x in zip(both.iters, (a, b), strict=True)] == [True, True]
+    assert both.iters[0] is both.iters[0]
+    bits = shim.random.default_rng(3).bit_generator
+    draws = shim.random.Generator(bits)
+    assert draws.bit_generator is bits
+    assert draws.random == draws.random
+    assert draws.random != draws.normal
+    assert len({draws.random, draws.random}) == 1
+    state = shim.random.RandomState(5).__getstate__()
+    assert state["bit_generator"] == "MT19937"
+
+
+def test_structs_describe_numbers():
+    a = shim.arange(4.0)[::-1]
+    holder = type("Holder", (), {"__array_struct__": a.__array_struct__})()
+    read = np.asarray(holder)
+    assert read.tolist() == [3, 2, 1, 0]
+    read[0] = 7
+    assert a[0] == 7
+    a.flags.writeable = False
+    assert not np.asarray(a).flags.writeable
+    for words in (["a", "bc"], np.array(["2001"], "M8[D]"), [(1, None)]):
+        assert not hasattr(shim.array(words, getattr(words, "dtype", "O")), "__array_struct__")
+    assert np.asarray(shim.array(["a", "bc"])).tolist() == ["a", "bc"]
+
+
+def test_wrapping_up_is_told_of_the_ufunc_and_the_arguments():
+    class Wrapping:
+        def __array__(self, dtype=None, copy=None):
+            return shim.zeros(2)
+
+        def __array_wrap__(self, array, context, return_scalar):
+            return context
+
+    w = Wrapping()
+    ufunc, given, place = shim.minimum(w, w)
+    assert ufunc is shim.minimum
+    assert given == (w, w)
+    assert place == 0
 
 
 def test_floating_point_errors():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numpy as np
 import pytest
 import torch
@@ -414,3 +416,16 @@ def test_one_element_takes_no_list():
         assert_matches(run, np.arange(3.0), 0, v, meta=False)
         assert_matches(run, X.copy(), (0, 1, 2), v, meta=False)
     assert_matches(lambda np, x: x.fill([1]), np.arange(3.0), meta=False)
+
+
+def test_a_named_tuple_is_a_tuple_of_indices():
+    Place = collections.namedtuple("Place", "row column")
+    x = np.arange(12.0).reshape(3, 4)
+    for index in (Place(1, 2), Place([1], [2]), Place(slice(1, 3), None), Place(x > 1, None)):
+        if index.column is None and not isinstance(index.row, slice):
+            index = Place(index.row, Ellipsis)
+        a = to_shim(x)
+        assert_same(a[index], x[index])
+        theirs = x.copy()
+        theirs[index] = a[index] = -1
+        assert_same(a, theirs)

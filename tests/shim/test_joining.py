@@ -177,6 +177,18 @@ def test_pad(mode, width):
     assert not shares_memory(shim.pad(to_shim(A), 0), to_shim(A))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_stay_columns(order):
+    x = np.asarray(np.arange(12.0).reshape(3, 4), order=order)
+
+    def strides(m, a):
+        found = [m.delete(a, 1, axis=d).strides for d in (0, 1, None)]
+        found += [m.insert(a, 1, 5, axis=d).strides for d in (0, 1, None)]
+        return found + [m.pad(a, 1, how).strides for how in ("edge", "constant", "mean", "wrap")]
+
+    assert strides(shim, to_shim(x)) == strides(np, x)
+
+
 def test_pad_more():
     for mode in ("constant", "edge", "wrap", "reflect", "mean"):
         assert_matches("pad", np.zeros((0, 2)), ((0, 0), (1, 1)), mode)

@@ -93,3 +93,72 @@ def test_errstate_is_looked_at_in_each_call():
         assert told(lambda: a / a) == ["invalid value encountered in divide"]
         with np.errstate(invalid="ignore"):
             assert told(lambda: a / a) == []
+
+
+STORED = {
+    "element": lambda m, x, v: operator.setitem(x, 0, v[0]),
+    "slice": lambda m, x, v: operator.setitem(x, slice(None), v),
+    "indices": lambda m, x, v: operator.setitem(x, [0, 2], v[:2]),
+    "mask": lambda m, x, v: operator.setitem(x, m.array([True, False, True]), v[1:]),
+    "fill": lambda m, x, v: x.fill(v[1]),
+    "copyto": lambda m, x, v: m.copyto(x, v, casting="unsafe"),
+    "copyto_by_name": lambda m, x, v: m.copyto(x, src=v, casting="unsafe"),
+    "flat": lambda m, x, v: operator.setitem(x.flat, slice(None), v),
+    "list": lambda m, x, v: operator.setitem(x, slice(None), [v[2]] * 3),
+}
+
+
+@pytest.mark.parametrize("to", "?bBefdFD")
+@pytest.mark.parametrize("given", ["q", "f", "d", "D"])
+def test_what_is_stored_is_cast_as_numpy_warns(given, to):
+    big = {"q": 2**40, "f": 1e38}.get(given, 1e300)
+    for third in (1, big) if given == "q" else (1, big, np.nan, np.inf):
+        values = np.array([1, 2, third], given)
+        for name, call in STORED.items():
+            if name in ("element", "fill", "list") and to in "bB":
+                continue  # NumPy refuses what does not fit
+            expected = set(told(call, np, np.zeros(3, to), values))  # of a list one for each item
+            found = told(call, shim, shim.zeros(3, to), to_shim(values))
+            assert sorted(expected) == found, (name, third)
+
+
+def test_casts_raise_where_that_is_asked_for():
+    x = shim.zeros(3, "i4")
+    with np.errstate(invalid="raise"):
+        for call in (operator.setitem, lambda x, i, v: shim.copyto(x, v, casting="unsafe")):
+            with pytest.raises(FloatingPointError, match="invalid value encountered in cast"):
+                call(x, slice(None), shim.array([1.0, np.nan, 2.0]))
+        with pytest.raises(FloatingPointError, match="invalid value"):
+            shim.add(x, shim.array([np.nan] * 3), dtype="i4", casting="unsafe")
+
+
+ARGUMENTS = {  # what NumPy warns of, or refuses, for the arguments
+    "where": lambda m, x: m.add(x, x, where=x == x)[0],
+    "where_out": lambda m, x: m.add(x, x, where=x == x, out=None)[0],
+    "maximum": lambda m, x: m.maximum(x, x, m.zeros(4)),
+    "isclose": lambda m, x: m.isclose(x, x, rtol=np.inf, atol=np.nan),
+    "fftn": lambda m, x: m.fft.fftn(x, (None,), (0,)),
+    "histogram_of_bools": lambda m, x: m.histogram(x > 1, 2),
+    "edges_of_bools": lambda m, x: m.histogram_bin_edges(x > 1, 2),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_warnings_of_arguments(name):
+    x = np.arange(4.0)
+    assert told(ARGUMENTS[name], shim, to_shim(x)) == told(ARGUMENTS[name], np, x)
+
+
+def test_code_whose_globals_have_no_name_is_warned():
+    scope = {"x": shim.zeros(2)}
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        eval("1.0 / x", scope)
+
+
+def test_what_is_refused_for_its_imaginary_parts_is_not_stored():
+    x = shim.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(np.exceptions.ComplexWarning):
+            x[:] = shim.array([1 + 2j, 3])
+    assert x.tolist() == [1, 1]

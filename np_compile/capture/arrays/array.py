@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import types
 from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
@@ -39,6 +40,7 @@ from np_compile import shim
 from np_compile.shim._operators import OPERATORS, simple_power
 from np_compile.tape.key import FLOAT, INT
 from np_compile.tape.node import Break
+from np_compile.tape.tree import mapped
 
 from ..frames import as_user
 from ..names.substitute import origin_of
@@ -482,6 +484,9 @@ def _with_foreign(a: Array, name: str, other: Any) -> Any:
     )
     if has_reflected and origin_of(kind) == "user" and _defers(a, other):
         return NotImplemented
+    found = read(other)
+    if type(found) is Array:
+        return getattr(a, name)(found)
 
     def answer(real: Any, other: Any) -> Any:
         method = getattr(type(real), name, None)
@@ -494,6 +499,21 @@ def _with_foreign(a: Array, name: str, other: Any) -> Any:
     if name.startswith("__r") and reflected is None:
         return a._c.foreign(_python_operator(name.replace("__r", "__", 1)), (other, a), {}, why)
     return a._c.foreign(_python_operator(name), (a, other), {}, why)
+
+
+def read(x: Any) -> Any:
+    """Arguments with array-likes of the user's read: their `__array__` may give a stand-in."""
+    return mapped(x, _of_array_like)
+
+
+def _of_array_like(value: Any) -> Any:
+    kind = type(value)
+    reads = getattr(kind, "__array__", None)
+    if not isinstance(reads, types.FunctionType) or isinstance(value, (Array, torch.Tensor)):
+        return value
+    if any(hasattr(kind, f"__array_{n}__") for n in ("ufunc", "function", "wrap")):
+        return value  # NumPy asks it for more
+    return value.__array__()
 
 
 def _python_operator(name: str) -> Callable:

@@ -6,6 +6,7 @@ break. Classes, dtypes and constants are NumPy's own.
 
 from __future__ import annotations
 
+import copy
 import pickle
 import types
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from ..arrays.array import Array, binary, recorded
+from ..arrays.array import Array, binary, read, recorded
 from ..arrays.traced import has_traced, known
 from ..frames import as_user
 from ..state import current
@@ -121,8 +122,20 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
         return capture.call(name, args, kwargs)
     if creates and not any(isinstance(a, list) for a in args):
         return capture.call(name, args, kwargs)
+    if any(map(_is_read, args)):
+        given = read(args)
+        if _mentions(given):
+            return capture.call(name, given, kwargs)
+        args = given
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
     return capture.fresh(_called(real, args, kwargs))
+
+
+def _is_read(value: Any) -> bool:
+    """Whether NumPy reads an argument, or the first of a list, through its `__array__`."""
+    if type(value) in (list, tuple):
+        return bool(value) and _is_read(value[0])
+    return hasattr(type(value), "__array__")
 
 
 def _called(real: Callable, args: tuple, kwargs: dict) -> Any:
@@ -250,11 +263,11 @@ class RecordingModule(types.ModuleType):
 
 def replacement(value: Any, name: str | None = None) -> Any:
     """What stands for an attribute of NumPy's in captured code: itself unless it computes."""
-    if isinstance(value, type):
-        return value
     found = _standing.get(id(value))
     if found is not None:
         return found
+    if isinstance(value, type):
+        return value
     if not callable(value):
         return value
     known = name in shim.TABLE and numpy_function(name) is value
@@ -309,6 +322,12 @@ class RandomSource:
         value = getattr(self.__dict__["__np_compile_real__"], name)
         return _Drawing(value) if callable(value) and not name.startswith("__") else value
 
+    def __deepcopy__(self, memo: dict) -> RandomSource:
+        return RandomSource(copy.deepcopy(self.__np_compile_real__, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # as the generator itself
+        return pickle.loads, (pickle.dumps(self.__np_compile_real__, protocol),)
+
     def __repr__(self) -> str:
         return repr(self.__np_compile_real__)
 
@@ -323,5 +342,30 @@ class _Drawing(Standing):
         capture, real = current(), self.__np_compile_real__
         if capture is None:
             return real(*args, **kwargs)
+        given = {id(a.__np_compile_real__): a for a in args if type(a) is RandomSource}
+        if given:  # C code looks for its own
+            args = tuple(a.__np_compile_real__ if type(a) is RandomSource else a for a in args)
         result = capture.foreign(real, args, kwargs, None)
-        return RandomSource(result) if isinstance(result, RANDOM_SOURCES) else result
+        if not isinstance(result, RANDOM_SOURCES):
+            return result
+        return given.get(id(result)) or RandomSource(result)
+
+
+class _Source(_Drawing):
+    """A class of NumPy's generators, or of what they are made of: instances draw, arrays seed."""
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, self.__np_compile_real__)
+
+    def __subclasscheck__(self, kind: type) -> bool:
+        return issubclass(real_of(kind), self.__np_compile_real__)
+
+    def __mro_entries__(self, bases: tuple) -> tuple[type]:
+        return (self.__np_compile_real__,)
+
+
+_standing.update(
+    (id(kind), _Source(kind))
+    for kind in map(np.random.__dict__.get, np.random.__all__)
+    if isinstance(kind, type) and kind is not np.random.BitGenerator
+)

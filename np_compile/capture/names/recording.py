@@ -326,6 +326,8 @@ class RecordingNames:
         return copy if self._reading(f) is None else _apart(f, copy, self._reading)
 
     def instance(self, value: Any) -> Any:
+        if isinstance(value, type):
+            return replacement(value)
         return RandomSource(value) if isinstance(value, RANDOM_SOURCES) else value
 
     def real(self, value: Any) -> Any:
