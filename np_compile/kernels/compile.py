@@ -23,11 +23,11 @@ from .frontend.sizes import sized
 from .frontend.translate import Translation
 from .ir import expr as E
 from .ir.check import check
-from .ir.program import Call, Fence, Product, Program
+from .ir.program import Program
 from .ir.size import Facts
 from .passes.pipeline import stages
 from .run.execute import Executable, Source, libraries_of
-from .run.sizes import at_sizes, results_of
+from .run.sizes import AtSizes, at_sizes, results_of
 from .target import HOST, Gpu, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -81,10 +81,9 @@ def _generated(
     layout = memory.plan(program, machine, facts)
     if facts is not None:
         layout.symbols = tuple(facts.values)
-    nests: list[list[Footprint] | None]
+    nests: list[list[Footprint] | None] = []
     launches = None
     if isinstance(machine, Gpu):
-        nests = []
         try:
             text, launches = cuda.source(program, layout, translation.interface.inputs, machine)
         except TooMuchShared as e:
@@ -94,19 +93,21 @@ def _generated(
     seconds = {
         "translate": translated - start, "passes": passed - translated, "emit": clock() - passed,
     }  # fmt: skip
-    return Source(program, translation.interface, layout, text, nests, machine, launches, seconds)
+    interface = translation.interface
+    return Source(program, interface, layout, text, lambda: nests, machine, launches, seconds)
 
 
 def _c(
     program: Program, layout: memory.Layout, machine: Target, facts: Facts | None
 ) -> tuple[list[list[Footprint] | None], str]:
-    """The C of a program, with the nests of each section that may run in parts."""
-    nests: list[list[Footprint] | None]
+    """The C of a program, with the nests of each section that may run in parts: those of one for
+    many sizes as they are at hand."""
     if facts is None:
         nests = sections(program, layout, machine)
-    else:  # what an iteration touches is not known
-        nests = [None for _ in range(_sections(program))]
-    body = emit.source(program, layout, nests)
+    else:
+        now = AtSizes(facts.values)
+        nests = sections(now.program(program), now.layout(layout), machine)
+    body = emit.source(program, layout, [found is not None for found in nests])
     vector_math = vector_math_available(compiler().kind)
     return nests, prelude(body, vector_math) + body
 
@@ -169,12 +170,6 @@ def _told(made: Executable) -> Executable:
     for listener in _listeners:
         listener(made)
     return made
-
-
-def _sections(program: Program) -> int:
-    """How many sections a program has."""
-    ends = (isinstance(s, (Call, Fence)) and not isinstance(s, Product) for s in program.steps)
-    return 1 + sum(ends)
 
 
 class ForSizes:

@@ -233,7 +233,7 @@ NETWORK = (data(90, 40), data(40, 70, seed=1), data(70, 50, seed=2))
 
 def test_a_program_with_products_is_one_section() -> None:
     (made,) = programs(_network, *NETWORK)
-    assert len(made.source.sections) == 1
+    assert len(made.source.sections()) == 1
     assert made.entry() is not None
     assert not any("torch runs" in note for note in made.notes)
     check(_network, *NETWORK, backend="native", rtol=1e-12)
