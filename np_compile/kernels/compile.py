@@ -197,6 +197,7 @@ class ForSizes:
         self._built = self._build()
         self._holds = facts.predicate()
         self._first: Executable | None = None  # that was bound
+        self._last: tuple[Any, Executable] | None = None  # sizes, and what was bound to them
         self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
         facts.closed = True
 
@@ -223,10 +224,19 @@ class ForSizes:
         return self._holds([sizes[k] for k in self._places])
 
     def bind(self, sizes: Sequence[int]) -> Executable:
-        """The executable for these sizes. All share one library."""
-        given = zip(self._symbols, (sizes[k] for k in self._places), strict=False)
-        values = self._facts.all_values(dict(given))
+        """The executable for these sizes. All share one library. Steps of a loop come one after
+        the other, and have the same one."""
+        given = tuple([sizes[k] for k in self._places])
         more = tuple([sizes[k] for k in self._integers])
+        last = self._last
+        if last is not None and last[0] == (given, more):
+            return last[1]
+        made = _told(self._bound(given, more))
+        self._last = (given, more), made
+        return made
+
+    def _bound(self, given: tuple[int, ...], more: tuple[int, ...]) -> Executable:
+        values = self._facts.all_values(dict(zip(self._symbols, given, strict=False)))
         forward = self._module.forward
 
         def eager(*tensors: torch.Tensor) -> Any:
@@ -245,7 +255,7 @@ class ForSizes:
             if self._first is None:
                 self._first = made
                 self._results = results_of(self._source, made.places)
-        return _told(made)
+        return made
 
     def _executable(
         self, source: Source, eager: Callable[..., Any], sizes: Sequence[int]

@@ -85,13 +85,13 @@ class _Output:
 @dataclass(frozen=True)
 class Entry:
     """How to run a program without an `Executable`: the addresses of its sections, which take an
-    array of so many pointers; of each section the nests that it consists of, if they may run in
-    parts, with the addresses of their functions; the slots of its inputs among the pointers, with
-    their positions among tensors and parameters; the pointers that are always the same; the results
-    in their order; the machine that it was made for."""
+    array of so many pointers; what gives, of each section, the nests that it consists of, if they
+    may run in parts, with the addresses of their functions; the slots of its inputs among the
+    pointers, with their positions among tensors and parameters; the pointers that are always the
+    same; the results in their order; the machine that it was made for."""
 
     sections: list[int]
-    nests: list[list[tuple[int, Footprint]] | None]
+    nests: Callable[[], list[list[tuple[int, Footprint]] | None]]
     pointers: int
     inputs: list[tuple[int, int]]
     fixed: list[tuple[int, int]]
@@ -435,7 +435,7 @@ class Executable:
         sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
         results = [self._fresh[k] for k in self._results]
         return Entry(
-            sections, self._nests(), layout.pointers, self._inputs, self._fixed, results,
+            sections, self._nests, layout.pointers, self._inputs, self._fixed, results,
             layout.block, layout.flag, self._bytes, self._machine,
         )  # fmt: skip
 

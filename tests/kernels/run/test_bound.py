@@ -97,3 +97,18 @@ def test_its_loops_are_those_of_its_sizes(runs: Runs) -> None:
         program: Program = runs[-1][0].source.program
         extents.append({step.axis.extent for step in program.steps})  # type: ignore[union-attr]
     assert extents == [{11}, {17}, {23}]
+
+
+def test_steps_of_a_loop_share_what_is_bound(runs: Runs) -> None:
+    def decays(x: np.ndarray, n: int) -> np.ndarray:
+        for _ in range(n):
+            x = np.sin(x) * 0.5
+        return x
+
+    fast = np_compile.compile(decays)
+    with config.patch(unroll=2):
+        for rows in (11, 17, 23):
+            runs.clear()
+            fast(np.ones(rows), 9)
+    assert len(runs) == 9
+    assert len({id(made) for made, *_ in runs}) == 1
