@@ -16,12 +16,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import np_compile
 from np_compile.backends import lookup
 
 RTOL = {"e": 2e-3, "f": 1e-6, "d": 1e-12, "F": 1e-6, "D": 1e-12}
+
+
+def thorough(*values: Any) -> list[Any]:
+    """Parameters that only `pytest -m thorough` runs: what they are for, others show each time."""
+    return [pytest.param(v, marks=pytest.mark.thorough) for v in values]
 
 
 class Counting:

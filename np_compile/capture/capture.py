@@ -139,6 +139,7 @@ class Capture:
         self.weighs = self.immediate and config.measures()
         self.signature: tuple | None = None  # of the arguments
         self.built = 0  # programs compiled
+        self.ran: Program | None = None  # the last one
         self.count = 0  # NumPy calls run in segments, and the bytes of arrays that they touch
         self.bytes = 0
         self.excess = 0.0  # seconds that segments took more than NumPy, by measurement

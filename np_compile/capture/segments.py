@@ -113,6 +113,7 @@ def cut(c: Capture, reason: Break) -> None:
     if c.grads:
         for k in program.written:
             seg.inputs[k]._sig = None  # it may have a gradient history now
+    c.ran = program
     sigs = program.signatures(outputs)
     for i, t, sig in zip(live, outputs, sigs, strict=True):
         root = seg.values[i]

@@ -23,11 +23,11 @@ from .frontend.sizes import sized
 from .frontend.translate import Translation
 from .ir import expr as E
 from .ir.check import check
-from .ir.program import Call, Fence, Product, Program
+from .ir.program import Program
 from .ir.size import Facts
 from .passes.pipeline import stages
 from .run.execute import Executable, Source, libraries_of
-from .run.sizes import at_sizes, results_of
+from .run.sizes import AtSizes, at_sizes, results_of
 from .target import HOST, Gpu, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -81,10 +81,9 @@ def _generated(
     layout = memory.plan(program, machine, facts)
     if facts is not None:
         layout.symbols = tuple(facts.values)
-    nests: list[list[Footprint] | None]
+    nests: list[list[Footprint] | None] = []
     launches = None
     if isinstance(machine, Gpu):
-        nests = []
         try:
             text, launches = cuda.source(program, layout, translation.interface.inputs, machine)
         except TooMuchShared as e:
@@ -94,19 +93,21 @@ def _generated(
     seconds = {
         "translate": translated - start, "passes": passed - translated, "emit": clock() - passed,
     }  # fmt: skip
-    return Source(program, translation.interface, layout, text, nests, machine, launches, seconds)
+    interface = translation.interface
+    return Source(program, interface, layout, text, lambda: nests, machine, launches, seconds)
 
 
 def _c(
     program: Program, layout: memory.Layout, machine: Target, facts: Facts | None
 ) -> tuple[list[list[Footprint] | None], str]:
-    """The C of a program, with the nests of each section that may run in parts."""
-    nests: list[list[Footprint] | None]
+    """The C of a program, with the nests of each section that may run in parts: those of one for
+    many sizes as they are at hand."""
     if facts is None:
         nests = sections(program, layout, machine)
-    else:  # what an iteration touches is not known
-        nests = [None for _ in range(_sections(program))]
-    body = emit.source(program, layout, nests)
+    else:
+        now = AtSizes(facts.values)
+        nests = sections(now.program(program), now.layout(layout), machine)
+    body = emit.source(program, layout, [found is not None for found in nests])
     vector_math = vector_math_available(compiler().kind)
     return nests, prelude(body, vector_math) + body
 
@@ -171,12 +172,6 @@ def _told(made: Executable) -> Executable:
     return made
 
 
-def _sections(program: Program) -> int:
-    """How many sections a program has."""
-    ends = (isinstance(s, (Call, Fence)) and not isinstance(s, Product) for s in program.steps)
-    return 1 + sum(ends)
-
-
 class ForSizes:
     """A tensor graph compiled for many sizes: `bind` gives the executable of some.
 
@@ -202,6 +197,7 @@ class ForSizes:
         self._built = self._build()
         self._holds = facts.predicate()
         self._first: Executable | None = None  # that was bound
+        self._last: tuple[Any, Executable] | None = None  # sizes, and what was bound to them
         self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
         facts.closed = True
 
@@ -228,10 +224,19 @@ class ForSizes:
         return self._holds([sizes[k] for k in self._places])
 
     def bind(self, sizes: Sequence[int]) -> Executable:
-        """The executable for these sizes. All share one library."""
-        given = zip(self._symbols, (sizes[k] for k in self._places), strict=False)
-        values = self._facts.all_values(dict(given))
+        """The executable for these sizes. All share one library. Steps of a loop come one after
+        the other, and have the same one."""
+        given = tuple([sizes[k] for k in self._places])
         more = tuple([sizes[k] for k in self._integers])
+        last = self._last
+        if last is not None and last[0] == (given, more):
+            return last[1]
+        made = _told(self._bound(given, more))
+        self._last = (given, more), made
+        return made
+
+    def _bound(self, given: tuple[int, ...], more: tuple[int, ...]) -> Executable:
+        values = self._facts.all_values(dict(zip(self._symbols, given, strict=False)))
         forward = self._module.forward
 
         def eager(*tensors: torch.Tensor) -> Any:
@@ -250,7 +255,7 @@ class ForSizes:
             if self._first is None:
                 self._first = made
                 self._results = results_of(self._source, made.places)
-        return _told(made)
+        return made
 
     def _executable(
         self, source: Source, eager: Callable[..., Any], sizes: Sequence[int]

@@ -211,6 +211,10 @@ class Elements(Guard):
         where = ", ".join(map(str, self.index))
         return f"{self.of.name}[{where}] was {values[0].item()!r} when it was read"
 
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        a = leaves[self.of.position]
+        return a.shape == self.of.shape and a[self.index].tobytes() == self.content
+
     def write(self, words: Words) -> None:
         width = self.of.dtype.itemsize
         runs: list[list[int]] = []  # offset in the array, and bytes

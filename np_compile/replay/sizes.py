@@ -23,7 +23,7 @@ from np_compile.tape.key import Unrecordable
 from np_compile.tape.node import Node, Value
 
 from .calls import MISS, Names
-from .guards import Call, Guard, Pair, Refused
+from .guards import Call, Elements, Guard, Layout, Pair, Refused
 from .guards import Value as Simple
 from .plan import Plan
 from .results import Result, giver
@@ -223,8 +223,8 @@ class KeptForSizes:
         steps, wanted = plan.steps, plan.wanted
         if watch.seen is not None:
             raise Refused(f"Python sees {watch.seen}")
-        if watch.read or watch.touched or not steps:
-            raise Refused("Python reads elements of arguments")
+        if watch.touched or not steps:
+            raise Refused("Python reads elements of arrays that it makes")
         # Of the integers those that are data of a program are taken later.
         self._segments: list[_Segment] = []
         for (program, _, floats, _), (*_, ints, seg) in zip(steps, watch.steps, strict=True):
@@ -257,6 +257,12 @@ class KeptForSizes:
         ]
         self.guards += [*self._looks, *self._pairs]
         self._places = {id(given[k]): k for k in arrays}
+        self._elements = [
+            Elements(Layout.of(k, shown[k], given[k], needs), index, content)
+            for (a, index), content in watch.read.items()
+            for k in [self._places[a]]
+        ]
+        self.guards += self._elements
         # Held, as they are known by their ids.
         self._held = [seg for *_, seg in watch.steps]
 
@@ -284,6 +290,7 @@ class KeptForSizes:
             and names == self._names
             and all(look.holds(given) for look in self._looks)
             and all(self._apart(pair, given) for pair in self._pairs)
+            and all(e.holds(given) for e in self._elements)
         )
 
     @staticmethod

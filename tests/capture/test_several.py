@@ -151,3 +151,15 @@ def test_a_function_that_is_not_kept_goes_on_as_it_does() -> None:
         return x
 
     assert repeated(counts, data(200), 20)[1:] == [0, 0, 0]
+
+
+def test_other_sizes_have_as_many_at_a_time() -> None:
+    compiled = np_compile.compile(decays)
+    with config.patch(compile_in="call"):
+        for size in (200, 300, 431):
+            for _ in range(3):
+                same(compiled(data(size), 20), decays(data(size), 20), "decays")
+        made = [c.calls for c in np_compile.recompiles(compiled)]
+    # An iteration, and some at a time: of each one program for the first size, one for the others.
+    assert len(made) == 4
+    assert len({len(calls) for calls in made}) == 2

@@ -159,6 +159,19 @@ def test_few_compiles_serve_all_sizes(f):
     assert compiles(fast) <= 6
 
 
+def test_arrays_of_few_columns_and_of_many_have_one_program():
+    def columns(x):
+        out = np.zeros((len(x), x.shape[1] - 2))
+        for k in range(3):
+            out += x[:, k : k + x.shape[1] - 2]
+        return out
+
+    fast = np_compile.compile(columns)
+    for n in (7, 8, 9, 10, 11, 30):
+        same(fast, columns, data(n, n))
+    assert compiles(fast) <= 2
+
+
 def test_thirty_sizes_and_thirty_integers():
     def f(x, s):
         return np.sin(x * s) + s

@@ -255,7 +255,10 @@ NAMED = pytest.mark.parametrize(("f", "args"), PROGRAMS, ids=lambda x: getattr(x
 @pytest.mark.parametrize("machine", [SMALL_GPU, Gpu()], ids=["small", "large"])
 @NAMED
 def test_each_pass_for_a_gpu_keeps_what_a_program_does(f, args, machine):
-    args = tuple(a[:200] for a in args) if f is long_scan else args
+    if f is long_scan:
+        args = tuple(a[:200] for a in args)
+    elif machine is SMALL_GPU and len(args) == 1 and args[0].ndim == 2:
+        args = (args[0][:13, :300],)  # more elements than these show nothing there
     for module, inputs in captured(f, *copy.deepcopy(args)):
         with targeting(machine):
             preserved(module, inputs)

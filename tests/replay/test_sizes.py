@@ -169,6 +169,37 @@ def test_sizes_that_come_again_are_kept_for_themselves(runs):
     assert not runs
 
 
+def filtered(x, taps):
+    n = len(x) - len(taps) + 1
+    out = np.zeros(n)
+    for k in range(len(taps)):
+        if taps[k] != 0:
+            out += taps[k] * x[k : k + n]
+    return out
+
+
+def test_elements_that_python_reads_have_to_be_what_they_were(runs):
+    fast = np_compile.compile(filtered)
+    taps = np.array([0.5, 0.0, 0.25])
+    for n in (20, 21, 22):
+        same(fast, filtered, data(n), taps)
+    assert for_sizes(fast), fast._keeper.why_one_size
+    assert any("taps was [0.5, 0.0, 0.25] when it was read" in t for t in for_sizes(fast)[0].texts)
+    runs.clear()
+    for n in range(30, 40):
+        same(fast, filtered, data(n), taps)
+    assert len(runs) == 10
+    for other in (
+        [0.5, 0.0, 0.125],
+        [0.5, 0.1, 0.25],
+        [0.5, 0.25],
+        [0.5, -0.0, 0.25],
+        [np.nan] * 3,
+    ):
+        for n in (41, 42):
+            same(fast, filtered, data(n), np.array(other))
+
+
 def test_arguments_of_another_kind_are_another_call():
     def f(x, y, scale):
         return x[1:] * scale + y[:-1].sum()

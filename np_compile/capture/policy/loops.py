@@ -167,43 +167,69 @@ class _Several:
     iterations come again.
     """
 
-    __slots__ = ("_built", "_capture", "_last", "_left", "_rest", "_size", "_worth")
+    __slots__ = (
+        "_built",
+        "_capture",
+        "_ints",
+        "_last",
+        "_left",
+        "_most",
+        "_rest",
+        "_size",
+        "_worth",
+    )
 
     def __init__(self, capture: Capture, count: int):
         self._capture = capture
         self._rest = count  # iterations that have not ended
+        # As many in each call, whenever it is seen that they repeat.
+        self._most = max(_TOGETHER, key=lambda size: (count - 2) // size * size)
         self._left = 0  # of those in the segment
         self._size = 1
-        self._last: Node | None = None  # where the last iteration ended
+        self._last: Node | None = None  # where the last iteration ended, and its integers
+        self._ints: list[int] = []
         self._built = capture.built
         self._worth = _BUILT
 
     def goes_on(self, node: Node) -> bool:
         """Whether the segment goes on, at the end of an iteration. node: where that is."""
         self._rest -= 1
+        ints = self._capture.seg.ints
         if self._left > 1:
             self._left -= 1
             return True
         if self._size == 1:
-            if node is self._last and self._capture.built == self._built and _is_light(node):
-                self._size = max(_TOGETHER, key=lambda size: self._rest // size * size)
+            same = self._repeats(node) and ints == self._ints
+            if same and self._capture.built == self._built and self._is_light(node):
+                self._size = self._most
         elif self._capture.built != self._built:
             self._worth -= 1
         self._built = self._capture.built
-        self._last = node
+        self._last, self._ints = node, ints
         watch = self._capture.watch
         more = self._size > 1 and self._worth > 0 and watch is not None and watch.waits
         self._left = self._size if more and self._rest >= self._size else 1
         return False
 
+    def _repeats(self, node: Node) -> bool:
+        """Whether an iteration that ends there does what the last one did. Nodes of sizes that are
+        new are others in each."""
+        last = self._last
+        if last is None or node is last:
+            return node is last
+        there, here = (last.extents, last.integers), (node.extents, node.integers)
+        return node.step is last.step and here == there
 
-def _is_light(node: Node) -> bool:
-    """Whether the programs that end there do little to each of many elements, whatever iteration
-    it is: their integers were the same in each so far."""
-    programs = [
-        program
-        for variants in node.programs.values()
-        if not variants.dynamic and len(variants.programs) == 1
-        for program in variants.programs.values()
-    ]
-    return bool(programs) and all(getattr(p.compiled, "light", False) for p in programs)
+    def _is_light(self, node: Node) -> bool:
+        """Whether the programs that end there do little to each of many elements, whatever
+        iteration it is: their integers were the same in each so far."""
+        programs = [
+            program
+            for variants in node.programs.values()
+            if not variants.dynamic and len(variants.programs) == 1
+            for program in variants.programs.values()
+        ]
+        ran = self._capture.ran
+        if not node.programs and ran is not None and ran.node is self._last:
+            programs = [ran]  # for many sizes, of which this one is new
+        return bool(programs) and all(getattr(p.compiled, "light", False) for p in programs)

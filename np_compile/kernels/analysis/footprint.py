@@ -144,10 +144,10 @@ def footprint(
     )  # fmt: skip
 
 
-def light(program: Program, nests: list[list[Footprint] | None]) -> bool:
+def light(program: Program, nests: Callable[[], list[list[Footprint] | None]]) -> bool:
     """Whether a program does little to each of many elements, and nothing else: to read and to
-    write them takes as long. nests: its `sections`."""
-    if len(program.steps) != 1 or not nests[0]:
+    write them takes as long. nests: gives its `sections`."""
+    if len(program.steps) != 1:
         return False
     (loop,) = program.steps
     if not isinstance(loop, Loop) or loop.kind != "vector" or loop.axis.extent < _MANY:
@@ -155,7 +155,8 @@ def light(program: Program, nests: list[list[Footprint] | None]) -> bool:
     inside = list(statements(loop))
     if len(inside) != len(loop.body) or sum(cost(s.value) for s in inside) > _LIGHT:
         return False
-    touches = nests[0][0].touches(lambda slot: None)
+    (found,) = nests()
+    touches = found[0].touches(lambda slot: None) if found else None
     return touches is not None and all(0 <= t.begin < t.end <= (t.step or _SCALAR) for t in touches)
 
 

@@ -1,8 +1,8 @@
 """Translation rules of products: reductions of products, or calls of the kernels' own gemm.
 
-A product of a matrix and a vector is bound by memory: as a loop it is no slower, and what comes
-before and after it is one pass with it. A product of matrices is a loop only if it is small, or
-narrow; one of larger matrices of f32 or f64 is a step for `gemm.c`.
+A product of matrices is a loop only if it is small, or narrow; one of larger matrices of f32 or f64
+is a step for `gemm.c`. So is one of a vector and a larger matrix that lies in memory. Where the
+matrix is computed, it is a loop, which is one pass with what computes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import MULTIPLIED, Product, elements
 from ..ir.size import reaches
-from .arrays import Array, of_torch
+from .arrays import Array, of_torch, strided
 from .nodes import args_of
 from .reductions import accumulator
 
@@ -30,6 +30,7 @@ _FEW_ON_GPU = 1 << 12
 _NARROW = 4
 _LARGE = 1 << 30  # what is not known
 _SHORT = 8
+_SIDE = 32  # extents of a matrix from which a product with a vector is no loop
 
 
 def _multiply(a: Expr, b: Expr) -> Expr:
@@ -72,6 +73,8 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         if matrices and not _loops(extents["i"], extents["k"], extents["j"], t.gpu):
             own = dtype in MULTIPLIED and not a.complex and not t.gpu
             return _in_blocks(t, node, a, b) if own else None
+        if (left, right) == ("ik", "k") and dtype in MULTIPLIED and not t.gpu and _lies(a):
+            return _in_blocks(t, node, a, b)
         axes = {x: E.axis(extents[x], x) for x in dict.fromkeys(left + right)}
         kept = tuple(axes[x] for x in axes if x != "k")
         wide = accumulator("sum", dtype)
@@ -88,6 +91,16 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         return Array(kept, tuple(made))
 
     return rule
+
+
+def _lies(matrix: Array) -> bool:
+    """Whether a matrix lies in memory before the program begins, row by row or column by column,
+    and has many of both."""
+    place = None if matrix.complex else strided(matrix)
+    if place is None or place[0].kind not in ("input", "constant"):
+        return False
+    dense = any(type(step) is int and step == 1 for step in place[2])
+    return dense and all(reaches(n, _SIDE) for n in matrix.shape)
 
 
 def _in_blocks(t: Any, node: fx.Node, a: Array, b: Array) -> Array:

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import scalars
-from .size import Size, zero
+from .size import Size, hint, zero
 
 _FAR = 1 << 62
 
@@ -580,12 +580,12 @@ def _text(x: Expr, names: dict[Expr, str]) -> str:
     if x.op == "axis":
         return x.value[0]
     if x.op == "affine":
-        parts = [str(x.value[0])] if x.value[0] else []
+        parts = [] if zero(x.value[0]) else [str(x.value[0])]
         parts += [
-            (f"{c}*" if c != 1 else "") + text
+            ("" if type(c) is int and c == 1 else f"{c}*") + text
             for text, c in sorted(
                 ((_text(a, names), c) for a, c in zip(x.args, x.value[1:], strict=True)),
-                key=lambda item: (-item[1], item[0]),
+                key=lambda item: (-hint(item[1]), item[0]),
             )
         ]
         return "(" + " + ".join(parts) + ")" if len(parts) > 1 else parts[0]

@@ -55,7 +55,7 @@ import torch
 
 from .dtypes import DTYPES
 from .expr import Expr, Rewrite, axis, loads, repeated, show
-from .size import Size
+from .size import Size, some
 
 # Reduction -> the operation that combines two values; of argmin and argmax, ranks.
 COMBINE = {
@@ -197,7 +197,7 @@ class Loop:
     @property
     def schedule(self) -> str:
         """How it runs, in the grammar above."""
-        text = f" parallel {self.grain}" if self.grain else ""
+        text = f" parallel {self.grain}" if some(self.grain) else ""
         text += f" {self.kind} {self.width}" if self.kind != "serial" else ""
         text += f" lanes {self.lanes}" if self.lanes > 1 else ""
         text += f" chain {self.chain}" if self.chain else ""

@@ -2,7 +2,9 @@
 
 The axis along which memory is walked in the smallest steps comes last. Axes of a reduction come
 after those that are kept, so that its result stays in a register; the last of the kept ones may
-still be the axis of the vector, see `schedule`.
+still be the axis of the vector, see `schedule`. So may the last but one of a reduction's, where it
+runs over all pairs of elements of two rows: a strip of the one stays in registers while the other
+goes by, however long they are.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Program, Statement
 from ..ir.size import hint
-from ..target import Target
+from ..target import Gpu, Target
 
 
 def _distance(s: Statement, axis: Expr, line: int) -> tuple[float, float]:
@@ -49,9 +51,24 @@ def loop_order(program: Program, machine: Target) -> Program:
             ranked = [a for a in ranked if a not in s.over] + list(s.over)
         elif s.over:
             ranked = [a for a in ranked if a not in s.over] + [a for a in ranked if a in s.over]
+        if _is_of_pairs(s, ranked[-2:], last) and not isinstance(machine, Gpu):
+            ranked[-2:] = ranked[:-3:-1]
         s.axes = tuple(ranked)
         s.vector = last
     return program
+
+
+def _is_of_pairs(s: Statement, inner: list[Expr], last: Expr) -> bool:
+    """Whether a statement reduces, for each of several results, over two axes, inner ones, of which
+    no element that it reads depends on both. last: that along which memory is walked."""
+    return (
+        len(s.axes) > 2
+        and not s.scan
+        and inner[-1] is last
+        and all(a in s.over for a in inner)
+        and not all(a in s.over for a in s.axes)
+        and all(len(E.axes_of(x) & {*inner}) < 2 for x in s.reads())
+    )
 
 
 def _free(s: Statement) -> bool:

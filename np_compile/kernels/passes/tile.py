@@ -14,8 +14,10 @@ from ..ir.copying import copy
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, looped, statements
-from ..ir.size import reaches, some
+from ..ir.size import Size, reaches, some
 from ..target import Target
+
+_LINE = 8  # elements of a cache line, roughly
 
 
 def tile(program: Program, machine: Target) -> Program:
@@ -53,15 +55,20 @@ def _pair(loop: Loop, machine: Target) -> tuple[Loop, Loop] | None:
             if any(a not in (loop.axis, inner.axis) for a in atoms):
                 return None
             outer, near = atoms.get(loop.axis, 0), atoms.get(inner.axis, 0)
-            if abs(outer) == 1 and abs(near) > 8:
+            if abs(outer) == 1 and _is_far(near):
                 steps.add((True, False))
-            elif abs(near) == 1 and abs(outer) > 8:
+            elif abs(near) == 1 and _is_far(outer):
                 steps.add((False, True))
         if s.target.kind not in ("register", "local") and not (
             {loop.axis, inner.axis} <= E.axes_of(s.index[0])
         ):
             return None
     return (loop, inner) if len(steps) == 2 else None
+
+
+def _is_far(step: int | Size) -> bool:
+    """Whether neighbours that are so many elements apart lie in other cache lines."""
+    return reaches(step, _LINE + 1) or reaches(-step, _LINE + 1)
 
 
 def _tiles(program: Program, outer: Loop, inner: Loop, side: int) -> list[Loop]:

@@ -24,14 +24,15 @@ from .private import empty_strided
 
 @dataclass
 class Source:
-    """A program's text and what its run needs to know. launches: of a program for a GPU. seconds:
-    for making it, by phase."""
+    """A program's text and what its run needs to know. sections: of each its nests, if they may run
+    in parts, which takes a while to tell. launches: of a program for a GPU. seconds: for making it,
+    by phase."""
 
     program: Program
     interface: Interface
     layout: Layout
     text: str
-    sections: list[list[Footprint] | None]  # of each its nests, if they may run in parts
+    sections: Callable[[], list[list[Footprint] | None]]
     machine: Target
     launches: Launches | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -84,13 +85,13 @@ class _Output:
 @dataclass(frozen=True)
 class Entry:
     """How to run a program without an `Executable`: the addresses of its sections, which take an
-    array of so many pointers; of each section the nests that it consists of, if they may run in
-    parts, with the addresses of their functions; the slots of its inputs among the pointers, with
-    their positions among tensors and parameters; the pointers that are always the same; the results
-    in their order; the machine that it was made for."""
+    array of so many pointers; what gives, of each section, the nests that it consists of, if they
+    may run in parts, with the addresses of their functions; the slots of its inputs among the
+    pointers, with their positions among tensors and parameters; the pointers that are always the
+    same; the results in their order; the machine that it was made for."""
 
     sections: list[int]
-    nests: list[list[tuple[int, Footprint]] | None]
+    nests: Callable[[], list[list[tuple[int, Footprint]] | None]]
     pointers: int
     inputs: list[tuple[int, int]]
     fixed: list[tuple[int, int]]
@@ -151,7 +152,6 @@ class Executable:
         self._make: Callable[[], Source] | None = None  # where it has not been needed yet
         self._eager = eager
         layout = self._layout = source.layout
-        self._nested = source.sections
         self._machine = source.machine
         self._libraries = libraries
         self._fixed: list[tuple[int, int]] = []
@@ -272,7 +272,7 @@ class Executable:
             return
         self.library = self._libraries.get()[0]
         self._run = ctypes.c_void_p(pool.run_address())
-        found = [getattr(self.library, f"section_{k}") for k in range(len(self._nested))]
+        found = [getattr(self.library, f"section_{k}") for k in range(len(self._between) + 1)]
         for f in found:
             f.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
             f.restype = ctypes.c_int
@@ -435,13 +435,13 @@ class Executable:
         sections = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._sections]
         results = [self._fresh[k] for k in self._results]
         return Entry(
-            sections, self._nests(), layout.pointers, self._inputs, self._fixed, results,
+            sections, self._nests, layout.pointers, self._inputs, self._fixed, results,
             layout.block, layout.flag, self._bytes, self._machine,
         )  # fmt: skip
 
     def _nests(self) -> list[list[tuple[int, Footprint]] | None]:
         """Of each section the functions of its nests, where they may run in parts."""
-        sections = self._nested
+        sections = self.source.sections()
         count = sum(len(nests or ()) for nests in sections)
         table = iter((ctypes.c_void_p * count).in_dll(self.library, "nests") if count else ())
         return [
@@ -452,7 +452,7 @@ class Executable:
     @cached_property
     def light(self) -> bool:
         """Whether it does little to each of many elements, and nothing else."""
-        return light(self.source.program, self._nested)
+        return light(self.source.program, self.source.sections)
 
     @property
     def notes(self) -> list[str]:

@@ -261,7 +261,150 @@ static void compute(Job *job, run_t run, int threads) {
     run(some_tiles, job, across * pieces(m, job->rows), 1, threads);
 }
 
+/* ---- products with a vector, y = A x ---- */
+
+#define TOGETHER 8                   /* rows of A that are read side by side */
+#define BLOCK 1024                   /* elements of y that stay in the first-level cache */
+#define STREAMED (1L << 17)          /* elements of A that a thread reads, at least */
+
+typedef struct {
+    long m, k, each; /* each: rows, or columns, of a chunk */
+    Matrix a;
+    const REAL *x;   /* side by side */
+    REAL *y;
+    long step;       /* of y */
+    REAL *sums;      /* of the chunks of columns, if there are several */
+} Applied;
+
+typedef __typeof__(_Generic((REAL)0, float: 0, double: 0LL)) Lane;
+typedef Lane Mask __attribute__((vector_size(WIDTH)));
+typedef Lane Anywhere __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
+
+/* No lanes, then all: what begins at n has n lanes at its end. */
+static const Lane counted[2 * LANES] = {[LANES ... 2 * LANES - 1] = -1};
+
+static REAL total(Vector v) {
+    REAL sum[LANES];
+    *(Unaligned *)sum = v;
+    UNROLL for (int l = 0; l < LANES / 2; l++)
+        sum[l] += sum[l + LANES / 2];
+    UNROLL for (int l = 1; l < LANES / 2; l++)
+        sum[0] += sum[l];
+    return sum[0];
+}
+
+/* Products of some rows, whose elements lie side by side, with x. */
+#define DOTS(R)                                                                                    \
+    static void dots_##R(long k, Matrix a, const REAL *x, REAL *y, long step) {                    \
+        Vector sum[R];                                                                             \
+        UNROLL for (int i = 0; i < R; i++)                                                         \
+            sum[i] = (Vector){0};                                                                  \
+        long j = 0;                                                                                \
+        for (; j + LANES <= k; j += LANES) {                                                       \
+            Vector v = *(const Unaligned *)(x + j);                                                \
+            UNROLL for (int i = 0; i < R; i++)                                                     \
+                sum[i] += *(const Unaligned *)(a.at + i * a.down + j) * v;                         \
+        }                                                                                          \
+        if (j < k) { /* the last vector, but for what is counted already */                        \
+            Mask rest = *(const Anywhere *)(counted + k - j);                                      \
+            Vector v = (Vector)(*(const Anywhere *)(x + k - LANES) & rest);                        \
+            UNROLL for (int i = 0; i < R; i++)                                                     \
+                sum[i] += (Vector)(*(const Anywhere *)(a.at + i * a.down + k - LANES) & rest) * v; \
+        }                                                                                          \
+        UNROLL for (int i = 0; i < R; i++)                                                         \
+            y[i * step] = total(sum[i]);                                                           \
+    }
+DOTS(1)
+DOTS(8)
+
+static void some_dots(void *context, long begin, long end) {
+    const Applied *job = context;
+    long i = begin * job->each, last = least(job->m, end * job->each);
+    for (; i + TOGETHER <= last; i += TOGETHER)
+        dots_8(job->k, part(job->a, i, 0), job->x, job->y + i * job->step, job->step);
+    for (; i < last; i++)
+        dots_1(job->k, part(job->a, i, 0), job->x, job->y + i * job->step, job->step);
+}
+
+/* Columns from .. to of A, whose elements lie side by side, times their x, added up. */
+static void add_columns(const Applied *job, long from, long to, REAL *y, long step) {
+    for (long i = 0; i < job->m; i += BLOCK) {
+        long rows = least(BLOCK, job->m - i), k = from;
+        _Alignas(WIDTH) REAL sum[BLOCK];
+        memset(sum, 0, sizeof sum);
+        for (; k + TOGETHER <= to; k += TOGETHER) {
+            const REAL *at = part(job->a, i, k).at, *x = job->x + k;
+            long l = 0, right = job->a.right;
+            for (; l + LANES <= rows; l += LANES) {
+                Vector v = *(Vector *)(sum + l);
+                UNROLL for (int c = 0; c < TOGETHER; c++)
+                    v += *(const Unaligned *)(at + c * right + l) * x[c];
+                *(Vector *)(sum + l) = v;
+            }
+            for (; l < rows; l++)
+                UNROLL for (int c = 0; c < TOGETHER; c++)
+                    sum[l] += at[c * right + l] * x[c];
+        }
+        for (; k < to; k++) {
+            const REAL *at = part(job->a, i, k).at;
+            for (long l = 0; l < rows; l++)
+                sum[l] += at[l] * job->x[k];
+        }
+        for (long l = 0; l < rows; l++)
+            y[(i + l) * step] = sum[l];
+    }
+}
+
+static void some_columns(void *context, long begin, long end) {
+    const Applied *job = context;
+    for (long p = begin; p < end; p++)
+        add_columns(job, p * job->each, least(job->k, (p + 1) * job->each),
+                    job->sums + p * job->m, 1);
+}
+
+/* Whether y = A x was computed: it is not where A has gaps both ways or rows of less than a vector,
+ * or where there is no memory. */
+static int apply(Matrix y, Matrix a, Matrix x, long m, long k, run_t run, int threads) {
+    if ((a.right != 1 && a.down != 1) || k < LANES)
+        return 0;
+    Applied job = {m, k, 0, a, x.at, y.at, y.down, NULL};
+    long chunks = least((long)((double)m * k / STREAMED), 4 * TILES);
+    int by_rows = a.right == 1, split = !by_rows && chunks > 1;
+    job.each = by_rows ? rounded(pieces(m, chunks > 1 ? chunks : 1), TOGETHER)
+                       : rounded(pieces(k, split ? least(chunks, PARTS) : 1), TOGETHER);
+    chunks = pieces(by_rows ? m : k, job.each);
+    REAL *memory = NULL;
+    if (x.down != 1 || split) {
+        memory = malloc(sizeof(REAL) * (k + (split ? chunks * m : 0)));
+        if (!memory)
+            return 0;
+        job.sums = memory + k;
+        job.x = memory;
+        for (long j = 0; j < k; j++)
+            memory[j] = x.at[j * x.down];
+    }
+    if (by_rows)
+        run(some_dots, &job, chunks, 1, threads);
+    else if (!split)
+        add_columns(&job, 0, k, y.at, y.down);
+    else {
+        run(some_columns, &job, chunks, 1, threads);
+        for (long i = 0; i < m; i++) {
+            REAL sum = job.sums[i];
+            for (long p = 1; p < chunks; p++)
+                sum += job.sums[p * m + i];
+            y.at[i * y.down] = sum;
+        }
+    }
+    free(memory);
+    return 1;
+}
+
 static void product(Job job, run_t run, int threads) {
+    if (job.n == 1 && apply(job.c, job.a, job.b, job.m, job.k, run, threads))
+        return;
+    if (job.m == 1 && apply(turned(job.c), turned(job.b), turned(job.a), job.n, job.k, run, threads))
+        return;
     job.symmetric = job.a.at == job.b.at && job.m == job.n && job.a.down == job.b.right &&
                     job.a.right == job.b.down;
     /* The other way round the panels are A's; then C may have to be written across its rows. */

@@ -169,7 +169,7 @@ class Sequence:
     wanted: which of the constants and of all that the steps make, counted as in `Step`, a run
     gives; no constants are among them. read: which of the caller's arrays are read. results: shape,
     strides in bytes and dtype of what it gives. block_bytes: size of the block. block: makes one
-    for a run, where none is kept. plan: what runs with what.
+    for a run, where none is kept.
     """
 
     def __init__(self, steps: list[Step], constants: list[torch.Tensor], wanted: Several[int]):
@@ -185,9 +185,13 @@ class Sequence:
         self._objects = {position: k for k, position in enumerate(self.read)}
         self._vectors: list[np.ndarray] = []
         self._pointers = self._point()
-        machine = steps[0].program.machine if steps else HOST
-        self.plan = bands.plan(self._sections(), _Runs(self._pointers), machine)
         self._works: list[tuple] = []  # each with whatever the addresses in it lead to
+
+    @functools.cached_property
+    def plan(self) -> list[bands.Group | bands.Alone]:
+        """What runs with what: found when it runs first, as a call for some sizes may never."""
+        machine = self.steps[0].program.machine if self.steps else HOST
+        return bands.plan(self._sections(), _Runs(self._pointers), machine)
 
     def _lay_out(self) -> int:
         """Note what the steps make and where it lies; the size of the block.
@@ -284,7 +288,7 @@ class Sequence:
     def _sections(self) -> Iterator[bands.Section]:
         for k, step in enumerate(self.steps):
             program = step.program
-            for section, nests in zip(program.sections, program.nests, strict=True):
+            for section, nests in zip(program.sections, program.nests(), strict=True):
                 yield k, section, nests
 
     def work(self) -> int:

@@ -1,66 +1,124 @@
-"""A program for many sizes as that of some: what a run needs of it, with numbers for symbols."""
+"""A program for many sizes as that of some, with numbers for symbols: what a run needs of it, and
+what may run in bands with others.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.footprint import Footprint, sections
 from ..analysis.launches import Launches
+from ..analysis.memory import Layout
+from ..ir import expr as E
 from ..ir.dtypes import DTYPES
-from ..ir.program import Buffer, Call, Interface, Program, Tensor
+from ..ir.program import Buffer, Call, Interface, Loop, Program, Statement, Tensor
 from ..ir.size import evaluated, function_of
 from .execute import Source
 
+Sections = list[list[Footprint] | None]
+
 
 def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
-    """The program for these values of the symbols. Its loops are those of the program for many."""
-    known: dict[Buffer, Buffer] = {}
+    """The program for these values of the symbols; its text is that of the program for many."""
+    now = AtSizes(values)
+    program, layout, t = now.program(source.program), now.layout(source.layout), source.interface
+    launches = source.launches
 
-    def buffer(b: Buffer) -> Buffer:
-        found = known.get(b)
-        if found is None:
-            shape, strides = evaluated(b.shape, values), evaluated(b.strides, values)
-            found = known[b] = Buffer(b.name, b.dtype, shape, strides, b.kind, b.position)
-        return found
+    @functools.cache
+    def nests() -> Sections:
+        with E.fresh():
+            found = sections(program, layout, source.machine)
+        listed = source.sections()
+        return [x if there is not None else None for x, there in zip(found, listed, strict=True)]
 
-    def of(x: Any) -> Any:
-        if isinstance(x, Tensor):
-            offset, shape = evaluated(x.offset, values), evaluated(x.shape, values)
-            return Tensor(buffer(x.buffer), offset, shape, evaluated(x.strides, values), x.dtype)
-        if isinstance(x, Buffer):
-            return buffer(x)
-        if isinstance(x, (tuple, list)):
-            return type(x)([of(v) for v in x])
-        if isinstance(x, dict):
-            return {k: of(v) for k, v in x.items()}
-        return evaluated(x, values)
-
-    steps = [
-        replace(
-            s, args=of(s.args), kwargs=of(s.kwargs), reads=of(s.reads), writes=of(s.writes),
-            strides=of(s.strides),
-        )
-        if isinstance(s, Call)
-        else s
-        for s in source.program.steps
-    ]  # fmt: skip
-    program = Program([buffer(b) for b in source.program.buffers], steps, source.program.notes)
-    t = source.interface
-    layout = source.layout
     return replace(
         source,
         program=program,
-        interface=Interface(of(t.inputs), t.constants, of(t.outputs)),
-        layout=replace(
-            layout,
-            slots={buffer(b): k for b, k in layout.slots.items()},
-            offsets={buffer(b): evaluated(n, values) for b, n in layout.offsets.items()},
-            size=evaluated(layout.size, values),
-        ),
-        launches=None if source.launches is None else launches_at(source.launches, values, buffer),
+        interface=Interface(now.of(t.inputs), t.constants, now.of(t.outputs)),
+        layout=layout,
+        sections=nests,
+        launches=None if launches is None else launches_at(launches, values, now.buffer),
         seconds={},
     )
+
+
+class AtSizes:
+    """What stands in a program for many sizes, with numbers for its symbols."""
+
+    def __init__(self, values: Mapping[str, int]):
+        self._values = values
+        self._known: dict[Buffer, Buffer] = {}
+        self._new = E.rewriter(self._changed)
+
+    def program(self, program: Program) -> Program:
+        """Its buffers and steps."""
+        with E.fresh():
+            steps = [self._step(s) for s in program.steps]
+        return Program([self.buffer(b) for b in program.buffers], steps, program.notes)
+
+    def layout(self, layout: Layout) -> Layout:
+        """Where the buffers lie."""
+        return replace(
+            layout,
+            slots={self.buffer(b): k for b, k in layout.slots.items()},
+            offsets={self.buffer(b): self.of(n) for b, n in layout.offsets.items()},
+            size=self.of(layout.size),
+        )
+
+    def buffer(self, b: Buffer) -> Buffer:
+        """The buffer that stands for one."""
+        found = self._known.get(b)
+        if found is None:
+            shape, strides = self.of(b.shape), self.of(b.strides)
+            found = self._known[b] = Buffer(b.name, b.dtype, shape, strides, b.kind, b.position)
+        return found
+
+    def of(self, x: Any) -> Any:
+        """An argument of a call, with all that is in it."""
+        if isinstance(x, Tensor):
+            offset, shape, strides = self.of(x.offset), self.of(x.shape), self.of(x.strides)
+            return Tensor(self.buffer(x.buffer), offset, shape, strides, x.dtype)
+        if isinstance(x, Buffer):
+            return self.buffer(x)
+        if isinstance(x, (tuple, list)):
+            return type(x)([self.of(v) for v in x])
+        if isinstance(x, dict):
+            return {k: self.of(v) for k, v in x.items()}
+        return evaluated(x, self._values)
+
+    def _step(self, s: Any) -> Any:
+        new = self._new
+        if isinstance(s, Call):
+            return replace(
+                s, args=self.of(s.args), kwargs=self.of(s.kwargs), reads=self.of(s.reads),
+                writes=self.of(s.writes), strides=self.of(s.strides),
+            )  # fmt: skip
+        if isinstance(s, Loop):
+            return replace(
+                s, axis=new(s.axis), body=[self._step(b) for b in s.body], grain=self.of(s.grain),
+                aligned=self.of(s.aligned),
+            )  # fmt: skip
+        if not isinstance(s, Statement):
+            return s
+        made = replace(
+            s, axes=tuple(map(new, s.axes)), target=self.buffer(s.target),
+            over=tuple(map(new, s.over)), vector=None if s.vector is None else new(s.vector),
+            lead=None if s.lead is None else new(s.lead),
+        )  # fmt: skip
+        made.map(new)
+        return made
+
+    def _changed(self, x: E.Expr, again: E.Rewrite) -> E.Expr:
+        if x.op == "axis":
+            return E.axis(self.of(x.extent), x.value[0])
+        args = tuple(map(again, x.args))
+        if x.op == "load":
+            return E.load(self.buffer(x.value), args)
+        known = E.make(x.op, x.args, x.dtype, self.of(x.value))
+        return known if x.op == "const" else E.rebuild(known, args)
 
 
 def launches_at(

@@ -194,9 +194,16 @@ def result(program: Program, backwards: bool = False) -> list[np.ndarray]:
     return [memory[b] for b in program.buffers if b.kind in ("input", "output")]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_passes_keep_the_meaning_of_random_steps(data: st.DataObject) -> None:
+    keeps_its_meaning(Writer(data.draw).program())
+
+
+@pytest.mark.thorough
+@settings(max_examples=1000, derandomize=False)
+@given(st.data())
+def test_passes_keep_the_meaning_of_many_random_steps(data: st.DataObject) -> None:
     keeps_its_meaning(Writer(data.draw).program())
 
 

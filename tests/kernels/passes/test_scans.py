@@ -26,15 +26,13 @@ from np_compile.kernels.passes.scan_blocking import scan_blocking
 from np_compile.kernels.passes.schedule import schedule
 from np_compile.kernels.target import HOST
 
-from ...support import check
+from ...support import check, thorough
 from ..graphs import SMALL
 
 # Around the sizes from which on, and into how many parts, reductions are cut.
-SIZES = [
-    size + d
-    for size in (HOST.scan_float_steps, HOST.scan_steps, HOST.long_scan_steps)
-    for d in (-1, 0, 1, 127, 5000)
-]  # fmt: skip
+_CUTS = HOST.scan_float_steps, HOST.scan_steps, HOST.long_scan_steps
+SIZES = [size + d for size in _CUTS for d in (-1, 0, 5000)]
+SIZES += thorough(*[size + d for size in _CUTS for d in (1, 127)])
 
 
 @pytest.fixture(autouse=True)
@@ -352,8 +350,12 @@ def test_rows_that_need_each_other_do_not_take_turns() -> None:
 # Columns in strips
 
 
+_AROUND_STRIPS = *range(1, 10), 15, 16, 17, 31, 33, 65, 130, 515
+_BETWEEN = *range(10, 15), 18, 19, 56, 63, 100, 127, 200
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
-@pytest.mark.parametrize("columns", [*range(1, 20), 31, 33, 56, 63, 65, 100, 127, 130, 200, 515])
+@pytest.mark.parametrize("columns", [*_AROUND_STRIPS, *thorough(*_BETWEEN)])
 def test_strips_of_any_width(columns: int, dtype: str) -> None:
     def f(x: np.ndarray) -> tuple:
         e = np.exp(x - x.max(axis=0))

@@ -274,3 +274,33 @@ def test_what_a_function_gives_of_an_element_does_not_follow_from_its_address():
             compiled(place)
             found.add(place.tobytes())
     assert len(found) == 1
+
+
+# Reductions over pairs: the axis of the vector is not the innermost one.
+
+
+def over_pairs(x, y):
+    return np.sum(x[:, :, None] * y[:, None, :], (-2, -1)), np.max(
+        x[:, :, None] - y[:, None], (1, 2)
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (7, 64), (3, 71), (40, 33), (2, 1), (0, 4), (4, 0)])
+def test_reductions_over_pairs(shape):
+    x, y = rng().random(shape), rng().random(shape)
+    f = over_pairs if shape[1] else lambda x, y: np.sum(x[:, :, None] * y[:, None], (-2, -1))
+    check(f, x, y, backend="native", rtol=1e-13)
+    if min(shape) >= 7:
+        (text,) = loops(over_pairs, x, y)
+        assert text.count(" strip ") == 1
+        assert " vector " not in text
+
+
+def test_sums_of_what_depends_on_both_go_along_memory():
+    def sums(x, y):
+        return np.sum(x[:, ::2] * y[:, :, None], (1, 2))
+
+    x, y = rng().random((9, 80, 50)), rng().random((9, 40))
+    check(sums, x, y, backend="native", rtol=1e-13)
+    (text,) = loops(sums, x, y)
+    assert " strip " not in text

@@ -195,6 +195,24 @@ def test_rows_of_a_matrix_and_its_elements_are_one_group(plans: list, small: Non
     assert max(g.parts for g in plan) == 200
 
 
+def test_programs_for_many_sizes_are_groups_too(plans: list, small: None) -> None:
+    for f, shapes in (
+        (recursion, [(9, 300), (9, 340), (9, 431)]),
+        (columns, [(300, 9), (340, 9), (431, 9)]),
+        (escape, [(30_000,), (40_000,), (45_678,)]),
+    ):
+        compiled = np_compile.compile(f)
+        for shape in shapes:
+            plans.clear()
+            for k in range(1, 5):
+                x = data(*shape, seed=k) * (1 + 1j if f is escape else 1)
+                mine, theirs, given = x.copy(), x.copy(), 9 if f is escape else 0.5
+                same(compiled(mine, given), f(theirs, given), f.__name__)
+                same(mine, theirs, "argument")
+            assert plans, (f, shape)
+            assert max(whole(plans[-1])) > (2 if f is escape else 5), (f, shape)
+
+
 def shifted(x, steps):
     y = np.zeros_like(x)
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Products of matrices as calls of `gemm.c`."""
+"""Products of matrices, and of matrices and vectors, as calls of `gemm.c`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def call(step: Product, layout: Layout) -> list[str]:
     """The C of a step."""
     c, a, b = step.args
     *batch, m, k = a.shape
-    sizes = [*(batch or [1]), m, b.shape[-1], k]
-    for x in (c, a, b):
-        sizes += [*([] if batch else [0]), *x.strides]
+    column = () if len(b.shape) > 1 else (1,)  # a vector is a matrix of one column
+    sizes = [*(batch or [1]), m, *(column or b.shape[-1:]), k]
+    for x, more in ((c, column), (a, ()), (b, column)):
+        sizes += [*([] if batch else [0]), *x.strides, *more]
     kind = c.buffer.dtype
     size = DTYPES[kind].size
     at = ", ".join(

@@ -11,7 +11,6 @@ The functions of sections that are nothing but independent nests are also listed
 
 from __future__ import annotations
 
-from ...analysis.footprint import Footprint
 from ...analysis.memory import Layout
 from ...ir.program import Call, Fence, Loop, Product, Program, nest
 from ..literals import long
@@ -20,13 +19,14 @@ from .loops import Nest
 from .memory import symbols
 
 # A function that is listed in `nests` would not be compiled for the iterations that its section
-# runs. Longer ones take too long to be compiled twice.
+# runs. Longer ones take too long to be compiled twice, and sizes that are not known say nothing.
 _INLINE = "__attribute__((always_inline)) inline "
 _SHORT = 4000
 
 
-def source(program: Program, layout: Layout, nests: list[list[Footprint] | None]) -> str:
-    """The C text of a program without prelude. nests: of each section, if they may run in parts."""
+def source(program: Program, layout: Layout, in_parts: list[bool]) -> str:
+    """The C text of a program without prelude. in_parts: of each section, whether its nests may run
+    so."""
     functions: dict[str, str] = {}
     sections: list[list[str]] = [[]]
     names = []
@@ -42,7 +42,7 @@ def source(program: Program, layout: Layout, nests: list[list[Footprint] | None]
         sections[-1] += _run(name, loop)
         for p in made.partials:
             sections[-1] += p.combined(layout)
-        if nests[len(sections) - 1] is not None:
+        if in_parts[len(sections) - 1]:
             names.append(name)
     head = (
         "typedef void (*body_t)(void *, i64, i64);\n"
@@ -50,8 +50,9 @@ def source(program: Program, layout: Layout, nests: list[list[Footprint] | None]
         + (products.DECLARATIONS if layout.libraries else "")
         + f"#define PARTIALS {long(layout.size)}\n\n"
     )
+    inlined = {n for n in names if len(functions[n]) < _SHORT and not layout.symbols}
     text = head + "\n\n".join(
-        _INLINE + f if name in names and len(f) < _SHORT else f for name, f in functions.items()
+        _INLINE + f if name in inlined else f for name, f in functions.items()
     )
     for k, lines in enumerate(sections):
         text += _section(k, lines, layout)
