@@ -31,7 +31,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _multiplied(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """torch.matmul. Of stacks of matrices torch before 2.13 takes symbolic sizes for numbers in it."""
+    """torch.matmul, in which torch before 2.13 takes symbolic sizes of stacks for numbers."""
     if a.dim() < 3 or b.dim() < 3:
         return torch.matmul(a, b)
     if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0]:
