@@ -23,9 +23,10 @@ USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 
 
 class KeptOnArrays(Kept):
-    """entry: what C knows it by."""
+    """A call on arrays, which C knows."""
 
-    __slots__ = ("_give", "entry")
+    __slots__ = ("_give",)
+    entry: Entry
 
     def __init__(self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names):
         super().__init__(guards, plan)

@@ -17,7 +17,7 @@ from np_compile import config
 from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice, signature
 
 from .arguments import parameter_names
-from .arrays import USABLE, Arrays, KeptOnArrays, alike
+from .arrays import USABLE, Arrays, alike
 from .calls import MISS, Entry, Table, Way, available, pending
 from .guards import Refused
 from .plan import Kept, Plan, steps_of
@@ -320,12 +320,13 @@ class Keeper:
     def _publish(self) -> None:
         """Let calls go by what is known."""
         with self._lock:
-            if self._binding.tensors:
-                self.call = self._call if self.kept else None
+            entries = [k.entry for k in self.kept]
+            known = [e for e in entries if e is not None]
+            if self._binding.tensors and (not entries or len(known) < len(entries)):
+                self.call = self._call if entries else None
             else:
                 table = self._known()
-                kept = [k.entry for k in self.kept if isinstance(k, KeptOnArrays)]
-                table.publish([*kept, *self.plain.values()])
+                table.publish([*known, *self.plain.values()])
                 self.call = table.call
 
     def _forget(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ..build.driver import launch
 from ..ir.program import Buffer, Call, Fence, Tensor
 from .execute import KEPT_BYTES, Source, _Old, _Workspace
 from .on_gpu import OnGpu, _Space
@@ -135,10 +136,8 @@ class Graphed(OnGpu):
             view = work.views.get(x)
             return self._tensor(x, given, held) if view is None else view
 
-        launch, argument = self._launch, work.argument
-        for k, section in enumerate(work.launches):
-            for kernel in section:
-                launch(*kernel, stream, argument, 0)
+        for k, section in enumerate(work.sections):
+            launch(section, stream)
             if k < len(self._calls):
                 call = self._calls[k]
                 args = [tensor(x) if isinstance(x, Tensor) else x for x in call.args]
