@@ -16,7 +16,7 @@ import torch
 
 from ..build.driver import launch
 from ..ir.program import Buffer, Call, Fence, Tensor
-from .execute import KEPT_BYTES, Source, _Old, _Workspace
+from .execute import KEPT_BYTES, Source, _Old, _size, _Workspace
 from .on_gpu import OnGpu, _Space
 from .private import empty_strided_cuda
 
@@ -61,9 +61,11 @@ def _precision() -> Any:
 
 
 class _Graphs:
-    """Of one work. made: graphs, by addresses and parameters; seen: those that may come again."""
+    """Of one work. own: what calls make that is not given, by buffers. made: graphs, by addresses
+    and parameters; seen: those that may come again."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: dict[Buffer, torch.Tensor]) -> None:
+        self.own = own
         self.made: OrderedDict[tuple, torch.cuda.CUDAGraph] = OrderedDict()
         self.seen: tuple = ()
 
@@ -92,17 +94,18 @@ class Graphed(OnGpu):
             return super()._in_sections(work, given, floats, ints, made, old)
         held = {o.buffer: x for o, x in zip(self._fresh, made, strict=True)}
         slots = self._layout.slots
+        graphs = work.graphs
+        if graphs is None:
+            graphs = work.graphs = _Graphs(self._own())
+        own = graphs.own
         for b, layout in self._shapes.items():
-            r = held[b] = empty_strided_cuda(*layout)
+            r = held[b] = own[b] if b in own else empty_strided_cuda(*layout)
             if b in slots:
                 work.pointers[slots[b]] = r.data_ptr()
         key = (
             *[t.data_ptr() for t in given], *[t.data_ptr() for t in held.values()],
             *floats, *ints, _precision(),
         )  # fmt: skip
-        graphs = work.graphs
-        if graphs is None:
-            graphs = work.graphs = _Graphs()
         graph = graphs.made.get(key)
         if graph is not None:
             graph.replay()
@@ -120,6 +123,14 @@ class Graphed(OnGpu):
         ]
         self._put_back(work)
         return results
+
+    def _own(self) -> dict[Buffer, torch.Tensor]:
+        """Tensors for what calls make that is not given: kept, like the memory of kernels, where
+        they are not large."""
+        inner = {b: layout for b, layout in self._shapes.items() if b.kind == "temporary"}
+        if sum(map(_size, inner)) + self._bytes > KEPT_BYTES:
+            return {}
+        return {b: empty_strided_cuda(*layout) for b, layout in inner.items()}
 
     def _may_capture(self, graphs: _Graphs, key: tuple) -> bool:
         return (
