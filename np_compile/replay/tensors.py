@@ -88,6 +88,7 @@ class Tensors:
     """How kept calls on tensors are bound to their arguments: by what is found in them."""
 
     tensors = True
+    for_sizes = False
 
     def __init__(self, function: Any):
         self._function = function

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from np_compile import cupy_arrays
 from np_compile.reader.reading import MISS
 from np_compile.tape.node import Break
@@ -130,6 +132,8 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
         if compiled._reading is not None and compiled._reading.is_tried:
             report.loops = compiled._reading.report()
         if report.result is not MISS:
+            if torch.get_default_device().type != "cpu":
+                report.loops.append("the loops run on the host, whatever the device")
             return report
         report.result = compiled._run(args, kwargs, listen)
         report.kept = kept_calls(compiled)

@@ -319,7 +319,9 @@ def free(loop: Loop) -> bool:
 def _free(s: Statement, loop: Loop, inside: list[Statement]) -> bool:
     axis = loop.axis
     if axis in s.over:
-        return not (s.scan or is_in_order(s) or any(E.axes_of(i) for i in s.index))
+        inner = {*s.axes[s.axes.index(axis) + 1 :]}
+        several = any(inner & E.axes_of(i) for i in s.index)  # each iteration has a part in those
+        return not (s.scan or is_in_order(s) or several)
     if s.target.kind in ("register", "local"):
         return True
     if reads_elsewhere(s):
