@@ -3,6 +3,8 @@ are kept with what they send."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -51,7 +53,7 @@ def test_pieces_take_turns(way, pieces):
     assert pinned.said.count("wait 0") + pinned.said.count("wait 1") == waits
     for k in range(2):  # a piece is waited for between any two uses
         own = [x for x in pinned.said if x.endswith(str(k))]
-        assert not any(a == b == f"record {k}" for a, b in zip(own, own[1:], strict=False))
+        assert not any(a == b == f"record {k}" for a, b in itertools.pairwise(own))
 
 
 @pytest.mark.parametrize(
@@ -135,9 +137,7 @@ class TestOnADevice:
         with torch.device("cuda"):
             for _ in range(4):
                 np.testing.assert_allclose(fast(x, np.array([1, 3])), x[[1, 3]] * 2)
-            with pytest.raises(
-                IndexError, match="index 11 is out of bounds for axis 0 with size 9"
-            ):
+            with pytest.raises(IndexError, match="index 11 is out of bounds for axis 0 with"):
                 fast(x, np.array([1, 11]))
 
     def test_loops_by_element_run_on_the_host(self):
