@@ -42,10 +42,13 @@ def _pinned(device: torch.device) -> _Pinned:
 def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A copy on a device, with the strides of the original: what is a view of it and what is a copy
     follows from them."""
-    if overlaps_itself(t.shape, t.stride()):
-        return t.to(device, copy=True)
+    whole = _is_whole(t)
+    if not whole:
+        moved = t.to(device, copy=True)
+        if moved.stride() == t.stride() or overlaps_itself(t.shape, t.stride()):
+            return moved
     made = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
-    return copy(made, t if _is_whole(t) else t.to(device))
+    return copy(made, t) if whole else made.copy_(moved)
 
 
 def to_host(t: torch.Tensor) -> torch.Tensor:

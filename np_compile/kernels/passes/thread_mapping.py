@@ -105,7 +105,7 @@ class _Nest:
         along = [s for s in statements(inner) if s.axes[-1:] != (inner.axis,)]
         coalesced = all(s.vector is inner.axis for s in along)
         small = self._private(inner) <= self.machine.private_bytes
-        if self._few(inner, widest) or (small and coalesced and self._busy(kept)):
+        if self._few(inner, widest) or (small and coalesced and self._many(kept, widest)):
             for loop in kept:
                 loop.kind = "grid"
             inner.width = self._lanes(inner, self.machine.threads, rows)
@@ -131,6 +131,11 @@ class _Nest:
     def _private(self, loop: Loop) -> int:
         """Bytes of the local arrays of an iteration."""
         return sum(map(_bytes, _locals(loop)))
+
+    def _many(self, loops: list[Loop], each: int | Size) -> bool:
+        """Whether threads of their own suit these iterations, of so many steps each."""
+        warp = self.machine.warp
+        return bool(each <= 2 * warp or _count(loops) >= 2 * warp * self.machine.processors)
 
     def _busy(self, kept: list[Loop]) -> bool:
         """Whether these loops have an iteration for each thread."""

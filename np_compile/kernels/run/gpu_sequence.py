@@ -8,7 +8,7 @@ graph, which the host starts at once. Arrays that one program makes for another 
 from __future__ import annotations
 
 import ctypes
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from collections.abc import Sequence as Several
 from ctypes import POINTER, c_int64, c_void_p
@@ -40,10 +40,10 @@ class Step:
 
 @dataclass
 class _Work:
-    """What one run at a time needs on one stream. rows: the words of each step; held:
-    parameters. links: of each object, the places of its address among all words. launches: for
-    pointers that are aligned, or are not. graphs: by addresses; seen: addresses that may come
-    again."""
+    """What one run at a time needs on one stream. rows: the words of each step; held: parameters.
+    links: of each object, the places of its address among all words. launches: for pointers that
+    are aligned, or are not. graphs: by addresses; seen: the last addresses, which may come again,
+    also by turns."""
 
     rows: list[Any]
     links: list[list[tuple[Any, int]]]
@@ -54,7 +54,7 @@ class _Work:
     aligned: bool | None = None
     launches: Any = ()
     graphs: OrderedDict[tuple[int, ...], Graph] = field(default_factory=OrderedDict)
-    seen: tuple[int, ...] = ()
+    seen: deque[tuple[int, ...]] = field(default_factory=lambda: deque(maxlen=_GRAPHS))
 
 
 class GpuLink(ctypes.Structure):
@@ -187,11 +187,11 @@ class GpuSequence:
             if addresses != work.addresses:
                 self._point(work, addresses)
             many = _FROM <= len(work.launches) <= _MOST
-            again = many and work.seen == addresses and self._graphs()
+            again = many and addresses in work.seen and self._graphs()
             if again and not torch.cuda.is_current_stream_capturing():
                 self._captured(work, addresses).start(stream)
             else:
-                work.seen = addresses
+                work.seen.append(addresses)
                 launch(work.launches, stream)
         if self.block_bytes <= KEPT_BYTES:
             self._free.setdefault(stream, []).append(work)

@@ -8,8 +8,9 @@ on the host starts the graph.
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -62,12 +63,12 @@ def _precision() -> Any:
 
 class _Graphs:
     """Of one work. own: what calls make that is not given, by buffers. made: graphs, by addresses
-    and parameters; seen: those that may come again."""
+    and parameters; seen: the last ones, which may come again, also by turns."""
 
     def __init__(self, own: dict[Buffer, torch.Tensor]) -> None:
         self.own = own
         self.made: OrderedDict[tuple, torch.cuda.CUDAGraph] = OrderedDict()
-        self.seen: tuple = ()
+        self.seen: deque[tuple] = deque(maxlen=_GRAPHS)
 
 
 class Graphed(OnGpu):
@@ -115,14 +116,27 @@ class Graphed(OnGpu):
             if graph is not None:
                 graph.replay()
             else:
-                graphs.seen = key
+                graphs.seen.append(key)
                 self._steps(work, work.stream, given, held)
         results = [
-            self._tensor(x, given, held) if isinstance(x, Tensor) else x
-            for x in self.source.interface.outputs
+            held[b] if b else self._tensor(x, given, held) if isinstance(x, Tensor) else x
+            for x, b in zip(self.source.interface.outputs, self._made, strict=True)
         ]
         self._put_back(work)
         return results
+
+    @cached_property
+    def _made(self) -> list[Buffer | None]:
+        """Of each result the buffer that it is all of, if a run makes that."""
+        made = {o.buffer: (o.shape, o.strides, o.dtype) for o in self._fresh} | self._shapes
+        return [
+            x.buffer
+            if isinstance(x, Tensor)
+            and made.get(x.buffer) == (x.shape, x.strides, x.dtype)
+            and x.offset == 0
+            else None
+            for x in self.source.interface.outputs
+        ]
 
     def _own(self) -> dict[Buffer, torch.Tensor]:
         """Tensors for what calls make that is not given: kept, like the memory of kernels, where
@@ -134,7 +148,7 @@ class Graphed(OnGpu):
 
     def _may_capture(self, graphs: _Graphs, key: tuple) -> bool:
         return (
-            graphs.seen == key
+            key in graphs.seen
             and self._captures < _CAPTURES
             and self._allowed()
             and not torch.cuda.is_current_stream_capturing()
