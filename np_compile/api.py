@@ -55,16 +55,25 @@ class Compiled(Made):
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        keeper = self._keeper
         if (
-            (keeper := self._keeper) is not None
-            and (call := keeper.call) is not None
-            and (not keeper.plain or config.measures())
+            keeper is not None
             and not config.disable
             and current() is None
             and _context_depth() == 0
-            and (result := call(*args, **kwargs)) is not MISS
         ):
-            return result
+            if (
+                (call := keeper.call) is not None
+                and (not keeper.plain or config.measures())
+                and (result := call(*args, **kwargs)) is not MISS
+            ):
+                return result
+            budget = self._options.budget
+            if budget.cold and (self._reading is None or not self._reading.is_compiled):
+                if budget.skips > 0:
+                    budget.skips -= 1
+                    return self.__np_compile_captured__(*args, **kwargs)
+                return budget.coldly(self.__np_compile_captured__, args, kwargs)
         return self._long_way(args, kwargs)
 
     def _long_way(self, args: tuple, kwargs: dict) -> Any:
@@ -83,6 +92,14 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
             return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
+        self._options.budget.begins()
+        try:
+            return self._unknown(args, kwargs)
+        finally:
+            self._options.budget.ended()
+
+    def _unknown(self, args: tuple, kwargs: dict) -> Any:
+        """As a call that nothing of what is kept was found for without Python."""
         result = self._read(args, kwargs)
         if result is not reading.MISS:
             return result
@@ -322,7 +339,7 @@ def compile(
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
     if backend == "native" and not tensors and not disable:
-        compiled._reading = Reading(function)
+        compiled._reading = Reading(function, compiled._options.budget)
     return compiled
 
 

@@ -58,11 +58,22 @@ def run(
         return options.budget.plainly(function, args, kwargs)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
-    start = time.perf_counter()
-    result, work = _captured(keeper, *call, choice)
+    budget, unknown = options.budget, choice.way is None
+    if unknown and budget.cold and listener is None:
+        return budget.plainly(function, args, kwargs)
+    start, owed = time.perf_counter(), budget.owed
+    work = None
+    raised = True
+    try:
+        result, work = _captured(keeper, *call, choice)
+        raised = False
+    finally:
+        seconds = time.perf_counter() - start
+        if unknown and listener is None and (raised or work is not None):
+            budget.tried(seconds - max(budget.owed - owed, 0.0), *(work or (0, 0, 0))[1:])
     if listener is None:
         if work is not None:
-            choice.ran_compiled(time.perf_counter() - start, *work)
+            choice.ran_compiled(seconds, *work)
     elif choice.way == "plain":
         code = function.__code__
         listener("break", Break("plain", str(choice)), f"{code.co_filename}:{code.co_firstlineno}")

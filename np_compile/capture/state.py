@@ -17,17 +17,27 @@ if TYPE_CHECKING:
     from .policy.choice import Choice
 
 lock = threading.RLock()  # held while a tree grows or a program is compiled
-local = threading.local()
+
+
+class _Local(threading.local):
+    """The capture of a thread, and the names on which its functions run."""
+
+    capture: Any = None
+    substitution: Any = None
+
+
+local = _Local()
 
 
 def current() -> Capture | None:
     """The capture that runs in this thread, if any."""
-    return getattr(local, "capture", None)
+    capture: Capture | None = local.capture
+    return capture
 
 
 def switch(capture: Any, substitution: Any) -> tuple[Any, Any]:
     """Set the capture of this thread, and the names on which its functions run; what they were."""
-    before = getattr(local, "capture", None), getattr(local, "substitution", None)
+    before = local.capture, local.substitution
     local.capture = capture
     local.substitution = substitution
     return before

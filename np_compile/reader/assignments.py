@@ -10,7 +10,7 @@ import numpy as np
 
 from . import index
 from .expressions import anything, expression, index_items, kept, look_up, operate
-from .functions import array_of
+from .functions.operands import array_of
 from .lists import assign_list_item, growing, list_item, list_method
 from .nest import materialized
 from .read import Reader, certain

@@ -15,7 +15,9 @@ import numpy as np
 
 from . import functions, outside, small, source
 from .branches import both, chosen, condition_of, either
-from .functions import number_method, ufunc
+from .functions.operands import dtype_of, number_method, scalar_type
+from .functions.reductions import python_extreme
+from .functions.ufuncs import call_ufunc, ufunc
 from .lists import (
     as_vector,
     growing,
@@ -83,9 +85,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
     if isinstance(f, np.ufunc):
-        return _or_outside(
-            r, f, lambda: functions.call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs
-        )
+        return _or_outside(r, f, lambda: call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs)
     found = _BUILTINS.get(f) if _hashable(f) else None
     if found is not None:
         return found(r, *args, **kwargs)
@@ -97,9 +97,9 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         if issubclass(f, tuple) and hasattr(f, "_fields"):
             return _named_tuple(r, f, args, kwargs)
         if issubclass(f, np.generic):
-            return functions.scalar_type(r, f, args)
+            return scalar_type(r, f, args)
         if f in (np.finfo, np.iinfo):
-            return Known(f(functions.dtype_of(args[0])))
+            return Known(f(dtype_of(args[0])))
         raise Unreadable(f"an object of {f.__qualname__} is made")
     handler = (functions.TABLE.get(f) or small.TABLE.get(f)) if _hashable(f) else None
     if handler is not None:
@@ -334,9 +334,9 @@ def _of_all(r: Reader, name: str, x: Value) -> Value:
     if isinstance(x, Tup):
         return _extreme(name)(r, *x.items)
     if isinstance(x, Arr) and x.ndim == 1:
-        return functions.python_extreme(r, name, x)
+        return python_extreme(r, name, x)
     if isinstance(x, Lst) and x.kind is not None:
-        return functions.python_extreme(r, name, as_vector(r, x), x.kind)
+        return python_extreme(r, name, as_vector(r, x), x.kind)
     raise Unreadable(f"{name} of this")
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from . import calls
 from .branches import both, chosen, condition_of, either
-from .functions import array_of, part, transposed, ufunc
+from .functions.operands import array_of, part
+from .functions.ufuncs import ufunc
+from .functions.views import transposed
 from .items import item
 from .lists import contains, new_list
 from .nest import element_of, kept, lazy

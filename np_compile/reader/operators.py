@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .functions import as_array, product, ufunc
+from .functions.operands import as_array
+from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
 from .numbers import OPERATORS, binary
 from .read import Reader

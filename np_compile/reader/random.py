@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .functions import extents_of
+from .functions.operands import extents_of
 from .nest import alloc, loops, write
 from .numbers import convert, to_int
 from .read import Reader

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+import time
 import types
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,6 +35,8 @@ _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _CALL = 1e-5  # seconds that a call in Python takes, from compiled code
 _WORKS = "the C compiler is at work on it"
+_NO_TIME = "what is new has taken longer than Python: it runs there for now"
+_PLAIN: Any = object()  # instead of a result: the call runs as it stands
 _NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
@@ -179,13 +182,26 @@ def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | 
     return call
 
 
-class Reading:
-    """What is known of one function. `call` carries a call out, or gives MISS."""
+class Budget(Protocol):
+    """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
+    is left, for now. plainly: the result of a call that runs as it stands."""
 
-    def __init__(self, f: types.FunctionType):
+    owed: float
+    cold: bool
+
+    def plainly(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
+
+
+class Reading:
+    """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
+    time does not matter. is_compiled: whether some of it is."""
+
+    def __init__(self, f: types.FunctionType, budget: Budget | None = None):
         self.function = f
+        self._budget = budget
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
+        self.is_compiled = False
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
@@ -195,7 +211,7 @@ class Reading:
         code = self.function.__code__
         if code is not self._code:
             self._code = code
-            self._regions, self._refused = {}, {}
+            self._regions, self._refused, self.is_compiled = {}, {}, False
             self._vain: dict[int, int] = defaultdict(int)
             self.given_up, self._stands, self._idle = "", False, 0
             self.node: Any = None
@@ -223,7 +239,12 @@ class Reading:
         values = _bound(self.function, args, kwargs)
         if values is None:
             return MISS
-        return self._go_on(node, 0, values)
+        result = self._go_on(node, 0, values)
+        if result is not _PLAIN:
+            return result
+        if self._budget is None:
+            return self.function(*args, **kwargs)
+        return self._budget.plainly(self.function, args, kwargs)
 
     def texts(self) -> list[str]:
         """The C of the regions."""
@@ -259,8 +280,10 @@ class Reading:
                 if step is None:
                     if not begun and not ran.plain:
                         return MISS
-                    if ran.why != _WORKS:
+                    if ran.why not in (_WORKS, _NO_TIME):
                         self._was_idle(node, ran.why)
+                    if not begun:
+                        return _PLAIN
                     return self._python(node, first, values, None)
                 result = self._python(node, first, values, step)
             else:
@@ -294,6 +317,7 @@ class Reading:
             why = f"it was left in loops: {' or '.join(exit_.reasons)}"
             refused = Refused(why, exit_.line, len(node.body), source.by_element(node))
             self._regions[first].remove(region)
+            self.is_compiled = any(self._regions.values())
             self._refused[self._key(first, values)] = refused
             self._vain[first] += 1
 
@@ -355,6 +379,18 @@ class Reading:
             return Refused("it was compiled for many types", node.lineno, 0)
         if (self._vain[first] >= _VAIN and not known) or len(self._refused) >= _REFUSED:
             return Refused("it was read for many types in vain", node.lineno, 0)
+        if self._budget is not None and self._budget.cold:
+            return Refused(_NO_TIME, 0, len(node.body))
+        start = time.perf_counter()
+        try:
+            return self._new(node, first, values, key, sized)
+        finally:
+            if self._budget is not None:
+                self._budget.owed += time.perf_counter() - start
+
+    def _new(self, node: Any, first: int, values: dict[str, Any], key: tuple, sized: tuple) -> Any:
+        """As `_tried`, for values that are read for the first time."""
+        known = self._regions[first]
         made = self._made(node, first, values, key[1])
         if isinstance(made, Read):
             region = Region(made.text, made.entry, made.sites, config.waits())
@@ -363,9 +399,11 @@ class Reading:
             ran = region.run(values)
             if ran is LATER:
                 known.insert(0, region)
+                self.is_compiled = True
                 return Refused(_WORKS, 0, len(node.body), True)
             if ran is not OTHER and ran is not None:
                 known.insert(0, region)
+                self.is_compiled = True
                 return region, *ran
             made = _OVERLAP if ran is None else Refused("its inputs are not told apart", 0, 0)
         self._refused[sized if made.by_size else key] = made

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .functions import as_operand
+from .functions.operands import as_operand
 from .nest import alloc, cast, copied, lazy, loops, size_of
 from .read import Reader
 from .values import INTEGERS, Arr, Known, Lazy, Unreadable, Value

@@ -144,7 +144,7 @@ class Keeper:
 
     def run_plainly(self, choice: Choice, args: tuple, kwargs: dict) -> Any:
         """The result of a call for which NumPy was found to be faster. Calls like it are known from
-        now on, and few of them come here."""
+        now on, if not too many are, and few of them come here."""
         known, given, names = self.plain.get(choice), (*args, *kwargs.values()), tuple(kwargs)
         sampled = (
             known is not None
@@ -155,13 +155,11 @@ class Keeper:
         if choice.way != "plain":
             if self.plain.pop(choice, None) is not None:
                 self._publish()
-        elif known is None and not pending() and available():
+        elif known is None and len(self.plain) < KEPT and not pending() and available():
             guards = alike(given, parameter_names(self.function, len(given), names))
             if guards is not None:
                 entry = Entry(Way.PLAIN, len(given), names, guards)
                 entry.calls(self.function, SAMPLED)
-                while len(self.plain) >= KEPT:
-                    self.plain.pop(next(iter(self.plain)))
                 self.plain[choice] = entry
                 self._publish()
         return result

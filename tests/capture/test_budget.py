@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def poor(monkeypatch):
         self.owed += 25.0
 
     monkeypatch.setattr(Budget, "compiled", compiled_slowly)
-    monkeypatch.setattr(Budget, "pays", lambda _: None)
+    monkeypatch.setattr(Budget, "pays", lambda *_: None)
 
 
 @pytest.fixture
@@ -282,3 +284,163 @@ def test_time_is_lent_anew_where_compiled_calls_are_faster():
     assert not b.records(8, 0.0)
     b.pays()
     assert b.records(8, 0.0)
+
+
+# -- cold functions: nobody waits for the compiler, and calls that are new run as they stand -------
+
+
+@pytest.fixture
+def background():
+    with config.patch(compile_in="background", plain="auto"):
+        yield
+
+
+def spent(b, seconds):
+    """A function's third call has spent so much more than its time."""
+    for _ in range(3):
+        b.ended()
+    b.owed = seconds
+    b.ended()
+    return b
+
+
+@pytest.mark.usefixtures("background")
+def test_what_the_first_two_calls_spend_is_free():
+    b = Budget(asked=False)
+    for _ in range(2):
+        b.owed += 10.0
+        b.ended()
+        assert not b.cold
+    b.owed += 1e-3
+    b.ended()
+    assert b.cold
+    assert not b.records(8, 0.0)
+    assert b.records(8, 1.0)
+
+
+@pytest.mark.usefixtures("background")
+def test_a_cold_function_makes_up_for_what_it_spent():
+    b = spent(Budget(asked=False), 1e-3)
+    assert b.cold
+    calls = []
+    while b.cold and len(calls) < 1000:
+        assert b.coldly(lambda x, y: calls.append(x) or y, (1,), {"y": 2}) == 2
+    assert not b.cold
+    assert b.worked >= 2 * b.owed  # the share is one half by now
+    b.owed = 2 * b.worked
+    b.ended()
+    assert b.cold
+    assert not b.records(8, 2 * b.worked)  # and now a quarter
+    b.pays()
+    b.ended()
+    assert not b.cold
+    b.owed = 2.0
+    for _ in range(10):
+        b.ended()
+    b.pays(1e-3)  # so much a call, and as many calls are to come as there were
+    assert 1.5 < b.owed < 2.0
+
+
+@pytest.mark.usefixtures("background")
+def test_some_calls_of_a_cold_function_are_not_timed():
+    b = spent(Budget(asked=False), 1e9)
+    b.coldly(lambda: None, (), {})
+    assert b.skips > 1
+    assert b.cold
+
+
+def test_a_function_is_never_cold_where_calls_wait_for_the_compiler():
+    with config.patch(compile_in="call"):
+        assert not spent(Budget(asked=False), 1e9).cold
+    with config.patch(compile_in="background"):
+        assert not spent(Budget(asked=True), 1.0).cold
+        with config.patch(plain="never"):
+            assert not spent(Budget(asked=False), 1e9).cold
+
+
+@pytest.mark.usefixtures("background")
+def test_the_time_of_calls_in_one_another_counts_once():
+    b = Budget(asked=False)
+
+    def f(n):
+        time.sleep(0.01)
+        return b.timed(f, (n - 1,), {}) if n else 0
+
+    b.timed(f, (3,), {})
+    assert 0.04 <= b.worked < 0.08
+
+
+@pytest.mark.usefixtures("background")
+def test_calls_of_a_cold_function_are_the_plain_ones():
+    def f(x, *, k=1):
+        x += k
+        if k > 6:
+            raise ValueError("too large")
+        return x
+
+    fast = np_compile.compile(f)
+    x = np.zeros(3)
+    for _ in range(4):
+        fast(x)
+    budget = fast._options.budget
+    budget.owed, budget.skips = 1e9, 0
+    budget.ended()
+    assert budget.cold
+    for k in range(5):
+        assert fast(x, k=k) is x
+    np.testing.assert_array_equal(x, 4 + 10)
+    with pytest.raises(ValueError, match="too large"):
+        fast(x, k=7)
+    assert budget.cold
+    with config.patch(disable=True):
+        assert fast(x, k=2) is x
+
+
+@pytest.mark.usefixtures("background")
+def test_kept_calls_of_a_cold_function_stay_compiled():
+    fast = np_compile.compile(lambda x: np.sin(x) * 2 + 1)
+    x = data(100_000)
+    with config.patch(compile_in="call", plain="never"):
+        for _ in range(4):
+            fast(x)
+    (kept,) = fast._keeper.kept
+    budget = fast._options.budget
+    budget.cold, budget.owed = True, 1e9
+    seen = budget.worked
+    np.testing.assert_allclose(fast(x), np.sin(x) * 2 + 1, rtol=1e-9)
+    assert budget.worked == seen
+    np.testing.assert_array_equal(fast(x[:9]), np.sin(x[:9]) * 2 + 1)
+    assert budget.worked > seen
+    assert fast._keeper.kept == (kept,)
+
+
+def each_time_anew(x, a, b):
+    y = x[a:b] * 2
+    if y.sum() > a:
+        y = y - b
+    return y
+
+
+@pytest.mark.usefixtures("background")
+def test_calls_that_are_new_each_time_are_left_alone_once_they_have_cost_too_much(monkeypatch):
+    monkeypatch.setattr(Budget, "tried", lambda self, *_: setattr(self, "owed", 1e9))
+    monkeypatch.setattr(Budget, "pays", lambda *_: None)
+    fast = np_compile.compile(each_time_anew)
+    x = data(60)
+    for a in range(30):
+        for b in range(a, 60):
+            np.testing.assert_array_equal(fast(x, a, b), each_time_anew(x, a, b))
+    assert fast._options.budget.turn < 200  # of 1300
+    assert fast._options.budget.cold
+
+
+@pytest.mark.usefixtures("background")
+def test_a_call_that_raises_is_paid_for():
+    def f(x, i):
+        return (x * 2)[i]
+
+    fast = np_compile.compile(f)
+    for i in range(5, 200):
+        with pytest.raises(IndexError):
+            fast(np.zeros(5), i)
+    assert fast._options.budget.turn < 100

@@ -73,8 +73,8 @@ class Choice:
     """
 
     __slots__ = (
-        "_compiling", "_slow", "_until", "awaited", "budget", "compiled", "plain", "runs", "tries",
-        "way",
+        "_compiling", "_first", "_slow", "_until", "awaited", "budget", "compiled", "plain", "runs",
+        "tries", "way",
     )  # fmt: skip
 
     def __init__(self, budget: Budget) -> None:
@@ -84,6 +84,8 @@ class Choice:
         self.compiled = self.plain = float("inf")  # the quickest call, in seconds
         self.runs = self.tries = 0  # timed calls, compiled and plain
         self._compiling = 0
+        # Whether it was decided once: other functions that it calls may have been compiled then.
+        self._first = True
         self._slow = 0
         self._until = 32  # calls before compiled ones are looked at again
 
@@ -102,6 +104,8 @@ class Choice:
     def call(self, function: Callable, args: tuple, kwargs: dict, calls: int = 1) -> Any:
         """Run the function as it stands, and take its time, now and then. calls: those that this
         one stands for; the others were run elsewhere."""
+        if calls < SAMPLED:
+            self.budget.dispatched()
         if self.way is not None:
             self._until -= calls
             if calls < SAMPLED and self._until % SAMPLED:
@@ -110,10 +114,8 @@ class Choice:
                 self._again()
                 return function(*args, **kwargs)
         start = time.perf_counter()
-        result = function(*args, **kwargs)
-        seconds = time.perf_counter() - start
-        self.budget.worked += seconds if self.way is None else seconds * SAMPLED
-        self._ran_plain(seconds)
+        result = self.budget.timed(function, args, kwargs, 1 if self.way is None else SAMPLED)
+        self._ran_plain(time.perf_counter() - start)
         return result
 
     def _ran_plain(self, seconds: float) -> None:
@@ -139,7 +141,7 @@ class Choice:
         typical. calls, touched: the NumPy calls it recorded, the bytes of arrays they touch."""
         if self.way is not None:
             self._until -= 1
-            if self._until == 0 and self.plain < _HOPELESS * self.compiled:
+            if self._until == 0 and (self._first or self.plain < _HOPELESS * self.compiled):
                 self._again()
             return
         if built:
@@ -167,12 +169,13 @@ class Choice:
 
     def _is_compiled(self) -> None:
         self.way = "compiled"
-        self.budget.pays()
+        self.budget.pays(self.plain - self.compiled)
 
     def _again(self) -> None:
         self.way = None
         self.compiled = self.plain = float("inf")
         self.runs = self.tries = self._slow = 0
+        self._first = False
         self._until = 1024
 
     def __str__(self) -> str:

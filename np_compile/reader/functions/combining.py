@@ -1,0 +1,285 @@
+"""Functions of several arrays, and those made of others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from np_compile.kernels.ir.scalars import c_expression
+
+from ..index import view
+from ..nest import (
+    alloc,
+    cast,
+    common_extent_of_product,
+    dot,
+    extent,
+    lazy,
+    loops,
+    materialized,
+    note_work,
+    pointwise,
+    solid,
+    write,
+)
+from ..numbers import binary, rep_of, to_int
+from ..read import Reader, int_constant
+from ..values import (
+    FLOATS,
+    PARTS,
+    Arr,
+    Known,
+    Lazy,
+    Num,
+    Slice,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+from .operands import as_item, as_operand, axis_of, operand_kind, stacked
+from .ufuncs import into, ufunc
+
+
+def _dot(r: Reader, a: Value, b: Value, out: Value | None = None) -> Value:
+    a, b = as_operand(r, a), as_operand(r, b)
+    if isinstance(a, Num) or isinstance(b, Num):
+        if isinstance(a, Num) and isinstance(b, Num):
+            raise Unreadable("np.dot of numbers")
+        return ufunc(r, "multiply", [a, b])
+    made = dot(r, a, b)
+    return made if out is None else into(r, made, out)
+
+
+def _outer(r: Reader, a: Value, b: Value) -> Value:
+    x, y = as_operand(r, a), as_operand(r, b)
+    if isinstance(x, Num) or isinstance(y, Num) or x.ndim != 1 or y.ndim != 1:
+        raise Unreadable("np.outer of these")
+    first, second = lazy(solid(r, x)), lazy(solid(r, y))
+    column = Lazy(
+        x.rep, (x.dims[0], int_constant(1)), lambda i: first.at(i[:1]),
+        tuple((a, False) for a, _ in first.reads), True,
+    )  # fmt: skip
+    return ufunc(r, "multiply", [column, second])
+
+
+def _where(r: Reader, test: Value, *ways: Value) -> Value:
+    if len(ways) != 2:
+        raise Unreadable("np.where of one argument")
+    operands = [as_operand(r, x) for x in (test, *ways)]
+    if all(isinstance(x, Num) for x in operands):
+        raise Unreadable("np.where of numbers")
+    kinds: list[Any] = []
+    for x in operands[1:]:
+        if isinstance(x, Num) and x.is_python:
+            kinds.append({"bool": True, "int": 0, "float": 0.0, "complex": 0j}[operand_kind(x)])
+        else:
+            kinds.append(np.dtype(operand_kind(x).rstrip("_")))
+    target = np.result_type(*kinds)
+    rep = rep_of(target)
+    c = operands[0]
+    c_rep = c.rep
+    tested = "{0}" if c_rep == "bool" else "({0} != 0)"
+    return pointwise(
+        r, operands, (c_rep, rep, rep), rep,
+        lambda c, x, y: f"({tested.format(c)} ? {x} : {y})",
+    )  # fmt: skip
+
+
+def _clip(
+    r: Reader, x: Value, low: Value | None = None, high: Value | None = None, **more: Value
+) -> Value:
+    low, high = more.pop("a_min", low), more.pop("a_max", high)
+    low, high = more.pop("min", low), more.pop("max", high)
+    out = more.pop("out", None)
+    if more:
+        raise Unreadable("np.clip with these arguments")
+    made = x
+    if low is not None and not isinstance(low, Known):
+        made = ufunc(r, "maximum", [made, low])
+    if high is not None and not isinstance(high, Known):
+        made = ufunc(r, "minimum", [made, high])
+    if made is x:
+        raise Unreadable("np.clip without bounds")
+    return made if out is None else into(r, made, out)
+
+
+def _concatenate(r: Reader, arrays: Value, axis: Value | None = None) -> Value:
+    items = _sequence(r, arrays)
+    rank = items[0].ndim
+    if any(x.ndim != rank for x in items) or rank == 0:
+        raise Unreadable("arrays of different ranks")
+    k = 0 if axis is None else axis_of(axis, rank)
+    rep = rep_of(functools.reduce(np.promote_types, [x.dtype for x in items]))
+    dims = list(items[0].dims)
+    total = dims[k]
+    for x in items[1:]:
+        for j in range(rank):
+            if j != k:
+                dims[j] = common_extent_of_product(r, dims[j], x.dims[j])
+        more = binary(r, "Add", total, x.dims[k])
+        total = extent(r, more.text, more.lin)
+    dims[k] = total
+    sources = [cast(lazy(x), rep) for x in items]
+    made = alloc(r, rep, dims)
+    at = int_constant(0)
+    for x in sources:
+        here = [d if j != k else x.dims[k] for j, d in enumerate(dims)]
+        with loops(r, here) as index:
+            there = list(index)
+            if at.value != 0:
+                there[k] = f"({at.text} + {index[k]})"
+            write(r, made, there, x.at(index))
+        at = binary(r, "Add", at, x.dims[k])
+    return made
+
+
+def _sequence(r: Reader, x: Value) -> list[Arr | Lazy]:
+    if not isinstance(x, Tup):
+        raise Unreadable("a sequence of arrays is needed")
+    items = [as_item(r, y) for y in x.items]
+    if not items or any(isinstance(y, Num) for y in items):
+        raise Unreadable("a sequence of arrays is needed")
+    return items
+
+
+def _stack(r: Reader, arrays: Value, axis: Value | None = None) -> Value:
+    items = _sequence(r, arrays)
+    return stacked(r, list(items), 0 if axis is None else axis_of(axis, items[0].ndim + 1))
+
+
+def _hstack(r: Reader, arrays: Value) -> Value:
+    items = _sequence(r, arrays)
+    return _concatenate(r, Tup(tuple(items)), python(0 if items[0].ndim == 1 else 1))
+
+
+def _vstack(r: Reader, arrays: Value) -> Value:
+    items = _sequence(r, arrays)
+    if all(x.ndim == 1 for x in items):
+        return stacked(r, list(items), 0)
+    return _concatenate(r, Tup(tuple(items)), python(0))
+
+
+def _column_stack(r: Reader, arrays: Value) -> Value:
+    items = _sequence(r, arrays)
+    if all(x.ndim == 1 for x in items):
+        return stacked(r, list(items), 1)
+    raise Unreadable("np.column_stack of matrices")
+
+
+def _roll(r: Reader, x: Value, shift: Value, axis: Value | None = None) -> Value:
+    x = as_operand(r, x)
+    if isinstance(x, Num) or (x.ndim > 1 and (axis is None or isinstance(axis, Known))):
+        raise Unreadable("np.roll of this")
+    if not isinstance(shift, Num) or not shift.is_int:
+        raise Unreadable("np.roll by several")
+    k = 0 if axis is None or isinstance(axis, Known) else axis_of(axis, x.ndim)
+    source = lazy(solid(r, x))
+    n = x.dims[k]
+    by = r.named(f"{n.text} ? remainder_i64({to_int(r, shift).text}, {n.text}) : 0", "i64", "n")
+    made = alloc(r, x.rep, x.dims)
+    note_work(r, x.dims)
+    # Two stretches, each without a condition inside.
+    for low, stretch, offset in (
+        ("0", by, f"{n.text} - {by}"),
+        (by, f"({n.text} - {by})", f"-{by}"),
+    ):
+        size = Num(r.named(stretch, "i64", "n"), "i64", ("int",))
+        here = [d if j != k else size for j, d in enumerate(x.dims)]
+        with loops(r, here) as index:
+            there, back = list(index), list(index)
+            there[k] = f"({low} + {index[k]})"
+            back[k] = f"({low} + {index[k]} + ({offset}))"
+            write(r, made, there, source.at(back))
+    return made
+
+
+def _diff(r: Reader, x: Value, n: Value | None = None, axis: Value | None = None) -> Value:
+    if n is not None and not (isinstance(n, Num) and n.value == 1):
+        raise Unreadable("np.diff of higher order")
+    x = as_operand(r, x)
+    if isinstance(x, Num) or x.rep == "bool":
+        raise Unreadable("np.diff of this")
+    x = materialized(r, x)
+    k = x.ndim - 1 if axis is None else axis_of(axis, x.ndim)
+    before = [Slice(None, None, None)] * k
+    later = view(r, x, [*before, Slice(python(1), None, None)])
+    first = view(r, x, [*before, Slice(None, python(-1), None)])
+    return ufunc(r, "subtract", [later, first])
+
+
+def _cross(r: Reader, a: Value, b: Value) -> Value:
+    x, y = as_operand(r, a), as_operand(r, b)
+    if isinstance(x, Num) or isinstance(y, Num) or x.ndim != 1 or y.ndim != 1:
+        raise Unreadable("np.cross of these")
+    if x.dims[0].value != 3 or y.dims[0].value != 3:
+        raise Unreadable("np.cross of vectors of a length that is not known")
+    rep = rep_of(np.result_type(x.dtype, y.dtype))
+    p, q = cast(lazy(x), rep), cast(lazy(y), rep)
+    made = alloc(r, rep, [int_constant(3)])
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        texts = [p.at([str(i)]), q.at([str(j)]), p.at([str(j)]), q.at([str(i)])]
+        m = [c_expression("mul", rep, texts[:2]), c_expression("mul", rep, texts[2:])]
+        write(r, made, [str(k)], c_expression("sub", rep, m))
+    return made
+
+
+def _round(r: Reader, x: Value, decimals: Value | None = None, out: Value | None = None) -> Value:
+    x = as_operand(r, x)
+    digits = 0 if decimals is None else decimals.value if isinstance(decimals, Num) else None
+    if not isinstance(digits, int) or not 0 <= digits <= 15 or out is not None:
+        raise Unreadable("np.round with these arguments")
+    if x.rep not in FLOATS:
+        raise Unreadable("np.round of what are no floats")
+    if digits == 0:
+        return ufunc(r, "rint", [x])
+    factor = python(float(10**digits))
+    whole = ufunc(r, "rint", [ufunc(r, "multiply", [x, factor])])
+    return ufunc(r, "true_divide", [whole, factor])
+
+
+def _triangle(name: str) -> Callable:
+    def take(r: Reader, x: Value, k: Value | None = None) -> Value:
+        x = as_operand(r, x)
+        if isinstance(x, Num) or x.ndim != 2:
+            raise Unreadable(f"np.{name} of this")
+        by = k or python(0)
+        if not isinstance(by, Num) or not by.is_int:
+            raise Unreadable(f"np.{name} with k=")
+        source = lazy(solid(r, x))
+        sign = "<=" if name == "tril" else ">="
+        zero = f"({x.rep}){{0, 0}}" if x.rep in PARTS else "0"
+        at = source.at
+        return Lazy(
+            x.rep, x.dims, lambda i: f"({i[1]} - {i[0]} {sign} {by.text} ? {at(i)} : {zero})",
+            source.reads,
+        )  # fmt: skip
+
+    return take
+
+
+def _only_vectors(name: str) -> Callable:
+    """np.inner and np.vdot are dot for vectors."""
+
+    def apply(r: Reader, a: Value, b: Value) -> Value:
+        x, y = as_operand(r, a), as_operand(r, b)
+        if isinstance(x, Num) or isinstance(y, Num) or x.ndim != 1 or y.ndim != 1 or x.rep in PARTS:
+            raise Unreadable(f"np.{name} of these")
+        return _dot(r, x, y)
+
+    return apply
+
+
+TABLE: dict[Any, Callable] = {
+    np.dot: _dot, np.outer: _outer, np.vdot: _only_vectors("vdot"),
+    np.inner: _only_vectors("inner"), np.where: _where, np.clip: _clip, np.round: _round,
+    np.around: _round, np.concatenate: _concatenate, np.stack: _stack, np.hstack: _hstack,
+    np.vstack: _vstack, np.column_stack: _column_stack, np.roll: _roll, np.diff: _diff,
+    np.cross: _cross, np.tril: _triangle("tril"), np.triu: _triangle("triu"),
+}  # fmt: skip
+
+METHODS: dict[str, Callable] = {"dot": _dot, "clip": _clip, "round": _round}

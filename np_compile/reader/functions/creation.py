@@ -1,0 +1,194 @@
+"""Arrays that are made, filled or copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..index import assign, store_text
+from ..nest import (
+    alloc,
+    lazy,
+    loops,
+    materialized,
+    named_numbers,
+    write,
+)
+from ..numbers import convert
+from ..read import Reader
+from ..values import (
+    PARTS,
+    Arr,
+    Known,
+    Lazy,
+    Num,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+from .operands import arange, array_of, as_operand, dtype_of, extents_of, rep_or
+
+
+def filled(r: Reader, rep: str, dims: Sequence[Num], text: str | None) -> Arr:
+    """A new array of one value; of anything, without."""
+    zero = text is not None and text in ("0", "0L", "0.0", "0x0.0p+0", "0x0.0p+0f", "0U", "0UL")
+    made = alloc(r, rep, dims, zero)
+    if text is not None and not zero:
+        with loops(r, made.dims) as index:
+            write(r, made, index, text)
+    return made
+
+
+def _of_value(value: int) -> Callable:
+    def make(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
+        rep = rep_or(dtype)
+        one = convert(r, python(value), rep) if rep in PARTS else None
+        text = one.text if one and value else str(value)
+        return filled(r, rep, extents_of(r, shape), text)
+
+    return make
+
+
+def _empty(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
+    # What is in it is anything, in NumPy too.
+    return alloc(r, rep_or(dtype), extents_of(r, shape))
+
+
+def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> Value:
+    if not isinstance(value, Num):
+        raise Unreadable("np.full of an array")
+    if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
+        if value.kind is None:
+            raise Unreadable("np.full of a number of one kind or another")
+        rep = {"int": "i64", "float": "f64", "bool": "bool", "complex": "c128"}.get(
+            value.kind, value.rep
+        )
+    else:
+        rep = rep_or(dtype)
+    return filled(
+        r,
+        rep,
+        extents_of(r, shape),
+        named_numbers(r, Num(store_text(r, value, rep), rep, value.kinds)).text,
+    )
+
+
+def _like(value: int | None) -> Callable:
+    def make(r: Reader, a: Value, dtype: Value | None = None) -> Value:
+        a = as_operand(r, a)
+        if isinstance(a, Num):
+            raise Unreadable("a number's like")
+        if isinstance(a, Arr) and not a.ordered and a.ndim > 1:
+            raise Unreadable("the like of an array that is not in C order")
+        rep = rep_or(dtype, a.dtype)
+        text = None if value is None else str(value)
+        if rep in PARTS and value:
+            text = f"({rep}){{{value}, 0}}"
+        return filled(r, rep, a.dims, text)
+
+    return make
+
+
+def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) -> Value:
+    if not isinstance(a, (Arr, Lazy)) or (isinstance(a, Arr) and not a.ordered and a.ndim > 1):
+        raise Unreadable("np.full_like of this")
+    kind = Known(dtype_of(dtype) if isinstance(dtype, Known) and dtype.value else a.dtype)
+    return _full(r, Tup(a.dims), value, kind)
+
+
+def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
+    if not isinstance(a, Num) or not isinstance(b, Num):
+        raise Unreadable("np.linspace of arrays")
+    n = extents_of(r, num or python(50))[0]
+    x, y = (
+        named_numbers(r, convert(r, a, "f64", exact=True)),
+        named_numbers(r, convert(r, b, "f64", exact=True)),
+    )
+    made = alloc(r, "f64", [n])
+    step = r.named(f"({y.text} - {x.text}) / (f64)({n.text} - 1)", "f64")
+    r.leave_if(f"{n.text} > 1 && {step} == 0 && {y.text} != {x.text}", "a tiny step")
+    with loops(r, made.dims) as index:
+        write(r, made, index, f"((f64){index[0]} * {step} + {x.text})")
+    with r.block(f"if ({n.text} == 1)"):
+        write(r, made, ["0"], x.text)
+    with r.block(f"if ({n.text} > 1)"):
+        r.line(f"{made.data}[{n.text} - 1] = {y.text};")
+    return made
+
+
+def _eye(r: Reader, n: Value, m: Value | None = None, dtype: Value | None = None) -> Value:
+    rows = extents_of(r, n)[0]
+    columns = rows if m is None or isinstance(m, Known) else extents_of(r, m)[0]
+    rep = rep_or(dtype)
+    made = filled(r, rep, [rows, columns], "0")
+    short = named_numbers(
+        r, Num(f"({rows.text} < {columns.text} ? {rows.text} : {columns.text})", "i64", ("int",))
+    )
+    with loops(r, [Num(short.text, "i64", ("int",))], vector="") as index:
+        one = f"({rep}){{1, 0}}" if rep in PARTS else "1"
+        r.line(f"{made.data}[{index[0]} * ({columns.text} + 1)] = {one};")
+    return made
+
+
+def _array(r: Reader, x: Value, dtype: Value | None = None, copy: Value | None = None) -> Value:
+    if copy is not None and not (isinstance(copy, Num) and copy.value is True):
+        raise Unreadable("np.array with copy=")
+    return array_of(r, x, dtype)
+
+
+def _asarray(r: Reader, x: Value, dtype: Value | None = None) -> Value:
+    if isinstance(x, Arr) and (
+        dtype is None
+        or (isinstance(dtype, Known) and dtype.value is None)
+        or rep_or(dtype) == x.rep
+    ):
+        return x
+    return array_of(r, x, dtype)
+
+
+def _ascontiguous(r: Reader, x: Value, dtype: Value | None = None) -> Value:
+    if isinstance(x, Arr) and not x.flat:
+        raise Unreadable("np.ascontiguousarray of an array that may be contiguous")
+    return _asarray(r, x, dtype)
+
+
+def copied(r: Reader, x: Value, order: Value | None = None) -> Value:
+    if order is not None:
+        raise Unreadable("a copy in another order")
+    if isinstance(x, Num):
+        return x
+    if not isinstance(x, (Arr, Lazy)):
+        return array_of(r, x)
+    if isinstance(x, Lazy):
+        return materialized(r, x)
+    return materialized(r, lazy(x))  # `a.copy()` is in C order
+
+
+def _np_copy(r: Reader, x: Value) -> Value:
+    if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
+        raise Unreadable("a copy of an array that is not in C order")
+    return copied(r, x)
+
+
+def _fill(r: Reader, x: Value, value: Value) -> Value:
+    if not isinstance(x, Arr) or not isinstance(value, Num):
+        raise Unreadable("fill of this")
+    commit = assign(r, x, [Known(Ellipsis)], value)
+    commit()
+    r.changed(x.roots)
+    return Known(None)
+
+
+TABLE: dict[Any, Callable] = {
+    np.zeros: _of_value(0), np.ones: _of_value(1), np.empty: _empty, np.full: _full,
+    np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(None),
+    np.full_like: _full_like, np.arange: arange, np.linspace: _linspace, np.eye: _eye,
+    np.identity: _eye, np.array: _array, np.asarray: _asarray, np.asanyarray: _asarray,
+    np.ascontiguousarray: _ascontiguous, np.copy: _np_copy,
+    np.dtype: lambda r, x: Known(dtype_of(x)),
+}  # fmt: skip
+
+METHODS: dict[str, Callable] = {"copy": copied, "fill": _fill}

@@ -1,0 +1,317 @@
+"""What functions of NumPy's are given: operands, dtypes, axes, shapes, arrays made of lists."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..index import fill, store_text, view
+from ..lists import array_in, as_vector, each, length, range_length
+from ..nest import (
+    alloc,
+    cast,
+    common_extent_of_product,
+    extent,
+    lazy,
+    loops,
+    materialized,
+    named_numbers,
+    write,
+)
+from ..numbers import convert, fits, kind_of, rep_of, to_float, to_int, truth
+from ..read import Reader, int_constant
+from ..values import (
+    C_TYPE,
+    DTYPE_OF,
+    FLOATS,
+    INTEGERS,
+    KIND_OF_DTYPE,
+    PARTS,
+    PYTHON,
+    REPRESENTATION,
+    Arr,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Range,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+
+
+def operand_kind(x: Value) -> str:
+    if isinstance(x, Num):
+        if len(x.kinds) == 1:
+            return x.kinds[0]
+        if all(k in PYTHON for k in x.kinds):
+            return {"f64": "float", "i64": "int", "c128": "complex", "bool": "bool"}[x.rep]
+        raise Unreadable(f"a number of kind {' or '.join(x.kinds)} in a function of NumPy's")
+    if x.ndim == 0:
+        return KIND_OF_DTYPE[x.dtype]
+    return x.kind
+
+
+def as_operand(r: Reader, x: Value) -> Value:
+    if isinstance(x, Num) and len(x.kinds) > 1 and not all(k in PYTHON for k in x.kinds):
+        strong = [k for k in x.kinds if k not in PYTHON]
+        if len(strong) == 1 and REPRESENTATION[strong[0]] == x.rep:
+            # Of a Python number and NumPy's of the same representation: with float64 and int64
+            # arrays the result is the same.
+            return Num(x.text, x.rep, (strong[0],), "", x.lin, x.low, x.high)
+    if isinstance(x, (Num, Arr, Lazy)):
+        return x
+    if isinstance(x, (Tup, Lst, Range)):
+        return array_of(r, x)
+    raise Unreadable("an operand that is no array")
+
+
+def as_array(r: Reader, x: Value, other: Value) -> Value:
+    """An operand of an operator whose other one is `other`: a list beside an array is an array."""
+    if isinstance(x, (Tup, Lst)) and isinstance(other, (Arr, Lazy)):
+        return array_of(r, x)
+    if isinstance(x, (Tup, Lst)) and isinstance(other, Num) and not other.is_python:
+        return array_of(r, x)
+    return x
+
+
+def dtype_of(x: Value) -> np.dtype:
+    if isinstance(x, Known):
+        try:
+            made = np.dtype(x.value)
+        except TypeError as e:
+            raise Unreadable(str(e)) from None
+        if made not in KIND_OF_DTYPE or not made.isnative:
+            raise Unreadable(f"dtype {made}")
+        return made
+    raise Unreadable("a dtype that is no constant")
+
+
+def rep_or(x: Value | None, default: Any = np.float64) -> str:
+    if x is None or (isinstance(x, Known) and x.value is None):
+        return rep_of(np.dtype(default))
+    return rep_of(dtype_of(x))
+
+
+def scalar_type(r: Reader, f: type, args: list[Value]) -> Value:
+    """`np.float64(x)` and its like."""
+    dtype = np.dtype(f)
+    if dtype not in KIND_OF_DTYPE:
+        raise Unreadable(f"np.{f.__name__}")
+    kind = kind_of(dtype)
+    rep = REPRESENTATION[kind]
+    x = args[0] if args else python(0)
+    if isinstance(x, (Arr, Lazy)) and x.ndim:
+        return cast(lazy(x), rep)
+    if not isinstance(x, Num):
+        raise Unreadable(f"np.{f.__name__} of this")
+    if rep in INTEGERS:
+        if x.rep in FLOATS:
+            x = to_int(r, x)
+        if ("int" in x.kinds or x.rep in INTEGERS) and x.is_python:
+            fits(r, x, rep)
+    text = convert(r, x, rep).text if rep != "bool" else f"({x.text} != 0)"
+    made = r.number(text, rep, (kind,))
+    if rep == "i64":
+        return Num(made.text, rep, (kind,), "", x.lin or r.facts.name(made.text), x.low, x.high)
+    return made
+
+
+def extents_of(r: Reader, x: Value) -> list[Num]:
+    items = x.items if isinstance(x, Tup) else (x,)
+    dims = []
+    for d in items:
+        if not isinstance(d, Num) or not d.is_int:
+            raise Unreadable("a shape that is no integers")
+        d = to_int(r, d)
+        if d.low < 0:
+            if d.value is not None:
+                raise Unreadable("a negative size")
+            r.leave_if(f"(u64){d.text} >= {1 << 40}UL", "a negative size, or a large one")
+            if d.lin is not None:
+                r.facts.add(d.lin)
+                d = Num(d.text, "i64", ("int",), "", d.lin, 0, 1 << 40)
+        dims.append(d)
+    return dims
+
+
+def arange(r: Reader, *args: Value, dtype: Value | None = None) -> Value:
+    given = [x for x in args if isinstance(x, Num)]
+    if len(given) != len(args) or len(args) > 3:
+        raise Unreadable("np.arange of these")
+    start = given[0] if len(given) > 1 else python(0)
+    stop = given[1] if len(given) > 1 else given[0]
+    step = given[2] if len(given) > 2 else python(1)
+    if not all(x.is_int for x in (start, stop, step)) or step.value is None:
+        raise Unreadable("np.arange of floats")
+    start, stop, step = (to_int(r, x) for x in (start, stop, step))
+    n = range_length(r, Range(start, stop, step))
+    if n.low < 0 or n.high > 1 << 40:
+        r.leave_if(f"(u64){n.text} > {1 << 40}UL", "a large range")
+    rep = rep_or(dtype, np.int64)
+    n = extent(r, n.text, n.lin)
+
+    def at(index: list[str]) -> str:
+        text = index[0] if step.value == 1 else f"({index[0]} * {step.text})"
+        text = f"({start.text} + {text})" if start.value != 0 else text
+        return text if rep == "i64" else f"(({C_TYPE[rep]}){text})"
+
+    return Lazy(rep, (n,), at)
+
+
+def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
+    """`np.array(x)`: a new array."""
+    if isinstance(x, Lst):
+        if isinstance(x.of, (Arr, Lst)):
+            return _as_dtype(r, _of_arrays(r, x), dtype)
+        v = as_vector(r, x)
+        if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
+            return _as_dtype(r, materialized(r, lazy(v)), dtype)
+    if isinstance(x, (Arr, Lazy)):
+        made = lazy(x)
+        if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
+            made = cast(made, rep_or(dtype))
+        if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
+            raise Unreadable("a copy of an array that is not in C order")
+        return materialized(r, made)
+    if isinstance(x, Num):
+        raise Unreadable("an array without axes")
+    if isinstance(x, Range):
+        return _as_dtype(r, materialized(r, arange(r, x.start, x.stop, x.step)), dtype)
+    if not isinstance(x, Tup) or not x.items:
+        raise Unreadable("np.array of this")
+    return stacked(r, [as_item(r, y) for y in x.items], 0, dtype)
+
+
+def _of_arrays(r: Reader, x: Lst) -> Arr:
+    """An array of a list of arrays, along a new axis, or of a list of lists."""
+    n = length(r, x)
+    r.leave_if(f"{n.text} == 0", "an array of no arrays")
+    first = array_in(r, x, "0")
+    made = alloc(r, first.rep, (n, *first.dims))
+    with each(r, n) as k:
+        part = array_in(r, x, k.text)
+        for d, e in zip(part.dims, first.dims, strict=True):
+            if d.value is None or d.value != e.value:
+                r.leave_if(f"{d.text} != {e.text}", "an array of arrays of different shapes")
+        target = view(r, made, [k])
+        assert isinstance(target, Arr)
+        fill(r, target, lazy(replace(part, dims=target.dims)))()
+    return made
+
+
+def as_item(r: Reader, y: Value) -> Value:
+    if isinstance(y, (Tup, Lst, Range)):
+        return array_of(r, y)
+    return as_operand(r, y)
+
+
+def _as_dtype(r: Reader, a: Arr, dtype: Value | None) -> Arr:
+    if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
+        return a
+    return materialized(r, cast(lazy(a), rep_or(dtype))) if rep_or(dtype) != a.rep else a
+
+
+_PYTHON_DTYPE = {"bool": np.dtype(bool), "int": np.dtype(np.int64), "float": np.dtype(float),
+                 "complex": np.dtype(complex)}  # fmt: skip
+
+
+def stacked(r: Reader, items: list[Value], axis: int, dtype: Value | None = None) -> Arr:
+    """Arrays or numbers along a new axis."""
+    if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
+        target = dtype_of(dtype)
+    else:
+        found = []
+        for x in items:
+            if isinstance(x, Num):
+                if x.kind is None:
+                    raise Unreadable("a number of one kind or another in an array")
+                found.append(_PYTHON_DTYPE.get(x.kind) or DTYPE_OF[x.rep])
+            else:
+                found.append(x.dtype)
+        target = functools.reduce(np.promote_types, found)
+    rep = rep_of(target)
+    shapes = [() if isinstance(x, Num) else x.dims for x in items]
+    if len({len(s) for s in shapes}) != 1:
+        raise Unreadable("an array of arrays of different ranks")
+    inner = list(shapes[0])
+    for s in shapes[1:]:
+        inner = [common_extent_of_product(r, a, b) for a, b in zip(inner, s, strict=True)]
+    axis = axis if axis >= 0 else axis + len(inner) + 1
+    parts: list[Lazy | str] = []
+    for x in items:
+        if isinstance(x, Num):
+            parts.append(named_numbers(r, Num(store_text(r, x, rep), rep, x.kinds)).text)
+        else:
+            parts.append(cast(lazy(x), rep))
+    dims = [*inner[:axis], int_constant(len(items)), *inner[axis:]]
+    made = alloc(r, rep, dims)
+    for k, x in enumerate(parts):
+        if isinstance(x, str):
+            write(r, made, [str(k)], x)
+            continue
+        with loops(r, inner) as index:
+            write(r, made, [*index[:axis], str(k), *index[axis:]], x.at(index))
+    return made
+
+
+def part(r: Reader, x: Value, name: str) -> Value:
+    """`x.real`, `x.imag`."""
+    if x.rep in PARTS:
+        source = lazy(x)
+        at = source.at
+        reads = source.reads
+        return Lazy(PARTS[x.rep], source.dims, lambda i: f"{at(i)}.{name[0]}", reads)
+    if name == "real":
+        return x
+    raise Unreadable("the imaginary part of real numbers")
+
+
+def axis_of(x: Value, rank: int) -> int:
+    if not isinstance(x, Num) or not isinstance(x.value, int) or not -rank <= x.value < rank:
+        raise Unreadable("an axis that is no constant")
+    return x.value % rank
+
+
+def axes_of(x: Value | None, rank: int) -> tuple[int, ...]:
+    if x is None or (isinstance(x, Known) and x.value is None):
+        return tuple(range(rank))
+    items = x.items if isinstance(x, Tup) else (x,)
+    return tuple(sorted(axis_of(a, rank) for a in items))
+
+
+def keeps(x: Value | None) -> bool:
+    if x is None:
+        return False
+    if isinstance(x, Num) and isinstance(x.value, bool):
+        return x.value
+    raise Unreadable("keepdims that is no constant")
+
+
+def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
+    """A method of a number."""
+    if x.kind is None:
+        raise Unreadable(f"the method {name!r} of a number of one kind or another")
+    if name == "item" and not args and not x.is_python:
+        kind = "bool" if x.rep == "bool" else "float" if x.rep in FLOATS else "int"
+        if x.rep in PARTS:
+            return Num(convert(r, x, "c128").text, "c128", ("complex",))
+        return to_float(r, x) if kind == "float" else to_int(r, x) if kind == "int" else truth(x)
+    if name in ("conjugate", "conj") and not args:
+        return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
+    if name == "bit_length" and x.kind == "int":
+        return r.integer(
+            f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)",
+            0,
+            64,
+        )
+    if not x.is_python and name in ("sum", "mean", "max", "min", "copy"):
+        return x
+    if not x.is_python and name == "astype":
+        return scalar_type(r, dtype_of(args[0]).type, [x])
+    raise Unreadable(f"the method {name!r} of a number")
