@@ -22,6 +22,8 @@ from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
 
+# Without the modes of torch's, such as `torch.device`, which look at each call for microseconds.
+_Direct = torch._C.DisableTorchFunction
 USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 
 
@@ -84,14 +86,19 @@ class KeptOnDevice(Kept):
 
     def run(self, leaves: tuple) -> Any:
         plan = self.plan
-        here = {k: share_numpy(leaves[k]).tensor for k in plan.reads}
-        there = {k: to_device(t, self._device) for k, t in here.items()}
-        made = plan.run(there) if self._whole is None else self._whole.run(there)[1]
+        with _Direct():
+            here = {k: share_numpy(leaves[k]).tensor for k in plan.reads}
+            there = {k: to_device(t, self._device) for k, t in here.items()}
+            made = None if self._whole is None else self._whole.run(there)[1]
+        if made is None:
+            made = plan.run(there)
         if made is None:
             return MISS
-        for k in plan.written:
-            copy(here[k], there[k])
-        return self._give(leaves, [to_host(made[k]).numpy() for k in plan.wanted])
+        with _Direct():
+            for k in plan.written:
+                copy(here[k], there[k])
+            arrays = [to_host(made[k]).numpy() for k in plan.wanted]
+        return self._give(leaves, arrays)
 
 
 @dataclass(frozen=True)
