@@ -116,8 +116,8 @@ class Compiled(Made):
             result = keeper.run_for_sizes(args, kwargs)
             if result is not MISS:
                 return result
-        elif keeper is not None:
-            keeper = self._keeper_on(_device(args, kwargs, self._tensors))
+        elif not self._tensors and (device := _device(args, kwargs, False)) is not None:
+            keeper = self._keeper_on(device)
             if keeper is not None:
                 result = keeper.run(args, kwargs)
                 if result is not MISS:
@@ -125,13 +125,20 @@ class Compiled(Made):
         return self._run(args, kwargs, None)
 
     def _keeper_on(self, device: torch.device | None) -> Keeper | None:
-        """The kept calls on arrays that live on a device meanwhile, if there may be any."""
-        if device is None or self._tensors or self._disable or not _only_devices():
+        """The kept calls on tensors, or on arrays that live on a device meanwhile; None: there
+        may be none."""
+        if device is None or self._tensors:
+            return self._keeper
+        if self._disable or not _only_devices():
             return None
         made = self._on_devices.get(device)
         if made is None:
             made = Keeper(self.__np_compile_captured__, False, device)
         return self._on_devices.setdefault(device, made)
+
+    def _keeper_of(self, args: tuple, kwargs: dict) -> Keeper | None:
+        """The kept calls that are looked through for such a call."""
+        return self._keeper_on(_device(args, kwargs, self._tensors))
 
     def of_tensors(self) -> Compiled:
         """The function of tensors that it is where its arguments are CuPy's arrays."""
@@ -153,7 +160,7 @@ class Compiled(Made):
         # Each call that runs has its own: one may be made within another one, by a library, say.
         substitution = free.pop() if free else Substitution(RecordingNames(reading.of_helper))
         device = _device(args, kwargs, self._tensors)
-        keeper = self._keeper if device is None or self._tensors else self._keeper_on(device)
+        keeper = self._keeper_on(device)
         function = self.__np_compile_captured__
         try:
             return run_captured(

@@ -73,7 +73,7 @@ class OnGpu(Executable):
         self._general = general
         self._spaces: dict[int, list[_Space]] = {}
         self._handles: dict[bool, list[list[tuple]]] = {}
-        self._checked = any(launch.checks for s in self._plan.sections for launch in s)
+        self._checked = any(x.checks for s in self._plan.sections for x in s)
         super().__init__(source, eager, modules)
         self._vectors = {
             b.position: (slot, self._plan.words.vectors[b])
@@ -140,7 +140,8 @@ class OnGpu(Executable):
         return row
 
     def _kernels(self, aligned: bool) -> list[list[tuple]]:
-        launches = [launch for section in self._plan.sections for launch in section]
+        """The same, found out."""
+        launches = [x for section in self._plan.sections for x in section]
         handles = self._modules.functions({x.name: x.shared for x in launches}, aligned)
         made = [
             [(handles[x.name], x.blocks, x.threads, x.shared) for x in section if x.blocks]
