@@ -291,6 +291,26 @@ def test_an_interpreter_that_ends_leaves_what_it_began(tmp_path):
     assert now == kept
 
 
+ENDS_IN_TORCH = """
+import threading
+import torch
+from np_compile.kernels.build import Job
+begun = threading.Event()
+a = torch.zeros(1200, 1200)
+def work():
+    begun.set()
+    for _ in range(6):
+        a @ a
+    print("done", flush=True)
+Job(work)
+begun.wait()
+"""
+
+
+def test_an_interpreter_that_ends_waits_for_what_is_in_torch(tmp_path):
+    assert run_python(ENDS_IN_TORCH, tmp_path) == "done\n"
+
+
 FORKS = """
 import os, sys, time
 import numpy as np

@@ -1,12 +1,15 @@
 """Work that is done while the program goes on: compiles, of libraries above all.
 
-A few daemon threads wait for the compilers. An interpreter that ends does not wait for them; what
-was begun is completed without it, see `publish`. A fork has none of its parent's threads: there a
+A few daemon threads wait for the compilers. An interpreter that ends does not wait for these; what
+was begun is completed without it, see `publish`. It waits for what such a thread does in Python
+(less than a second, as a rule): a thread that is in C++ when the interpreter goes ends the process.
+A fork has none of its parent's threads: there a
 job begins again, and finds in the cache what the parent has made meanwhile.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import threading
@@ -26,15 +29,22 @@ class _Workers:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.jobs: deque[Job] = deque()
+        self.running: set[Job] = set()
         self.threads = 0
+        self.ending = False
         self.seconds, self.bytes = _SECONDS, _BYTES
 
     def add(self, job: Job) -> None:
         with self.lock:
-            self.jobs.append(job)
-            if self.threads >= (os.cpu_count() or 1):
-                return
-            self.threads += 1
+            if not self.ending:
+                self.jobs.append(job)
+                if self.threads >= (os.cpu_count() or 1):
+                    return
+                self.threads += 1
+        if self.ending:
+            job.run()
+            job.done.set()
+            return
         threading.Thread(target=self._work, name="np_compile compiler", daemon=True).start()
 
     def _work(self) -> None:
@@ -44,14 +54,26 @@ class _Workers:
                     self.threads -= 1
                     return
                 job = self.jobs.popleft()
+                self.running.add(job)
             start = time.perf_counter()
             job.run()
             job.took = time.perf_counter() - start
             job.done.set()
-            if job.bytes:
-                with self.lock:
+            with self.lock:
+                self.running.discard(job)
+                if job.bytes:
                     self.seconds += job.took
                     self.bytes += job.bytes
+
+    def end(self) -> None:
+        """Begin nothing more, and wait for what is no compile."""
+        with self.lock:
+            self.ending = True
+            left = [job for job in self.jobs if job.bytes]
+            self.jobs = deque(left)
+            running = [job for job in self.running if not job.bytes]
+        for job in running:
+            job.done.wait()
 
 
 _workers = _Workers()
@@ -62,6 +84,7 @@ def _forget() -> None:
     _workers = _Workers()
 
 
+atexit.register(lambda: _workers.end())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
