@@ -10,7 +10,6 @@ import torch
 
 from np_compile import cupy_arrays
 from np_compile.reader.reading import MISS
-from np_compile.replay.keeper import Keeper
 from np_compile.tape.node import Break
 
 from .target import compiled_of
@@ -154,7 +153,7 @@ def kept_calls(fn: Callable) -> list[KeptReport]:
     return [report for keeper in keepers if keeper is not None for report in _reports(keeper)]
 
 
-def _reports(keeper: Keeper) -> list[KeptReport]:
+def _reports(keeper: Any) -> list[KeptReport]:
     reads = [] if keeper.reach is None else keeper.reach.guards
     return [
         KeptReport(
