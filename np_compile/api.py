@@ -53,6 +53,7 @@ class Compiled(Made):
         self._keeper = None if disable else Keeper(plain, tensors)
         self._reading: Reading | None = None
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
+        self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         keeper = self._keeper
@@ -122,7 +123,29 @@ class Compiled(Made):
             result = keeper.run_for_sizes(args, kwargs)
             if result is not MISS:
                 return result
+        elif not self._tensors and (device := _device(args, kwargs, False)) is not None:
+            keeper = self._keeper_on(device)
+            if keeper is not None:
+                result = keeper.run(args, kwargs)
+                if result is not MISS:
+                    return result
         return self._run(args, kwargs, None)
+
+    def _keeper_on(self, device: torch.device | None) -> Keeper | None:
+        """The kept calls on tensors, or on arrays that live on a device meanwhile; None: there
+        may be none."""
+        if device is None or self._tensors:
+            return self._keeper
+        if self._disable or not _only_devices():
+            return None
+        made = self._on_devices.get(device)
+        if made is None:
+            made = Keeper(self.__np_compile_captured__, False, device)
+        return self._on_devices.setdefault(device, made)
+
+    def _keeper_of(self, args: tuple, kwargs: dict) -> Keeper | None:
+        """The kept calls that are looked through for such a call."""
+        return self._keeper_on(_device(args, kwargs, self._tensors))
 
     def of_tensors(self) -> Compiled:
         """The function of tensors that it is where its arguments are CuPy's arrays."""
@@ -132,9 +155,10 @@ class Compiled(Made):
         return self._on_tensors
 
     def _read(self, args: tuple, kwargs: dict) -> Any:
-        """The result of a call that is compiled whole, with its loops; MISS if it is not."""
+        """The result of a call that is compiled whole, with its loops; MISS if it is not. It runs
+        on the host, whatever the device: one thread of a device takes far longer."""
         found = self._reading
-        if found is None or config.loops == "recorded" or _context_depth() != 0:
+        if found is None or config.loops == "recorded" or not _only_devices():
             return reading.MISS
         return found.call(args, kwargs)
 
@@ -143,12 +167,12 @@ class Compiled(Made):
         # Each call that runs has its own: one may be made within another one, by a library, say.
         substitution = free.pop() if free else Substitution(RecordingNames(reading.of_helper))
         device = _device(args, kwargs, self._tensors)
-        keeps = listener is None and (device is None or self._tensors)
+        keeper = self._keeper_on(device)
         function = self.__np_compile_captured__
         try:
             return run_captured(
                 function, substitution, self._options, args, kwargs, device,
-                listener, self._keeper if keeps else None,
+                listener, keeper if listener is None else None,
             )  # fmt: skip
         except ByOperators as e:
             why = str(e)
@@ -177,6 +201,16 @@ def _skipped_by_dynamo(call: Any) -> None:
 
 
 _skipped_by_dynamo(Compiled.__call__)
+
+
+def _only_devices() -> bool:
+    """Whether no modes of torch's are active but `with torch.device(...)`."""
+    if _context_depth() == 0:
+        return True
+    from torch.overrides import _get_current_function_mode_stack as modes
+    from torch.utils._device import DeviceContext
+
+    return all(type(mode) is DeviceContext and mode.device.type != "meta" for mode in modes())
 
 
 def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ._unsigned import from_signed, to_signed
@@ -20,12 +22,26 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """torch.matmul for tensors of one dtype, any that NumPy has, with wrap-around for integers."""
     dtype = a.dtype
     if dtype is torch.bool:
-        return torch.matmul(a.to(torch.float32), b.to(torch.float32)) != 0
+        return _multiplied(a.to(torch.float32), b.to(torch.float32)) != 0
     if dtype.is_floating_point or dtype.is_complex:
-        return torch.matmul(a, b)
+        return _multiplied(a, b)
     a, b = to_signed(a), to_signed(b)
-    product = _by_limbs(a, b) if a.device.type == "cuda" else torch.matmul(a, b)
+    product = _by_limbs(a, b) if a.device.type == "cuda" else _multiplied(a, b)
     return from_signed(product, dtype)
+
+
+def _multiplied(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """torch.matmul, in which torch before 2.13 takes symbolic sizes of stacks for numbers."""
+    if a.dim() < 3 or b.dim() < 3:
+        return torch.matmul(a, b)
+    if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0]:
+        return torch.bmm(a, b)
+    lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = math.prod(lead)
+    rows, inner, columns = *a.shape[-2:], b.shape[-1]
+    left = a.expand(*lead, rows, inner).reshape(count, rows, inner)
+    right = b.expand(*lead, inner, columns).reshape(count, inner, columns)
+    return torch.bmm(left, right).reshape(*lead, rows, columns)
 
 
 def _by_limbs(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -35,7 +51,7 @@ def _by_limbs(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     total = None
     for i in range(count):
         for j in range(count - i):
-            part = torch.matmul(left[i], right[j]).to(torch.int64) << (_LIMB * (i + j))
+            part = _multiplied(left[i], right[j]).to(torch.int64) << (_LIMB * (i + j))
             total = part if total is None else total + part
     return total.to(a.dtype)
 

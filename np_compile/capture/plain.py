@@ -19,6 +19,7 @@ from np_compile.tape.node import Break
 from . import state
 from .arrays.array import NEVER_WARN, OPERANDS, Array, viewing
 from .arrays.loans import Loan
+from .arrays.transfers import copy
 from .frames import as_user
 from .names.numpy_names import numpy_function
 
@@ -115,7 +116,7 @@ def send(c: Capture, a: Array) -> None:
         a._fast = None
         if not a._readonly:
             with torch.no_grad():
-                a._t.copy_(shim.share_numpy(a._host)._t)
+                copy(a._t, shim.share_numpy(a._host)._t)
 
 
 def plainly(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 
 from np_compile import shim
 from np_compile.tape.call import Reference, label
@@ -33,7 +32,7 @@ from np_compile.tape.tree import mapped
 from . import positions, state
 from .arrays.array import Array, owner, placed, recorded, viewing
 from .arrays.traced import has_traced, shape_of, values
-from .arrays.window import overlaps_itself
+from .arrays.transfers import to_device
 from .frames import inside_try
 from .infer import by_rule, infer, input_node
 from .masks import masked
@@ -329,21 +328,11 @@ def load(c: Capture, a: Array) -> None:
     x = shim.share_numpy(a._np)
     if c.device is not None:
         a._host, a._np = a._np, None
-        a._t, a._flip = _moved(x._t, c.device), x._flip
+        a._t, a._flip = to_device(x._t, c.device), x._flip
         a._fast = None
         c.moved.append(a)
     else:
         a._t, a._flip = x._t, x._flip
-
-
-def _moved(t: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A copy on a device, with the strides of the original: what is a view of it and what is a copy
-    follows from them."""
-    moved = t.to(device, copy=True)
-    if moved.stride() == t.stride() or overlaps_itself(t.shape, t.stride()):
-        return moved
-    strided = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
-    return strided.copy_(moved)
 
 
 def _mark_written(c: Capture, seg: Segment, node: Node) -> None:

@@ -16,7 +16,7 @@ from np_compile import config
 
 from .analysis import memory
 from .analysis.footprint import Footprint, sections
-from .build.nvrtc import NoCuda, cupy, supports
+from .build.nvrtc import NoCuda, identity, supports
 from .build.toolchain import compiler, vector_math_available
 from .frontend.nodes import Unsupported
 from .frontend.sizes import sized
@@ -152,7 +152,7 @@ def _on_gpu(module: fx.GraphModule, device: torch.device) -> Executable:
 @functools.cache
 def gpu(device: torch.device) -> Gpu:
     """A device, as the passes know it. NoCuda, if kernels cannot be made for it."""
-    cupy()
+    identity()
     if device.type != "cuda" or torch.version.hip is not None:
         raise NoCuda(f"{device.type} is no device of CUDA")
     facts = torch.cuda.get_device_properties(device)

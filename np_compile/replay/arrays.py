@@ -10,6 +10,9 @@ import numpy as np
 import torch
 
 from np_compile.capture.arrays.stand_ins import tensor_like
+from np_compile.capture.arrays.transfers import copy, to_device, to_host
+from np_compile.kernels.run.on_tensors import runner
+from np_compile.shim import share_numpy
 
 from .arguments import parameter_names
 from .calls import MISS, Entry, Names, Table, Way
@@ -19,13 +22,16 @@ from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
 
+# Without the modes of torch's, such as `torch.device`, which look at each call for microseconds.
+_Direct = torch._C.DisableTorchFunction
 USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 
 
 class KeptOnArrays(Kept):
-    """entry: what C knows it by."""
+    """A call on arrays, which C knows."""
 
-    __slots__ = ("_give", "entry")
+    __slots__ = ("_give",)
+    entry: Entry
 
     def __init__(self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names):
         super().__init__(guards, plan)
@@ -59,6 +65,42 @@ class KeptOnArrays(Kept):
         return self._give(args, [made[k].numpy() for k in self.plan.wanted])
 
 
+class KeptOnDevice(Kept):
+    """A call on NumPy's arrays whose programs run on a device: what they read is sent there, what
+    they write and make comes back."""
+
+    __slots__ = ("_device", "_give", "_whole")
+    entry: Entry
+
+    def __init__(
+        self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names,
+        device: torch.device,
+    ):  # fmt: skip
+        super().__init__(guards, plan)
+        self._device = device
+        self._give = giver(result, plan.wanted.index, False)
+        self.entry = Entry(Way.UNSETTLED, count, names, guards)  # by which it is found
+        self._whole: Any = None
+        if plan.steps and plan.sequence is not None:
+            self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
+
+    def run(self, leaves: tuple) -> Any:
+        plan = self.plan
+        with _Direct():
+            here = {k: share_numpy(leaves[k]).tensor for k in plan.reads}
+            there = {k: to_device(t, self._device) for k, t in here.items()}
+            made = None if self._whole is None else self._whole.run(there)[1]
+        if made is None:
+            made = plan.run(there)
+        if made is None:
+            return MISS
+        with _Direct():
+            for k in plan.written:
+                copy(here[k], there[k])
+            arrays = [to_host(made[k]).numpy() for k in plan.wanted]
+        return self._give(leaves, arrays)
+
+
 @dataclass(frozen=True)
 class _Again:
     """What a call is kept by, to keep it by other programs. integers: of each step all that there
@@ -86,6 +128,7 @@ class Arrays:
     """How kept calls on arrays are bound to their arguments: each is one value."""
 
     tensors = False
+    for_sizes = True  # whether calls may be kept for many sizes
 
     def __init__(self, function: Any):
         self._function = function
@@ -108,13 +151,16 @@ class Arrays:
             if stand_in is None or stand_in._base is not None or stand_in._readonly:
                 raise Refused("an argument is read-only, or shares memory with another one")
             t = stand_in._t
-            if t is not None:
-                strides = tuple(s * a.itemsize for s in t.stride())
-                if stand_in._flip or t.data_ptr() != a.ctypes.data or strides != a.strides:
-                    raise Refused("an argument lies elsewhere than where it was")
+            if t is not None and not self._stands_for(stand_in, t, a):
+                raise Refused("an argument lies elsewhere than where it was")
             yield k, stand_in, t
         if any(a not in map(id, given) for a, _ in watch.read):
             raise Refused("Python reads an element of an array that is no argument")
+
+    def _stands_for(self, stand_in: Any, t: torch.Tensor, a: np.ndarray) -> bool:
+        """Whether a stand-in's tensor is the memory of the argument that it stands for."""
+        strides = tuple(s * a.itemsize for s in t.stride())
+        return not stand_in._flip and t.data_ptr() == a.ctypes.data and strides == a.strides
 
     def known(self, watch: Watch, exchange: Any) -> set[int]:
         """Ids of lists and dicts that are not new: arguments have none."""
@@ -126,6 +172,12 @@ class Arrays:
         read = {(places[a], index): content for (a, index), content in watch.read.items()}
         shown = parameter_names(self._function, len(given), names)
         guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
+        return self._made(watch, given, names, guards, plan, result)
+
+    def _made(
+        self, watch: Watch, given: tuple, names: Names, guards: list[Guard], plan: Plan,
+        result: Result,
+    ) -> Kept:  # fmt: skip
         kept = KeptOnArrays(guards, plan, result, len(given), names)
         if is_general(plan.steps):
             integers = [ints for *_, ints, _ in watch.steps]
@@ -139,6 +191,25 @@ class Arrays:
         assert table is not None
         entry = table.find(given, names)
         return next(((k, given) for k in kept if k.entry is entry), None)
+
+
+class ArraysOnDevice(Arrays):
+    """The same, of calls whose arrays live on a device meanwhile."""
+
+    for_sizes = False
+
+    def __init__(self, function: Any, device: torch.device):
+        super().__init__(function)
+        self._device = device
+
+    def _stands_for(self, stand_in: Any, t: torch.Tensor, a: np.ndarray) -> bool:
+        return not stand_in._flip and stand_in._host is a and t.device == self._device
+
+    def _made(
+        self, watch: Watch, given: tuple, names: Names, guards: list[Guard], plan: Plan,
+        result: Result,
+    ) -> Kept:  # fmt: skip
+        return KeptOnDevice(guards, plan, result, len(given), names, self._device)
 
 
 def _kind(a: Any) -> str:

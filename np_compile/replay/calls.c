@@ -1,8 +1,8 @@
 /* Kept calls: found by their arguments, and made, without Python.
  *
  * A table has entries. Each entry has checks, which say whether a call is like the one it was made
- * of, and a way to make such a call: a sequence of kernels on the caller's arrays, or the function
- * itself. Checks and the shape of the result are lists of words, which guards and `_encode` write.
+ * of, and a way to make such a call: a sequence of kernels on the caller's arrays, launches on a
+ * GPU, or the function itself. Checks and the shape of the result are lists of words, which guards and `_encode` write.
  * The structures (Table, Entry, ...) and the kinds of words (ARRAY, VALUE, ...) are declared in
  * `calls.py`, which puts them before this text.
  *
@@ -28,6 +28,7 @@ typedef struct object object;
     X(double, PyComplex_ImagAsDouble, (object *))                    \
     X(object *, PyLong_FromLong, (i64))                              \
     X(i64, PyLong_AsLong, (object *))                                \
+    X(object *, PyObject_GetAttr, (object *, object *))              \
     X(object *, PyDict_New, (void))                                  \
     X(int, PyDict_SetItem, (object *, object *, object *))           \
     X(object *, PyDict_GetItem, (object *, object *))                \
@@ -46,8 +47,10 @@ typedef struct object object;
 #define POINTER(result, name, parameters) static result(*name) parameters;
 PYTHON(POINTER)
 
-/* Types, torch.get_num_threads, and functions of NumPy's and of the sequence. */
-static object *array, *floating, *complex, *tuple, *threads;
+/* Types, functions of torch's and names of its attributes, functions of NumPy's and of the
+ * sequence. */
+static object *array, *floating, *complex, *tuple, *threads, *grad_enabled, *yes, *is_nested;
+static object *current_device, *raw_stream, *new_tensor, *data_ptr;
 static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
@@ -58,7 +61,9 @@ static i64 (*sequence)(const void *sequence, int threads);
 #define NAME_OF(name) {#name, (void **)&name}
 Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(floating), NAME_OF(complex),
                    NAME_OF(tuple), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
-                   NAME_OF(sequence), {0, 0}};
+                   NAME_OF(sequence), NAME_OF(grad_enabled), NAME_OF(yes),
+                   NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
+                   NAME_OF(new_tensor), NAME_OF(data_ptr), {0, 0}};
 
 static object *held(object *o) {
     Py_IncRef(o);
@@ -95,6 +100,35 @@ static int same(object *a, object *b) {
         return 1;
     }
     return equal(a, b);
+}
+
+/* Whether an answer is True. */
+static int is_yes(object *answer) {
+    if (answer)
+        Py_DecRef(answer);
+    else
+        PyErr_Clear();
+    return answer == yes;
+}
+
+/* Whether tensors are of these types and have all that a function of torch's asks of them. It ends
+ * the process at a nested one. */
+static int alike(const i64 *w, object *const *args) {
+    i64 n = w[2];
+    for (i64 k = 0; k < n; k++) {
+        object *t = args[w[3 + k]];
+        if (((const Array *)t)->type != (object *)w[3 + n + k]) return 0;
+        if (is_yes(PyObject_GetAttr(t, is_nested))) return 0;
+    }
+    object *all = PyTuple_New(n);
+    for (i64 k = 0; all && k < n; k++) PyTuple_SetItem(all, k, held(args[w[3 + k]]));
+    if (!all) {
+        PyErr_Clear();
+        return 0;
+    }
+    int answer = is_yes(PyObject_CallObject((object *)w[1], all));
+    Py_DecRef(all);
+    return answer;
 }
 
 /* Whether all checks hold. */
@@ -155,6 +189,14 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             w += 6;
             break;
         }
+        case GRAD: /* whether gradients are recorded */
+            if (is_yes(PyObject_CallObject(grad_enabled, 0)) != w[1]) return 0;
+            w += 2;
+            break;
+        case ALIKE: /* function, how many tensors, their positions, their types */
+            if (!alike(w, args)) return 0;
+            w += 3 + 2 * w[2];
+            break;
         default: return 0;
     }
     return 1;
@@ -285,9 +327,66 @@ static object *run_programs(const Entry *e, object *const *args) {
     return r;
 }
 
+/* The address of a tensor's data; -1 with an error. */
+static i64 address_of(object *tensor) {
+    object *address = PyObject_CallFunctionObjArgs(data_ptr, tensor, (object *)0);
+    return address ? number(address) : -1;
+}
+
+/* Launch the kernels of an entry on new tensors. Where that is not all there is to it, and where the
+ * driver refuses, its programs run. */
+static object *run_launches(Entry *e, object *const *args) {
+    object *made[MOST], *result = 0;
+    i64 address[MOST], count = 0, places = 0;
+    object *device = PyObject_CallObject(current_device, 0);
+    if (!device) return 0;
+    if (number(device) != number(held(e->device))) return run_programs(e, args);
+    object *handle = PyObject_CallFunctionObjArgs(raw_stream, e->device, (object *)0);
+    if (!handle) return 0;
+    i64 stream = number(handle);
+    GpuWork *w = e->ready, *before = 0;
+    for (; w && w->stream != stream; w = w->next) before = w;
+    if (!w) {
+        if (!(w = (GpuWork *)number(PyObject_CallObject(e->more, 0)))) return 0;
+    } else if (before)
+        before->next = w->next;
+    else
+        e->ready = w->next;
+    for (i64 k = 0; k < e->reads; k++) {
+        if ((address[k] = address_of(args[e->read[k]])) == -1) goto done;
+        places |= address[k];
+    }
+    if (places % 16) {
+        result = run_programs(e, args);
+        goto done;
+    }
+    for (; count < e->makes; count++) {
+        made[count] = PyObject_CallObject(new_tensor, e->layouts[count]);
+        if (!made[count]) goto done;
+        if ((address[e->reads + count] = address_of(made[count])) == -1) {
+            count++;
+            goto done;
+        }
+    }
+    for (i64 k = 0; k < w->linked; k++)
+        *(i64 *)w->links[k].slot = address[w->links[k].object];
+    void *state = PyEval_SaveThread();
+    int (*launch)(const Launch *, i64, i64) = e->launch;
+    int error = launch(w->launches, w->count, stream);
+    PyEval_RestoreThread(state);
+    const i64 *words = e->result;
+    result = error ? run_programs(e, args) : give(&words, e, args, made);
+done:
+    while (count--) Py_DecRef(made[count]);
+    w->next = e->ready;
+    e->ready = w;
+    return result;
+}
+
 static object *run(Entry *e, object *const *args) {
     object *owner = held(e->owner);
     object *result = e->way == PLAIN ? run_function(e, args)
+                     : e->layouts    ? run_launches(e, args)
                      : e->more       ? run_sequence(e, args)
                                      : run_programs(e, args);
     Py_DecRef(owner);

@@ -20,6 +20,10 @@ import torch
 
 from np_compile import config
 from np_compile.kernels import build
+from np_compile.kernels.build import driver
+from np_compile.kernels.build.structures import declarations as structures_of_c
+from np_compile.kernels.run.gpu_sequence import GpuLink, GpuWork
+from np_compile.kernels.run.private import current_device, empty_strided_cuda, raw_stream
 from np_compile.kernels.run.sequence import Work, run_address
 from np_compile.kernels.run.sequence import source as sequence_source
 
@@ -31,6 +35,13 @@ Names = tuple[str, ...]
 MISS: Any = object()  # what a call gives that is not known
 
 _FASTCALL = 0x80 | 0x2  # METH_FASTCALL | METH_KEYWORDS
+_MOST = 32  # tensors that a call on a GPU reads and makes, for C
+# What C calls, by the names that it has there.
+_OF_TORCH = {
+    "threads": torch.get_num_threads, "grad_enabled": torch.is_grad_enabled,
+    "is_nested": "is_nested", "current_device": current_device, "raw_stream": raw_stream,
+    "new_tensor": empty_strided_cuda, "data_ptr": torch.Tensor.data_ptr,
+}  # fmt: skip
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
@@ -92,6 +103,12 @@ class Entry(ctypes.Structure):
         # Goes on where the sequence stopped: (arguments, made, steps done, address of the Work).
         ("stopped", c_void_p),
         ("result", POINTER(c_int64)),
+        # On a GPU: shape, strides and dtype of each new tensor; the address of `npc_launches`; the
+        # number of the device; works that are free.
+        ("layouts", POINTER(c_void_p)),
+        ("launch", c_void_p),
+        ("device", c_void_p),
+        ("ready", POINTER(GpuWork)),
     )
 
     def __init__(self, way: Way, count: int, names: Names, guards: Iterable[Guard]):
@@ -129,8 +146,25 @@ class Entry(ctypes.Structure):
         )
         self.block = self._keep(sequence.block) if sequence.block is not None else 0
         self.stopped = self._keep(stopped)
+        self._gives(result, place, False)
+
+    def launches(self, sequence: Any, result: Result, place: Callable) -> None:
+        """The calls are the launches of a `GpuSequence` of few, if C can make them; it does what
+        the entry `calls` else, which it does where arguments are not aligned, too."""
+        if len(sequence.read) + len(sequence.results) > _MOST:
+            return
+        self.more = self._keep(sequence.work)
+        self.reads, self.read = len(sequence.read), _integers(sequence.read)
+        self.makes = len(sequence.results)
+        self.launch = driver.launch_address()
+        layouts = [self._keep(layout) for layout in sequence.results]
+        self.device = self._keep(sequence.device.index or 0)
+        self._gives(result, place, True)
+        self.layouts = (c_void_p * (self.makes + 1))(*layouts)
+
+    def _gives(self, result: Result, place: Callable, tensors: bool) -> None:
         words = Words()
-        _encode(result, place, words)
+        _encode(result, place, tensors, words)
         self.result = words.array()
         self._held.append(words.held)
 
@@ -148,20 +182,20 @@ def _integers(values: Sequence[int]) -> Any:
     return (c_int64 * (len(values) + 1))(*values)
 
 
-def _encode(result: Result, place: Callable[[int], int], words: Words) -> None:
+def _encode(result: Result, place: Callable[[int], int], tensors: bool, words: Words) -> None:
     kind, what = result
     if kind in (Give.TUPLE, Give.LIST):
         words.add(kind, len(what))
         for part in what:
-            _encode(part, place, words)
+            _encode(part, place, tensors, words)
     elif kind is Give.ARGUMENT:
         words.add(kind, what)
     elif kind in (Give.MADE, Give.SCALAR):
-        words.add(kind, place(what))
+        words.add(Give.MADE if tensors else kind, place(what))
     elif kind is Give.CONSTANT:
         words.add(kind, words.of(what))
     else:
-        words.add(Give.CALL, words.of(giver(result, place, False)))
+        words.add(Give.CALL, words.of(giver(result, place, tensors)))
 
 
 def _addresses(args: Sequence[Any]) -> Any:
@@ -224,24 +258,10 @@ class Table:
         return None if k < 0 or self._held is not held else held[k]
 
 
-_C_NAMES = {c_int64: "i64", c_int: "int", c_void_p: "void *", c_char_p: "const char *"}
-
-
-def _type(kind: Any) -> str:
-    """A type of a field, as C writes it."""
-    inner = getattr(kind, "_type_", None)
-    if inner is None or isinstance(inner, str):
-        return _C_NAMES.get(kind, kind.__name__)
-    return f"{_type(inner)} *"
-
-
 def declarations() -> str:
     """What C shares with Python: the structures, and the numbers of all kinds."""
-    made = ["typedef long i64;"]
-    for structure in (Array, Made, Work, Entry, _Table, _Row):
-        name = structure.__name__.removeprefix("_")
-        fields = " ".join(f"{_type(kind)} {field};" for field, kind, *_ in structure._fields_)
-        made.append(f"typedef struct {name} {name};\nstruct {name} {{ {fields} }};")
+    structures = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, _Table, _Row
+    made = ["typedef long i64;", structures_of_c(*structures), f"enum {{ MOST = {_MOST} }};"]
     kinds = [f"{kind.name} = {int(kind)}" for table in (Check, Give, Way) for kind in table]
     return "\n".join([*made, f"enum {{ {', '.join(kinds)} }};\n"])
 
@@ -269,11 +289,11 @@ class _Library:
     def __init__(self) -> None:
         self._library = library = build.load_all(_sources())[0]
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
-        self._threads = torch.get_num_threads
         found = {
             "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
-            "tuple": id(tuple), "threads": id(self._threads), "new_array": table[_NEW_ARRAY],
-            "scalar": table[_SCALAR], "sequence": run_address(),
+            "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
+            "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
+            **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))
         k = 0

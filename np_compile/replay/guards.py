@@ -31,7 +31,7 @@ class Refused(Exception):
 class Check(IntEnum):
     """What a guard looks at, for C."""
 
-    ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION = range(8)
+    ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION, GRAD, ALIKE = range(10)
 
 
 class Words:
@@ -253,6 +253,10 @@ class Call(Guard):
             text += f"; gradients are {'' if self.grad else 'not '}recorded"
         return text
 
+    def write(self, words: Words) -> None:
+        if self.grad is not None:
+            words.add(Check.GRAD, self.grad)
+
 
 def _form(form: tuple | None) -> str:
     if form is None:
@@ -274,6 +278,7 @@ class Alike(Guard):
     positions: Sequence[int]
     count: int  # of all leaves
     texts: Sequence[str]
+    types: Sequence[type]
     alike: Callable[..., bool]
 
     @staticmethod
@@ -286,7 +291,11 @@ class Alike(Guard):
             dynamic_dims_strides=[list(t.stride()) for t in tensors],  # type: ignore[misc]
         )
         texts = [f"argument {names[k]}: {_tensor(leaves[k])}" for k in positions]
-        return Alike(positions, len(leaves), texts, guards.check)
+        return Alike(positions, len(leaves), texts, [*map(type, tensors)], guards.check)
+
+    def write(self, words: Words) -> None:
+        types = map(words.of, self.types)
+        words.add(Check.ALIKE, words.of(self.alike), len(self.positions), *self.positions, *types)
 
     def __str__(self) -> str:
         return "; ".join(self.texts)

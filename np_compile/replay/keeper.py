@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from np_compile import config
 from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice, signature
 
 from .arguments import parameter_names
-from .arrays import USABLE, Arrays, KeptOnArrays, alike
+from .arrays import USABLE, Arrays, ArraysOnDevice, alike
 from .calls import MISS, Entry, Table, Way, available, pending
 from .guards import Refused
 from .plan import Kept, Plan, steps_of
@@ -38,8 +40,8 @@ PATIENT = 2
 
 
 class Keeper:
-    """The kept calls of one compiled function, on arrays or on tensors. Threads share it: tuples
-    replace each other.
+    """The kept calls of one compiled function, on arrays, on tensors, or on arrays that live on a
+    device while it runs. Threads share it: tuples replace each other.
 
     kept: the kept calls. for_sizes: those that hold for many sizes. plain: entries of calls that
     run as they stand. reach: what the function reads, which kept calls hold for. vain: calls
@@ -49,7 +51,7 @@ class Keeper:
     call is known.
     """
 
-    def __init__(self, function: Any, tensors: bool):
+    def __init__(self, function: Any, tensors: bool, device: torch.device | None = None):
         self.function = function
         self.kept: tuple[Kept, ...] = ()
         self.for_sizes: tuple[KeptForSizes, ...] = ()
@@ -61,9 +63,11 @@ class Keeper:
         self.hopeless = False
         self.why: str | None = None
         self.why_one_size: str | None = None
-        self.guesses = not tensors
+        self.guesses = not tensors and device is None
         self.call: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
+        if device is not None and not tensors:
+            self._binding = ArraysOnDevice(function, device)
         self._table: Table | None = None
         # Held while what is known changes: entries in C go with what the function reads.
         self._lock = threading.RLock()
@@ -163,7 +167,7 @@ class Keeper:
     def run_for_sizes(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call that is like a kept one but for the extents of arrays, or MISS.
         Where arguments come again, the call is rather kept for them."""
-        if not self.for_sizes or self._binding.tensors:
+        if not self.for_sizes:
             return MISS
         given, names = (*args, *kwargs.values()), tuple(kwargs)
         found = next((k for k in self.for_sizes if k.holds(given, names)), None)
@@ -201,7 +205,7 @@ class Keeper:
             found = self._reads()
         except Refused:
             return None
-        traces = not self._binding.tensors and len(self._met) > 1
+        traces = self._binding.for_sizes and len(self._met) > 1
         return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
 
     def keep(
@@ -250,7 +254,7 @@ class Keeper:
         outputs = Outputs(place, stand_ins, binding.known(watch, exchange), binding.tensors)
         gives = outputs.of(result)
         plan = Plan(steps, constants, outputs.wanted, available())
-        if not binding.tensors:
+        if binding.for_sizes:
             try:
                 self._keep_for_sizes(watch, given, names, plan, gives, outputs.by_size)
             except Refused as e:
@@ -318,12 +322,13 @@ class Keeper:
     def _publish(self) -> None:
         """Let calls go by what is known."""
         with self._lock:
-            if self._binding.tensors:
-                self.call = self._call if self.kept else None
+            entries = [k.entry for k in self.kept]
+            known = [e for e in entries if e is not None]
+            if self._binding.tensors and (not entries or len(known) < len(entries)):
+                self.call = self._call if entries else None
             else:
                 table = self._known()
-                kept = [k.entry for k in self.kept if isinstance(k, KeptOnArrays)]
-                table.publish([*kept, *self.plain.values()])
+                table.publish([*known, *self.plain.values()])
                 self.call = table.call
 
     def _forget(self) -> None:

@@ -10,6 +10,7 @@ import torch
 from np_compile.capture.policy.choice import Choice
 from np_compile.runtime.program import sequence
 
+from .calls import Entry
 from .guards import Guard, Refused
 from .watch import Watch
 
@@ -101,12 +102,13 @@ class Plan:
 class Kept:
     """One kept call. guards: what has to be so for a call to be like it. choice: whether calls like
     it are faster as they stand; None where that is not asked. reach: what the function read. heat:
-    a `hot.Heat`, where it may be made of other programs."""
+    a `hot.Heat`, where it may be made of other programs. entry: what C knows it by, if it does."""
 
-    __slots__ = ("choice", "guards", "heat", "plan", "reach")
+    __slots__ = ("choice", "entry", "guards", "heat", "plan", "reach")
 
     def __init__(self, guards: list[Guard], plan: Plan):
         self.choice: Choice | None = None
+        self.entry: Entry | None = None
         self.reach: Any = None
         self.heat: Any = None
         self.guards = guards

@@ -16,10 +16,11 @@ from torch.autograd.graph import increment_version
 
 from np_compile.capture.arrays.tensors import ordinary, traced
 from np_compile.capture.arrays.window import bounds_of, overlaps_itself
+from np_compile.kernels.run.gpu_sequence import GpuSequence
 from np_compile.kernels.run.on_tensors import runner
 
 from .arguments import Opened, parameter_names
-from .calls import MISS, Names, Table
+from .calls import MISS, Entry, Names, Table, Way, available
 from .guards import Alike, Call, Pair, Refused, Value, simple, text_of
 from .plan import Kept, Plan
 from .results import Result, giver
@@ -59,6 +60,16 @@ class KeptOnTensors(Kept):
         if plan.steps and plan.sequence is not None:
             self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
         self._give = giver(result, int, True)
+        apart = any(isinstance(c, Pair) and c.apart for c in checks)  # of which C knows nothing
+        if opened.form is None and not apart and available():
+            self.entry = Entry(Way.UNSETTLED, self.count, call.names, self.guards)
+            self.entry.calls(self.run)
+            if isinstance(self._whole, GpuSequence) and self._whole.few and not self._written:
+                self.entry.launches(self._whole, result, plan.wanted.index)
+
+    def settle(self, settled: bool = True, sampled: int = 0) -> None:
+        if self.entry is not None:
+            self.entry.settle(settled, sampled)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         plan = self.plan
@@ -77,6 +88,7 @@ class Tensors:
     """How kept calls on tensors are bound to their arguments: by what is found in them."""
 
     tensors = True
+    for_sizes = False
 
     def __init__(self, function: Any):
         self._function = function

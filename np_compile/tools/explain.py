@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from np_compile import cupy_arrays
 from np_compile.reader.reading import MISS
 from np_compile.tape.node import Break
@@ -130,21 +132,28 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
         if compiled._reading is not None and compiled._reading.is_tried:
             report.loops = compiled._reading.report()
         if report.result is not MISS:
+            if torch.get_default_device().type != "cpu":
+                report.loops.append("the loops run on the host, whatever the device")
             return report
         report.result = compiled._run(args, kwargs, listen)
         report.kept = kept_calls(compiled)
-        if compiled._keeper is not None:
-            report.not_kept = compiled._keeper.refusal(args, kwargs)
+        keeper = compiled._keeper_of(args, kwargs)
+        if keeper is not None:
+            report.not_kept = keeper.refusal(args, kwargs)
         return report
 
     return call
 
 
 def kept_calls(fn: Callable) -> list[KeptReport]:
-    """The kept calls of a compiled function, the newest first, then those for many sizes."""
-    keeper = compiled_of(fn)._keeper
-    if keeper is None:
-        return []
+    """The kept calls of a compiled function, the newest first, then those for many sizes; at the
+    end those on arrays that live on a device meanwhile."""
+    compiled = compiled_of(fn)
+    keepers = [compiled._keeper, *compiled._on_devices.values()]
+    return [report for keeper in keepers if keeper is not None for report in _reports(keeper)]
+
+
+def _reports(keeper: Any) -> list[KeptReport]:
     reads = [] if keeper.reach is None else keeper.reach.guards
     return [
         KeptReport(

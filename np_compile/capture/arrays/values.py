@@ -18,6 +18,7 @@ from ..masks import masked
 from ..names.numpy_names import numpy_function
 from .array import Array, owner
 from .loans import Loan
+from .transfers import copy, to_host
 
 if TYPE_CHECKING:
     from ..capture import Capture
@@ -81,7 +82,11 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
         r = picked(r, pick)
     elif a._host is not None:
         if a._dirty:
-            a._host[...] = shim.to_numpy(shim.ndarray(a._t, a._flip))
+            host = shim.share_numpy(a._host)
+            if host._flip == a._flip and host._t.stride() == a._t.stride():
+                copy(host._t, a._t)
+            else:
+                a._host[...] = shim.to_numpy(shim.ndarray(a._t, a._flip))
             a._dirty = False
         _touched(c, a)
         return a._host
@@ -91,7 +96,7 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
         if lost and t.requires_grad and torch.is_grad_enabled():
             raise gradient_lost(why.text)
         if c.device is not None:  # apart from it, whatever the device
-            t = t.detach().to("cpu", copy=True)
+            t = to_host(t)
         r = shim.to_numpy(shim.ndarray(t, a._flip, a._is_scalar()))
         if a._readonly:
             r.flags.writeable = False

@@ -1,24 +1,31 @@
-"""CUDA to loaded kernels: NVRTC, by CuPy's bindings, and the disk cache of what it made."""
+"""CUDA to loaded kernels: NVRTC, by CuPy's bindings, and the disk cache of what it made.
+
+CuPy takes a tenth of a second to import: only what NVRTC has to compile waits for it.
+"""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
+import importlib.util
 import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from np_compile.errors import BackendError
 
-from . import cache
+from . import cache, driver
 from .publish import SEAL_LENGTH, seal
 
 # Products and sums are rounded apart, as NumPy's are.
 _OPTIONS = ("-std=c++17", "--fmad=false")
 _OLDEST = (7, 0)
 _PLAIN_SHARED = 48 << 10  # bytes that a block may share without asking
-_MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_NVRTC = "cupy_backends.cuda.libs.nvrtc"
 
 
 class NoCuda(Exception):
@@ -29,14 +36,25 @@ class KernelsFailed(BackendError):
     """NVRTC refuses a program."""
 
 
-def cupy() -> Any:
-    """The package. NoCuda without it."""
+@functools.cache
+def identity() -> str:
+    """What tells this CuPy from others, without its import. NoCuda without one."""
     try:
-        return importlib.import_module("cupy")
+        found = importlib.util.find_spec(_NVRTC)
+    except ModuleNotFoundError:  # the package that it is in
+        found = None
+    if found is None or found.origin is None:
+        raise NoCuda("CuPy is not installed; `pip install cupy-cuda13x`")
+    file = os.stat(found.origin)
+    return f"{found.origin} {file.st_size} {file.st_mtime_ns}"
+
+
+def _nvrtc() -> Any:
+    """CuPy's bindings. KernelsFailed, where they cannot be loaded."""
+    try:
+        return importlib.import_module(_NVRTC)
     except Exception as e:  # an ImportError, or that of a driver that does not fit
-        raise NoCuda(
-            f"CuPy cannot be imported ({type(e).__name__}); `pip install cupy-cuda13x`"
-        ) from e
+        raise KernelsFailed(f"CuPy's NVRTC cannot be loaded ({type(e).__name__}: {e})") from e
 
 
 def supports(capability: tuple[int, int]) -> bool:
@@ -46,12 +64,12 @@ def supports(capability: tuple[int, int]) -> bool:
 
 def compiled(text: str, options: tuple[str, ...]) -> bytes:
     """The binary of a program. KernelsFailed if NVRTC refuses it."""
-    nvrtc = importlib.import_module("cupy_backends.cuda.libs.nvrtc")
-    words = "\0".join((text, *options, str(nvrtc.getVersion())))
+    words = "\0".join((text, *options, identity()))
     path = cache.folder()
     place = os.path.join(path, f"cuda_{hashlib.sha256(words.encode()).hexdigest()[:32]}.cubin")
     if cache.find(place) and (found := cache.read(place)) is not None:
         return found[:-SEAL_LENGTH]
+    nvrtc = _nvrtc()
     program = nvrtc.createProgram(text, "program.cu", (), ())
     try:
         nvrtc.compileProgram(program, [*_OPTIONS, *options])
@@ -88,17 +106,15 @@ class Modules:
         for pointers to multiples of 16 bytes."""
         if aligned in self._loaded:
             return self._loaded[aligned][1]
-        cuda = cupy().cuda
         start = time.perf_counter()
         options = (f"-arch={self._architecture}", *(("-DBYTES=16",) if aligned else ()))
         binary = compiled(self._text, options)
-        with cuda.Device(self._device):
-            module = cuda.function.Module()
-            module.load(binary)
-            found = {name: module.get_function(name).ptr for name in shared}
+        with torch.cuda.device(self._device):
+            module = driver.Module(binary)
+            found = {name: module.function(name) for name in shared}
             for name, size in shared.items():
                 if size > _PLAIN_SHARED:
-                    cuda.driver.funcSetAttribute(found[name], _MOST_SHARED, size)
+                    driver.allow_shared(found[name], size)
         self._loaded[aligned] = module, found  # the module owns the kernels
         self.took += time.perf_counter() - start
         return found

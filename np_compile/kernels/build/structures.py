@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char_p, c_int, c_int64, c_void_p
+from ctypes import c_char_p, c_int, c_int64, c_uint, c_void_p
 from typing import Any
 
-_C_NAMES = {c_int64: "i64", c_int: "int", c_void_p: "void *", c_char_p: "const char *"}
+_C_NAMES = {
+    c_int64: "i64", c_int: "int", c_uint: "unsigned", c_void_p: "void *", c_char_p: "const char *",
+}  # fmt: skip
 
 
 def declarations(*structures: type[ctypes.Structure]) -> str:

@@ -102,11 +102,10 @@ class _Nest:
         inner = kept[-1]
         rows = hint(_count(kept))
         widest = self._widest(inner)
-        private = sum(_bytes(b) for b in _locals(inner))
         along = [s for s in statements(inner) if s.axes[-1:] != (inner.axis,)]
         coalesced = all(s.vector is inner.axis for s in along)
-        few = widest < self.machine.row_threads
-        if private <= self.machine.private_bytes and (few or (coalesced and self._busy(kept))):
+        small = self._private(inner) <= self.machine.private_bytes
+        if self._few(inner, widest) or (small and coalesced and self._many(kept, widest)):
             for loop in kept:
                 loop.kind = "grid"
             inner.width = self._lanes(inner, self.machine.threads, rows)
@@ -124,6 +123,20 @@ class _Nest:
         self._share(inner.body, threads)
         return self.loop
 
+    def _few(self, loop: Loop, widest: int | Size) -> bool:
+        """Whether a thread goes through an iteration alone: no loop in it is worth several."""
+        few = widest < self.machine.row_threads
+        return bool(few) and self._private(loop) <= self.machine.private_bytes
+
+    def _private(self, loop: Loop) -> int:
+        """Bytes of the local arrays of an iteration."""
+        return sum(map(_bytes, _locals(loop)))
+
+    def _many(self, loops: list[Loop], each: int | Size) -> bool:
+        """Whether threads of their own suit these iterations, of so many steps each."""
+        warp = self.machine.warp
+        return bool(each <= 2 * warp or _count(loops) >= 2 * warp * self.machine.processors)
+
     def _busy(self, kept: list[Loop]) -> bool:
         """Whether these loops have an iteration for each thread."""
         return _count(kept) >= self.machine.threads
@@ -135,10 +148,13 @@ class _Nest:
         while len(path[-1].body) == 1 and isinstance(path[-1].body[0], Loop):
             path.append(path[-1].body[0])
         most = machine.processors * machine.waves
+        widest = self._widest(loop)
+        alone = not any(isinstance(b, Loop) for b in path[-1].body)
+        if not alone and self._few(loop, widest):  # each thread goes through its iterations alone
+            path, alone = [loop], True
         axes = {p.axis for p in path}
         whole = all(axes <= set(s.over) or not axes & set(s.over) for s in statements(loop))
-        leaf = not any(isinstance(b, Loop) for b in path[-1].body)
-        if leaf and whole and all(map(free, path)):
+        if alone and whole and all(map(free, path)):
             for p in path:
                 p.kind = "grid"
             inner = path[-1]
@@ -149,7 +165,7 @@ class _Nest:
             for p in path:
                 p.blocks = blocks if _reduces(p) else 0
             return loop
-        threads = self._threads(self._widest(loop), hint(loop.axis.extent))
+        threads = self._threads(widest, hint(loop.axis.extent))
         loop.kind = "block"
         n = loop.axis.extent
         loop.blocks = most if isinstance(n, Size) else max(min(most, n), 1)
@@ -308,7 +324,9 @@ def free(loop: Loop) -> bool:
 def _free(s: Statement, loop: Loop, inside: list[Statement]) -> bool:
     axis = loop.axis
     if axis in s.over:
-        return not (s.scan or is_in_order(s) or any(E.axes_of(i) for i in s.index))
+        inner = {*s.axes[s.axes.index(axis) + 1 :]}
+        several = any(inner & E.axes_of(i) for i in s.index)  # each iteration has a part in those
+        return not (s.scan or is_in_order(s) or several)
     if s.target.kind in ("register", "local"):
         return True
     if reads_elsewhere(s):

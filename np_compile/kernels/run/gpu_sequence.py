@@ -8,15 +8,16 @@ graph, which the host starts at once. Arrays that one program makes for another 
 from __future__ import annotations
 
 import ctypes
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from collections.abc import Sequence as Several
+from ctypes import POINTER, c_int64, c_void_p
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from ..build.nvrtc import cupy
+from ..build.driver import Graph, Launch, launch, launches_of
 from .execute import KEPT_BYTES, _Output
 from .on_gpu import OnGpu
 from .private import current_device, empty_strided_cuda, raw_stream
@@ -39,22 +40,40 @@ class Step:
 
 @dataclass
 class _Work:
-    """What one run at a time needs on one stream. rows: the words of each step; arguments: what
-    leads to them; held: parameters. links: of each object, the places of its address among all
-    words. launches: for pointers that are aligned, or are not. graphs: by addresses; seen:
-    addresses that may come again."""
+    """What one run at a time needs on one stream. rows: the words of each step; held: parameters.
+    links: of each object, the places of its address among all words. launches: for pointers that
+    are aligned, or are not. graphs: by addresses; seen: the last addresses, which may come again,
+    also by turns."""
 
     rows: list[Any]
-    arguments: list[Any]
     links: list[list[tuple[Any, int]]]
     block: torch.Tensor | None
     counters: torch.Tensor | None
     held: list[torch.Tensor] = field(default_factory=list)
     addresses: tuple[int, ...] = ()
     aligned: bool | None = None
-    launches: list[tuple] = field(default_factory=list)
-    graphs: OrderedDict[tuple[int, ...], Any] = field(default_factory=OrderedDict)
-    seen: tuple[int, ...] = ()
+    launches: Any = ()
+    graphs: OrderedDict[tuple[int, ...], Graph] = field(default_factory=OrderedDict)
+    seen: deque[tuple[int, ...]] = field(default_factory=lambda: deque(maxlen=_GRAPHS))
+
+
+class GpuLink(ctypes.Structure):
+    """A word that is the address of an object."""
+
+    _fields_ = (("slot", c_void_p), ("object", c_int64))
+
+
+class GpuWork(ctypes.Structure):
+    """What one run at a time needs on one stream, for `replay/calls.c`."""
+
+    _fields_ = [
+        ("next", c_void_p),
+        ("stream", c_int64),
+        ("launches", POINTER(Launch)),
+        ("count", c_int64),
+        ("links", POINTER(GpuLink)),
+        ("linked", c_int64),
+    ]
 
 
 class GpuSequence:
@@ -62,6 +81,8 @@ class GpuSequence:
 
     wanted: numbers of the constants and of all that the steps make, which a run gives; no constants
     are among them. graphs: whether they may be used. block_bytes: of the memory between the steps.
+    read: which of the caller's tensors are read. results: shape, strides and dtype of what it
+    gives.
     """
 
     def __init__(
@@ -74,14 +95,39 @@ class GpuSequence:
         self._wanted = tuple(wanted)
         self._index = steps[0].program.device.index or 0
         self.device = steps[0].program.device
-        self._read = sorted({s for step in steps for s in step.sources if s >= 0})
+        self.read = sorted({s for step in steps for s in step.sources if s >= 0})
         self._outputs: list[tuple[int, _Output]] = []
         self.block_bytes = self._lay_out()
         self._aligned = all(c.data_ptr() % 16 == 0 for c in constants)
         self._counters = max(step.program.counters for step in steps)
         self._free: dict[int, list[_Work]] = {}
-        self._launch = cupy().cuda.driver.launchKernel
-        self._start = cupy().cuda.runtime.graphLaunch
+        self._works: list[tuple] = []  # each with whatever the addresses in it lead to
+
+    @property
+    def results(self) -> list[tuple[tuple[int, ...], tuple[int, ...], torch.dtype]]:
+        return [(o.shape, o.strides, o.dtype) for _, o in self._outputs]
+
+    @property
+    def few(self) -> bool:
+        """Whether a run is launches alone, too few for a graph, on memory that is kept."""
+        count = sum(len(k) for step in self.steps for k in step.program.kernels(True))
+        return count < _FROM and self.block_bytes <= KEPT_BYTES and self._aligned
+
+    def work(self) -> int:
+        """The address of a new `GpuWork` for torch's current stream, where all addresses are
+        aligned."""
+        work = self._work()
+        self._align(work, True)
+        links = [
+            GpuLink(ctypes.addressof(row) + 8 * slot, k)
+            for k, places in enumerate(work.links)
+            for row, slot in places
+        ]
+        table = (GpuLink * len(links))(*links)
+        stream = raw_stream(self._index)
+        made = GpuWork(None, stream, work.launches, len(work.launches), table, len(links))
+        self._works.append((made, work, table))
+        return ctypes.addressof(made)
 
     def _lay_out(self) -> int:
         """Note what the steps make, and where what is not wanted lies; the size of the block, whose
@@ -128,7 +174,7 @@ class GpuSequence:
             work = self._free[stream].pop()
         except (KeyError, IndexError):
             work = self._work()
-        places = [tensors[k].data_ptr() for k in self._read]
+        places = [tensors[k].data_ptr() for k in self.read]
         made = {}
         for number, o in self._outputs:
             t = made[number] = empty_strided_cuda(o.shape, o.strides, o.dtype)
@@ -136,19 +182,17 @@ class GpuSequence:
         addresses = tuple(places)
         graph = work.graphs.get(addresses)
         if graph is not None:
-            self._start(graph.graphExec, stream)
+            graph.start(stream)
         else:
             if addresses != work.addresses:
                 self._point(work, addresses)
             many = _FROM <= len(work.launches) <= _MOST
-            again = many and work.seen == addresses and self._graphs()
+            again = many and addresses in work.seen and self._graphs()
             if again and not torch.cuda.is_current_stream_capturing():
-                self._start(self._captured(work, addresses).graphExec, stream)
+                self._captured(work, addresses).start(stream)
             else:
-                work.seen = addresses
-                launch = self._launch
-                for kernel, argument in work.launches:
-                    launch(*kernel, stream, argument, 0)
+                work.seen.append(addresses)
+                launch(work.launches, stream)
         if self.block_bytes <= KEPT_BYTES:
             self._free.setdefault(stream, []).append(work)
         return len(self.steps), made
@@ -160,9 +204,9 @@ class GpuSequence:
             block = torch.empty(self.block_bytes, dtype=torch.uint8, device=self.device)
         if self._counters:
             counters = torch.zeros(self._counters, dtype=torch.int32, device=self.device)
-        objects = {("read", p): k for k, p in enumerate(self._read)}
-        objects |= {("made", n): len(self._read) + k for k, n in enumerate(self._wanted)}
-        work = _Work([], [], [[] for _ in objects], block, counters)
+        objects = {("read", p): k for k, p in enumerate(self.read)}
+        objects |= {("made", n): len(self.read) + k for k, n in enumerate(self._wanted)}
+        work = _Work([], [[] for _ in objects], block, counters)
         for step, first in zip(self.steps, self._firsts, strict=True):
             row = step.program.new_words(block, counters)
             given = len(step.sources)
@@ -182,9 +226,7 @@ class GpuSequence:
                 else:
                     assert block is not None
                     row[slot] = block.data_ptr() + self._offsets[number]
-            argument = ctypes.c_void_p(ctypes.addressof(row))
             work.rows.append(row)
-            work.arguments.append(argument)
         return work
 
     def _point(self, work: _Work, addresses: tuple[int, ...]) -> None:
@@ -194,27 +236,26 @@ class GpuSequence:
             aligned = aligned and address % 16 == 0
             for row, slot in links:
                 row[slot] = address
-        aligned = aligned and self._aligned
         work.addresses = addresses
-        if aligned is not work.aligned:
-            work.aligned = aligned
-            work.launches = [
-                (kernel, ctypes.addressof(argument))
-                for step, argument in zip(self.steps, work.arguments, strict=True)
-                for section in step.program.kernels(aligned)
-                for kernel in section
-            ]
+        self._align(work, aligned and self._aligned)
 
-    def _captured(self, work: _Work, addresses: tuple[int, ...]) -> Any:
+    def _align(self, work: _Work, aligned: bool) -> None:
+        """Have the launches be those for pointers that are aligned, or are not."""
+        if aligned is work.aligned:
+            return
+        work.aligned = aligned
+        work.launches = launches_of(
+            [
+                (handle, ctypes.addressof(row), *rest)
+                for step, row in zip(self.steps, work.rows, strict=True)
+                for section in step.program.kernels(aligned)
+                for handle, *rest in section
+            ]
+        )
+
+    def _captured(self, work: _Work, addresses: tuple[int, ...]) -> Graph:
         """The launches as a graph."""
-        stream = cupy().cuda.Stream(non_blocking=True)
-        with stream:
-            stream.begin_capture()
-            try:
-                for kernel, argument in work.launches:
-                    self._launch(*kernel, stream.ptr, argument, 0)
-            finally:
-                graph = stream.end_capture()
+        graph = Graph(work.launches)
         work.graphs[addresses] = graph
         if len(work.graphs) > _GRAPHS:
             work.graphs.popitem(last=False)

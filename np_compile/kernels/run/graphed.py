@@ -8,14 +8,16 @@ on the host starts the graph.
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 
+from ..build.driver import launch
 from ..ir.program import Buffer, Call, Fence, Tensor
-from .execute import KEPT_BYTES, Source, _Old, _Workspace
+from .execute import KEPT_BYTES, Source, _Old, _size, _Workspace
 from .on_gpu import OnGpu, _Space
 from .private import empty_strided_cuda
 
@@ -60,11 +62,13 @@ def _precision() -> Any:
 
 
 class _Graphs:
-    """Of one work. made: graphs, by addresses and parameters; seen: those that may come again."""
+    """Of one work. own: what calls make that is not given, by buffers. made: graphs, by addresses
+    and parameters; seen: the last ones, which may come again, also by turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: dict[Buffer, torch.Tensor]) -> None:
+        self.own = own
         self.made: OrderedDict[tuple, torch.cuda.CUDAGraph] = OrderedDict()
-        self.seen: tuple = ()
+        self.seen: deque[tuple] = deque(maxlen=_GRAPHS)
 
 
 class Graphed(OnGpu):
@@ -91,17 +95,18 @@ class Graphed(OnGpu):
             return super()._in_sections(work, given, floats, ints, made, old)
         held = {o.buffer: x for o, x in zip(self._fresh, made, strict=True)}
         slots = self._layout.slots
+        graphs = work.graphs
+        if graphs is None:
+            graphs = work.graphs = _Graphs(self._own())
+        own = graphs.own
         for b, layout in self._shapes.items():
-            r = held[b] = empty_strided_cuda(*layout)
+            r = held[b] = own[b] if b in own else empty_strided_cuda(*layout)
             if b in slots:
                 work.pointers[slots[b]] = r.data_ptr()
         key = (
             *[t.data_ptr() for t in given], *[t.data_ptr() for t in held.values()],
             *floats, *ints, _precision(),
         )  # fmt: skip
-        graphs = work.graphs
-        if graphs is None:
-            graphs = work.graphs = _Graphs()
         graph = graphs.made.get(key)
         if graph is not None:
             graph.replay()
@@ -111,18 +116,39 @@ class Graphed(OnGpu):
             if graph is not None:
                 graph.replay()
             else:
-                graphs.seen = key
+                graphs.seen.append(key)
                 self._steps(work, work.stream, given, held)
         results = [
-            self._tensor(x, given, held) if isinstance(x, Tensor) else x
-            for x in self.source.interface.outputs
+            held[b] if b else self._tensor(x, given, held) if isinstance(x, Tensor) else x
+            for x, b in zip(self.source.interface.outputs, self._made, strict=True)
         ]
         self._put_back(work)
         return results
 
+    @cached_property
+    def _made(self) -> list[Buffer | None]:
+        """Of each result the buffer that it is all of, if a run makes that."""
+        made = {o.buffer: (o.shape, o.strides, o.dtype) for o in self._fresh} | self._shapes
+        return [
+            x.buffer
+            if isinstance(x, Tensor)
+            and made.get(x.buffer) == (x.shape, x.strides, x.dtype)
+            and x.offset == 0
+            else None
+            for x in self.source.interface.outputs
+        ]
+
+    def _own(self) -> dict[Buffer, torch.Tensor]:
+        """Tensors for what calls make that is not given: kept, like the memory of kernels, where
+        they are not large."""
+        inner = {b: layout for b, layout in self._shapes.items() if b.kind == "temporary"}
+        if sum(map(_size, inner)) + self._bytes > KEPT_BYTES:
+            return {}
+        return {b: empty_strided_cuda(*layout) for b, layout in inner.items()}
+
     def _may_capture(self, graphs: _Graphs, key: tuple) -> bool:
         return (
-            graphs.seen == key
+            key in graphs.seen
             and self._captures < _CAPTURES
             and self._allowed()
             and not torch.cuda.is_current_stream_capturing()
@@ -135,10 +161,8 @@ class Graphed(OnGpu):
             view = work.views.get(x)
             return self._tensor(x, given, held) if view is None else view
 
-        launch, argument = self._launch, work.argument
-        for k, section in enumerate(work.launches):
-            for kernel in section:
-                launch(*kernel, stream, argument, 0)
+        for k, section in enumerate(work.sections):
+            launch(section, stream)
             if k < len(self._calls):
                 call = self._calls[k]
                 args = [tensor(x) if isinstance(x, Tensor) else x for x in call.args]

@@ -17,7 +17,8 @@ import torch
 
 from ..analysis.footprint import light_on_gpu
 from ..analysis.launches import Launches
-from ..build.nvrtc import Modules, cupy
+from ..build.driver import launch, launches_of
+from ..build.nvrtc import Modules
 from ..ir.program import Fence
 from ..target import Gpu
 from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
@@ -28,21 +29,21 @@ _ALIGNED = 16  # bytes
 
 
 class _Space(_Workspace):
-    """What one run at a time needs on one stream. pointers: the words that kernels take; argument:
-    the address of what leads to them. host_flag: set where an index is out of bounds. longer:
-    parameters that do not fit into the words. keep: what else has to stay. graphs: see `Graphed`.
+    """What one run at a time needs on one stream. pointers: the words that kernels take.
+    host_flag: set where an index is out of bounds. counters: that kernels count in. longer:
+    parameters that do not fit into the words. launches: of each section, for pointers that are
+    aligned, or are not; sections: those of this run. graphs: see `Graphed`.
     """
 
-    __slots__ = ("argument", "graphs", "host_flag", "keep", "launches", "longer", "stream")
+    __slots__ = ("counters", "graphs", "host_flag", "launches", "longer", "sections", "stream")
 
     def __init__(self, row: Any, block: torch.Tensor | None, stream: int):
         super().__init__(row, ctypes.c_int64(0), block)
-        held = ctypes.c_void_p(ctypes.addressof(row))
         self.stream = stream
-        self.argument = ctypes.addressof(held)
-        self.keep: list[Any] = [held]
+        self.counters: torch.Tensor | None = None
         self.host_flag: torch.Tensor | None = None
-        self.launches: list[list[tuple]] = []
+        self.launches: dict[bool, list[Any]] = {}
+        self.sections: list[Any] = []
         self.longer: list[torch.Tensor] = []
         self.graphs: Any = None
 
@@ -72,8 +73,7 @@ class OnGpu(Executable):
         self._general = general
         self._spaces: dict[int, list[_Space]] = {}
         self._handles: dict[bool, list[list[tuple]]] = {}
-        self._launch: Any = None
-        self._checked = any(launch.checks for s in self._plan.sections for launch in s)
+        self._checked = any(x.checks for s in self._plan.sections for x in s)
         super().__init__(source, eager, modules)
         self._vectors = {
             b.position: (slot, self._plan.words.vectors[b])
@@ -101,7 +101,8 @@ class OnGpu(Executable):
             self._kernels(True)
 
     def kernels(self, aligned: bool) -> list[list[tuple]]:
-        """The launches of each section, for pointers that are aligned, or are not."""
+        """The launches of each section, for pointers that are aligned, or are not: handle, blocks,
+        threads, shared bytes."""
         return self._handles.get(aligned) or self._kernels(aligned)
 
     @property
@@ -139,16 +140,11 @@ class OnGpu(Executable):
         return row
 
     def _kernels(self, aligned: bool) -> list[list[tuple]]:
-        """The launches of each section, as arguments of the driver's function."""
-        launches = [launch for section in self._plan.sections for launch in section]
+        """The same, found out."""
+        launches = [x for section in self._plan.sections for x in section]
         handles = self._modules.functions({x.name: x.shared for x in launches}, aligned)
-        self._launch = cupy().cuda.driver.launchKernel
         made = [
-            [
-                (handles[x.name], x.blocks, 1, 1, x.threads, 1, 1, x.shared)
-                for x in section
-                if x.blocks
-            ]
+            [(handles[x.name], x.blocks, x.threads, x.shared) for x in section if x.blocks]
             for section in self._plan.sections
         ]
         self._handles[aligned] = made
@@ -187,20 +183,28 @@ class OnGpu(Executable):
             words[o.slot] = new.data_ptr()
             made.append(new)
         aligned = places % _ALIGNED == 0
-        work.launches = self.kernels(aligned)
+        sections = work.launches.get(aligned) or self._launches(work, aligned)
+        work.sections = sections
         if self._results is None:
             return self._in_sections(work, tensors, floats, ints, made, old)
-        for k in range(len(self._plan.sections)):
+        for k in range(len(sections)):
             if self._section(k, work):
                 raise self._out_of_bounds((), old)
         self._put_back(work)
         return made if len(made) == 1 else [made[k] for k in self._results]
 
+    def _launches(self, work: _Space, aligned: bool) -> list[Any]:
+        """The launches of each section, on the words of a run."""
+        argument = ctypes.addressof(work.pointers)
+        made = work.launches[aligned] = [
+            launches_of([(handle, argument, *rest) for handle, *rest in section])
+            for section in self.kernels(aligned)
+        ]
+        return made
+
     def _section(self, k: int, work: _Workspace) -> bool:
         assert isinstance(work, _Space)
-        launch, stream, argument = self._launch, work.stream, work.argument
-        for kernel in work.launches[k]:
-            launch(*kernel, stream, argument, 0)
+        launch(work.sections[k], work.stream)
         if not self._checked:
             return False
         last = k == len(self._between)
@@ -218,7 +222,7 @@ class OnGpu(Executable):
             counters = torch.zeros(self._plan.counters, dtype=torch.int32, device=self.device)
         row = self.new_words(block, counters)
         work = _Space(row, block, stream)
-        work.keep.append(counters)
+        work.counters = counters
         if self._checked:  # in memory that the device writes to and the host reads
             work.host_flag = torch.zeros(1, dtype=torch.int64, device="cpu", pin_memory=True)
             row[self.source.layout.flag] = work.host_flag.data_ptr()
