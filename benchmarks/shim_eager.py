@@ -11,10 +11,9 @@ import time
 import warnings
 from collections.abc import Callable
 
+import np_compile.shim as shim
 import numpy as np
 import torch
-
-import np_compile.shim as shim
 
 CALLS = 5000
 ROUNDS = 9

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import np_compile.shim as shim
 import numpy as np
 import torch
-
-import np_compile.shim as shim
 from np_compile.shim._host import Handed
+
 from tests.shim.gradients import TABLE as GRADIENTS
 
 PAGE = Path(__file__).parent.parent / "docs" / "coverage.md"

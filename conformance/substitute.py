@@ -13,9 +13,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import np_compile.shim as shim
+import numpy as np
 
 
 class MissingName(AttributeError):

@@ -8,9 +8,9 @@ import signal
 import numpy as np
 import pytest
 import torch
+from np_compile.shim import NotSupported
 
 import np_compile
-from np_compile.shim import NotSupported
 
 from ..support import check, compiled, data
 from .device_programs import PROGRAMS

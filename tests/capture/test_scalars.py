@@ -401,12 +401,15 @@ def test_zeros_of_either_sign_are_different_arguments(function):
         np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
 
 
+@pytest.mark.filterwarnings("ignore:The 'generic' unit:DeprecationWarning")
 @pytest.mark.parametrize(
-    "given",
-    [np.timedelta64(5), np.timedelta64(1, "h"), np.timedelta64(60, "m"), np.timedelta64("NaT"),
-     np.datetime64("2001-01"), np.datetime64("NaT")],
+    ("kind", "given"),
+    [(np.timedelta64, (5,)), (np.timedelta64, (1, "h")), (np.timedelta64, (60, "m")),
+     (np.timedelta64, ("NaT",)), (np.datetime64, ("2001-01",)), (np.datetime64, ("NaT",))],
 )  # fmt: skip
-def test_dates_and_spans_as_arguments(given):
+def test_dates_and_spans_as_arguments(kind, given):
+    given = kind(*given)
+
     def f(x, d):
         spans = np.full(3, d)
         return spans, np.arange(3).astype("m8[s]") + (d - d), x * 2, (x + 1).sum()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
+import np_compile.shim as shim
 import numpy as np
 import pytest
 
-import np_compile.shim as shim
 from conformance import coverage, expected, numpy_tests, substitute
 from conformance.reasons import REASONS, reason_of
 

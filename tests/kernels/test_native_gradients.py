@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import np_compile.shim as shim
 import numpy as np
 import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import np_compile
-import np_compile.shim as shim
 from np_compile.backends.native import native
 from np_compile.kernels.compile import listening
 from np_compile.kernels.ir.program import Call

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from np_compile.shim._ufunc_table import ROWS
 
 import np_compile
 from np_compile.kernels.build.toolchain import NoCompiler, compiler
-from np_compile.shim._ufunc_table import ROWS
 
 from .native_checks import Case, Watched, check_elements, check_table
 

@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import np_compile.shim as shim
 import numpy as np
 import torch
-
-import np_compile.shim as shim
 
 BOOL = "?"
 SIGNED = "bhil"

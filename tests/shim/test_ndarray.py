@@ -10,7 +10,6 @@ import warnings
 import numpy as np
 import pytest
 import torch
-
 from np_compile.shim._operators import OPERATORS
 
 from .support import ALL, assert_matches, assert_same, from_shim, quiet, shim, to_shim

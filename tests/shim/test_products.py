@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from np_compile.shim._matmul import _by_limbs
 
 from .support import ALL, assert_matches, assert_same, shares_memory, shim, to_shim, torch

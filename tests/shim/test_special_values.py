@@ -7,7 +7,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 from np_compile.shim._ufunc_table import ROWS
 
 from .support import from_shim, quiet, shim

@@ -6,7 +6,6 @@ import inspect
 
 import numpy as np
 import pytest
-
 from np_compile.shim._normalize import Array, function
 
 from .support import shim

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from np_compile.shim import _unsigned
 from np_compile.shim._dtypes import TO_TORCH
 
