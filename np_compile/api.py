@@ -107,6 +107,7 @@ class Compiled(Made):
             self._options.budget.ended()
 
     def _unknown(self, args: tuple, kwargs: dict) -> Any:
+        """The result of such a call: by what is compiled of it, by what is kept, or captured."""
         result = self._read(args, kwargs)
         if result is not reading.MISS:
             return result

@@ -11,6 +11,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture.policy import budget
 from np_compile.capture.policy.budget import Budget
+from np_compile.capture.policy.choice import Choice
 
 from ..support import check, compiled, data
 from .test_plain import STRADDLING, forward
@@ -356,6 +357,35 @@ def test_a_function_is_never_cold_where_calls_wait_for_the_compiler():
         assert not spent(Budget(asked=True), 1.0).cold
         with config.patch(plain="never"):
             assert not spent(Budget(asked=False), 1e9).cold
+
+
+@pytest.mark.usefixtures("background")
+def test_one_long_call_does_not_stand_for_those_that_are_not_timed():
+    b = Budget(asked=False)
+    for _ in range(3):
+        b.timed(lambda: None, (), {})
+    b.timed(time.sleep, (0.05,), {}, 100)
+    assert 0.05 <= b.worked < 1.0
+
+
+def test_compiled_calls_on_trial_are_spent_and_no_work():
+    for way, owed in ("background", 0.5), ("call", 0.0):
+        b = Budget(asked=False)
+        b.worked = 1.0
+        with config.patch(compile_in=way):
+            b.tried(0.5, 0, 0)
+        assert b.owed == owed
+        assert b.worked == 1.0 - owed
+
+
+def test_the_first_decision_is_looked_at_again_whatever_it_was():
+    choice = Choice(Budget(asked=False))
+    for calls, way in (32, None), (1024, "compiled"):
+        choice.way, choice.plain, choice.compiled = "compiled", 1.0, 0.1
+        for _ in range(calls):
+            assert choice.way == "compiled"
+            choice.ran_compiled(0.1, 0, 1, 8)
+        assert choice.way == way
 
 
 @pytest.mark.usefixtures("background")

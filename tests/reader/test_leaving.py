@@ -11,6 +11,8 @@ import pytest
 
 import np_compile
 from np_compile import config
+from np_compile.kernels.build.toolchain import CompileFailed
+from np_compile.reader import region
 
 from .support import Case, case, check, check_call, each, exact, refusals, whole
 
@@ -513,3 +515,28 @@ def test_a_short_first_call_does_not_decide_for_long_ones() -> None:
         for n in (1, 3, 5000, 2):
             check_call(fast, above, (np.linspace(0, 1, 5000), n), 0)
             assert bool(fast._reading.texts()) == (n == 5000 or n == 2)
+
+
+class _Failing:
+    """Libraries that are on their way, and cannot be made."""
+
+    took = 0.0
+    ready = False
+    seconds_left = 1e9
+
+    def __init__(self, sources, waits) -> None:
+        pass
+
+    def get(self) -> list:
+        raise CompileFailed("no room on the disk")
+
+
+def test_a_compiler_that_fails_beside_the_program(monkeypatch) -> None:
+    monkeypatch.setattr(region, "Libraries", _Failing)
+    fast = np_compile.compile(above)
+    with config.patch(loops="whole", compile_in="background"):
+        for ready in (False, True, True):
+            monkeypatch.setattr(_Failing, "ready", ready)
+            check_call(fast, above, (np.linspace(0, 1, 500), 400), 0)
+    assert fast._reading is not None
+    assert fast._reading.given_up == "the C compiler: no room on the disk"

@@ -168,16 +168,8 @@ class _Several:
     """
 
     __slots__ = (
-        "_built",
-        "_capture",
-        "_ints",
-        "_last",
-        "_left",
-        "_most",
-        "_rest",
-        "_size",
-        "_worth",
-    )
+        "_built", "_capture", "_ints", "_last", "_left", "_most", "_rest", "_size", "_worth",
+    )  # fmt: skip
 
     def __init__(self, capture: Capture, count: int):
         self._capture = capture

@@ -3,8 +3,8 @@
 A few daemon threads wait for the compilers. An interpreter that ends does not wait for these; what
 was begun is completed without it, see `publish`. It waits for what such a thread does in Python
 (less than a second, as a rule): a thread that is in C++ when the interpreter goes ends the process.
-A fork has none of its parent's threads: there a
-job begins again, and finds in the cache what the parent has made meanwhile.
+A fork has none of its parent's threads: there a job begins again, and finds in the cache what the
+parent has made meanwhile.
 """
 
 from __future__ import annotations
