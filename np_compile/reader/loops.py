@@ -33,6 +33,7 @@ from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
+_UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _SOME = 30  # iterations of a loop of which nothing is known
 
 
@@ -57,7 +58,10 @@ def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
     if any(isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)) or node.orelse:
         raise Unreadable("break in a loop over a tuple")
     hidden = f"__src{node.lineno}_{node.col_offset}"
+    before = r.names
     for k, x in enumerate(values.items):
+        if k and (r.names - before) * len(values.items) > _UNROLLED * k:
+            raise Unreadable("a loop over a tuple, or a list from outside, with a long body")
         r.env[hidden] = values
         r.frame.path.append(("unrolled", node, hidden, k))
         with r.at_statement():
