@@ -119,7 +119,7 @@ class Accesses:
                     apart[pair] = self.arrays[pair[0]], self.arrays[pair[1]]
                 elif not _never_meet(self._facts, w, a, counter):
                     return None
-        if len(apart) > _CHECKS or not all(self.arrays[x].ordered for x in written):
+        if len(apart) > _CHECKS:
             return None
         return Independence(tuple(apart.values()), tuple(self.arrays[x] for x in written))
 

@@ -213,9 +213,9 @@ def threaded(
     """A loop whose iterations are independent, where what it rests on holds."""
     tests = [f"overlap({span(r, a)}, {span(r, b)})" for a, b in found.apart]
     for a in found.written:
-        steps = [s.text for s in a.strides]
         if a.flat or not a.ndim:
             continue
+        steps = [s.text for s in a.strides]  # no two indices may lead to one element
         tests.append(f"{steps[-1]} < 1")
         inner = zip(steps, a.dims[1:], steps[1:], strict=False)
         tests += [f"{s} < {d.text} * {t}" for s, d, t in inner]

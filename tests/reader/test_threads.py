@@ -220,15 +220,26 @@ def triangles(a, b):
     return b
 
 
+def from_another_half(x, half):
+    n = len(half)
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            s += x[j]
+        x[n + i] = s * i
+    return x
+
+
 def caught(x, y):
-    """A name that an exception's handler asks for has the value of its iteration."""
-    at = -1
+    """Names that an exception's handler asks for have the values of their iterations."""
+    at = before = -1
     try:
         for i in range(len(x)):
             at = i
             y[i] = 1 // int(x[i] * 3)
+            before = i
     except ZeroDivisionError:
-        return at, y
+        return at, before, y
     return None, y
 
 
@@ -254,6 +265,7 @@ INDEPENDENT = [
     exact(with_a_helper, (_rng.random(60), np.zeros(60))),
     exact(every_second, (_rng.random(61),), (_rng.random(2000)[::2],)),
     exact(primes, (300,), (3,)),
+    exact(from_another_half, (_rng.random(60), _rng.random(30))),
     exact(blocks_by_elements, (_rng.random(83), np.zeros(83))),
     exact(triangles, (_rng.random((20, 20)), _rng.random((20, 20)))),
     exact(two_sums, (_rng.random(60), 100, -5), (_rng.random(60), 2**63 - 900, 0)),
@@ -397,6 +409,36 @@ def in_a_list(x, y):
     return x
 
 
+def in_a_list_that_is_made(x, y):
+    arrays = []
+    arrays.append(x)
+    arrays.append(y)
+    for i in range(1, len(x)):
+        x[i] = arrays[i % 2][i - 1] + arrays[1][i]
+    return x
+
+
+def traded_inside(a, b):
+    """Names that trade arrays in each iteration."""
+    for i in range(len(a)):
+        p, q = a, b
+        for _ in range(3):
+            q[i] = p[i] + 1
+            p, q = q, p
+    return a, b
+
+
+def of_lists(x):
+    """A loop in an expression that leaves in the middle."""
+    return [v // int(v * 3) for v in x]
+
+
+def shown(x):
+    for i in range(len(x)):
+        x[i] = np.linalg.norm(np.ones((2, 2)) * x[i], 2)
+    return x
+
+
 def of_the_last_iteration(x, y):
     t = 0.0
     for i in range(len(x)):
@@ -503,6 +545,10 @@ DEPENDENT = [
     exact(from_behind, (_rng.random(99),)),
     exact(diagonal, (_rng.random((30, 40)),)),
     exact(in_a_list, (_rng.random(99), _rng.random(99))),
+    exact(in_a_list_that_is_made, (_rng.random(99), _rng.random(99))),
+    exact(traded_inside, (_rng.random(99), _rng.random(99))),
+    exact(of_lists, (_rng.random(99) + 1,)),
+    case(shown, (_rng.random(99),)),
     exact(of_the_last_iteration, (_rng.random(99), np.zeros(99))),
     exact(until_broken, (_rng.random(99), np.zeros(99))),
     exact(asked_for, (np.zeros(99),)),
@@ -697,6 +743,22 @@ def test_a_forked_process_shares_loops_too():
             same = np.array_equal(fast(_c, np.zeros(_c.shape, int), 30), want)
             os._exit(0 if same else 1)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_sums_beyond_64_bits():
+    def big(x):
+        total = 0
+        for i in range(len(x)):
+            total += 2**61 + i
+            x[i] = i
+        return total, x
+
+    fast = np_compile.compile(big)
+    with whole():
+        for n in (2, 3, 60):
+            got, x = fast(np.zeros(n))
+            assert got == big(np.zeros(n))[0]
+            np.testing.assert_array_equal(x, np.arange(float(n)))
 
 
 def test_loops_begin_in_the_calling_thread(monkeypatch):
