@@ -32,6 +32,7 @@ from .reader import reading
 from .reader.reading import Reading
 from .replay.calls import MISS
 from .replay.keeper import Keeper
+from .tensor_loops import TensorLoops
 
 
 class Compiled(Made):
@@ -51,7 +52,7 @@ class Compiled(Made):
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
         self._keeper = None if disable else Keeper(plain, tensors)
-        self._reading: Reading | None = None
+        self._reading: Reading | TensorLoops | None = None
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
@@ -70,7 +71,7 @@ class Compiled(Made):
             ):
                 return result
             budget, found = self._options.budget, self._reading
-            if found is not None and found.is_compiled:
+            if found is not None and found.is_compiled and not self._tensors:
                 if "cupy" not in sys.modules:
                     return self._alone(args, kwargs)
             elif budget.cold and config.measures() and not config.waits():
@@ -353,8 +354,10 @@ def compile(
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
-    if backend == "native" and not tensors and not disable:
-        compiled._reading = Reading(function, compiled._options.budget)
+    if backend == "native" and not disable:
+        compiled._reading = (
+            TensorLoops(function) if tensors else Reading(function, compiled._options.budget)
+        )
     return compiled
 
 
