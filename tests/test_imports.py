@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "replay": {
         *("capture", "config", "kernels.build", "kernels.run", "runtime", "shim", "tape"),
     },
-    "reader": {"config", "kernels.build", "kernels.ir", "kernels.targets"},
+    "reader": {"config", "kernels.build", "kernels.ir", "kernels.run", "kernels.targets"},
     "eager": {"capture", "shim"},
     "made": set(),
     "loan": {"tape"},

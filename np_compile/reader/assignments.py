@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from . import index
-from .expressions import anything, expression, index_items, kept, look_up, operate
+from .expressions import (
+    anything,
+    expression,
+    index_items,
+    kept,
+    look_up,
+    operand,
+    operate,
+)
 from .functions.operands import array_of
 from .lists import assign_list_item, growing, list_item, list_method
 from .nest import materialized
@@ -51,13 +59,13 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
             raise Unreadable("an attribute of this is set")
         return lambda: _set_attribute(r, owner, node.attr, value)
     if isinstance(node, ast.Subscript):
-        owner = expression(r, node.value)
+        owner = certain(r, operand(r, node.value))
         items = index_items(r, node.slice)
         if isinstance(owner, Tup) and owner.made is list:
             growing(r, owner)
         if isinstance(owner, Lst):
             commit = assign_list_item(r, owner, items, value)
-            return lambda: _changing(r, owner.roots, commit)
+            return lambda: _changing(r, owner, commit)
         if not isinstance(owner, Arr):
             raise Unreadable("an item of this is set")
         if isinstance(value, (Tup, Lst)):
@@ -65,13 +73,13 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
         if not isinstance(value, (Arr, Lazy, Num)):
             raise Unreadable("this is stored in an array")
         commit = index.assign(r, owner, items, value)
-        return lambda: _changing(r, owner.roots, commit)
+        return lambda: _changing(r, owner, commit)
     raise Unreadable(f"{type(node).__name__} as a target")
 
 
-def _changing(r: Reader, roots: frozenset[str], commit: Callable[[], None]) -> None:
+def _changing(r: Reader, owner: Arr | Lst, commit: Callable[[], None]) -> None:
     commit()
-    r.changed(roots)
+    r.changed(owner.roots, noted=isinstance(owner, Arr))
 
 
 def bind(r: Reader, name: str, value: Value) -> None:
@@ -131,7 +139,7 @@ def augmented(r: Reader, node: ast.AugAssign) -> None:
         new = expression(r, node.value)
         _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, t.attr, x))
     elif isinstance(t, ast.Subscript):
-        owner = expression(r, t.value)
+        owner = certain(r, operand(r, t.value))
         items = index_items(r, t.slice)
         _augment_item(r, op, owner, items, node)
     else:
@@ -164,7 +172,7 @@ def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
     if made.ndim != a.ndim:
         raise Unreadable("a result of another shape")
     commit = index.assign(r, a, [Known(Ellipsis)], made)
-    _changing(r, a.roots, commit)
+    _changing(r, a, commit)
 
 
 def _check_cast(made: Value, dtype: np.dtype) -> None:
@@ -183,7 +191,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
             _augmented(r, op, old, new, lambda x: None)
             return
         commit = assign_list_item(r, owner, items, kept(r, operate(r, op, old, new)))
-        _changing(r, owner.roots, commit)
+        _changing(r, owner, commit)
         return
     if not isinstance(owner, Arr):
         raise Unreadable("an item of this is changed")
@@ -194,7 +202,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
         made = operate(r, op, old, expression(r, node.value))
         _check_cast(made, owner.dtype)
         commit = index.assign(r, owner, items, made)
-        _changing(r, owner.roots, commit)
+        _changing(r, owner, commit)
         return
     if not any(isinstance(x, (index.Slice, Known)) for x in items) and len(items) == owner.ndim:
         items = [index.checked(r, i, n) for i, n in zip(items, owner.dims, strict=True)]
@@ -203,7 +211,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
         if isinstance(made, Lazy) and made.ndim:
             raise Unreadable("an array into an element")
         commit = index.assign(r, owner, items, made)
-        _changing(r, owner.roots, commit)
+        _changing(r, owner, commit)
         return
     part = index.view(r, owner, items)
     assert isinstance(part, Arr)

@@ -58,6 +58,8 @@ def call(r: Reader, node: ast.Call) -> Value:
     """The value of a call."""
     alone, r.alone = node is r.alone, None
     function = r.grammar.expression(r, node.func)
+    # The arguments of a function that is read in place are names there.
+    read = r.grammar.operand if _is_read_in_place(function) else r.grammar.anything
     args: list[Value] = []
     for a in node.args:
         if isinstance(a, ast.Starred):
@@ -66,12 +68,12 @@ def call(r: Reader, node: ast.Call) -> Value:
                 raise Unreadable("* of what is no tuple")
             args += inner.items
         else:
-            args.append(r.grammar.anything(r, a))
+            args.append(read(r, a))
     kwargs: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:
             raise Unreadable("** in a call")
-        kwargs[k.arg] = r.grammar.anything(r, k.value)
+        kwargs[k.arg] = read(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
 
@@ -108,6 +110,14 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
     if _hashable(f):
         return outside.call(r, f, args, kwargs)
     raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
+
+
+def _is_read_in_place(function: Value) -> bool:
+    """Whether a call asks for no element of its arguments by itself."""
+    if isinstance(function, Bound):
+        return isinstance(function.owner, Obj)
+    f = function.value if isinstance(function, Known) else None
+    return f is len or (isinstance(f, types.FunctionType) and not _is_numpy(f))
 
 
 def _takes_none(function: Value) -> bool:

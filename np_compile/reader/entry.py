@@ -17,6 +17,7 @@ from . import runtime
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
+from .liveness import Live, live_names
 from .nest import FAR, contiguous
 from .random import OF_STATE, generator_of
 from .read import C_STORAGE, Leave, Reader, int_constant
@@ -143,7 +144,7 @@ class Entry:
         self.fetched: dict[tuple, Any] = {}
         self._outer: dict[tuple, Value] = {}
         self._counts: dict[Any, dict[str, int]] = {}
-        self._total: dict[Any, dict[str, int]] = {}
+        self._live: dict[int, dict[int, Live]] = {}
         self.most = 0
         self.known: dict[str, int] = {}
         self.set: set[str] = set()
@@ -452,6 +453,12 @@ class Entry:
                     counts[name] = counts.get(name, 0) - n
             self._counts[key] = counts
         return self._counts[key]
+
+    def live(self, node: Any) -> dict[int, Live]:
+        """The live names of the loops of a function."""
+        if id(node) not in self._live:
+            self._live[id(node)] = live_names(node)
+        return self._live[id(node)]
 
     # Exits
 

@@ -50,6 +50,14 @@ def expression(r: Reader, node: ast.AST) -> Value:
 
 def anything(r: Reader, node: ast.AST) -> Value:
     """The value of an expression; Unreadable where there is none."""
+    value = operand(r, node)
+    r.accesses.note_value(value)
+    return value
+
+
+def operand(r: Reader, node: ast.AST) -> Value:
+    """The value of an expression of which a part is taken, or nothing but a name made: the access
+    is noted where it is made."""
     read: Any = _READERS.get(type(node))
     if read is None:
         raise Unreadable(f"{type(node).__name__} in an expression")
@@ -78,8 +86,11 @@ def look_up(r: Reader, name: str) -> Value:
 
 
 def _attribute(r: Reader, node: ast.Attribute) -> Value:
-    owner = expression(r, node.value)
-    return attribute(r, owner, node.attr)
+    owner = certain(r, operand(r, node.value))
+    found = attribute(r, owner, node.attr)
+    if isinstance(found, Bound):
+        r.accesses.note_value(owner)
+    return found
 
 
 def attribute(r: Reader, owner: Value, name: str) -> Value:
@@ -324,7 +335,7 @@ def _call(r: Reader, node: ast.Call) -> Value:
 
 
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
-    owner = expression(r, node.value)
+    owner = certain(r, operand(r, node.value))
     items = index_items(r, node.slice)
     return item(r, owner, items)
 

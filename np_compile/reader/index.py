@@ -8,7 +8,6 @@ from typing import Any
 from .linear import Linear
 from .nest import (
     alloc,
-    axes_of,
     broadcast,
     cast,
     common_extent_of_product,
@@ -166,7 +165,7 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     items = _filled(items, a.ndim)
     if has_dots and all(isinstance(x, Num) for x in items):
         raise Unreadable("an array without axes")
-    base, parts = axes_of(a)
+    base, parts = a.axes
     offsets: list[str] = []
     dims: list[Num] = []
     strides: list[Num] = []
@@ -202,6 +201,8 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
             where.append(("index", i.lin))
     if any(w[1] is None or any(k.startswith("k_") for k in w[1].terms) for w in where):
         r.one_by_one()
+    whole = _composed(parts, where)
+    r.accesses.note(a, whole)
     if not dims and len(items) == a.ndim:
         r.one_by_one()
         text = f"{a.data}[{' + '.join(offsets) or '0'}]"
@@ -210,7 +211,7 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     if offsets:
         ctype = f"{C_STORAGE(a.rep)} *"
         data = r.named(f"{a.data} + ({' + '.join(offsets)})", ctype, "p")
-    origin = (base, _composed(parts, where))
+    origin = (base, whole)
     ordered = a.ordered and not any(w[0] == "slice" and w[2] < 0 for w in where)
     flat = (len(dims) == 1 and strides[0].value == 1) or (a.flat and _is_leading(items))
     return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
@@ -398,6 +399,7 @@ def _count(r: Reader, m: Arr) -> str:
 
 def gathered(r: Reader, a: Arr, items: Sequence[Any]) -> Arr:
     """a[items], with arrays among them: a new array."""
+    r.accesses.note(a)
     if len(items) == 1 and isinstance(items[0], (Arr, Lazy)) and items[0].rep == "bool":
         return _masked(r, a, items[0])
     return materialized(r, Gather(r, a, items).lazy())
@@ -502,6 +504,8 @@ def fill(r: Reader, target: Arr, given: Lazy | Num):
 def _assign_element(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
     r.one_by_one()
     index = [checked(r, i, n) for i, n in zip(items, a.dims, strict=True)]
+    at = _composed(a.axes[1], [("index", i.lin) for i in index])
+    r.accesses.note(a, at, write=True)
     where = place(a, [i.text for i in index])
     if isinstance(given, Lazy):
         if given.ndim:
@@ -514,6 +518,7 @@ def _assign_element(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
 
 
 def _scatter(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
+    r.accesses.note(a, write=True)
     if len(items) == 1 and items[0].rep == "bool":
         return _assign_masked(r, a, items[0], given)
     g = Gather(r, a, items)

@@ -83,6 +83,10 @@ class Facts:
         for name in x.terms:
             self._mentions.setdefault(name, []).append(x)
 
+    def mentioning(self, name: str) -> list[Linear]:
+        """What is known with a name in it, the latest first."""
+        return self._mentions.get(name, [])[::-1]
+
     def mark(self) -> int:
         return len(self.known)
 

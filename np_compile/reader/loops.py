@@ -13,6 +13,7 @@ from .iterables import Run, iterable
 from .linear import WIDE
 from .nest import FAR
 from .read import BRANCH, LoopState, Reader, assigned
+from .threads import Threaded, threaded
 from .values import (
     HELD,
     Bound,
@@ -88,43 +89,48 @@ class _For:
         self._values, self._node = values, node
         self._hidden = f"__at{node.lineno}_{node.col_offset}"
         self.steady = values.steady
-        self.in_strips = None if values.there else self._in_strips
+        self.counter = r.fresh("k")
         r.env.update(values.sources)
 
-    def head(self, r: Reader) -> str:
-        self.k = r.fresh("k")
-        there = self._values.there
-        test = there(self.k) if there else f"{self.k} < {self._values.n.text}"
-        return f"for (i64 {self.k} = 0; {test}; {self.k}++)"
+    @property
+    def n(self) -> Num | None:
+        """The number of iterations, where it is known when the loop begins."""
+        return None if self._values.there else self._values.n
 
-    def _in_strips(self, r: Reader, body: list) -> list:
-        """The loop, with looks at what Python wants every so many iterations."""
-        n = self._values.n.text
-        if self._values.n.value is not None and self._values.n.value <= _STRIP:
-            return [f"for (i64 {self.k} = 0; {self.k} < {n}; {self.k}++) {{", body, "}"]
+    def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
+        """The loop from one iteration to another, with looks at what Python wants. in_strips: every
+        so many iterations."""
+        k, there = self.counter, self._values.there
+        n = self._values.n.value
+        if not in_strips or there or (n is not None and n <= _STRIP):
+            test = there(k) if there else f"{k} < {high}"
+            tick = [] if in_strips and not there else ["TICK;"]
+            return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}"]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
-            f"for (i64 {begin} = 0; {begin} < {n}; {begin} += {_STRIP}) {{",
-            f"if (__builtin_expect({begin} != 0, 0) && is_wanted(rt)) return -1;",
-            f"const i64 {end} = {n} - {begin} < {_STRIP} ? {n} : {begin} + {_STRIP};",
-            f"for (i64 {self.k} = {begin}; {self.k} < {end}; {self.k}++) {{",
+            f"for (i64 {begin} = {low}; {begin} < {high}; {begin} += {_STRIP}) {{",
+            f"if (__builtin_expect({begin} != {low}, 0) && is_wanted(rt)) return -1;",
+            f"const i64 {end} = {high} - {begin} < {_STRIP} ? {high} : {begin} + {_STRIP};",
+            f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{",
             body, "}", "}",
         ]  # fmt: skip
 
     def times(self, r: Reader) -> float:
         """How often the body runs, as far as the values of this call tell."""
         n = r.entry.at(self._values.n.lin)
-        r.entry.known[self.k] = (n or _SOME) // 2
+        r.entry.known[self.counter] = (n or _SOME) // 2
         return n or _SOME
 
     def begin(self, r: Reader) -> None:
         """The next value, in the body."""
         n = self._values.n
         high = FAR if self._values.there else max(n.high - 1, 0)
-        lin = r.facts.name(self.k, 0, high)
+        lin = r.facts.name(self.counter, 0, high)
+        if self.n is not None:
+            r.accesses.counters.append(self.counter)
         if n.lin is not None and not self._values.there:
             r.facts.add(n.lin - lin - 1)
-        k = Num(self.k, "i64", ("int",), "", lin, 0, high)
+        k = Num(self.counter, "i64", ("int",), "", lin, 0, high)
         r.env[self._hidden] = k
         with r.at_statement():
             target(r, self._node.target, kept(r, self._values.get(r, k)))()
@@ -137,14 +143,15 @@ class _While:
     """The head of a `while` loop."""
 
     steady: frozenset[str] = frozenset()
-    in_strips = None
+    counter = n = None
 
     def __init__(self, node: ast.While):
         self._node = node
         self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
-    def head(self, r: Reader) -> str:
-        return "for (;;)"
+    def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
+        """The loop, with looks at what Python wants."""
+        return ["for (;;) {", "TICK;", body, "}"]
 
     def times(self, r: Reader) -> float:
         return _SOME
@@ -173,8 +180,8 @@ class _While:
 def _loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
     key = ("loop", id(node), r.inlined)
     memory = r.memory.setdefault(key, {})
-    wanted = dict.fromkeys(name if "." not in name else None for name in assigned([node]))
-    wanted.pop(None, None)
+    wanted = dict.fromkeys(name for name in assigned([node]) if "." not in name)
+    r.forget_dead(node, wanted)
     for _ in range(40):
         saved = r.save()
         attributes = dict(r.frames[0].env)
@@ -206,13 +213,12 @@ def _attempt(
             r.lines += v.store(r, envs[which][name])
     state = LoopState(len(r.owned), header.steady)
     body: list = []
-    head = header.head(r)
+    since, born = len(r.accesses.noted), len(r.born)
+    sites = len(r.tables)
     with r.elsewhere(body), r.scope(), r.in_loop(state, header.times(r)):
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
         entry = r.snapshot()
-        tick: list = []
-        r.lines.append(tick)
         frame.path.append(header.step(r))
         header.begin(r)
         r.grammar.block(r, node.body, "body")
@@ -222,6 +228,7 @@ def _attempt(
             state.agains.append((r.snapshot(), end))
             r.lines.append(end)
             r.lines += r.releases(state.scopes)
+        found = r.accesses.leave(since, header.counter, set(r.born[born:]))
     frame.dead = False
     if _outgrown(r, node, carried, entry, state, memory):
         return False
@@ -232,11 +239,14 @@ def _attempt(
     for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    if header.in_strips is None or _loops_in(body) or _ends_early(node):
-        tick.append("TICK;")
-        r.lines += [head + " {", body, "}"]
+    in_strips = not _loops_in(body) and not _ends_early(node)
+    if found and sites == len(r.tables) and _is_shared(r, node, body, carried, state):
+        lines = header.around(r, body, "from", "to", in_strips)
+        kept = carried.values()
+        loop = threaded(r, node.lineno, header.counter, lines, header.n.text, kept, found)
+        r.lines.append(loop)
     else:
-        r.lines += header.in_strips(r, body)
+        r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
     if header.always and not state.ends:
         frame.dead = True
         return True
@@ -251,6 +261,24 @@ def _attempt(
         if isinstance(known, Conflict):
             envs[which][name] = known
     return True
+
+
+def _is_shared(
+    r: Reader, node: ast.stmt, body: list, carried: dict[Key, Variable], state: LoopState
+) -> bool:
+    """Whether threads share a loop whose iterations do not meet in memory: each gives all names
+    their values itself, and there is enough to do."""
+    live = r.entry.live(r.frame.node).get(id(node))
+    if not r.frame.whole or state.ends or not state.agains or live is None:
+        return False
+    if r.is_inside and not _loops_in(body):
+        return False
+    for which, name in carried:
+        if which or name.startswith(("__", "@")) or name in live.begin:
+            return False
+        if any(isinstance(env[0].get(name), (Maybe, type(None))) for env, _ in state.agains):
+            return False
+    return not any(isinstance(x, ast.Return) for x in ast.walk(node))
 
 
 def _carried(
@@ -306,7 +334,7 @@ def _outgrown(
                     # Bound in some iterations: what an earlier one has bound is kept.
                     isinstance(x, Maybe)
                     and not name.startswith("__")
-                    and r.is_read_outside(node, name)
+                    and r.is_read_later(node, name, in_it=True)
                 ):
                     memory[key] = as_type(x) if isinstance(x, Maybe) else Maybe(as_type(x), "")
                     grew = True
@@ -362,7 +390,9 @@ def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
 def _loops_in(lines: list) -> bool:
     """Whether there are loops in what was written."""
     return any(
-        _loops_in(x) if isinstance(x, list) else isinstance(x, str) and x.startswith("for (")
+        _loops_in(x)
+        if isinstance(x, list)
+        else isinstance(x, Threaded) or (isinstance(x, str) and x.startswith("for ("))
         for x in lines
     )
 
@@ -381,7 +411,7 @@ def _new_names(r: Reader, node: ast.stmt, entry: list, state: LoopState) -> dict
                     continue
                 if isinstance(x, (Known, Obj, Opaque, Range, Conflict, Rng, Bound)):
                     continue
-                if which == 0 and not r.is_read_outside(node, name):
+                if which == 0 and not r.is_read_later(node, name):
                     continue
                 old = found.get((which, name))
                 new = x if isinstance(x, Maybe) else Maybe(x, "")

@@ -252,6 +252,7 @@ def write(r: Reader, a: Arr, index: list[str], text: str) -> None:
 def store(r: Reader, target: Arr, value: Lazy) -> None:
     """target[...] = value, which has its shape and representation."""
     note_work(r, target.dims)
+    r.accesses.note(target, write=True)
     relation = "disjoint"
     unsure: list[Arr] = []
     for read, in_place in value.reads:
@@ -272,7 +273,7 @@ def store(r: Reader, target: Arr, value: Lazy) -> None:
             write(r, target, index, load(made, index))
         return
     # By addresses: in memory of its own where they overlap.
-    tests = [f"overlap({_span(r, target)}, {_span(r, read)})" for read in unsure]
+    tests = [f"overlap({span(r, target)}, {span(r, read)})" for read in unsure]
     aside = r.named(" || ".join(tests), "int", "aside")
     sizes = ", ".join(["", *(d.text for d in target.dims)])
     code = CODES.index(target.rep)
@@ -298,7 +299,7 @@ def store(r: Reader, target: Arr, value: Lazy) -> None:
         r.line(f"release(rt, {held});")
 
 
-def _span(r: Reader, a: Arr) -> str:
+def span(r: Reader, a: Arr) -> str:
     """The first and the last element's addresses, as C arguments."""
     low = high = "0"
     for d, s in zip(a.dims, a.strides, strict=True):
@@ -352,20 +353,13 @@ def element_of(r: Reader, x: Lazy) -> Num:
 # What two arrays have in common
 
 
-def axes_of(a: Arr) -> tuple[str, tuple]:
-    """The array whose part it is, and of each of its axes an index or a slice."""
-    if a.origin is not None:
-        return a.origin
-    return a.data, tuple(("slice", Linear(0), 1, d.lin) for d in a.dims)
-
-
 def overlap(r: Reader, a: Arr, b: Arr) -> str:
     """ "same" elements in the same places, "disjoint", "overlap", or "unknown"."""
     if not (a.roots & b.roots or ANYWHERE in a.roots | b.roots):
         return "disjoint"
     if a.data == b.data and a.dims == b.dims and a.strides == b.strides:
         return "same"
-    (x, mine), (y, theirs) = axes_of(a), axes_of(b)
+    (x, mine), (y, theirs) = a.axes, b.axes
     if x != y or len(mine) != len(theirs):
         return "unknown"
     same = True

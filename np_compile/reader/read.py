@@ -10,11 +10,12 @@ at the beginning of the statement. So a statement changes nothing before its las
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from .dependence import Accesses
 from .linear import SAFE, WIDE, Facts, Linear
 from .values import C_TYPE, Conflict, Maybe, Num, Opaque, OrNone, Unreadable, Value
 
@@ -102,6 +103,7 @@ class Grammar:
     block: Callable[..., None]
     anything: Callable[[Any, ast.AST], Value]
     expression: Callable[[Any, ast.AST], Value]
+    operand: Callable[[Any, ast.AST], Value]
     function: Callable[..., Value]
     comprehension: Callable[[Any, Any], Value]
 
@@ -113,6 +115,8 @@ class Reader:
         self.entry, self.grammar = entry, grammar
         self.lines: list[Any] = []
         self.facts = Facts()
+        self.accesses = Accesses(self.facts)
+        self.born: list[str] = []  # memory that was made
         self.frames: list[Frame] = []
         self.leaves: list[Leave] = []
         self.site: Leave | None = None
@@ -195,12 +199,13 @@ class Reader:
             [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
             len(self.declarations), list(frame.path), self._count, self.seconds,
             self.single, self.outside, [(site, site.changed) for site in self._sites()],
+            len(self.accesses.noted), len(self.born), len(self.accesses.counters),
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, outside, changed) = saved  # fmt: skip
+         seconds, single, outside, changed, noted, born, counters) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
@@ -215,6 +220,9 @@ class Reader:
         del self.declarations[declared:]
         frame.path[:] = path
         self.seconds, self.single, self.outside = seconds, single, outside
+        del self.accesses.noted[noted:]
+        del self.born[born:]
+        del self.accesses.counters[counters:]
         self._count = count  # so that what is read again has the same names
         for site, was in changed:
             site.changed = was
@@ -338,6 +346,7 @@ class Reader:
     def made_here(self, buf: str) -> None:
         """Memory that belongs to the block that is being written."""
         self.owned[-1].append(buf)
+        self.born.append(buf)
         for f in self.frames:
             f.made.add(buf)
         for site in self._sites():
@@ -350,10 +359,12 @@ class Reader:
             yield site
             site = site.outer
 
-    def changed(self, roots: frozenset[str] | None = None) -> None:
+    def changed(self, roots: frozenset[str] | None = None, noted: bool = False) -> None:
         """What was just written changes something that outlives the call of a function: memory, or
-        else."""
+        else. noted: whether the access is."""
         self.written |= roots or frozenset()
+        if not noted:
+            self.accesses.anything(roots)
         for site in self._sites():
             site.changed |= roots is None or not roots <= site.made
         for f in self.frames:
@@ -397,9 +408,20 @@ class Reader:
         """Whether what is read is in a loop of this function or of one that calls it."""
         return any(step[0] in ("for", "while") for f in self.frames for step in f.path)
 
-    def is_read_outside(self, loop: Any, name: str) -> bool:
-        """Whether a name that a loop gives a value may be asked for behind it."""
-        return self.entry.loads(self.frame.node, loop).get(name, 0) > 0
+    def is_read_later(self, loop: Any, name: str, in_it: bool = False) -> bool:
+        """Whether a name that a loop gives a value may be asked for behind it. in_it: or in the
+        next iteration."""
+        live = self.entry.live(self.frame.node).get(id(loop))
+        if live is None:  # one that is written otherwise than in the source
+            return self.entry.loads(self.frame.node, loop).get(name, 0) > 0
+        return name in live.after or (in_it and name in live.begin)
+
+    def forget_dead(self, loop: Any, names: Iterable[str]) -> None:
+        """Forget the values of names that nobody asks for before they are bound again."""
+        if id(loop) in self.entry.live(self.frame.node):
+            for name in names:
+                if name in self.env and not self.is_read_later(loop, name, in_it=True):
+                    del self.env[name]
 
     @contextmanager
     def scope(self) -> Iterator[None]:

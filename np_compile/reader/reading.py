@@ -23,15 +23,16 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import resume, runtime, small, source
+from . import resume, runtime, small, source, threads
 from .entry import Entry, Exit, Unfit, piece
-from .expressions import anything, expression
+from .expressions import anything, expression, operand
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
 from .statements import Stopped, block, comprehension, function
+from .threads import Threaded, outlined
 from .values import Known, Unreadable
 
-_GRAMMAR = Grammar(block, anything, expression, function, comprehension)
+_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _CALL = 1e-5  # seconds that a call in Python takes, from compiled code
@@ -65,7 +66,8 @@ class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
     elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie
-    in a loop. written: the roots of memory that it may change."""
+    in a loop. threaded: the lines of loops that threads share. written: the roots of memory that it
+    may change."""
 
     text: str
     entry: Entry
@@ -74,6 +76,7 @@ class Read:
     single: float
     outside: float
     work: list[tuple[int, bool]]
+    threaded: list[int]
     written: frozenset[str]
 
 
@@ -117,25 +120,30 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         block(r, nodes, "body")
         if not frame.dead:
             entry.result(r, Known(None))
-    lines = _flat(body, r, entry, first)
+    shared = _flat(body, r, entry, first)
+    functions, lines, numbers = outlined(shared, entry.prologue, r.declarations)
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
-    if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in lines):
+    if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines)):
         if top is not None:
             return Refused(top.reasons[0] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
-    text = _assembled(lines, entry, r)
+    text = _assembled(functions, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
-    return Read(text, entry, r.tables, r.seconds, r.single, r.outside, work, r.written)
+    measures = r.seconds, r.single, r.outside, work
+    return Read(text, entry, r.tables, *measures, numbers, r.written)
 
 
 def _is_first(e: Exit) -> bool:
     return e.frames is not None and all(step[0] == "block" for step in e.frames[0][2])
 
 
-def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str]:
-    made: list[str] = []
+def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str | Threaded]:
+    made: list[str | Threaded] = []
     for x in lines:
         if isinstance(x, str):
+            made.append(x)
+        elif isinstance(x, Threaded):
+            x.lines = _flat(x.lines, r, entry, first)
             made.append(x)
         elif isinstance(x, Leave):
             made += entry.leave(r, x, first)
@@ -144,8 +152,8 @@ def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str]:
     return made
 
 
-def _indented(lines: list[str]) -> str:
-    made, depth = [], 1
+def _indented(lines: list[str], depth: int = 1) -> str:
+    made = []
     for line in lines:
         depth -= line.startswith("}")
         made.append("    " * depth + line)
@@ -153,11 +161,13 @@ def _indented(lines: list[str]) -> str:
     return "\n".join(made)
 
 
-def _assembled(lines: list[str], entry: Entry, r: Reader) -> str:
+def _assembled(functions: list[str], lines: list[str], entry: Entry, r: Reader) -> str:
+    inner = _indented(functions, 0)
     body = _indented([*entry.prologue, *entry.apart(), *r.declarations, *lines])
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
-        + (small.C if any(f"{name}(" in body for name in small.NAMES) else "")
+        + (small.C if any(f"{name}(" in inner + body for name in small.NAMES) else "")
+        + (threads.C + inner + "\n" if functions else "")
         + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
         + body + "\n}\n"
         + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
@@ -299,6 +309,9 @@ class Reading:
             line = self.node.body[first].lineno
             for region in known:
                 text = f"compiled whole from {code.co_filename}:{line} on"
+                if region.threaded:
+                    lines = ", ".join(map(str, sorted(set(region.threaded))))
+                    text += f"; threads share the loops of lines {lines}"
                 made.append(text + (f"; left in loops {region.left} times" if region.left else ""))
                 for exit_ in region.exits.values():
                     if exit_.count:
@@ -440,7 +453,8 @@ class Reading:
         known = self._regions[first]
         made = self._made(node, first, values, key[1])
         if isinstance(made, Read):
-            region = Region(made.text, made.entry, made.sites, made.written, config.waits())
+            parts = made.text, made.entry, made.sites
+            region = Region(*parts, config.waits(), made.threaded, made.written)
             if region.seconds_left <= made.seconds:
                 region.wait()
             ran = region.run(values)

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from np_compile.kernels.build.beside import Libraries
+from np_compile.kernels.run import pool
 
-from . import runtime
+from . import runtime, threads
 from .entry import LIST, SAME, SMALL, Entry, Exit, piece
 from .linear import WIDE
 from .nest import CODES
@@ -27,11 +29,17 @@ LATER = object()  # the C compiler is still at work
 
 class Region:
     """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
-    often it ran; left: how often it left compiled code in a loop. written: the roots of memory
-    that it may change."""
+    often it ran; left: how often it left compiled code in a loop. threaded: the lines of loops that
+    threads share. written: the roots of memory that it may change."""
 
     def __init__(
-        self, text: str, entry: Entry, sites: list[Site], written: frozenset[str], waits: bool
+        self,
+        text: str,
+        entry: Entry,
+        sites: list[Site],
+        waits: bool,
+        threaded: list[int],
+        written: frozenset[str],
     ):
         self.text = text
         self.exits = entry.exits
@@ -47,7 +55,9 @@ class Region:
         self.sites = sites
         self._bind = _binder(entry)
         self._words = struct.Struct("".join(entry.formats))
-        self._libraries = Libraries([(text, "region")], waits)
+        self.threaded = threaded
+        more = [(pool.source(), "pool")] if threaded else []
+        self._libraries = Libraries([(text, "region"), *more], waits)
         self._function: Any = None
         self._finish: Any = None
         self._free: list[_Call] = []
@@ -90,6 +100,9 @@ class Region:
         state = self._free.pop() if self._free else _Call(self, self._words.size, self._room)
         self._words.pack_into(state.words, 0, *words)
         state.found = found
+        if self.threaded:
+            state.runtime.threads = torch.get_num_threads()
+            state.runtime.worth = threads.WORTH
         try:
             if locks:
                 with contextlib.ExitStack() as stack:
@@ -303,6 +316,8 @@ class _Call:
         self.runtime.draws = ctypes.addressof(self._draws)
         self._given = (runtime.Buffer * max(len(region.arrays), 1))()
         self.runtime.given = ctypes.addressof(self._given)
+        if region.threaded:
+            self.runtime.run = pool.run_address()
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
         self._next = _OWN

@@ -35,12 +35,14 @@ PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
 
 
 class Runtime(ctypes.Structure):
-    """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs."""
+    """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
+    run, threads, worth: how loops are shared among threads; job: the one that this is a part of."""
 
     _fields_ = (
         ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("api", c_void_p),
         ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p),
-        ("draws", c_void_p), ("error", c_void_p * 3), ("given", c_void_p),
+        ("draws", c_void_p), ("error", c_void_p * 3), ("given", c_void_p), ("run", c_void_p),
+        ("threads", c_int64), ("worth", c_int64), ("job", c_void_p),
     )  # fmt: skip
 
 
@@ -74,6 +76,7 @@ typedef struct {{ f64 r, i; }} c128;
 typedef struct {{ f32 r, i; }} c64;
 typedef struct Buf Buf;
 struct Buf {{ Buf *next, *prev; i64 refs, owner, bytes, code, ndim, dims[{AXES}]; void *data; }};
+typedef struct Job Job;
 typedef struct {{
     Buf first;
     i64 (*allocate)(i64, i64, i64, void *);
@@ -84,7 +87,14 @@ typedef struct {{
     void *out;
     void **draws, *error[3];
     Buf *given;
+    void (*run)(void (*)(void *, long, long), void *, long, long, int);
+    i64 threads, worth;
+    Job *job;
 }} Runtime;
+typedef i64 (*Loop)(Runtime *, void *, i64, i64);
+struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
+static __thread char this_thread;
+INLINE int has_failed(const Job *job) {{ return __atomic_load_n(&job->failed, __ATOMIC_RELAXED); }}
 typedef union {{ i64 i; f64 f; void *p; }} Word;
 typedef struct {{
     void *state;
@@ -134,7 +144,7 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
         if (dims[k] < 0 || __builtin_mul_overflow(bytes, dims[k], &bytes)) return 0;
     }}
     __builtin_va_end(args);
-    i64 large = bytes >= {LARGE};
+    i64 large = bytes >= {LARGE} && !rt->job;
     Buf *b = malloc(sizeof(Buf) + (large ? 0 : bytes));
     if (!b) return 0;
     b->refs = 1; b->bytes = bytes; b->code = code; b->ndim = ndim; b->owner = -1;
@@ -237,11 +247,16 @@ QUIET int ask_python(Runtime *rt) {{
     ((void (*)(int))rt->api[4])(held);
     return raised;
 }}
-QUIET int is_wanted(Runtime *rt) {{
+INLINE i64 nanoseconds(void) {{
     Time t;
-    rt->ticks = 0;
     clock_gettime(1, &t);
-    i64 now = t.seconds * 1000000000L + t.nanoseconds;
+    return t.seconds * 1000000000L + t.nanoseconds;
+}}
+QUIET int is_wanted(Runtime *rt) {{
+    rt->ticks = 0;
+    if (rt->job && has_failed(rt->job)) return 1;
+    if (rt->job && rt->job->caller != &this_thread) return 0;
+    i64 now = nanoseconds();
     if (now < rt->deadline) return 0;
     i64 first = rt->deadline == 0;
     rt->deadline = now + {_NANOSECONDS}L;

@@ -53,16 +53,26 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
     r.inlined = (*was, (id(node), r.here, r.lists))
     loops, r.loops = r.loops, []
     attributes = _attributes(r)
+    begin: list[str] = []
+    r.lines.append(begin)
     r.frames.append(frame)
+    r.owned.append([])
     try:
         block(r, node.body, "body")
+        if not frame.dead:
+            frame.returns.append(
+                Return(Known(None), r.lines, r.releases(frame.scopes), _attributes(r))
+            )
     finally:
         r.frames.pop()
         r.loops = loops
         r.inlined = was
-    if not frame.dead:
-        frame.returns.append(Return(Known(None), r.lines, [], _attributes(r)))
-    return _result(r, frame, attributes)
+        made = r.owned.pop()
+    if len(frame.returns) == 1 and frame.returns[0].place is r.lines:
+        r.owned[-1] += made
+        r.frames[0].env |= frame.returns[0].attributes
+        return frame.returns[0].value
+    return _result(r, frame, attributes, begin)
 
 
 def _attributes(r: Reader) -> dict[str, Value]:
@@ -70,15 +80,12 @@ def _attributes(r: Reader) -> dict[str, Value]:
     return {name: x for name, x in r.frames[0].env.items() if name.startswith("@")}
 
 
-def _result(r: Reader, frame: Frame, before: dict[str, Value]) -> Value:
+def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str]) -> Value:
     """The value of a call, of the values at its `return` statements; and what it has set. before:
-    what attributes held when it was called."""
+    what attributes held when it was called. begin: lines where it begins."""
     returns = frame.returns
     if not returns:
         raise Unreadable("the function does not return")
-    if len(returns) == 1 and returns[0].place is r.lines:
-        r.frames[0].env |= returns[0].attributes
-        return returns[0].value
     value = functools.reduce(lambda x, y: join(x, y, r), [x.value for x in returns])
     if isinstance(value, Conflict):
         raise Unreadable(f"what {frame.function.__name__} returns: {value.why}")
@@ -103,6 +110,7 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value]) -> Value:
     for v in (*([result] if result is not None else []), *set_.values()):
         r.declarations += v.declare
         r.owned[-1] += v.buffers()
+        begin += [f"{name} = 0;" for name in v.buffers()]  # it was given back since the last call
     r.line(f"{frame.label}: ;")
     for name, v in set_.items():
         r.frames[0].env[name] = v.load(r)

@@ -149,6 +149,13 @@ class Arr:
         return KIND_OF_DTYPE[self.dtype]
 
     @property
+    def axes(self) -> tuple[str, tuple]:
+        """The array whose part it is, and of each of its axes an index or a slice."""
+        if self.origin is not None:
+            return self.origin  # type: ignore[return-value]
+        return self.data, tuple(("slice", Linear(0), 1, d.lin) for d in self.dims)
+
+    @property
     def of_view(self) -> str:
         """What a view of it is."""
         if self.view.isdigit():

@@ -28,8 +28,8 @@ from .rolling_buffer import rolling_buffer
 from .row_caching import row_caching
 from .scan_blocking import scan_blocking
 from .scatter_calls import scatter_calls
-from .scatter_sharing import scatter_sharing
 from .scatter_privatization import scatter_privatization
+from .scatter_sharing import scatter_sharing
 from .schedule import schedule
 from .store_trimming import store_trimming
 from .thread_mapping import thread_mapping

@@ -38,8 +38,10 @@ def scatter_sharing(program: Program, machine: Target) -> Program:
     assert isinstance(machine, Gpu)
     steps: list = []
     for step in program.steps:
-        parts = _parts(step, machine) if isinstance(step, Loop) else 0
-        steps += _shared(program, step, parts) if parts else [step]
+        if isinstance(step, Loop) and (parts := _parts(step, machine)):
+            steps += _shared(program, step, parts)
+        else:
+            steps.append(step)
     program.steps = steps
     return program
 
@@ -55,9 +57,7 @@ def _parts(loop: Loop, machine: Gpu) -> int:
         return 0
     size = sum(b.size for b in targets)
     n = hint(loop.axis.extent)
-    most = min(
-        machine.processors * machine.waves, n // max(_DENSITY * size, machine.shared_values)
-    )
+    most = min(machine.processors * machine.waves, n // max(_DENSITY * size, machine.shared_values))
     few = 4 * size > machine.local_bytes // 2 or most < machine.processors // 2
     if few or n // max(most, 1) > _VALUES:
         return 0

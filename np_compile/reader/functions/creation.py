@@ -178,7 +178,7 @@ def _fill(r: Reader, x: Value, value: Value) -> Value:
         raise Unreadable("fill of this")
     commit = assign(r, x, [Known(Ellipsis)], value)
     commit()
-    r.changed(x.roots)
+    r.changed(x.roots, noted=True)
     return Known(None)
 
 

@@ -228,7 +228,7 @@ def into(r: Reader, made: Value, out: Value) -> Value:
         if d.value == 1 and n.value != 1:
             raise Unreadable("out= that is larger")
     commit()
-    r.changed(out.roots)
+    r.changed(out.roots, noted=True)
     return out
 
 

@@ -1,0 +1,251 @@
+"""Loops whose iterations are independent, on all cores.
+
+Such a loop is a C function of its own, of a range of iterations and of what it takes from around
+it. It begins in the calling thread, until it is known how long an iteration takes; where what is
+ahead is worth it, the threads of the kernels' pool take the rest in chunks. Where one of them has
+to leave, the arrays get the values back that they had, and the calling thread goes through the
+iterations in their order; where one is interrupted, it is as if none had been made. So all is as
+if there were one thread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .dependence import Independence
+from .nest import span
+from .read import Reader
+from .variables import Variable
+
+WORTH = 30_000  # nanoseconds of work ahead from which threads are worth calling
+
+C = """
+typedef struct { void *low, *end; } Span;
+void finish(Runtime *rt);
+INLINE i64 bytes_of(Span x) { return x.end > x.low ? (char *)x.end - (char *)x.low : 0; }
+QUIET void run_chunk(void *argument, long begin, long end) {
+    Job *job = argument;
+    if (has_failed(job)) return;
+    Runtime own = *job->rt;
+    own.first.next = 0;
+    own.job = job;
+    if (job->loop(&own, job->context, job->from + begin, job->from + end))
+        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
+    for (int k = 0; k < 3; k++) if (own.error[k]) job->rt->error[k] = own.error[k];
+    finish(&own);
+}
+QUIET i64 in_chunks(Job *job, i64 n, f64 each) {
+    Runtime *rt = job->rt;
+    i64 most = 2e7 * rt->threads / each;  /* between looks at what Python wants */
+    most = most < 64 * rt->threads ? 64 * rt->threads : most;
+    while (job->from < n) {
+        i64 count = n - job->from < most ? n - job->from : most;
+        i64 grain = count / (8 * rt->threads), least = 5000 / each;
+        grain = grain < least ? least : grain;
+        rt->run(run_chunk, job, count, grain < 1 ? 1 : grain, rt->threads);
+        if (has_failed(job)) return 1;
+        job->from += count;
+        if (is_wanted(rt)) return -1;
+    }
+    return 0;
+}
+/* Iterations from `from` to before `last` by threads, and to before n by this one. */
+QUIET i64 by_threads(Runtime *rt, Loop loop, void *context, i64 from, i64 last, i64 n, f64 each,
+                     const Span *written, i64 arrays, i64 bytes, Buf *const *held, i64 buffers) {
+    char *copies = malloc(bytes + 1), *at = copies;
+    i64 *refs = malloc(8 * buffers + 8);
+    if (!copies || !refs) { free(copies); free(refs); return loop(rt, context, from, n); }
+    for (i64 k = 0; k < arrays; at += bytes_of(written[k]), k++)
+        __builtin_memcpy(at, written[k].low, bytes_of(written[k]));
+    for (i64 k = 0; k < buffers; k++) if (held[k]) refs[k] = held[k]->refs;
+    for (i64 k = 0; k < buffers; k++) if (held[k]) held[k]->refs = 1L << 40;
+    Job job = {loop, context, rt, from, 0, &this_thread};
+    i64 left = in_chunks(&job, last, each);
+    for (i64 k = 0; k < buffers; k++) if (held[k]) held[k]->refs = refs[k];
+    if (left > 0) {
+        at = copies;
+        for (i64 k = 0; k < arrays; at += bytes_of(written[k]), k++)
+            __builtin_memcpy(written[k].low, at, bytes_of(written[k]));
+    }
+    free(copies);
+    free(refs);
+    if (left < 0 || (left && rt->error[1])) return -1;
+    return loop(rt, context, left ? from : last, n);
+}
+/* All iterations. pace: picoseconds that one takes, as far as is known, and calls without a look at
+   the clock. keeps: whether the last one has to be this thread's. */
+QUIET i64 spread(Runtime *rt, Loop loop, void *context, i64 n, i64 keeps, i64 *pace,
+                 const Span *written, i64 arrays, Buf *const *held, i64 buffers) {
+    f64 each = __atomic_load_n(pace, __ATOMIC_RELAXED) * 1e-3;
+    i64 from = 0, last = n - keeps, bytes = 0, step = 1;
+    if (rt->threads < 2 || rt->job || n < 2) return loop(rt, context, 0, n);
+    if (each > 0 && each * n < 1000 && rt->worth && ++pace[1] & 63) return loop(rt, context, 0, n);
+    for (i64 k = 0; k < arrays; k++) bytes += bytes_of(written[k]);
+    f64 worth = rt->worth ? rt->worth + bytes / 4 : 0;
+    if (!rt->worth) each = 1e6;  /* at once, in many chunks */
+    while (from < n) {
+        if (each > 0 && each * (last - from) > worth)
+            return by_threads(rt, loop, context, from, last, n, each, written, arrays, bytes, held,
+                              buffers);
+        if (each > 0) step = 2e4 / each;
+        i64 end = n - from <= step ? n : from + (step < 1 ? 1 : step);
+        i64 begun = nanoseconds(), left = loop(rt, context, from, end);
+        if (left) return left;
+        i64 took = nanoseconds() - begun;
+        if (took > 200 || end == n) {
+            each = (took > 30 ? took : 30) / (f64)(end - from);
+            __atomic_store_n(pace, (i64)(each * 1e3), __ATOMIC_RELAXED);
+        } else step *= 4;
+        from = end;
+    }
+    return 0;
+}
+"""
+
+_NAME = re.compile(r"\b[A-Za-z]\w*_(?:in)?\d+\b")
+_DECLARED = re.compile(
+    r"^(?:for \()?(?:const )?(\w+) (\*?) ?(?:const )?(\w+_(?:in)?\d+)(?:\[\d+\])?(?= =|;)"
+)
+
+
+_LABEL = re.compile(r"^\w+: ;")
+_GOTO = re.compile(r"\bgoto (\w+);")
+
+
+@dataclass
+class Threaded:
+    """A loop with independent iterations, in the lines of a reader. line: in the source. number: of
+    its C function.
+    lines: the loop, from `from` to before `to`. n: how many iterations there are. kept: variables
+    of which the last iteration gives the value. written: the memory that is written to. tests: C
+    that is true where iterations may depend on each other all the same."""
+
+    line: int
+    number: str
+    lines: list
+    n: str
+    kept: list[Variable]
+    written: list[str]
+    tests: list[str]
+
+    def in_place(self, lines: list[str]) -> list[str]:
+        """The C of the loop where it stands."""
+        return ["{", f"const i64 from = 0, to = {self.n};", *lines, "}"]
+
+    def outlined(
+        self, lines: list[str], around: Iterable[str], shared: list[str]
+    ) -> tuple[list[str], list[str]]:
+        """The C of its function, and of the call. around: lines that declare what it may take.
+        shared: declarations of variables that each user gives a value first."""
+        used = dict.fromkeys(name for line in lines for name in _NAME.findall(_code(line)))
+        lines = [x for x in shared if declarations([x]).keys() & used.keys()] + lines
+        kept = declarations(line for v in self.kept for line in v.declare)
+        own, declared = declarations(lines), declarations(around)
+        rests_on = {x for text in (*self.tests, *self.written) for x in _NAME.findall(text)}
+        if rests_on & own.keys() or _jumps(lines):
+            return [], self.in_place(lines)
+        taken = {x: declared[x] for x in used if x in declared and x not in own and x not in kept}
+        context = f"struct in_{self.number}"
+        fields = [*taken.items(), *kept.items()]
+        function = [
+            f"{context} {{", *(f"{ctype}{name};" for name, ctype in fields), "};",
+            f"QUIET i64 loop_{self.number}(Runtime *rt, void *context, i64 from, i64 to) {{",
+            f"{context} *c = context;", "Word *const out = rt->out;", "(void)out;",
+            *(f"{ctype}const {x} = c->{x};" for x, ctype in taken.items()),
+            *(f"{ctype}{x} = rt->job ? ({ctype}){_zero(ctype)} : c->{x};"
+              for x, ctype in kept.items()),
+            *lines,
+            *([f"if (!rt->job) {{ {' '.join(f'c->{x} = {x};' for x in kept)} }}"] if kept else []),
+            "return 0;", "}",
+        ]  # fmt: skip
+        held = [x for x, ctype in taken.items() if ctype == "Buf *"]
+        may_fail = any("return" in _code(line) for line in lines)
+        written = self.written if may_fail else []
+        values = ", ".join(f".{name} = {name}" for name, _ in fields)
+        call = (
+            f"spread(rt, loop_{self.number}, &c, {self.n}, {int(bool(kept))}, pace, "
+            f"(const Span[]){{{', '.join(written) or '{0, 0}'}}}, {len(written)}, "
+            f"(Buf *const[]){{{', '.join(held) or '0'}}}, {len(held)})"
+        )
+        if self.tests:
+            call = f"{' || '.join(self.tests)} ? loop_{self.number}(rt, &c, 0, {self.n}) : {call}"
+        at_place = [
+            "{", f"{context} c = {{{values}}};", "static i64 pace[2];", f"const i64 left = {call};",
+            *(f"{name} = c.{name};" for name in kept),
+            "if (__builtin_expect(left != 0, 0)) return left;", "}",
+        ]  # fmt: skip
+        return function, at_place
+
+
+def threaded(
+    r: Reader, line: int, counter: str, lines: list, n: str, kept: Iterable[Variable],
+    found: Independence,
+) -> Threaded:  # fmt: skip
+    """A loop whose iterations are independent, where what it rests on holds."""
+    tests = [f"overlap({span(r, a)}, {span(r, b)})" for a, b in found.apart]
+    for a in found.written:
+        steps = [s.text for s in a.strides]
+        if a.flat or not a.ndim:
+            continue
+        tests.append(f"{steps[-1]} < 1")
+        inner = zip(steps, a.dims[1:], steps[1:], strict=False)
+        tests += [f"{s} < {d.text} * {t}" for s, d, t in inner]
+    written = [f"{{{span(r, a)}}}" for a in found.written]
+    return Threaded(line, counter.rpartition("_")[2], lines, n, list(kept), written, tests)
+
+
+def outlined(
+    lines: Iterable[str | Threaded], prologue: Iterable[str], shared: list[str]
+) -> tuple[list[str], list[str], list[int]]:
+    """The functions of the loops that threads share, the lines with calls of them in their places,
+    and where these loops are in the source. prologue: lines before. shared: declarations of
+    variables that are used in one place."""
+    functions: list[str] = []
+    made: list[str] = []
+    numbers: list[int] = []
+    lines = list(lines)
+    around = [*prologue, *(x for x in lines if isinstance(x, str))]
+    for x in lines:
+        if isinstance(x, str):
+            made.append(x)
+        else:
+            function, call = x.outlined(_with_inner(x.lines), around, shared)
+            functions += function
+            made += call
+            numbers += [x.line] if function else []
+    return functions, made, numbers
+
+
+def _with_inner(lines: Iterable[str | Threaded]) -> list[str]:
+    """Lines in which loops that threads might share are as they stand: the outer one is shared."""
+    made: list[str] = []
+    for x in lines:
+        made += [x] if isinstance(x, str) else x.in_place(_with_inner(x.lines))
+    return made
+
+
+def _jumps(lines: Iterable[str]) -> bool:
+    """Whether there is a jump to a label that is elsewhere."""
+    code = [_code(line) for line in lines]
+    labels = {x.partition(":")[0] for x in code if _LABEL.match(x)}
+    return any(x not in labels for line in code for x in _GOTO.findall(line))
+
+
+def declarations(lines: Iterable[str]) -> dict[str, str]:
+    """The C types of the names that lines declare."""
+    found: dict[str, str] = {}
+    for line in lines:
+        match = _DECLARED.match(line)
+        if match:
+            found[match[3]] = f"{match[1]} {match[2]}"
+    return found
+
+
+def _code(line: str) -> str:
+    return "" if line.startswith("/*") else line
+
+
+def _zero(ctype: str) -> str:
+    return "{0, 0}" if ctype.strip() in ("c64", "c128") else "0"

@@ -1,0 +1,546 @@
+"""Loops whose iterations are independent are shared by threads; all others are not."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile.reader import threads
+
+from .support import case, check, exact, whole
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Threads are called at once, in chunks of one iteration."""
+    monkeypatch.setattr(threads, "WORTH", 0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+def shared(fast):
+    """The lines of loops that threads share."""
+    regions = [region for known in fast._reading._regions.values() for region in known]
+    return sorted({line for region in regions for line in region.threaded})
+
+
+# Independent iterations
+
+
+def mandelbrot(c, out, most):
+    h, w = c.shape
+    for i in range(h):
+        for j in range(w):
+            z, n = 0j, 0
+            while n < most and abs(z) <= 2:
+                z = z * z + c[i, j]
+                n += 1
+            out[i, j] = n
+    return out
+
+
+def sparse_product(data, indices, ptr, x):
+    n = len(ptr) - 1
+    y = np.zeros(n)
+    for i in range(n):
+        s = 0.0
+        for k in range(ptr[i], ptr[i + 1]):
+            s += data[k] * x[indices[k]]
+        y[i] = s
+    return y
+
+
+def heat(u, steps):
+    v = u.copy()
+    n, m = u.shape
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                v[i, j] = u[i, j] + 0.1 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] - 3 * u[i, j])
+        u, v = v, u
+    return u, v
+
+
+def cholesky(a):
+    n = a.shape[0]
+    low = np.zeros_like(a)
+    for j in range(n):
+        low[j, j] = (a[j, j] - np.sum(low[j, :j] ** 2)) ** 0.5
+        for i in range(j + 1, n):
+            low[i, j] = (a[i, j] - np.sum(low[i, :j] * low[j, :j])) / low[j, j]
+    return low
+
+
+def blocks(x, size):
+    y = np.zeros_like(x)
+    for b in range(len(x) // 4):
+        y[b * 4 : b * 4 + 4] = x[b * 4 : (b + 1) * 4] - x[b * 4 : b * 4 + 4].mean()
+    return y
+
+
+def rows(m, w):
+    for row in m:
+        row *= w
+        row[0] = row.sum()
+    return m
+
+
+def forces(p, f):
+    n = len(p)
+    for i in range(n):
+        total = np.zeros(2)
+        for j in range(n):
+            if i != j:
+                d = p[j] - p[i]
+                total += d / (np.sum(d * d) + 0.1) ** 1.5
+        f[i] = total
+    return f, total, i
+
+
+def last_values(x, y):
+    """What the last iteration leaves behind is asked for."""
+    t = -1.0
+    for i in range(len(x)):
+        t = x[i] * 2
+        part = x[: i % 3 + 1]
+        y[i] = t + part.sum()
+    return i, t, part, y
+
+
+def names_are_used_again(x, y):
+    for i in range(len(x)):
+        t = x[i] + 1
+        y[i] = t
+    for i in range(len(x)):
+        t = y[i] * 2
+        x[i] = t
+    return x, y
+
+
+def temporaries(m, y):
+    """Arrays are made in each iteration, small ones and large ones."""
+    for i in range(len(m)):
+        a = np.outer(m[i], m[i])
+        b = np.sort(m[i] * 2)
+        y[i] = a.sum() + b[-1]
+    return y
+
+
+class Grid:
+    def __init__(self, u):
+        self.u, self.n = u, 0
+
+    def relax(self, out):
+        for i in range(1, len(self.u) - 1):
+            out[i] = (self.u[i - 1] + self.u[i + 1]) / 2
+        return out
+
+
+def of_an_object(grid, out):
+    return grid.relax(out)
+
+
+def helper(x, i):
+    return x[i] * x[i] + 1
+
+
+def with_a_helper(x, y):
+    for i in range(len(y)):
+        y[i] = helper(x, i) - helper(x, 0)
+    return y
+
+
+def every_second(x):
+    for i in range(0, len(x) - 1, 2):
+        x[i] = x[i] + x[i + 1]
+    return x
+
+
+def backwards(x):
+    n = len(x)
+    for i in range(n // 2):
+        a = x[i]
+        x[i] = x[n - 1 - i]
+        x[n - 1 - i] = a
+    return x
+
+
+def two_dtypes(x, n, flags):
+    for i in range(len(x)):
+        n[i] = int(x[i] * 10) % 7
+        flags[i] = x[i] > 0.5
+    return n, flags
+
+
+_rng = np.random.default_rng(3)
+_c = np.linspace(-2, 1, 23)[None, :] + 1j * np.linspace(-1, 1, 17)[:, None]
+_ptr = np.concatenate([[0], np.cumsum(_rng.integers(0, 6, 90))])
+_nnz = int(_ptr[-1])
+_a = _rng.random((30, 30))
+_positive = _a @ _a.T + 30 * np.eye(30)
+
+INDEPENDENT = [
+    exact(mandelbrot, (_c, np.zeros(_c.shape, int), 30)),
+    exact(sparse_product, (_rng.random(_nnz), _rng.integers(0, 50, _nnz), _ptr, _rng.random(50))),
+    exact(heat, (_rng.random((20, 14)), 3), (_rng.random((20, 14)), 4)),
+    case(cholesky, (_positive,)),
+    exact(blocks, (_rng.random(83), 4)),
+    exact(rows, (_rng.random((40, 11)), _rng.random(11))),
+    exact(forces, (_rng.random((40, 2)), np.zeros((40, 2)))),
+    exact(last_values, (_rng.random(50), np.zeros(50))),
+    exact(names_are_used_again, (_rng.random(50), np.zeros(50))),
+    case(temporaries, (_rng.random((20, 70)), np.zeros(20))),
+    exact(of_an_object, (Grid(_rng.random(60)), np.zeros(60))),
+    exact(with_a_helper, (_rng.random(60), np.zeros(60))),
+    exact(every_second, (_rng.random(61),), (_rng.random(2000)[::2],)),
+    exact(two_dtypes, (_rng.random(60), np.zeros(60, np.int16), np.zeros(60, bool))),
+]
+
+
+@pytest.mark.parametrize("c", INDEPENDENT, ids=lambda c: c.function.__name__)
+def test_independent_iterations(c):
+    fast = check(c)
+    assert shared(fast)
+
+
+# Iterations that depend on each other
+
+
+def recurrence(x):
+    for i in range(1, len(x)):
+        x[i] = x[i - 1] * 0.5 + x[i]
+    return x
+
+
+def sweep(u):
+    for i in range(1, u.shape[0] - 1):
+        for j in range(1, u.shape[1] - 1):
+            u[i, j] = (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]) / 4
+    return u
+
+
+def through_data(x, idx):
+    for i in range(len(idx)):
+        x[idx[i]] += i
+    return x
+
+
+def by_a_name(x, y):
+    s = 0.0
+    for i in range(len(x)):
+        s = s * 0.9 + x[i]
+        y[i] = s
+    return y
+
+
+def sometimes(x, y):
+    best = -1
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            best = i
+        y[i] = x[i]
+    return best, y
+
+
+def through_a_view(x):
+    v = x[1:]
+    for i in range(len(v)):
+        v[i] = x[i] + 1
+    return x
+
+
+def transposed(m):
+    t = m.T
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            t[i, j] = m[i, j] + 1
+    return m
+
+
+def overlapping_blocks(x):
+    for b in range(len(x) // 4 - 1):
+        x[b * 4 : b * 4 + 5] += 1.0
+    return x
+
+
+def same_row(m, y):
+    for i in range(len(y)):
+        m[0, 0] = y[i]
+        y[i] = m[0, 0] * 2
+    return m, y
+
+
+def drawn(rng, x):
+    for i in range(len(x)):
+        x[i] = rng.random()
+    return x
+
+
+def from_an_earlier_iteration(x, y):
+    """What is asked for behind the loops may be of another iteration than the last one."""
+    j = -1
+    for i in range(len(x)):
+        for j in range(int(x[i] * 3)):
+            y[i] += j
+        y[i] += 1
+    return j, y
+
+
+def appended(x):
+    found = []
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            found.append(i)
+        x[i] = 0
+    return found, x
+
+
+def counted(grid, x):
+    grid.n = 0
+    for i in range(len(x)):
+        grid.n += 1
+        x[i] = grid.n
+    return x
+
+
+def floyd_warshall(d):
+    n = len(d)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                if d[i, k] + d[k, j] < d[i, j]:
+                    d[i, j] = d[i, k] + d[k, j]
+    return d
+
+
+def stopped(x, y):
+    for i in range(len(x)):
+        if x[i] > 0.99:
+            break
+        y[i] = x[i]
+    return i, y
+
+
+def swapped(u, v, n):
+    """Names that trade arrays: the one that is written is the one that is read, or is not."""
+    for k in range(n):
+        if k % 3:
+            u, v = v, u
+        else:
+            u = v
+        for i in range(1, len(u)):
+            for _ in range(2):
+                v[i] = u[i - 1] + 1
+    return u, v
+
+
+DEPENDENT = [
+    exact(recurrence, (_rng.random(99),)),
+    exact(sweep, (_rng.random((20, 30)),)),
+    exact(through_data, (np.zeros(9), _rng.integers(0, 9, 500))),
+    exact(by_a_name, (_rng.random(99), np.zeros(99))),
+    exact(sometimes, (_rng.random(99), np.zeros(99))),
+    exact(through_a_view, (_rng.random(99),)),
+    exact(transposed, (_rng.random((30, 30)),)),
+    exact(overlapping_blocks, (_rng.random(99),)),
+    exact(same_row, (np.zeros((2, 2)), _rng.random(99))),
+    exact(drawn, (np.random.default_rng(1), np.zeros(99))),
+    exact(from_an_earlier_iteration, (np.append(_rng.random(98), 0.1), np.zeros(99))),
+    exact(appended, (_rng.random(99),)),
+    exact(counted, (Grid(None), np.zeros(99))),
+    exact(floyd_warshall, (_rng.random((20, 20)),)),
+    exact(stopped, (_rng.random(400), np.zeros(400))),
+]
+
+
+@pytest.mark.parametrize("c", DEPENDENT, ids=lambda c: c.function.__name__)
+def test_iterations_that_depend_on_each_other(c):
+    assert shared(check(c)) == []
+
+
+def test_arrays_that_trade_places_are_looked_at_when_it_runs():
+    check(exact(swapped, (_rng.random(60), _rng.random(60), 5)))
+    check(exact(backwards, (_rng.random(60),), (_rng.random(61),)))
+
+
+def test_a_writeable_view_whose_rows_lie_over_each_other():
+    def double(m):
+        for i in range(m.shape[0]):
+            for j in range(m.shape[1]):
+                m[i, j] = m[i, j] * 2 + i
+        return m.copy()
+
+    def windows():
+        x = np.arange(200.0)
+        return np.lib.stride_tricks.as_strided(x, (150, 40), (8, 8))
+
+    fast = np_compile.compile(double)
+    with whole():
+        for _ in range(3):
+            np.testing.assert_array_equal(fast(windows()), double(windows()))
+
+
+# Leaving
+
+
+def looked_up(x, idx, y):
+    for i in range(len(y)):
+        s = 0.0
+        for k in range(3):
+            s += x[idx[i] + k]
+        y[i] = s
+    return y
+
+
+@pytest.mark.parametrize("at", [0, 1, 250, 499])
+def test_an_error_comes_in_its_iteration(at):
+    x, idx = _rng.random(100), _rng.integers(0, 97, 500)
+    idx[at] = idx[at::7] = 99
+    fast = np_compile.compile(looked_up)
+    for _ in range(3):
+        want, got = np.full(500, -1.0), np.full(500, -1.0)
+        with pytest.raises(IndexError) as plain:
+            looked_up(x, idx, want)
+        with whole(), pytest.raises(IndexError) as compiled:
+            fast(x, idx, got)
+        assert str(plain.value) == str(compiled.value)
+        np.testing.assert_array_equal(got, want)
+    assert shared(fast)
+
+
+def in_place(x, limit):
+    for i in range(len(x)):
+        x[i] = x[i] * 2 + 1
+        for _ in range(2):
+            if x[i] > limit:
+                raise ValueError(f"element {i} is {x[i]}")
+    return x
+
+
+def test_what_was_changed_before_an_error_is_changed_once():
+    fast = np_compile.compile(in_place)
+    for limit in (2.9, 2.0, 1.5, 5.0):
+        want, got = np.linspace(0, 1, 300), np.linspace(0, 1, 300)
+        errors = []
+        for f, x in ((in_place, want), (fast, got)):
+            with whole():
+                try:
+                    f(x, limit)
+                except ValueError as e:
+                    errors.append(str(e))
+        assert len(errors) in (0, 2)
+        assert errors[:1] == errors[1:]
+        np.testing.assert_array_equal(got, want)
+    assert shared(fast)
+
+
+def factorials(n, y):
+    for i in range(len(n)):
+        p = 1
+        for k in range(2, n[i] + 1):
+            p = p * k
+        y[i] = p % 1000003
+    return y
+
+
+def test_an_integer_beyond_64_bits_in_one_iteration():
+    n = np.full(200, 12)
+    n[77] = n[133] = 25
+    fast = check(exact(factorials, (n, np.zeros(200, int))))
+    assert shared(fast)
+
+
+def long_rows(x, n):
+    for i in range(len(x)):
+        for _ in range(n):
+            x[i] = x[i] * 0.999 + 0.001
+    return x
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.parametrize(("count", "n"), [(8, 10**12), (10**4, 10**9), (10**7, 2 * 10**3)])
+def test_a_signal_ends_a_loop_that_threads_share(count, n):
+    class Rang(Exception):
+        pass
+
+    def ring(*_):
+        raise Rang
+
+    fast = np_compile.compile(long_rows)
+    with whole():
+        fast(np.ones(64), 3)
+        x = np.zeros(count)
+        before = signal.signal(signal.SIGALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            begun = time.perf_counter()
+            with pytest.raises(Rang):
+                fast(x, n)
+            assert time.perf_counter() - begun < 20  # it would be hours
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        done = x[: np.argmin(x > 0)] if (x == 0).any() else x
+        assert (x[len(done) :] == 0).all()  # as if the iterations had been made in their order
+        np.testing.assert_array_equal(fast(np.ones(64), 3), long_rows(np.ones(64), 3))
+
+
+# Threads
+
+
+def test_the_number_of_threads_changes_nothing():
+    x = _rng.random((200, 31))
+    fast = np_compile.compile(rows)
+    found = []
+    with whole():
+        for n in (1, 2, 3, 7):
+            torch.set_num_threads(n)
+            found.append(fast(x.copy(), x[0]).tobytes())
+    assert len(set(found)) == 1
+
+
+def test_calls_in_several_threads_of_python():
+    fast = np_compile.compile(mandelbrot)
+    want = mandelbrot(_c, np.zeros(_c.shape, int), 30)
+    wrong = []
+
+    def work():
+        for _ in range(30):
+            got = fast(_c, np.zeros(_c.shape, int), 30)
+            if not np.array_equal(got, want):
+                wrong.append(got)
+
+    with whole():
+        fast(_c, np.zeros(_c.shape, int), 30)
+        callers = [threading.Thread(target=work) for _ in range(4)]
+        for t in callers:
+            t.start()
+        for t in callers:
+            t.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_shares_loops_too():
+    fast = np_compile.compile(mandelbrot)
+    with whole():
+        want = fast(_c, np.zeros(_c.shape, int), 30)
+        child = os.fork()
+        if child == 0:
+            same = np.array_equal(fast(_c, np.zeros(_c.shape, int), 30), want)
+            os._exit(0 if same else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_loops_begin_in_the_calling_thread(monkeypatch):
+    """Where what is ahead is not known, or is not worth it."""
+    monkeypatch.setattr(threads, "WORTH", 30_000)
+    for c in INDEPENDENT:
+        check(c, rounds=3)
