@@ -13,6 +13,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,10 +21,12 @@ from unittest import mock
 
 import torch
 
+from np_compile.kernels import compile as kernels
 from np_compile.kernels.build import cache
 from np_compile.kernels.build.toolchain import compiler
 from np_compile.kernels.run import on_gpu
 from np_compile.kernels.run.execute import Source
+from np_compile.kernels.target import Gpu
 
 _HEAD = Path(__file__).with_suffix(".h")
 _OPTIONS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-w", "-fPIC")
@@ -113,6 +116,23 @@ def executable(source: Source, module: torch.fx.GraphModule) -> on_gpu.OnGpu:
     """What runs a program, within `on_host`."""
     host = torch.device("cpu")
     return on_gpu.OnGpu(source, module.forward, host, HostModules(source.text))  # type: ignore[arg-type]
+
+
+@contextmanager
+def compiling_for(machine: Gpu, turns: int = 0) -> Iterator[None]:
+    """Within the block the native back end makes CUDA programs that run on the host."""
+
+    def compile_graph(module: torch.fx.GraphModule, device: Any = None) -> on_gpu.OnGpu:
+        source = kernels.generate(module.graph, partial(getattr, module))
+        return executable(source, module)
+
+    with (
+        on_host(turns),
+        kernels.targeting(machine),
+        mock.patch.object(kernels, "compile_graph", compile_graph),
+        mock.patch.object(on_gpu, "modules_of", lambda source, _: HostModules(source.text)),
+    ):
+        yield
 
 
 def available() -> bool:

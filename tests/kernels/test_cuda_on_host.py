@@ -5,18 +5,23 @@ from __future__ import annotations
 import copy
 import ctypes
 import shutil
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from np_compile.kernels.compile import generate, targeting
+import np_compile
+from np_compile import config
+from np_compile.kernels.compile import generate, listening, targeting
+from np_compile.kernels.run.execute import Executable
+from np_compile.kernels.run.on_gpu import OnGpu
 from np_compile.kernels.target import Gpu
 
-from .cuda_on_host import TURNS, HostModules, available, executable, on_host
+from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
-from .test_on_gpu import NAMED
+from .test_on_gpu import FOR_SIZES, NAMED, larger, same
 
 pytestmark = pytest.mark.skipif(
     not available() or shutil.which("g++") is None, reason="no compiler for C++"
@@ -37,6 +42,26 @@ def test_programs(f, args, machine):
                 got = executable(source, module)(*mine)
             equal(list(got), wanted, str(source.program))
             equal(mine, wanted_inputs, str(source.program))
+
+
+@FOR_SIZES
+def test_many_sizes(f, args):
+    """The second size has a program that serves the third."""
+    made: list[Executable] = []
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="native")
+    with (
+        compiling_for(Gpu(), 1), listening(made.append), config.patch(loops="recorded"),
+        warnings.catch_warnings(),
+    ):  # fmt: skip
+        warnings.simplefilter("ignore")
+        for times in (1, 2, 3, 2, 1):
+            mine = [larger(a, times) for a in args]
+            given = [torch.from_numpy(a.copy()) for a in mine]
+            want = f(*mine)
+            same(fast(*given), want, f"{times} times")
+            same(tuple(given), tuple(mine), f"arguments, {times} times")
+    assert made
+    assert {type(x) for x in made} == {OnGpu}
 
 
 def test_an_index_out_of_bounds_writes_nothing():
