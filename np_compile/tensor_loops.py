@@ -21,7 +21,7 @@ import torch
 
 from . import shim
 from .capture.arrays.tensors import ordinary, traced
-from .capture.arrays.transfers import copy, to_device, to_host
+from .capture.arrays.transfers import give_back, lent_to_host, to_device
 from .capture.arrays.window import bounds_of, byte_bounds, overlaps_itself
 from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
@@ -259,8 +259,10 @@ def _is_plain(x: Any) -> bool:
 
 def _meet(tensors: list[torch.Tensor]) -> bool:
     """Whether elements of tensors share memory, of one of them too."""
-    if any(overlaps_itself(t.shape, t.stride()) for t in tensors):
+    if any(overlaps_itself(t.shape, t.stride()) for t in tensors if not t.is_contiguous()):
         return True
+    if len(tensors) < 2:
+        return False
     spans = sorted(bounds_of(t) for t in tensors if t.numel())
     return any(a[1] > b[0] for a, b in pairwise(spans))
 
@@ -278,17 +280,15 @@ class _Loan(Loan):
         super().__init__()
         self._device = device
         self._away = is_away(device)
-        self._lent: list[tuple[torch.Tensor, np.ndarray, tuple[int, int]]] = []
+        self._lent: list[tuple[torch.Tensor, torch.Tensor, np.ndarray]] = []
         self._roots: dict[int, tuple[np.ndarray, torch.Tensor]] = {}
 
     def stand_in(self, x: Any) -> Any:
         if not isinstance(x, torch.Tensor):
             return None
-        t = to_host(x) if self._away else x.detach()
-        if t.stride() != x.stride():  # by which NumPy tells what is a view, and what a copy
-            t = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="cpu").copy_(t)
+        t = lent_to_host(x) if self._away else x.detach()
         made = t.numpy()
-        self._lent.append((x, made, byte_bounds(made)))
+        self._lent.append((x, t, made))
         return made
 
     def holds(self, x: Any) -> bool:
@@ -297,11 +297,14 @@ class _Loan(Loan):
     def settle(self, changed: list[Any]) -> None:
         """Have tensors be what arrays have become. changed: arrays that may have, or None for
         all."""
+        if not changed:
+            return
         spans = [byte_bounds(a) for a in changed if a is not None]
-        for t, made, (low, high) in self._lent:
+        for t, lent, made in self._lent:
+            low, high = byte_bounds(made)
             if len(spans) < len(changed) or any(a < high and low < b for a, b in spans):
                 if self._away:
-                    copy(t, torch.from_numpy(made))
+                    give_back(t, lent)
                 else:
                     _Version([t])
 
@@ -310,23 +313,31 @@ class _Loan(Loan):
             return self._new(x)
         if type(x) is not np.ndarray:
             return None
-        if not x.size or any(s < 0 or s % x.itemsize for s in x.strides):
+        if x.base is None:
+            return self._whole(x)
+        if not x.size or not _is_forward(x):
             return self._new(x)
         first, last = byte_bounds(x)
-        for t, _, (low, high) in self._lent:
+        for t, _, made in self._lent:
+            low, high = byte_bounds(made)
             if low <= first and last <= high:
                 return _part(t, x, first - low)
         root = _root(x)
         if root.dtype.hasobject or not _is_forward(root):
             return self._new(x)
-        if id(root) not in self._roots:
-            self._roots[id(root)] = root, self._new(root)
-        whole = self._roots[id(root)][1]
-        return whole if x is root else _part(whole, x, first - byte_bounds(root)[0])
+        return _part(self._whole(root), x, first - byte_bounds(root)[0])
+
+    def _whole(self, root: np.ndarray) -> torch.Tensor:
+        """The tensor of an array that has memory of its own: one for all results that are in it."""
+        known = self._roots.get(id(root))
+        if known is None:
+            known = self._roots[id(root)] = root, self._new(root)
+        return known[1]
 
     def _new(self, x: Any) -> torch.Tensor:
         """A tensor of an array's or a scalar's own."""
-        t = shim.as_array(x).tensor
+        plain = type(x) is np.ndarray and x.base is None and x.dtype in shim.NUMPY_DTYPES
+        t = shim.share_numpy(x)._t if plain else shim.as_array(x).tensor
         return t if t.device == self._device else to_device(t, self._device)
 
 
