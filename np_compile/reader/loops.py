@@ -33,6 +33,7 @@ from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
+_UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _SOME = 30  # iterations of a loop of which nothing is known
 
 
@@ -57,7 +58,10 @@ def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
     if any(isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)) or node.orelse:
         raise Unreadable("break in a loop over a tuple")
     hidden = f"__src{node.lineno}_{node.col_offset}"
+    before = r.names
     for k, x in enumerate(values.items):
+        if k and (r.names - before) * len(values.items) > _UNROLLED * k:
+            raise Unreadable("a loop over a tuple, or a list from outside, with a long body")
         r.env[hidden] = values
         r.frame.path.append(("unrolled", node, hidden, k))
         with r.at_statement():
@@ -240,10 +244,11 @@ def _attempt(
         for line in v.declare:
             r.line(line)
     in_strips = not _loops_in(body) and not _ends_early(node)
-    if found and sites == len(r.tables) and _is_shared(r, node, body, carried, state):
+    sums = _sums(r, node, body, carried, state) if found and sites == len(r.tables) else None
+    if found and sums is not None:
         lines = header.around(r, body, "from", "to", in_strips)
-        kept = carried.values()
-        loop = threaded(r, node.lineno, header.counter, lines, header.n.text, kept, found)
+        kept = [v for v in carried.values() if v not in sums]
+        loop = threaded(r, node.lineno, header.counter, lines, header.n.text, kept, sums, found)
         r.lines.append(loop)
     else:
         r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
@@ -263,22 +268,39 @@ def _attempt(
     return True
 
 
-def _is_shared(
+def _sums(
     r: Reader, node: ast.stmt, body: list, carried: dict[Key, Variable], state: LoopState
-) -> bool:
-    """Whether threads share a loop whose iterations do not meet in memory: each gives all names
-    their values itself, and there is enough to do."""
+) -> list[Variable] | None:
+    """Of a loop whose iterations do not meet in memory: the integers that it adds up. None if
+    threads do not share it: an iteration takes another name from those before, or there is too
+    little to do."""
     live = r.entry.live(r.frame.node).get(id(node))
     if not r.frame.whole or state.ends or not state.agains or live is None:
-        return False
+        return None
     if r.is_inside and not _loops_in(body):
-        return False
-    for which, name in carried:
-        if which or name.startswith(("__", "@")) or name in live.begin:
-            return False
-        if any(isinstance(env[0].get(name), (Maybe, type(None))) for env, _ in state.agains):
-            return False
-    return not any(isinstance(x, ast.Return) for x in ast.walk(node))
+        return None
+    if any(isinstance(x, ast.Return) for x in ast.walk(node)):
+        return None
+    sums = []
+    for (which, name), v in carried.items():
+        if which or name.startswith(("__", "@")):
+            return None
+        if name in live.begin:
+            if not (isinstance(v.of, Num) and v.of.kind == "int" and _only_adds(node, name)):
+                return None
+            sums.append(v)
+        elif any(isinstance(env[0].get(name), (Maybe, type(None))) for env, _ in state.agains):
+            return None
+    return sums if len(sums) <= 8 else None
+
+
+def _only_adds(node: ast.stmt, name: str) -> bool:
+    """Whether all that a loop does with a name is to add to it."""
+    adds = {
+        id(x.target) for x in ast.walk(node)
+        if isinstance(x, ast.AugAssign) and isinstance(x.op, (ast.Add, ast.Sub))
+    }  # fmt: skip
+    return all(id(x) in adds for x in ast.walk(node) if isinstance(x, ast.Name) and x.id == name)
 
 
 def _carried(

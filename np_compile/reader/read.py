@@ -150,6 +150,11 @@ class Reader:
         self._count += 1
         return f"{hint}_{self._prefix}{self._count}"
 
+    @property
+    def names(self) -> int:
+        """How many C names there are."""
+        return self._count
+
     @contextmanager
     def before(self, lines: list) -> Iterator[None]:
         """What is written meanwhile comes before all else, and stays."""

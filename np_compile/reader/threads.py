@@ -51,9 +51,17 @@ QUIET i64 in_chunks(Job *job, i64 n, f64 each) {
     }
     return 0;
 }
+/* A sum of integers so far, and what chunks have added to it. */
+typedef struct { i64 all, part; } Sum;
+INLINE int added(Sum *sum, i64 x) {
+    if (x >> 40 != 0 && x >> 40 != -1) return 1;  /* of 2^22 chunks none passes 64 bits */
+    __atomic_fetch_add(&sum->part, x, __ATOMIC_RELAXED);
+    return 0;
+}
 /* Iterations from `from` to before `last` by threads, and to before n by this one. */
 QUIET i64 by_threads(Runtime *rt, Loop loop, void *context, i64 from, i64 last, i64 n, f64 each,
-                     const Span *written, i64 arrays, i64 bytes, Buf *const *held, i64 buffers) {
+                     const Span *written, i64 arrays, i64 bytes, Buf *const *held, i64 buffers,
+                     Sum *const *sums, i64 numbers) {
     char *copies = malloc(bytes + 1), *at = copies;
     i64 *refs = malloc(8 * buffers + 8);
     if (!copies || !refs) { free(copies); free(refs); return loop(rt, context, from, n); }
@@ -61,8 +69,13 @@ QUIET i64 by_threads(Runtime *rt, Loop loop, void *context, i64 from, i64 last, 
         __builtin_memcpy(at, written[k].low, bytes_of(written[k]));
     for (i64 k = 0; k < buffers; k++) if (held[k]) refs[k] = held[k]->refs;
     for (i64 k = 0; k < buffers; k++) if (held[k]) held[k]->refs = 1L << 40;
+    for (i64 k = 0; k < numbers; k++) sums[k]->part = 0;
     Job job = {loop, context, rt, from, 0, &this_thread};
     i64 left = in_chunks(&job, last, each);
+    i64 all[8];
+    for (i64 k = 0; k < numbers && !left; k++)
+        left = __builtin_add_overflow(sums[k]->all, sums[k]->part, &all[k]);
+    for (i64 k = 0; k < numbers && !left; k++) sums[k]->all = all[k];
     for (i64 k = 0; k < buffers; k++) if (held[k]) held[k]->refs = refs[k];
     if (left > 0) {
         at = copies;
@@ -77,7 +90,8 @@ QUIET i64 by_threads(Runtime *rt, Loop loop, void *context, i64 from, i64 last, 
 /* All iterations. pace: picoseconds that one takes, as far as is known, and calls without a look at
    the clock. keeps: whether the last one has to be this thread's. */
 QUIET i64 spread(Runtime *rt, Loop loop, void *context, i64 n, i64 keeps, i64 *pace,
-                 const Span *written, i64 arrays, Buf *const *held, i64 buffers) {
+                 const Span *written, i64 arrays, Buf *const *held, i64 buffers,
+                 Sum *const *sums, i64 numbers) {
     f64 each = __atomic_load_n(pace, __ATOMIC_RELAXED) * 1e-3;
     i64 from = 0, last = n - keeps, bytes = 0, step = 1;
     if (rt->threads < 2 || rt->job || n < 2) return loop(rt, context, 0, n);
@@ -88,7 +102,7 @@ QUIET i64 spread(Runtime *rt, Loop loop, void *context, i64 n, i64 keeps, i64 *p
     while (from < n) {
         if (each > 0 && each * (last - from) > worth)
             return by_threads(rt, loop, context, from, last, n, each, written, arrays, bytes, held,
-                              buffers);
+                              buffers, sums, numbers);
         if (each > 0) step = 2e4 / each;
         i64 end = n - from <= step ? n : from + (step < 1 ? 1 : step);
         i64 begun = nanoseconds(), left = loop(rt, context, from, end);
@@ -119,14 +133,16 @@ class Threaded:
     """A loop with independent iterations, in the lines of a reader. line: in the source. number: of
     its C function.
     lines: the loop, from `from` to before `to`. n: how many iterations there are. kept: variables
-    of which the last iteration gives the value. written: the memory that is written to. tests: C
-    that is true where iterations may depend on each other all the same."""
+    of which the last iteration gives the value. sums: integers that all add to. written: the
+    memory that is written to. tests: C that is true where iterations may depend on each other all
+    the same."""
 
     line: int
     number: str
     lines: list
     n: str
     kept: list[Variable]
+    sums: list[Variable]
     written: list[str]
     tests: list[str]
 
@@ -142,46 +158,57 @@ class Threaded:
         used = dict.fromkeys(name for line in lines for name in _NAME.findall(_code(line)))
         lines = [x for x in shared if declarations([x]).keys() & used.keys()] + lines
         kept = declarations(line for v in self.kept for line in v.declare)
+        sums = declarations(line for v in self.sums for line in v.declare)
         own, declared = declarations(lines), declarations(around)
         rests_on = {x for text in (*self.tests, *self.written) for x in _NAME.findall(text)}
         if rests_on & own.keys() or _jumps(lines):
             return [], self.in_place(lines)
-        taken = {x: declared[x] for x in used if x in declared and x not in own and x not in kept}
+        taken = {x: declared[x] for x in used if x in declared and x not in own | kept | sums}
         context = f"struct in_{self.number}"
         fields = [*taken.items(), *kept.items()]
+        back = "".join(f" c->{x} = {x};" for x in kept) + "".join(
+            f" c->{x}.all = {x};" for x in sums
+        )
+        apart = " || ".join(f"added(&c->{x}, {x})" for x in sums)
         function = [
-            f"{context} {{", *(f"{ctype}{name};" for name, ctype in fields), "};",
+            f"{context} {{", *(f"{ctype}{name};" for name, ctype in fields),
+            *(f"Sum {x};" for x in sums), "};",
             f"QUIET i64 loop_{self.number}(Runtime *rt, void *context, i64 from, i64 to) {{",
             f"{context} *c = context;", "Word *const out = rt->out;", "(void)out;",
             *(f"{ctype}const {x} = c->{x};" for x, ctype in taken.items()),
             *(f"{ctype}{x} = rt->job ? ({ctype}){_zero(ctype)} : c->{x};"
               for x, ctype in kept.items()),
+            *(f"i64 {x} = rt->job ? 0 : c->{x}.all;" for x in sums),
             *lines,
-            *([f"if (!rt->job) {{ {' '.join(f'c->{x} = {x};' for x in kept)} }}"] if kept else []),
+            *([f"if (!rt->job) {{{back} }}"] if back else []),
+            *([f"if (rt->job && ({apart})) return -2;"] if sums else []),
             "return 0;", "}",
         ]  # fmt: skip
         held = [x for x, ctype in taken.items() if ctype == "Buf *"]
-        may_fail = any("return" in _code(line) for line in lines)
+        may_fail = bool(sums) or any("return" in _code(line) for line in lines)
         written = self.written if may_fail else []
-        values = ", ".join(f".{name} = {name}" for name, _ in fields)
+        values = ", ".join(
+            [*(f".{x} = {x}" for x, _ in fields), *(f".{x} = {{{x}, 0}}" for x in sums)]
+        )
         call = (
             f"spread(rt, loop_{self.number}, &c, {self.n}, {int(bool(kept))}, pace, "
             f"(const Span[]){{{', '.join(written) or '{0, 0}'}}}, {len(written)}, "
-            f"(Buf *const[]){{{', '.join(held) or '0'}}}, {len(held)})"
+            f"(Buf *const[]){{{', '.join(held) or '0'}}}, {len(held)}, "
+            f"(Sum *const[]){{{', '.join(f'&c.{x}' for x in sums) or '0'}}}, {len(sums)})"
         )
         if self.tests:
             call = f"{' || '.join(self.tests)} ? loop_{self.number}(rt, &c, 0, {self.n}) : {call}"
         at_place = [
             "{", f"{context} c = {{{values}}};", "static i64 pace[2];", f"const i64 left = {call};",
-            *(f"{name} = c.{name};" for name in kept),
+            *(f"{name} = c.{name};" for name in kept), *(f"{x} = c.{x}.all;" for x in sums),
             "if (__builtin_expect(left != 0, 0)) return left;", "}",
         ]  # fmt: skip
         return function, at_place
 
 
 def threaded(
-    r: Reader, line: int, counter: str, lines: list, n: str, kept: Iterable[Variable],
-    found: Independence,
+    r: Reader, line: int, counter: str, lines: list, n: str, kept: list[Variable],
+    sums: list[Variable], found: Independence,
 ) -> Threaded:  # fmt: skip
     """A loop whose iterations are independent, where what it rests on holds."""
     tests = [f"overlap({span(r, a)}, {span(r, b)})" for a, b in found.apart]
@@ -193,7 +220,7 @@ def threaded(
         inner = zip(steps, a.dims[1:], steps[1:], strict=False)
         tests += [f"{s} < {d.text} * {t}" for s, d, t in inner]
     written = [f"{{{span(r, a)}}}" for a in found.written]
-    return Threaded(line, counter.rpartition("_")[2], lines, n, list(kept), written, tests)
+    return Threaded(line, counter.rpartition("_")[2], lines, n, kept, sums, written, tests)
 
 
 def outlined(

@@ -363,3 +363,21 @@ CASES = [
 @each(CASES)
 def test_control_flow(c: Case) -> None:
     check(c)
+
+
+def in_an_unrolled_loop(x, weights):
+    s = 0.0
+    for a, b in weights:
+        for i in range(len(x)):
+            t = x[i] * a + b
+            if t > 1:
+                t = t - x[(i + 1) % len(x)] * 2 + a
+            s += t * b - x[i - 1] / (a + 2) + abs(t) * x[(i * 3) % len(x)]
+    return s
+
+
+def test_a_long_loop_over_a_list_from_outside_is_not_unrolled():
+    """The compiler would take minutes."""
+    x = np.linspace(0, 1, 9)
+    short, long = ([(0.5 * k, 1.0 - k) for k in range(n)] for n in (3, 60))
+    check(exact(in_an_unrolled_loop, (x, short), (x, long), refused="with a long body"))

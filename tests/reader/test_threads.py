@@ -179,6 +179,32 @@ def two_dtypes(x, n, flags):
     return n, flags
 
 
+def primes(n):
+    count = 0
+    for k in range(2, n):
+        is_prime = True
+        for d in range(2, k):
+            if d * d > k:
+                break
+            if k % d == 0:
+                is_prime = False
+                break
+        if is_prime:
+            count += 1
+    return count
+
+
+def two_sums(x, hits, misses):
+    for i in range(len(x)):
+        for _ in range(2):
+            if x[i] > 0.5:
+                hits += i * 3
+                x[i] = x[i] - 0.25
+            else:
+                misses -= i
+    return hits, misses, x
+
+
 _rng = np.random.default_rng(3)
 _c = np.linspace(-2, 1, 23)[None, :] + 1j * np.linspace(-1, 1, 17)[:, None]
 _ptr = np.concatenate([[0], np.cumsum(_rng.integers(0, 6, 90))])
@@ -200,6 +226,8 @@ INDEPENDENT = [
     exact(of_an_object, (Grid(_rng.random(60)), np.zeros(60))),
     exact(with_a_helper, (_rng.random(60), np.zeros(60))),
     exact(every_second, (_rng.random(61),), (_rng.random(2000)[::2],)),
+    exact(primes, (300,), (3,)),
+    exact(two_sums, (_rng.random(60), 100, -5), (_rng.random(60), 2**63 - 900, 0)),
     exact(two_dtypes, (_rng.random(60), np.zeros(60, np.int16), np.zeros(60, bool))),
 ]
 
@@ -293,6 +321,22 @@ def from_an_earlier_iteration(x, y):
     return j, y
 
 
+def asked_for(x):
+    n = 0
+    for i in range(len(x)):
+        n += 1
+        x[i] = n
+    return n, x
+
+
+def of_floats(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+        x[i] = 0
+    return s
+
+
 def appended(x):
     found = []
     for i in range(len(x)):
@@ -353,6 +397,8 @@ DEPENDENT = [
     exact(same_row, (np.zeros((2, 2)), _rng.random(99))),
     exact(drawn, (np.random.default_rng(1), np.zeros(99))),
     exact(from_an_earlier_iteration, (np.append(_rng.random(98), 0.1), np.zeros(99))),
+    exact(asked_for, (np.zeros(99),)),
+    exact(of_floats, (_rng.random(99),)),
     exact(appended, (_rng.random(99),)),
     exact(counted, (Grid(None), np.zeros(99))),
     exact(floyd_warshall, (_rng.random((20, 20)),)),
