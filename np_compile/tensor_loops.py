@@ -26,7 +26,7 @@ from .capture.arrays.window import bounds_of, byte_bounds, overlaps_itself
 from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
 from .loan import Loan
-from .reader import source
+from .reader import reading, source
 from .reader.reading import MISS, Reading
 from .reader.values import Unreadable
 from .replay.arguments import Opened
@@ -35,7 +35,7 @@ from .replay.guards import simple
 _Direct = torch._C.DisableTorchFunction  # a `torch.device` around the call says nothing of copies
 _Version = torch.autograd.graph.increment_version
 _NO_LOOPS = "there is no loop in it"
-_SPARSE = 16
+_SPARSE = 16  # times the memory that its elements need, from which a tensor is not copied
 _BETTER = 256  # kinds of calls that are better recorded, and remembered
 
 _Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
@@ -53,7 +53,7 @@ class TensorLoops:
         self._here = Reading(function, tensors=True)
         self._away = Reading(function, tensors=True, away=True)
         self._code: Any = None
-        self._names: list[_Name] = []  # that it may read
+        self._reached = _Reached(function)
         self._never = _NO_LOOPS  # why it is recorded, whatever it is called on
         self._why = ""  # why the last call was
         self._better: set[tuple] = set()
@@ -70,6 +70,7 @@ class TensorLoops:
         except _Stays as e:
             self._why = str(e)
             return MISS
+        self._why = ""
         key = *kwargs, opened.form, *map(_kind, opened.leaves)
         if key in self._better:
             return MISS
@@ -82,10 +83,10 @@ class TensorLoops:
         return result
 
     def _look(self) -> None:
-        """Find out whether the function goes by elements, and what it reaches."""
+        """Find out whether there are loops that may be read."""
         self._code = self._function.__code__
         self._better.clear()
-        self._never, self._names = "", []
+        self._never = ""
         try:
             if not source.has_loops(self._function):
                 self._never = _NO_LOOPS
@@ -96,8 +97,6 @@ class TensorLoops:
 
     def _device(self, opened: Opened) -> torch.device:
         """Where the tensors of a call are. Errors: _Stays."""
-        if not self._names or any(get(where) is not x for get, where, x in self._names):
-            self._names = list(_read_by(self._function, set()))
         if traced():
             raise _Stays("torch looks at each operator")
         if not opened.known:
@@ -123,6 +122,7 @@ class TensorLoops:
             raise _Stays("elements of its tensors are far apart")
         if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             raise _Stays("its stream is captured as a graph")
+        self._reached.check()
         return device
 
     def _lent(self, args: tuple, kwargs: dict, device: torch.device) -> Any:
@@ -130,9 +130,9 @@ class TensorLoops:
         given = tuple([loan.take(x) for x in args])
         named = {k: loan.take(x) for k, x in kwargs.items()}
         changed: list[Any] = []
-        reading = self._away if is_away(device) else self._here
+        read = self._away if is_away(device) else self._here
         try:
-            result = reading.call(given, named, changed)
+            result = read.call(given, named, changed)
         except BaseException as e:
             loan.settle([None])
             e.args = tuple([loan.give(x) for x in e.args])
@@ -163,9 +163,9 @@ class TensorLoops:
         """What became of the function's loops, for people."""
         why = self._never or self._why
         made = [f"recorded: {why}"] if why else []
-        for reading in (self._here, self._away):
-            if reading.is_tried:
-                made += reading.report()
+        for read in (self._here, self._away):
+            if read.is_tried:
+                made += read.report()
         if self._away.is_compiled:
             made.append(
                 "the loops run on the host, on copies of the tensors: one thread of a device takes "
@@ -200,6 +200,36 @@ _FAR = (eval, exec, compile, globals, vars, __import__)
 _CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
 
 
+class _Reached:
+    """What a function may come to beside its arguments."""
+
+    def __init__(self, function: types.FunctionType):
+        self._function = function
+        self._names: list[_Name] = []
+
+    def check(self) -> None:
+        """Errors: _Stays, where there may be tensors among it."""
+        if not self._names or any(get(where) is not x for get, where, x in self._names):
+            self._names = list(_read_by(self._function, set()))
+
+
+def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
+    """As `reading.of_helper`, of a function that code on tensors calls: it may come to none."""
+    read = reading.of_helper(f)
+    if read is None:
+        return None
+    reached = _Reached(f)
+
+    def call(args: tuple, kwargs: dict) -> tuple | None:
+        try:
+            reached.check()
+        except _Stays:
+            return None
+        return read(args, kwargs)
+
+    return call
+
+
 def _read_by(f: types.FunctionType, known: set[Any]) -> Iterator[_Name]:
     """The names that a function and those that it calls may read: they lead to nothing that a
     tensor is found in. Errors: _Stays."""
@@ -212,6 +242,8 @@ def _read_by(f: types.FunctionType, known: set[Any]) -> Iterator[_Name]:
         if not _is_plain(x):
             raise _Stays(f"a default of {f.__name__} is a {type(x).__name__}")
     names = _names_of(f.__code__)
+    if isinstance(names, str):
+        raise _Stays(names)
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
     builtins: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
     for name in names:
@@ -228,15 +260,21 @@ def _read_by(f: types.FunctionType, known: set[Any]) -> Iterator[_Name]:
 
 
 @functools.lru_cache(4096)
-def _names_of(code: types.CodeType) -> tuple[str, ...]:
-    """The names that code reads. Errors: _Stays, where it changes what they lead to."""
+def _names_of(code: types.CodeType) -> tuple[str, ...] | str:
+    """The names that code reads; where it changes what they lead to, how."""
     for step in dis.get_instructions(code):
         if step.opname in _CHANGING or (
             step.opname == "STORE_DEREF" and step.argval in code.co_freevars
         ):
-            raise _Stays(f"the instruction {step.opname} (line {code.co_firstlineno} and on)")
-    inner = [x for x in code.co_consts if isinstance(x, types.CodeType)]
-    return (*code.co_names, *code.co_freevars, *(n for c in inner for n in _names_of(c)))
+            return f"the instruction {step.opname} (line {code.co_firstlineno} and on)"
+    names = [*code.co_names, *code.co_freevars]
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            found = _names_of(inner)
+            if isinstance(found, str):
+                return found
+            names += found
+    return tuple(names)
 
 
 def _is_plain(x: Any) -> bool:

@@ -301,7 +301,8 @@ def larger(x, times=2):
 GENERAL = {
     "chain": 1, "broadcast": 1, "views": 1, "casts": 1, "elementary": 1, "inner_axes": 2,
     "gathers": 1, "scatter_add": 1, "counts": 1, "heat": 1, "products": 1, "nearest": 1,
-    "long_scan": 1, "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1, "histograms": 1,
+    "long_scan": 1, "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1,
+    "histograms": 1,
 }  # fmt: skip
 FOR_SIZES = pytest.mark.parametrize(
     ("f", "args"),

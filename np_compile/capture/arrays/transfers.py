@@ -63,8 +63,8 @@ def to_host(t: torch.Tensor) -> torch.Tensor:
 
 
 def lent_to_host(t: torch.Tensor) -> torch.Tensor:
-    """A copy in host memory for a while, with the strides of the original. Where it may be, it is in
-    pinned memory, which torch keeps for the next one."""
+    """A copy in host memory for a while, with the strides of the original. Where it may be, it is
+    in pinned memory, which torch keeps for the next one."""
     low, high = bounds_of(t)
     pinned = t.device.type == "cuda" and high - low <= PINNED
     if not pinned:
