@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from .linear import SAFE, Facts, Linear
 from .values import ANYWHERE, Arr, Lst, Num, Tup, Value
 
+_NEAR = 1 << 20  # bounds of a counter that are constants are better than those by other names
 _CHECKS = 8  # pairs of arrays that are looked at by their addresses
 
 Hull = tuple[Linear | None, Linear | None]
@@ -151,17 +152,17 @@ def _bound(facts: Facts, x: Linear, limit: int, side: int, depth: int = 6) -> Li
         return None
     name = max(late, key=facts.number.__getitem__)
     c = x.terms[name]
+    end = facts.ranges[name][c * side > 0]
+    by_range = x + (Linear(end) - Linear(0, {name: 1})) * c
+    if -_NEAR < end < _NEAR:
+        return _bound(facts, by_range, limit, side, depth - 1)
     for fact in facts.mentioning(name):
         d = fact.terms[name]
         if (c * side > 0) != (d > 0) and c % d == 0:
             found = _bound(facts, x - fact * (c // d), limit, side, depth - 1)
             if found is not None:
                 return found
-    low, high = facts.ranges[name]
-    end = high if c * side > 0 else low
-    if -SAFE < end < SAFE:
-        return _bound(facts, x + (Linear(end) - Linear(0, {name: 1})) * c, limit, side, depth - 1)
-    return None
+    return _bound(facts, by_range, limit, side, depth - 1) if -SAFE < end < SAFE else None
 
 
 def _never_meet(facts: Facts, w: Access, a: Access, counter: str) -> bool:

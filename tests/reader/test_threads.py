@@ -205,6 +205,33 @@ def two_sums(x, hits, misses):
     return hits, misses, x
 
 
+def blocks_by_elements(x, y):
+    for i in range(len(x) // 4):
+        for j in range(4):
+            y[i * 4 + j] = x[i * 4 + 3 - j] * 2
+    return y
+
+
+def triangles(a, b):
+    n = len(a)
+    for i in range(n):
+        for j in range(i):
+            b[i, j] = a[i, j] + b[i, n - 1 - j]
+    return b
+
+
+def caught(x, y):
+    """A name that an exception's handler asks for has the value of its iteration."""
+    at = -1
+    try:
+        for i in range(len(x)):
+            at = i
+            y[i] = 1 // int(x[i] * 3)
+    except ZeroDivisionError:
+        return at, y
+    return None, y
+
+
 _rng = np.random.default_rng(3)
 _c = np.linspace(-2, 1, 23)[None, :] + 1j * np.linspace(-1, 1, 17)[:, None]
 _ptr = np.concatenate([[0], np.cumsum(_rng.integers(0, 6, 90))])
@@ -227,6 +254,8 @@ INDEPENDENT = [
     exact(with_a_helper, (_rng.random(60), np.zeros(60))),
     exact(every_second, (_rng.random(61),), (_rng.random(2000)[::2],)),
     exact(primes, (300,), (3,)),
+    exact(blocks_by_elements, (_rng.random(83), np.zeros(83))),
+    exact(triangles, (_rng.random((20, 20)), _rng.random((20, 20)))),
     exact(two_sums, (_rng.random(60), 100, -5), (_rng.random(60), 2**63 - 900, 0)),
     exact(two_dtypes, (_rng.random(60), np.zeros(60, np.int16), np.zeros(60, bool))),
 ]
@@ -321,6 +350,76 @@ def from_an_earlier_iteration(x, y):
     return j, y
 
 
+def windows_by_elements(x, m):
+    for i in range(len(x) - m):
+        for j in range(m):
+            x[i + j] = x[i + j] * 0.5 + i
+    return x
+
+
+def windows_of_three(x):
+    for i in range(3, len(x)):
+        for j in range(3):
+            x[i - j] += i
+    return x
+
+
+def other_steps(x):
+    for i in range(len(x) // 2):
+        x[2 * i] = x[i] + 1
+    return x
+
+
+def from_ahead(x):
+    for i in range(len(x) // 2 - 4):
+        x[2 * i] = x[2 * i + 4] + 1
+    return x
+
+
+def from_behind(x):
+    for i in range(len(x) // 2 - 4):
+        x[2 * i + 4] = x[2 * i] + 1
+    return x
+
+
+def diagonal(u):
+    for i in range(1, u.shape[0]):
+        for j in range(u.shape[1] - 1):
+            u[i, j] = u[i - 1, j + 1] + 1
+    return u
+
+
+def in_a_list(x, y):
+    """The array that is read is one of a list, and is the one that is written."""
+    both = [x, y]
+    for i in range(1, len(x)):
+        x[i] = both[0][i - 1] + both[1][i]
+    return x
+
+
+def of_the_last_iteration(x, y):
+    t = 0.0
+    for i in range(len(x)):
+        y[i] = t
+        for k in range(3):
+            t = x[i] + k
+    return y
+
+
+def until_broken(x, y):
+    """What a name has where an inner loop ends early is asked for in the next iteration."""
+    t = 0.0
+    for i in range(len(x)):
+        y[i] += t
+        for k in range(5):
+            if x[i] * k > 1:
+                break
+            t = 0.5
+        else:
+            t = x[i]
+    return y
+
+
 def asked_for(x):
     n = 0
     for i in range(len(x)):
@@ -397,6 +496,15 @@ DEPENDENT = [
     exact(same_row, (np.zeros((2, 2)), _rng.random(99))),
     exact(drawn, (np.random.default_rng(1), np.zeros(99))),
     exact(from_an_earlier_iteration, (np.append(_rng.random(98), 0.1), np.zeros(99))),
+    exact(windows_by_elements, (_rng.random(99), 3)),
+    exact(windows_of_three, (_rng.random(99),)),
+    exact(other_steps, (_rng.random(99),)),
+    exact(from_ahead, (_rng.random(99),)),
+    exact(from_behind, (_rng.random(99),)),
+    exact(diagonal, (_rng.random((30, 40)),)),
+    exact(in_a_list, (_rng.random(99), _rng.random(99))),
+    exact(of_the_last_iteration, (_rng.random(99), np.zeros(99))),
+    exact(until_broken, (_rng.random(99), np.zeros(99))),
     exact(asked_for, (np.zeros(99),)),
     exact(of_floats, (_rng.random(99),)),
     exact(appended, (_rng.random(99),)),
@@ -423,14 +531,14 @@ def test_a_writeable_view_whose_rows_lie_over_each_other():
                 m[i, j] = m[i, j] * 2 + i
         return m.copy()
 
-    def windows():
-        x = np.arange(200.0)
-        return np.lib.stride_tricks.as_strided(x, (150, 40), (8, 8))
+    def windows(strides):
+        x = np.arange(400.0)
+        return np.lib.stride_tricks.as_strided(x, (150, 40), strides)
 
     fast = np_compile.compile(double)
     with whole():
-        for _ in range(3):
-            np.testing.assert_array_equal(fast(windows()), double(windows()))
+        for strides in ((8, 8), (8, 16), (16, 8)) * 3:
+            np.testing.assert_array_equal(fast(windows(strides)), double(windows(strides)))
 
 
 # Leaving
@@ -536,6 +644,12 @@ def test_a_signal_ends_a_loop_that_threads_share(count, n):
         done = x[: np.argmin(x > 0)] if (x == 0).any() else x
         assert (x[len(done) :] == 0).all()  # as if the iterations had been made in their order
         np.testing.assert_array_equal(fast(np.ones(64), 3), long_rows(np.ones(64), 3))
+
+
+def test_a_handler_sees_the_names_of_the_iteration_that_raised():
+    x = _rng.random(200) / 2 + 0.4
+    x[150] = x[170] = 0.1
+    check(exact(caught, (x, np.zeros(200)), (x[:100], np.zeros(100))))
 
 
 # Threads
