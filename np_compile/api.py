@@ -16,7 +16,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 
 from np_compile.tape.node import Break
 
-from . import config, cupy_arrays
+from . import config, cupy_arrays, tensor_loops
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
@@ -32,6 +32,7 @@ from .reader import reading
 from .reader.reading import Reading
 from .replay.calls import MISS
 from .replay.keeper import Keeper
+from .tensor_loops import TensorLoops
 
 
 class Compiled(Made):
@@ -51,7 +52,7 @@ class Compiled(Made):
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
         self._keeper = None if disable else Keeper(plain, tensors)
-        self._reading: Reading | None = None
+        self._reading: Reading | TensorLoops | None = None
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
@@ -70,7 +71,7 @@ class Compiled(Made):
             ):
                 return result
             budget, found = self._options.budget, self._reading
-            if found is not None and found.is_compiled:
+            if found is not None and found.is_compiled and not self._tensors:
                 if "cupy" not in sys.modules:
                     return self._alone(args, kwargs)
             elif budget.cold and config.measures() and not config.waits():
@@ -166,7 +167,8 @@ class Compiled(Made):
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
-        substitution = free.pop() if free else Substitution(RecordingNames(reading.of_helper))
+        of_helper = tensor_loops.of_helper if self._tensors else reading.of_helper
+        substitution = free.pop() if free else Substitution(RecordingNames(of_helper))
         device = _device(args, kwargs, self._tensors)
         keeper = self._keeper_on(device)
         function = self.__np_compile_captured__
@@ -349,12 +351,14 @@ def compile(
     function = _plain_function(fn.__wrapped__ if isinstance(fn, Wrapped) else fn, "compile")
     options = Options(backend, bool(fullgraph), dynamic, tensors)
     if "warn" in function.__code__.co_names:  # its warnings may point to the caller: see `run`
-        options.adapts = False
+        options.adapts = options.reads = False
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
-    if backend == "native" and not tensors and not disable:
-        compiled._reading = Reading(function, compiled._options.budget)
+    if backend == "native" and not disable:
+        compiled._reading = (
+            TensorLoops(function) if tensors else Reading(function, compiled._options.budget)
+        )
     return compiled
 
 

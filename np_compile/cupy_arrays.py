@@ -13,7 +13,7 @@ import torch
 
 from .capture.arrays.tensors import of_memory
 from .errors import TensorArgument
-from .tape.tree import with_items
+from .loan import Loan
 
 _LOOKED_AT = 1000  # objects among the arguments, of which the first ones count
 
@@ -42,15 +42,15 @@ def called(on_tensors: Callable, plainly: Callable | None, args: tuple, kwargs: 
     cupy: Any = sys.modules["cupy"]
     loan = _Loan(cupy)
     try:
-        given = [loan.tensors(x) for x in args]
-        named = {k: loan.tensors(x) for k, x in kwargs.items()}
+        given = [loan.take(x) for x in args]
+        named = {k: loan.take(x) for k, x in kwargs.items()}
     except (TensorArgument, BufferError, TypeError, ValueError):
         if plainly is None:
             raise
         return plainly(*args, **kwargs)
     with _on_stream(cupy):
         try:
-            return loan.arrays(on_tensors(*given, **named))
+            return loan.give(on_tensors(*given, **named))
         finally:
             loan.end()
 
@@ -66,69 +66,20 @@ def _on_stream(cupy: Any) -> Any:
     return torch.cuda.stream(torch.cuda.ExternalStream(stream, index))
 
 
-class _Loan:
-    """The arrays and structures of one call, and what stands for them in it."""
+class _Loan(Loan):
+    """CuPy's arrays, for which tensors on their memory stand."""
 
     def __init__(self, cupy: Any):
+        super().__init__()
         self._cupy = cupy
-        self._made: dict[int, tuple[Any, Any]] = {}  # id of what is given -> it, what stands for it
-        self._given: dict[int, Any] = {}  # id of what stands for something -> that
-        self._passed: dict[int, Any] = {}  # lists and dicts among the results
 
-    def tensors(self, x: Any) -> Any:
-        """An argument with tensors for arrays; itself, where it holds none."""
-        known = self._made.get(id(x))
-        if known is not None:
-            return known[1]
-        if isinstance(x, self._cupy.ndarray):
-            return self._pair(x, of_memory(x))
-        kind = type(x)
-        if not (kind in (list, dict) or isinstance(x, tuple)) or not among((x,), {}):
-            return x
-        if kind is dict:
-            made = self._pair(x, {})
-            made.update((k, self.tensors(v)) for k, v in x.items())
-        elif kind is list:
-            made = self._pair(x, [])
-            made.extend(map(self.tensors, x))
-        else:
-            made = self._pair(x, with_items(x, map(self.tensors, x)))
-        return made
+    def stand_in(self, x: Any) -> Any:
+        return of_memory(x) if isinstance(x, self._cupy.ndarray) else None
 
-    def _pair(self, x: Any, made: Any) -> Any:
-        self._made[id(x)] = x, made
-        self._given[id(made)] = x
-        return made
+    def array(self, x: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return None
+        return self._cupy.from_dlpack(x.detach().resolve_conj().resolve_neg())
 
-    def arrays(self, x: Any) -> Any:
-        """A result with arrays for tensors: those of the caller where they are his. Lists and dicts
-        that are new change where they are."""
-        known = self._given.get(id(x))
-        if known is not None:
-            return known
-        if isinstance(x, torch.Tensor):
-            made = self._cupy.from_dlpack(x.detach().resolve_conj().resolve_neg())
-            self._pair(made, x)
-            return made
-        if isinstance(x, tuple):
-            items = [self.arrays(v) for v in x]
-            same = all(a is b for a, b in zip(items, x, strict=True))
-            return x if same else with_items(x, items)
-        if type(x) in (list, dict) and id(x) not in self._passed:
-            self._passed[id(x)] = x
-            for k, v in list(x.items() if type(x) is dict else enumerate(x)):
-                x[k] = self.arrays(v)
-        return x
-
-    def end(self) -> None:
-        """Carry what the call has changed in lists and dicts back to the caller's."""
-        for x, made in list(self._made.values()):
-            if isinstance(x, list):
-                now = [self.arrays(v) for v in made]
-                if len(now) != len(x) or any(a is not b for a, b in zip(now, x, strict=True)):
-                    x[:] = now
-            elif isinstance(x, dict):
-                new = {k: self.arrays(v) for k, v in made.items()}
-                if list(new) != list(x) or any(new[k] is not x[k] for k in new):
-                    x.clear()
-                    x.update(new)
+    def holds(self, x: Any) -> bool:
+        return among((x,), {})

@@ -45,10 +45,12 @@ ALLOWED: dict[str, set[str]] = {
     "reader": {"config", "kernels.build", "kernels.ir", "kernels.run", "kernels.targets"},
     "eager": {"capture", "shim"},
     "made": set(),
-    "cupy_arrays": {"capture", "errors", "tape"},
+    "loan": {"tape"},
+    "cupy_arrays": {"capture", "errors", "loan"},
+    "tensor_loops": {"capture", "loan", "reader", "replay", "shim"},
     "api": {
         *("backends", "capture", "config", "cupy_arrays", "eager", "errors", "made", "reader"),
-        *("replay", "tape"),
+        *("replay", "tape", "tensor_loops"),
     },
     "tools": {
         *("api", "backends", "capture", "config", "cupy_arrays", "errors", "kernels.run", "log"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 import warnings
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 import torch
 
 import np_compile
+from np_compile import config
+from np_compile.kernels.target import Gpu
 
+from .kernels import cuda_on_host
 from .whole_programs import PROGRAMS
 
 NAMED = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
@@ -104,6 +108,24 @@ def test_tensors(program, device):
             got = fast(*its)
         same(got, want, f"call {k}")
         same(its, mine, f"arguments of call {k}")
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(
+    not cuda_on_host.available() or shutil.which("g++") is None, reason="no compiler for C++"
+)
+@NAMED
+def test_cuda_on_the_host(program):
+    """By the kernels of a device, which the CPU runs."""
+    fast = np_compile.compile(np_compile.wrap_numpy(program.function))
+    with cuda_on_host.compiling_for(Gpu()), config.patch(loops="recorded"):
+        for k in range(3):
+            mine = copy.deepcopy(program.arguments)
+            its = as_tensors(program.arguments, "cpu")
+            want = program.function(*mine)
+            got = fast(*its)
+            same(got, want, f"call {k}")
+            same(its, mine, f"arguments of call {k}")
 
 
 @DEVICES

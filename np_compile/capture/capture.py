@@ -87,6 +87,7 @@ class Capture:
     # calls that are not recorded
     run_at_once = outside.run_at_once
     through_shim = outside.through_shim
+    by_shim = outside.by_shim
     through_numpy = outside.through_numpy
     foreign = outside.foreign
     aside = outside.aside

@@ -99,11 +99,10 @@ def cut(c: Capture, reason: Break) -> None:
         _run_in_numpy(c, seg, live, decision)
         return
     assert program is not None
+    needs = not program.ready or (c.tensors and needs_operators(program.written, seg.inputs))
     if node.guesses:
-        guess.check(program)
-    run = program.run
-    if not program.ready or (c.tensors and needs_operators(program.written, seg.inputs)):
-        run = program.run_by_operators
+        guess.check(program, needs, c.device)
+    run = program.run_by_operators if needs else program.run
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
     except Exception as e:

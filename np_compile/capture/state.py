@@ -48,7 +48,7 @@ class Options:
 
     __slots__ = (
         "adapts", "backend", "budget", "choices", "compiles", "dynamic", "forms", "fullgraph",
-        "loops", "name", "recording", "roots", "static_ints", "tensors",
+        "loops", "name", "reads", "recording", "roots", "static_ints", "tensors",
     )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
@@ -61,6 +61,8 @@ class Options:
         self.static_ints: set[str] = set()  # rows whose integers have to be known: `reshape`, say
         # Whether calls may run plainly where that is faster; a back end asked for is to be used.
         self.adapts = backend == "native" and not tensors and not fullgraph
+        # Whether functions that go by elements are called by themselves.
+        self.reads = backend == "native" and not fullgraph
         self.budget = Budget(asked=not self.adapts)
         self.choices: dict[tuple, Choice] = {}
         self.compiles = Compiles()

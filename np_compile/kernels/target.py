@@ -140,6 +140,7 @@ class Gpu(Target):
     scan_steps: int = 1 << 14
     scan_cycles: int = 1 << 30  # what runs along with one costs nothing there
     scan_elements: int = 1 << 13  # of a part of a long one
+    shared_values: int = 1 << 10  # fewest values that a block adds in memory that its threads share
     row_elements: int = 16  # elements of a row for each thread, where there are enough rows
     private_elements: int = 32  # most that a thread keeps of an array
     private_bytes: int = 256  # most bytes of an array that a thread has for itself

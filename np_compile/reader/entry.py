@@ -295,11 +295,15 @@ class Entry:
                 else r.integer(f"given_{k}->strides[{j}] / {size}", -FAR, FAR)
                 for j, s in enumerate(x.strides)
             )  # fmt: skip
-        r.line(f"Buf *const arg_{k} = rt->given + {k};")
-        r.line(f"arg_{k}->refs = 1L << 40; arg_{k}->owner = {k};")
-        buf = f"arg_{k}"
+        buf = self.root(k)
+        r.line(f"Buf *const {buf} = rt->given + {k};")
+        r.line(f"{buf}->refs = 1L << 40; {buf}->owner = {k};")
         return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None,
                    not writeable, flat, ordered)  # fmt: skip
+
+    def root(self, k: int) -> str:
+        """The name of the memory of an array that is given."""
+        return f"arg_{k}"
 
     def apart(self) -> list[str]:
         """The C that turns a call away whose arrays share memory."""

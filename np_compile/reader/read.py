@@ -132,6 +132,7 @@ class Reader:
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
         self.outside = 0.0  # calls that are made in Python, in a call, roughly
+        self.written: frozenset[str] = frozenset()  # memory that may be changed, by its roots
         self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at
         self.declarations: list[str] = []
         self.here: Any = None
@@ -366,6 +367,7 @@ class Reader:
     def changed(self, roots: frozenset[str] | None = None, noted: bool = False) -> None:
         """What was just written changes something that outlives the call of a function: memory, or
         else. noted: whether the access is."""
+        self.written |= roots or frozenset()
         if not noted:
             self.accesses.anything(roots)
         for site in self._sites():

@@ -41,6 +41,7 @@ _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 _PLAIN: Any = object()  # instead of a result: the call runs as it stands
 _NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
+_BYTES = 10_000  # that are moved in the time of one recorded operation on an element
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
@@ -65,7 +66,8 @@ class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
     elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie
-    in a loop. threaded: the lines of loops that threads share."""
+    in a loop. threaded: the lines of loops that threads share. written: the roots of memory that it
+    may change."""
 
     text: str
     entry: Entry
@@ -75,6 +77,7 @@ class Read:
     outside: float
     work: list[tuple[int, bool]]
     threaded: list[int]
+    written: frozenset[str]
 
 
 _OVERLAP = Refused("arrays that share memory", 0, 0)
@@ -126,7 +129,8 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(functions, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
-    return Read(text, entry, r.tables, r.seconds, r.single, r.outside, work, numbers)
+    measures = r.seconds, r.single, r.outside, work
+    return Read(text, entry, r.tables, *measures, numbers, r.written)
 
 
 def _is_first(e: Exit) -> bool:
@@ -204,11 +208,16 @@ class Budget(Protocol):
 
 class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
-    time does not matter. is_compiled: whether some of it is."""
+    time does not matter. tensors: whether arrays stand for tensors, whose calls are recorded where
+    they are not read; away: whether they are copies of what lies on a device. is_compiled: whether
+    some of it is."""
 
-    def __init__(self, f: types.FunctionType, budget: Budget | None = None):
+    def __init__(
+        self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
+        away: bool = False,
+    ):  # fmt: skip
         self.function = f
-        self._budget = budget
+        self._budget, self._tensors, self._away = budget, tensors, away
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
         self.is_compiled = False
@@ -242,8 +251,10 @@ class Reading:
         """Whether there are loops, and it was looked whether they can be read."""
         return self._code is not None and self.given_up != _NO_LOOPS
 
-    def call(self, args: tuple, kwargs: dict) -> Any:
-        """The result of a call, or MISS if it is to run otherwise."""
+    def call(self, args: tuple, kwargs: dict, changed: list[Any] | None = None) -> Any:
+        """The result of a call, or MISS if it is to run otherwise. changed: gets the arrays that
+        it may have changed, or None for all that it can reach."""
+        changed = [] if changed is None else changed
         node = self._look(args)
         if node is None:
             return self.function(*args, **kwargs) if self._stands else MISS
@@ -256,15 +267,17 @@ class Reading:
             ran = known[0].run(values)
             if type(ran) is tuple:
                 known[0].runs += 1
+                changed += known[0].changed(values)
                 if ran[2] is None:
                     self._idle = 0
                     return ran[1]
                 ran = known[0], *ran
             else:
                 ran = None
-        result = self._go_on(node, 0, values, ran)
+        result = self._go_on(node, 0, values, changed, ran)
         if result is not _PLAIN:
             return result
+        changed.append(None)
         if self._budget is None:
             return self.function(*args, **kwargs)
         return self._budget.plainly(self.function, args, kwargs)
@@ -308,7 +321,9 @@ class Reading:
             made.append(f"not read: {why}" + (f" ({code.co_filename}:{line})" if line else ""))
         return made
 
-    def _go_on(self, node: Any, first: int, values: dict[str, Any], ran: Any = None) -> Any:
+    def _go_on(
+        self, node: Any, first: int, values: dict[str, Any], changed: list[Any], ran: Any = None
+    ) -> Any:
         """From a statement of the body on, with these values of names. ran: a region that did."""
         begun = first > 0
         while True:
@@ -323,12 +338,15 @@ class Reading:
                     if not begun:
                         return _PLAIN
                     return self._python(node, first, values, None)
+                changed.append(None)
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
                 self._idle = 0
+                changed += region.changed(values)
                 if left is None:
                     return value
+                changed.append(None)
                 exit_.count += 1
                 if not _is_first(exit_):
                     self._left(node, first, region, exit_, values)
@@ -343,7 +361,11 @@ class Reading:
         """Note a call that Python has carried out to the end."""
         self._idle += 1
         if self._idle > _IDLE and config.loops == "auto":
-            self.given_up, self._stands = why, source.by_element(node)
+            self.given_up, self._stands = why, self._stands_better(node)
+
+    def _stands_better(self, node: Any) -> bool:
+        """Whether recording it, where it is not compiled, would cost more than it gains."""
+        return not self._tensors and source.by_element(node)
 
     def _left(
         self, node: Any, first: int, region: Region, exit_: Exit, values: dict[str, Any]
@@ -353,7 +375,7 @@ class Reading:
         region.left += 1
         if region.left >= max(_LEAVES, region.runs / 2) and config.loops == "auto":
             why = f"it was left in loops: {' or '.join(exit_.reasons)}"
-            refused = Refused(why, exit_.line, len(node.body), source.by_element(node))
+            refused = Refused(why, exit_.line, len(node.body), self._stands_better(node))
             self._regions[first].remove(region)
             self.is_compiled = any(self._regions.values())
             self._refused[self._key(first, values)] = refused
@@ -431,7 +453,8 @@ class Reading:
         known = self._regions[first]
         made = self._made(node, first, values, key[1])
         if isinstance(made, Read):
-            region = Region(made.text, made.entry, made.sites, config.waits(), made.threaded)
+            parts = made.text, made.entry, made.sites
+            region = Region(*parts, config.waits(), made.threaded, made.written)
             if region.seconds_left <= made.seconds:
                 region.wait()
             ran = region.run(values)
@@ -457,14 +480,17 @@ class Reading:
             if config.debug:
                 raise
             made = Refused(f"{type(e).__name__}: {e}", node.lineno, 0)
-        if isinstance(made, Refused) and source.by_element(node):
-            made.plain = True  # recording it would cost more than it gains
+        if isinstance(made, Refused):
+            made.plain = self._stands_better(node)
         if isinstance(made, Read) and config.loops == "auto":
             if any(n >= _LARGE and inside for n, inside in made.work):
                 return Refused("its arrays are large", 0, len(node.body), by_size=True)
             if made.outside * _CALL > made.seconds:
                 why = "most of what its loops do are functions of NumPy's without loops here"
-                return Refused(why, 0, len(node.body), True)
+                return Refused(why, 0, len(node.body), not self._tensors)
+            if self._away and _bytes(values) > made.single * _BYTES:
+                why = "its tensors are large for what its loops do to single elements of them"
+                return Refused(why, 0, len(node.body), by_size=True)
             if made.single < _SINGLE:
                 why = "its loops do the same to whole arrays"
                 return Refused(why, 0, len(node.body), by_size=True)
@@ -499,6 +525,17 @@ class Reading:
             result = made(*names.values(), *extra, resume.rest_of, locals_of_caller)
             value = result[1]
         return result
+
+
+def _bytes(values: Any) -> int:
+    """The bytes of arrays, also in dicts, tuples and lists."""
+    if isinstance(values, np.ndarray):
+        return values.nbytes
+    if isinstance(values, dict):
+        values = values.values()
+    elif not isinstance(values, (tuple, list)):
+        return 0
+    return sum(map(_bytes, values))
 
 
 def _magnitudes(values: dict[str, Any]) -> tuple:

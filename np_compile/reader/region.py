@@ -20,7 +20,7 @@ from .linear import WIDE
 from .nest import CODES
 from .outside import Site, stored
 from .random import addresses, generator_of
-from .values import DTYPE_OF, KIND_OF_DTYPE, PYTHON, REPRESENTATION
+from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON, REPRESENTATION
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
@@ -30,10 +30,16 @@ LATER = object()  # the C compiler is still at work
 class Region:
     """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
     often it ran; left: how often it left compiled code in a loop. threaded: the lines of loops that
-    threads share."""
+    threads share. written: the roots of memory that it may change."""
 
     def __init__(
-        self, text: str, entry: Entry, sites: list[Site], waits: bool, threaded: list[int]
+        self,
+        text: str,
+        entry: Entry,
+        sites: list[Site],
+        waits: bool,
+        threaded: list[int],
+        written: frozenset[str],
     ):
         self.text = text
         self.exits = entry.exits
@@ -42,6 +48,10 @@ class Region:
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
         self.arrays = tuple(entry.owners)
+        anything = ANYWHERE in written
+        self._written = [
+            path for k, path in enumerate(self.arrays) if anything or entry.root(k) in written
+        ]
         self.sites = sites
         self._bind = _binder(entry)
         self._words = struct.Struct("".join(entry.formats))
@@ -112,6 +122,17 @@ class Region:
                 state.first.next = None
             state.clear()
             self._free.append(state)
+
+    def changed(self, values: dict[str, Any]) -> list[np.ndarray]:
+        """The arrays among these values of names, also in tuples, that a run may have changed."""
+        made = []
+        for where, name, *items in self._written:
+            if where == "local":
+                x = values[name]
+                for k in items:
+                    x = x[k]
+                made.append(x)
+        return made
 
     def _exit(self, state: _Call, exit_: Exit) -> Any:
         found = state.found

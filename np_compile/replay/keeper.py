@@ -63,7 +63,7 @@ class Keeper:
         self.hopeless = False
         self.why: str | None = None
         self.why_one_size: str | None = None
-        self.guesses = not tensors and device is None
+        self.guesses = True
         self.call: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
         if device is not None and not tensors:

@@ -86,7 +86,7 @@ class Outputs:
     def _array(self, a: Array) -> Result:
         if id(a) in self._stand_ins:
             return Give.ARGUMENT, self._stand_ins[id(a)]
-        if a._sel is not None and not self._tensors:
+        if a._sel is not None:
             chosen = self._array(a._sel.full(None)), self._array(a._sel.mask.array(None))
             return Give.CHOSEN, chosen
         if a._base is not None:

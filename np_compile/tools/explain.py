@@ -132,7 +132,7 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
         if compiled._reading is not None and compiled._reading.is_tried:
             report.loops = compiled._reading.report()
         if report.result is not MISS:
-            if torch.get_default_device().type != "cpu":
+            if not compiled._tensors and torch.get_default_device().type != "cpu":
                 report.loops.append("the loops run on the host, whatever the device")
             return report
         report.result = compiled._run(args, kwargs, listen)

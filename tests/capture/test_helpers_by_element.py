@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 from np_compile import config
@@ -90,6 +91,51 @@ def test_results_are_those_of_the_plain_function(f, args):
     for _ in range(4):
         want = observe(f, Copier()(args), {})
         compare(observe(fast, Copier()(args), {}), want, 0)
+
+
+def bands(x):
+    twice = lambda v: v * 2  # noqa: E731
+    y = twice(x)
+    whole, tail, total = running(y, 5.0)
+    return y, whole, tail + 1, total, np.sqrt(np.abs(y)).sum()
+
+
+def test_helpers_of_tensors():
+    fast = np_compile.compile(np_compile.wrap_numpy(bands))
+    for n in (9, 9, 9, 30):
+        x = np.linspace(-1, 2, n)
+        for a, b in zip(fast(torch.from_numpy(x.copy())), bands(x), strict=True):
+            assert type(a) is (float if type(b) is float else torch.Tensor)
+            np.testing.assert_allclose(a, b)
+    assert "running, which goes by elements" in str(np_compile.explain(fast)(torch.ones(4)))
+
+
+def test_helpers_that_are_differentiated_are_recorded():
+    fast = np_compile.compile(np_compile.wrap_numpy(bands))
+    x = torch.linspace(0, 0.5, 9, dtype=torch.float64)
+    fast(x)
+    x.requires_grad_()
+    (got,) = torch.autograd.grad(fast(x)[3], x)
+    assert got.tolist() == [2.0] * 9
+
+
+SCALE = torch.tensor(3.0, dtype=torch.float64)
+
+
+def scaled(x):
+    for k in range(len(x)):
+        x[k] = x[k] * SCALE
+    return x
+
+
+def test_helpers_that_come_to_tensors_are_recorded():
+    def f(x):
+        twice = lambda v: v * 2  # noqa: E731
+        return scaled(twice(x))
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f))
+    for _ in range(5):
+        assert fast(torch.ones(3, dtype=torch.float64)).tolist() == [6.0] * 3
 
 
 def test_the_helper_is_not_recorded():

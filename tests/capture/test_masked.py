@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -450,3 +451,108 @@ def test_values_of_fewer_axes_than_their_places(mask, columns):
         return a
 
     check(f, np.zeros((4, columns)), data(4), np.array(mask, bool))
+
+
+# Tensors
+
+
+def of_tensors(f, *args):
+    """What the compiled function of tensors gives and leaves in its arguments, as arrays."""
+
+    def arrays(x):
+        if isinstance(x, torch.Tensor):
+            return x.numpy()
+        return type(x)(map(arrays, x)) if isinstance(x, (tuple, list)) else x
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="eager")
+    made = []
+    for _ in range(3):
+        given = [torch.from_numpy(a.copy()) for a in args]
+        made.append((arrays(fast(*given)), arrays(given)))
+    return made
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(STATEMENTS), max_size=8),
+    st.sampled_from(SHAPES),
+    st.sampled_from(DTYPES),
+    st.sampled_from(DTYPES),
+    st.sampled_from(("x > 0", "x > x", "x == x", "x[..., 0] > 0")),
+    st.integers(0, 9),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_programs_with_masks_on_tensors(statements, shape, dtype, other, mask, seed):
+    f = program(statements, "x > 0" if shape in ((0,), (2, 0)) else mask)
+    args = [data(*shape, dtype=dtype, seed=seed), data(*shape, dtype=other, seed=seed + 1)]
+    mine = [a.copy() for a in args]
+    try:
+        with np.errstate(all="ignore"):
+            want = f(*mine)
+    except Exception as e:
+        if not miscounts(f, *args):
+            with pytest.raises(type(e)):
+                of_tensors(f, *args)
+        return
+    for got, left in of_tensors(f, *args):
+        same(left, mine, rtol=1e-5)
+        same(got, tuple(np.asarray(w) if isinstance(w, np.generic) else w for w in want), rtol=1e-5)
+
+
+def test_a_masked_update_of_tensors_is_one_segment():
+    def update(x):
+        x[x > 1.5] = 1.5
+        x[x < 0] *= 0.5
+
+    fast = np_compile.compile(np_compile.wrap_numpy(update), fullgraph=True)
+    for seed in range(4):
+        mine = data(200, seed=seed)
+        its = torch.from_numpy(mine.copy())
+        update(mine)
+        fast(its)
+        np.testing.assert_array_equal(its, mine)
+    assert kept_calls(fast)
+    assert len(np_compile.explain(fast)(torch.ones(200)).segments) == 1
+
+
+def test_selections_of_tensors_are_given_by_kept_calls():
+    fast = np_compile.compile(np_compile.wrap_numpy(lambda x: (x[x > 0] * 2, x[x > 9])))
+    for seed in range(5):
+        x = data(40, seed=seed)
+        got = fast(torch.from_numpy(x))
+        np.testing.assert_array_equal(got[0], x[x > 0] * 2)
+        assert got[1].shape == (0,)
+    assert kept_calls(fast)
+
+
+def test_gradients_do_not_see_what_lies_beside_a_mask():
+    """There it is infinite, and zero times that is no zero."""
+
+    def loss(x, w):
+        return np.sum(np.sqrt(x[x > 0])) + np.sum(1 / x[x != 0]) * w
+
+    fast = np_compile.compile(np_compile.wrap_numpy(loss))
+    x = torch.tensor([-1.0, 0.0, 4.0], dtype=torch.float64)
+    w = torch.tensor(2.0, dtype=torch.float64)
+    fast(x, w)  # without gradients: one segment
+    for wanted in (x, w):
+        wanted.requires_grad_()
+        (got,) = torch.autograd.grad(fast(x, w), wanted)
+        assert got.isfinite().all()
+    (gx,) = torch.autograd.grad(fast(x, w), x)
+    np.testing.assert_allclose(gx, [-2.0, 0.0, 0.25 - 2 / 16])
+
+
+WEIGHT = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+
+
+def test_a_gradient_that_comes_later():
+    def scaled(x):
+        y = np.log(x[x > 0])
+        weight = np.multiply(WEIGHT, 1.0)
+        return np.sum(y * weight[x > 0])
+
+    fast = np_compile.compile(np_compile.wrap_numpy(scaled))
+    x = torch.tensor([-1.0, 2.0, 0.0], dtype=torch.float64)
+    (got,) = torch.autograd.grad(fast(x), WEIGHT)
+    np.testing.assert_allclose(got, [0, np.log(2), 0])

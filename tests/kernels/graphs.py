@@ -48,7 +48,7 @@ SMALL_GPU = replace(
     Gpu(),
     processors=2, resident=8, block_threads=4, most_threads=8, row_threads=2, waves=2, warp=4,
     reduction_steps=2, unrolled_results=1, region_elements=0, frame_elements=0, scan_float_steps=4,
-    scan_steps=5, scan_elements=3, line_bytes=8, private_bytes=8,
+    scan_steps=5, scan_elements=3, line_bytes=8, private_bytes=8, shared_values=8,
 )  # fmt: skip
 
 

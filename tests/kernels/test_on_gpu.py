@@ -169,6 +169,14 @@ def scatter_add(n, x, i, v):
     return n.sum()
 
 
+@program(np.zeros(6, np.int64), np.zeros(6, np.uint32), ints(301, high=6), ints(301, high=5))
+def counts(n, m, i, k):
+    np.add.at(n, i, 1)
+    np.add.at(m, i, k.astype(np.uint32))
+    np.subtract.at(n, k, 2)
+    return n * 2
+
+
 @program(ints(300, high=20), data(300), data(500))
 def histograms(i, v, x):
     counts, edges = np.histogram(x, 11)
@@ -292,8 +300,9 @@ def larger(x, times=2):
 # Programs that are there for many sizes, with how many it takes for a size and two larger ones.
 GENERAL = {
     "chain": 1, "broadcast": 1, "views": 1, "casts": 1, "elementary": 1, "inner_axes": 2,
-    "gathers": 1, "scatter_add": 1, "heat": 1, "products": 1, "nearest": 1, "long_scan": 1,
-    "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1, "histograms": 1,
+    "gathers": 1, "scatter_add": 1, "counts": 1, "heat": 1, "products": 1, "nearest": 1,
+    "long_scan": 1, "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1,
+    "histograms": 1,
 }  # fmt: skip
 FOR_SIZES = pytest.mark.parametrize(
     ("f", "args"),
@@ -579,6 +588,34 @@ def test_without_cupy_a_line_says_so(monkeypatch):
     monkeypatch.setattr(native, "device_of", lambda *_: torch.device("cuda", 7))
     with pytest.warns(RuntimeWarning, match="inductor: CuPy is not installed"):
         assert native.native(module, []) == module.forward
+
+
+@pytest.mark.parametrize(("n", "parts", "rest"), [(1_000_000, 500, 0), (1_000_003, 528, 499)])
+def test_few_counters_are_shared_by_blocks(n, parts, rest):
+    """Each block has its own; what is left over of equal parts is a nest of its own."""
+
+    def count(x, i):
+        np.add.at(x, i, 1)
+
+    (module, _), *_ = captured(count, np.zeros(50, np.int64), ints(n, high=50))
+    with targeting(Gpu()):
+        source = generate(module.graph, partial(getattr, module))
+    text = str(source.program)
+    assert "i32[50] strides[1] local" in text
+    assert text.count("] atomic sum= ") == (3 if rest else 2)
+    assert (f" < {rest} grid" in text) is bool(rest)
+    launches = [x for section in source.launches.sections for x in section]
+    assert [x.shared for x in launches if x.blocks == parts and x.shared] == [208]
+
+
+@pytest.mark.parametrize(("n", "counters"), [(1_000_000, 20_000), (60_000, 50), (0, 50)])
+def test_counters_that_are_too_many_are_not_shared(n, counters):
+    def count(x, i):
+        np.add.at(x, i, 1)
+
+    (module, _), *_ = captured(count, np.zeros(counters, np.int64), ints(n, high=50))
+    with targeting(Gpu()):
+        assert "local" not in str(generate(module.graph, partial(getattr, module)).program)
 
 
 def test_the_schedule_stands_in_the_program():

@@ -17,6 +17,7 @@ from .window import bounds_of, overlaps_itself
 
 PIECE = 8 << 20  # bytes
 LARGE = 4 << 20  # bytes of an array that is worth it
+PINNED = 256 << 20  # most bytes of an array whose copy is pinned as a whole
 
 
 class _Pinned:
@@ -59,6 +60,27 @@ def to_host(t: torch.Tensor) -> torch.Tensor:
         return t.to("cpu", copy=True)
     memory = torch.from_numpy(np.empty(t.numel() * t.element_size(), np.uint8))
     return copy(memory.view(t.dtype).as_strided(t.shape, t.stride()), t)
+
+
+def lent_to_host(t: torch.Tensor) -> torch.Tensor:
+    """A copy in host memory for a while, with the strides of the original. Where it may be, it is
+    in pinned memory, which torch keeps for the next one."""
+    low, high = bounds_of(t)
+    pinned = t.device.type == "cuda" and high - low <= PINNED
+    if not pinned:
+        made = to_host(t)
+        if made.stride() == t.stride():
+            return made
+    place = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu", pin_memory=pinned)
+    return place.copy_(t.detach())
+
+
+def give_back(to: torch.Tensor, lent: torch.Tensor) -> None:
+    """Copy what `lent_to_host` gave back to where it is from, behind all that the stream has."""
+    if to.device.type == "cuda" and lent.is_pinned():
+        to.copy_(lent, non_blocking=True)
+    else:
+        copy(to, lent)
 
 
 def _is_whole(t: torch.Tensor) -> bool:

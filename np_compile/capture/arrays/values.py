@@ -207,6 +207,7 @@ def differentiates(c: Capture) -> bool:
         and (
             any(r._t is not None and r._t.requires_grad for _, r in c.known.values())
             or any(r._t.requires_grad for r in c.lent if r._t is not None)
+            or any(r._t.requires_grad for r in c.seg.inputs if r._t is not None)
         )
     )
 

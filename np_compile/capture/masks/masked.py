@@ -162,7 +162,7 @@ def _record(capture: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 
 def select(capture: Any, a: Array, key: Array) -> Array | None:
     """The stand-in of `a[key]`, nothing being cut; None where the key is no mask over `a`."""
-    if key._sel is not None or key.dtype != np.bool_ or capture.grads or capture.device is not None:
+    if key._sel is not None or key.dtype != np.bool_ or capture.differentiates():
         return None
     rank = key.ndim
     if rank == 0 or a._extents()[:rank] != key._extents():
@@ -193,7 +193,7 @@ def store(capture: Any, a: Array, key: Any, value: Array) -> None:
     ):
         return
     settle(capture, [value])
-    if type(key) is Array and key.dtype == np.bool_ and capture.device is None:
+    if type(key) is Array and key.dtype == np.bool_ and not _on_tensors(capture):
         capture.through_numpy(_SET, (a, key, value), {}, _DATA)  # it counts the values
     else:
         capture.setitem(a, key, value)
@@ -266,7 +266,7 @@ def put(capture: Any, a: Array, key: Any, value: Any) -> None:
 
 def _condition(capture: Any, a: Array, key: Any) -> bool:
     """Whether a key has one truth value for each element, or row, of a selection."""
-    if type(key) is not Array or key._sel is None or capture.grads:
+    if type(key) is not Array or key._sel is None or capture.differentiates():
         return False
     taken = key._sel
     return taken.mask is a._sel.mask and taken.dtype == np.bool_ and not taken.trailing
@@ -292,7 +292,7 @@ def _mask_within(capture: Any, taken: Selection) -> Held | None:
 def call(capture: Any, name: str, args: tuple, kwargs: dict) -> Any:
     """A NumPy call among whose arguments are selections."""
     result = None
-    if not capture.grads:
+    if not capture.differentiates():
         if name in _REDUCTIONS:
             result = _reduced(capture, name, args, kwargs)
         elif _pointwise(name):
@@ -415,7 +415,8 @@ def _selections(x: Any, around: frozenset[int] = frozenset()) -> Iterator[Array]
 
 
 def settle(capture: Any, selections: Iterable[Array]) -> None:
-    """Make ordinary arrays of selections: NumPy indexes, after a cut where it has to wait."""
+    """Make ordinary arrays of selections: NumPy or torch indexes, after a cut where that has to
+    wait."""
     seg = capture.seg
     selections = list({id(a): a for a in selections}.values())
     pairs = [(s.full(seg), s.mask.array(seg)) for s in [a._sel for a in selections]]
@@ -424,7 +425,16 @@ def settle(capture: Any, selections: Iterable[Array]) -> None:
     if any(owner(v)._s is seg for pair in pairs for v in pair):
         capture.cut(_DATA)
     for a, (full, mask) in zip(selections, pairs, strict=True):
-        a._np = capture.real(full, _DATA)[capture.real(mask, _DATA)]
+        if _on_tensors(capture):
+            made = capture.by_shim(_GET, (full, mask), {}, _DATA)
+            a._t, a._flip = made._t, made._flip
+        else:
+            a._np = capture.real(full, _DATA)[capture.real(mask, _DATA)]
+
+
+def _on_tensors(capture: Any) -> bool:
+    """Whether arrays are tensors that NumPy would have to copy, or that may have gradients."""
+    return bool(capture.tensors) or capture.device is not None
 
 
 def returned(capture: Any, result: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -15,10 +16,11 @@ import torch
 
 from np_compile import config
 from np_compile.tape.node import Break
-from np_compile.tape.tree import mapped
+from np_compile.tape.tree import mapped, of_type
 
 from ..arrays.array import Array
 from ..arrays.traced import Traced
+from ..arrays.transfers import LARGE
 from ..exchange.arguments import holds_arrays
 from ..policy.loops import MarkedRange
 from ..state import current
@@ -257,12 +259,13 @@ def _apart(f: types.FunctionType, copy: types.FunctionType, reading: Callable) -
         capture = current()
         if (
             capture is None
-            or not capture.options.adapts
-            or capture.device is not None
+            or not capture.options.reads
             or copy.__code__ is not code
             or vain >= _VAIN
             or config.loops == "recorded"
             or not _is_simple((*args, *kwargs.values()))
+            or capture.differentiates()
+            or (capture.device is not None and _is_large((*args, *kwargs.values())))
         ):
             return copy(*args, **kwargs)
         args, kwargs = mapped(args, real_of), mapped(kwargs, real_of)
@@ -282,6 +285,12 @@ def _is_simple(values: Iterable[Any]) -> bool:
     return all(
         isinstance(v, _APART) or (type(v) in (tuple, list) and _is_simple(v)) for v in values
     )
+
+
+def _is_large(values: Iterable[Any]) -> bool:
+    """Whether arrays among values, also in tuples and lists, take long to move to the host."""
+    arrays = of_type(tuple(values), Array)
+    return sum(math.prod(a._extents()) * a.dtype.itemsize for a in arrays) > LARGE
 
 
 class RecordingNames:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from np_compile.tape.node import Break
 
 if TYPE_CHECKING:
+    import torch
+
     from np_compile.runtime.program import Program
 
     from ..capture import Capture
@@ -34,8 +36,7 @@ def allowed(capture: Capture) -> bool:
         and not watch.spoiled
         and not watch.written
         and capture.options.backend == "native"
-        and capture.device is None
-        and not capture.grads
+        and not capture.differentiates()
     )
 
 
@@ -44,7 +45,9 @@ def reason(name: str) -> Break:
     return Break("data", f"np.{name}: its result depends on the data")
 
 
-def check(program: Program) -> None:
-    """Wrong, for a program with a guess that might write to arguments before it finds it wrong."""
-    if program.mutates and not program.direct:
+def check(program: Program, by_operators: bool, device: torch.device | None) -> None:
+    """Wrong, for a program with a guess that might write to arguments before it finds it wrong; on
+    a device, for one of torch's operators, as an index out of bounds ends the process there."""
+    native = program.direct and not by_operators
+    if not native and (program.mutates or device is not None):
         raise Wrong

@@ -29,6 +29,7 @@ from .row_caching import row_caching
 from .scan_blocking import scan_blocking
 from .scatter_calls import scatter_calls
 from .scatter_privatization import scatter_privatization
+from .scatter_sharing import scatter_sharing
 from .schedule import schedule
 from .store_trimming import store_trimming
 from .thread_mapping import thread_mapping
@@ -109,6 +110,7 @@ GPU_PASSES: tuple[Pass, ...] = (
     dead_store_elimination,
     linearize,
     collapse,
+    scatter_sharing,
     thread_mapping,
     row_caching,
 )

@@ -1,0 +1,405 @@
+"""Functions of tensors that go by elements: they are read (`reader`), and run in C on the host.
+Tensors in host memory are NumPy's arrays then; of those on a device there are copies, and what was
+changed goes back. Results are tensors where the others are.
+
+One thread of a device takes far longer for an element than one of the host. Where gradients are
+recorded, where the reader refuses, and where a function may come to tensors otherwise than by its
+arguments, recording does it.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import shim
+from .capture.arrays.tensors import ordinary, traced
+from .capture.arrays.transfers import give_back, lent_to_host, to_device
+from .capture.arrays.window import bounds_of, byte_bounds, overlaps_itself
+from .capture.names.namespace import RANDOM_SOURCES
+from .capture.names.substitute import contents
+from .loan import Loan
+from .reader import reading, source
+from .reader.reading import MISS, Reading
+from .reader.values import Unreadable
+from .replay.arguments import Opened
+from .replay.guards import simple
+
+_Direct = torch._C.DisableTorchFunction  # a `torch.device` around the call says nothing of copies
+_Version = torch.autograd.graph.increment_version
+_NO_LOOPS = "there is no loop in it"
+_SPARSE = 16  # times the memory that its elements need, from which a tensor is not copied
+_BETTER = 256  # kinds of calls that are better recorded, and remembered
+
+_Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
+
+
+class _Stays(Exception):
+    """A call that is not for the reader: the reason."""
+
+
+class TensorLoops:
+    """As `Reading`, of a function that takes tensors."""
+
+    def __init__(self, function: types.FunctionType):
+        self._function = function
+        self._here = Reading(function, tensors=True)
+        self._away = Reading(function, tensors=True, away=True)
+        self._code: Any = None
+        self._reached = _Reached(function)
+        self._never = _NO_LOOPS  # why it is recorded, whatever it is called on
+        self._why = ""  # why the last call was
+        self._better: set[tuple] = set()
+
+    def call(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call, or MISS if it is to be recorded."""
+        if self._function.__code__ is not self._code:
+            self._look()
+        if self._never:
+            return MISS
+        try:
+            opened = Opened((*args, *kwargs.values()))
+            device = self._device(opened)
+        except _Stays as e:
+            self._why = str(e)
+            return MISS
+        self._why = ""
+        key = *kwargs, opened.form, *map(_kind, opened.leaves)
+        if key in self._better:
+            return MISS
+        with _Direct():
+            result = self._lent(args, kwargs, device)
+        if result is MISS:
+            if len(self._better) >= _BETTER:
+                self._better.clear()
+            self._better.add(key)
+        return result
+
+    def _look(self) -> None:
+        """Find out whether there are loops that may be read."""
+        self._code = self._function.__code__
+        self._better.clear()
+        self._never = ""
+        try:
+            if not source.has_loops(self._function):
+                self._never = _NO_LOOPS
+            else:
+                source.tree(self._function)
+        except Unreadable as e:
+            self._never = str(e)
+
+    def _device(self, opened: Opened) -> torch.device:
+        """Where the tensors of a call are. Errors: _Stays."""
+        if traced():
+            raise _Stays("torch looks at each operator")
+        if not opened.known:
+            raise _Stays("a list or dict is there twice, or a key of a dict is no string")
+        grad = torch.is_grad_enabled()
+        tensors: dict[int, torch.Tensor] = {}
+        for x in opened.leaves:
+            if isinstance(x, torch.Tensor):
+                if not ordinary(x) or x.dtype not in shim.TO_NUMPY or x.is_inference():
+                    raise _Stays("an argument is a tensor that is no plain memory of NumPy's")
+                if x.requires_grad and grad:
+                    raise _Stays("a tensor asks for a gradient")
+                tensors[id(x)] = x
+            elif not (simple(x) or isinstance(x, (np.generic, np.dtype, *RANDOM_SOURCES))):
+                raise _Stays(f"an argument is a {type(x).__name__}")
+        places = {x.device for x in tensors.values()} or {_default()}
+        if len(places) != 1:
+            raise _Stays("tensors on several devices")
+        if _meet([*tensors.values()]):
+            raise _Stays("elements of its tensors share memory")
+        device = places.pop()
+        if is_away(device) and any(map(_is_sparse, tensors.values())):
+            raise _Stays("elements of its tensors are far apart")
+        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise _Stays("its stream is captured as a graph")
+        self._reached.check()
+        return device
+
+    def _lent(self, args: tuple, kwargs: dict, device: torch.device) -> Any:
+        loan = _Loan(device)
+        given = tuple([loan.take(x) for x in args])
+        named = {k: loan.take(x) for k, x in kwargs.items()}
+        changed: list[Any] = []
+        read = self._away if is_away(device) else self._here
+        try:
+            result = read.call(given, named, changed)
+        except BaseException as e:
+            loan.settle([None])
+            e.args = tuple([loan.give(x) for x in e.args])
+            loan.end()
+            raise
+        if result is MISS:
+            return MISS
+        loan.settle(changed)
+        result = loan.give(result)
+        loan.end()
+        return result
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether some of it is."""
+        return self._here.is_compiled or self._away.is_compiled
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether there are loops, and it was looked whether they can be read."""
+        return self._never != _NO_LOOPS
+
+    def texts(self) -> list[str]:
+        """The C of the regions."""
+        return [*self._here.texts(), *self._away.texts()]
+
+    def report(self) -> list[str]:
+        """What became of the function's loops, for people."""
+        why = self._never or self._why
+        made = [f"recorded: {why}"] if why else []
+        for read in (self._here, self._away):
+            if read.is_tried:
+                made += read.report()
+        if self._away.is_compiled:
+            made.append(
+                "the loops run on the host, on copies of the tensors: one thread of a device takes "
+                "far longer for an element"
+            )
+        return made
+
+
+def is_away(device: torch.device) -> bool:
+    """Whether the host does not reach a device's memory."""
+    return device.type != "cpu"
+
+
+def _default() -> torch.device:
+    """Where new tensors are made."""
+    device = torch.get_default_device()
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _kind(x: Any) -> Any:
+    """What tells the arguments of calls that are better recorded from others: magnitudes count."""
+    if isinstance(x, torch.Tensor):
+        return x.dtype, x.dim(), x.numel().bit_length(), x.device
+    return type(x), x.bit_length() if type(x) is int else None
+
+
+# What a function may come to beside its arguments
+
+_FAR = (eval, exec, compile, globals, vars, __import__)
+_CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
+
+
+class _Reached:
+    """What a function may come to beside its arguments."""
+
+    def __init__(self, function: types.FunctionType):
+        self._function = function
+        self._names: list[_Name] = []
+
+    def check(self) -> None:
+        """Errors: _Stays, where there may be tensors among it."""
+        if not self._names or any(get(where) is not x for get, where, x in self._names):
+            self._names = list(_read_by(self._function, set()))
+
+
+def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
+    """As `reading.of_helper`, of a function that code on tensors calls: it may come to none."""
+    read = reading.of_helper(f)
+    if read is None:
+        return None
+    reached = _Reached(f)
+
+    def call(args: tuple, kwargs: dict) -> tuple | None:
+        try:
+            reached.check()
+        except _Stays:
+            return None
+        return read(args, kwargs)
+
+    return call
+
+
+def _read_by(f: types.FunctionType, known: set[Any]) -> Iterator[_Name]:
+    """The names that a function and those that it calls may read: they lead to nothing that a
+    tensor is found in. Errors: _Stays."""
+    if f in known:
+        return
+    known.add(f)
+    if f.__dict__:
+        raise _Stays(f"the function {f.__name__} has attributes")
+    for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+        if not _is_plain(x):
+            raise _Stays(f"a default of {f.__name__} is a {type(x).__name__}")
+    names = _names_of(f.__code__)
+    if isinstance(names, str):
+        raise _Stays(names)
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    builtins: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
+    for name in names:
+        found: _Name = f.__globals__.get, name, f.__globals__.get(name)
+        if name in cells:
+            found = contents, cells[name], contents(cells[name])
+        yield found
+        x = builtins.get(name) if found[2] is None else found[2]
+        g = source.written(x)
+        if isinstance(g, types.FunctionType) and (g.__module__ or "").partition(".")[0] != "numpy":
+            yield from _read_by(g, known)
+        elif not _is_plain(x):
+            raise _Stays(f"the name {name}, a {type(x).__name__}")
+
+
+@functools.lru_cache(4096)
+def _names_of(code: types.CodeType) -> tuple[str, ...] | str:
+    """The names that code reads; where it changes what they lead to, how."""
+    for step in dis.get_instructions(code):
+        if step.opname in _CHANGING or (
+            step.opname == "STORE_DEREF" and step.argval in code.co_freevars
+        ):
+            return f"the instruction {step.opname} (line {code.co_firstlineno} and on)"
+    names = [*code.co_names, *code.co_freevars]
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            found = _names_of(inner)
+            if isinstance(found, str):
+                return found
+            names += found
+    return tuple(names)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether no tensor is found in a value, nor can be put there."""
+    if isinstance(x, types.ModuleType):
+        return x.__name__.partition(".")[0] in ("numpy", "math")
+    if isinstance(x, type):
+        return x.__module__ in ("builtins", "numpy") or issubclass(x, BaseException)
+    if any(x is f for f in _FAR):
+        return False
+    if type(x) is np.ndarray:
+        return not x.dtype.hasobject
+    library = (getattr(x, "__module__", None) or "").partition(".")[0]
+    return (
+        simple(x)
+        or isinstance(x, (np.generic, np.dtype, np.ufunc, range))
+        or (callable(x) and library in ("numpy", "math", "builtins"))
+    )
+
+
+def _meet(tensors: list[torch.Tensor]) -> bool:
+    """Whether elements of tensors share memory, of one of them too."""
+    if any(overlaps_itself(t.shape, t.stride()) for t in tensors if not t.is_contiguous()):
+        return True
+    if len(tensors) < 2:
+        return False
+    spans = sorted(bounds_of(t) for t in tensors if t.numel())
+    return any(a[1] > b[0] for a, b in pairwise(spans))
+
+
+def _is_sparse(t: torch.Tensor) -> bool:
+    """Whether a tensor lies in far more memory than its elements need."""
+    low, high = bounds_of(t)
+    return high - low > _SPARSE * max(t.numel() * t.element_size(), 1 << 12)
+
+
+class _Loan(Loan):
+    """Tensors of a device, for which NumPy's arrays stand."""
+
+    def __init__(self, device: torch.device):
+        super().__init__()
+        self._device = device
+        self._away = is_away(device)
+        self._lent: list[tuple[torch.Tensor, torch.Tensor, np.ndarray]] = []
+        self._roots: dict[int, tuple[np.ndarray, torch.Tensor]] = {}
+
+    def stand_in(self, x: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return None
+        t = lent_to_host(x) if self._away else x.detach()
+        made = t.numpy()
+        self._lent.append((x, t, made))
+        return made
+
+    def holds(self, x: Any) -> bool:
+        return True  # a call may put arrays into it
+
+    def settle(self, changed: list[Any]) -> None:
+        """Have tensors be what arrays have become. changed: arrays that may have, or None for
+        all."""
+        if not changed:
+            return
+        spans = [byte_bounds(a) for a in changed if a is not None]
+        for t, lent, made in self._lent:
+            low, high = byte_bounds(made)
+            if len(spans) < len(changed) or any(a < high and low < b for a, b in spans):
+                if self._away:
+                    give_back(t, lent)
+                else:
+                    _Version([t])
+
+    def array(self, x: Any) -> Any:
+        if isinstance(x, np.generic):
+            return self._new(x)
+        if type(x) is not np.ndarray:
+            return None
+        if x.base is None:
+            return self._whole(x)
+        if not x.size or not _is_forward(x):
+            return self._new(x)
+        first, last = byte_bounds(x)
+        for t, _, made in self._lent:
+            low, high = byte_bounds(made)
+            if low <= first and last <= high:
+                return _part(t, x, first - low)
+        root = _root(x)
+        if root.dtype.hasobject or not _is_forward(root):
+            return self._new(x)
+        return _part(self._whole(root), x, first - byte_bounds(root)[0])
+
+    def _whole(self, root: np.ndarray) -> torch.Tensor:
+        """The tensor of an array that has memory of its own: one for all results that are in it."""
+        known = self._roots.get(id(root))
+        if known is None:
+            known = self._roots[id(root)] = root, self._new(root)
+        return known[1]
+
+    def _new(self, x: Any) -> torch.Tensor:
+        """A tensor of an array's or a scalar's own."""
+        plain = type(x) is np.ndarray and x.base is None and x.dtype in shim.NUMPY_DTYPES
+        t = shim.share_numpy(x)._t if plain else shim.as_array(x).tensor
+        return t if t.device == self._device else to_device(t, self._device)
+
+
+def _root(x: np.ndarray) -> np.ndarray:
+    """The array whose memory it is."""
+    root, base = x, x.base
+    while base is not None:
+        if type(base) is np.ndarray:
+            root = base
+        base = getattr(base, "base", None)
+    return root
+
+
+def _is_forward(x: np.ndarray) -> bool:
+    return all(s >= 0 and s % x.itemsize == 0 for s in x.strides)
+
+
+def _part(whole: torch.Tensor, x: np.ndarray, offset: int) -> torch.Tensor:
+    """The part of a tensor that an array is of the one that stands for it, so many bytes on."""
+    size = x.itemsize
+    steps = [s // size for s in x.strides]
+    dtype = shim.torch_dtype(x.dtype)
+    if dtype is whole.dtype:
+        return whole.detach().as_strided(x.shape, steps, whole.storage_offset() + offset // size)
+    start = whole.storage_offset() * whole.element_size() + offset
+    made = torch.empty(0, dtype=dtype, device=whole.device)
+    return made.set_(whole.untyped_storage(), start // size, x.shape, steps)

@@ -1,0 +1,416 @@
+"""Functions of tensors that go by elements: read, and run on NumPy's arrays in host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile import config, tensor_loops
+
+STEP = 0.5
+WEIGHTS = torch.ones(3, dtype=torch.float64)
+TABLE = np.arange(5.0)
+
+
+@pytest.fixture(params=["shared", "copies", pytest.param("cuda", marks=pytest.mark.cuda)])
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where tensors are; also in host memory as if the host did not reach it."""
+    if request.param == "copies":
+        monkeypatch.setattr(tensor_loops, "is_away", lambda device: True)
+    return "cuda" if request.param == "cuda" else "cpu"
+
+
+def compiled(f):
+    return np_compile.compile(np_compile.wrap_numpy(f))
+
+
+def is_read(fast):
+    """Whether some of a compiled function is C with its loops."""
+    return fast._reading.is_compiled
+
+
+def series(n=400, seed=1):
+    return torch.from_numpy(np.random.default_rng(seed).random(n))
+
+
+def smoothed(x, take):
+    y = np.empty_like(x)
+    y[0] = x[0]
+    for i in range(1, x.size):
+        y[i] = y[i - 1] + take * (x[i] - y[i - 1])
+    return y
+
+
+def test_results_are_tensors_where_the_arguments_are(place):
+    fast = compiled(smoothed)
+    for k in range(3):
+        x = series(300 + k).to(place)
+        got = fast(x, 0.25)
+        assert type(got) is torch.Tensor
+        assert got.device == x.device
+        np.testing.assert_allclose(got.cpu(), smoothed(x.cpu().numpy(), 0.25))
+        assert x._version == 0
+    assert is_read(fast)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int16, np.uint32, np.complex64, bool])
+def test_dtypes(place, dtype):
+    def runs(x):
+        y = np.zeros_like(x)
+        longest = x[0]
+        for i in range(1, len(x)):
+            y[i] = y[i - 1] + x[i]
+            if x[i] == x[i - 1]:
+                longest = y[i]
+        return y, longest
+
+    x = (np.arange(300) % 7 // 2).astype(dtype)
+    fast = compiled(runs)
+    for _ in range(2):
+        got = fast(torch.from_numpy(x.copy()).to(place))
+        for a, b in zip(got, runs(x), strict=True):
+            assert a.cpu().numpy().dtype == b.dtype
+            assert a.shape == b.shape
+            np.testing.assert_array_equal(a.cpu(), b)
+
+
+def test_what_is_written_is_written_to_the_tensors(place):
+    def sweep(u, c, n):
+        for i in range(1, n):
+            for j in range(n):
+                u[i, j] += c[j] * u[i - 1, j]
+
+    fast = compiled(sweep)
+    u, c = series(900).reshape(30, 30), series(30)
+    want = u.numpy().copy()
+    u, c = u.to(place), c.to(place)
+    for _ in range(3):
+        version = u._version
+        assert fast(u, c, 30) is None
+        sweep(want, c.cpu().numpy(), 30)
+        np.testing.assert_allclose(u.cpu(), want)
+        assert u._version > version
+        assert c._version == 0  # read only
+    assert is_read(fast)
+
+
+def test_views_of_a_tensor_that_are_written(place):
+    def halved(x):
+        for i in range(len(x)):
+            if x[i] > 0.5:
+                x[i] /= 2
+        return x[::3]
+
+    whole = series(600).to(place)
+    want = whole.cpu().numpy().copy()
+    fast = compiled(halved)
+    for _ in range(2):
+        got = fast(whole[100:500:2])
+        halved(want[100:500:2])
+        np.testing.assert_allclose(whole.cpu(), want)
+        assert got.data_ptr() == whole[100:].data_ptr()
+        assert got.stride() == (6,)
+
+
+def test_tensors_that_are_far_apart_stay_on_a_device(monkeypatch):
+    monkeypatch.setattr(tensor_loops, "is_away", lambda device: True)
+    fast, x = compiled(smoothed), series(300_000).reshape(100, 3000)
+    np.testing.assert_allclose(fast(x[:, 0], 0.5), smoothed(x[:, 0].numpy(), 0.5))
+    assert not is_read(fast)
+    near = x.reshape(-1)[::9]
+    np.testing.assert_allclose(fast(near, 0.5), smoothed(near.numpy(), 0.5))
+    assert is_read(fast)
+
+
+def test_results_that_are_arguments_and_views(place):
+    def parts(x, n):
+        y = np.empty((n, n))
+        for i in range(n):
+            for j in range(n):
+                y[i, j] = x[i] - x[j]
+        return x, x[5:9], y, y[1:, ::2], (y, [x[0], n])
+
+    x = series(40).to(place)
+    want = parts(x.cpu().numpy(), 40)
+    for _ in range(3):
+        got = fast(x, 40) if (fast := compiled(parts)) else None
+        assert got[0] is x
+        assert got[1].data_ptr() == x[5:].data_ptr()
+        assert got[4][0] is got[2]
+        assert got[3].data_ptr() == got[2][1:].data_ptr()
+        assert got[3].stride() == (40, 2)
+        assert got[4][1][1] == 40
+        assert type(got[4][1][0]) is torch.Tensor
+        for a, b in zip(got[:4], want[:4], strict=True):
+            np.testing.assert_allclose(a.cpu(), b)
+
+
+def test_backwards_views_are_copies(place):
+    def turned(x):
+        for i in range(1, len(x)):
+            x[i] += x[i - 1]
+        return x[::-1]
+
+    x = series(200).to(place)
+    want = turned(x.cpu().numpy().copy())
+    np.testing.assert_allclose(compiled(turned)(x).cpu(), want)
+
+
+def test_structures(place):
+    def update(state, log):
+        x = state["x"]
+        for i in range(1, len(x)):
+            x[i] = max(x[i], x[i - 1])
+        state["top"] = x[-1]
+        log.append(x.copy())
+        return state
+
+    fast = compiled(update)
+    for k in range(3):
+        state, log = {"x": series(200, k).to(place)}, []
+        x = state["x"]
+        want = np.maximum.accumulate(x.cpu().numpy())
+        assert fast(state, log) is state
+        assert state["x"] is x
+        np.testing.assert_allclose(x.cpu(), want)
+        assert type(state["top"]) is torch.Tensor
+        assert state["top"].item() == want[-1]
+        assert type(log[0]) is torch.Tensor
+        np.testing.assert_allclose(log[0].cpu(), want)
+
+
+def test_an_error_leaves_what_came_before(place):
+    def fails(x, seen):
+        for i in range(len(x)):
+            if x[i] > 2:
+                seen.append(x[i])
+                raise KeyError("so", x[i])
+            x[i] = 0
+        return x
+
+    fast = compiled(fails)
+    for _ in range(3):
+        x = series(200).to(place)
+        x[150] = 3
+        want, seen = x.cpu(), []
+        want[:150] = 0
+        with pytest.raises(KeyError, match="so") as e:
+            fast(x, seen)
+        assert torch.equal(x.cpu(), want)
+        assert type(e.value.args[1]) is type(seen[0]) is torch.Tensor
+        assert seen[0].device == x.device
+
+
+def test_an_index_out_of_bounds(place):
+    def picked(x, n):
+        t = 0.0
+        for i in range(n):
+            t += x[i]
+        return t
+
+    fast, x = compiled(picked), series(100).to(place)
+    np.testing.assert_allclose(fast(x, 100).cpu(), x.cpu().sum())
+    with pytest.raises(IndexError, match="index 100 is out of bounds for axis 0 with size 100"):
+        fast(x, 101)
+
+
+def test_random_numbers_are_numpys(place):
+    def walk(x, rng):
+        for i in range(1, len(x)):
+            x[i] = x[i - 1] + (STEP if rng.random() < 0.5 else -STEP)
+
+    fast = compiled(walk)
+    mine, its = np.random.default_rng(3), np.random.default_rng(3)
+    want, x = np.zeros(300), torch.zeros(300, dtype=torch.float64, device=place)
+    for _ in range(3):
+        walk(want, its)
+        fast(x, mine)
+        np.testing.assert_array_equal(x.cpu(), want)
+    assert mine.random() == its.random()
+
+
+def test_functions_that_make_their_arrays(place):
+    def primes(n):
+        is_prime = np.ones(n, bool)
+        is_prime[:2] = False
+        for i in range(2, n):
+            if is_prime[i]:
+                for k in range(i * i, n, i):
+                    is_prime[k] = False
+        return np.flatnonzero(is_prime)
+
+    fast = compiled(primes)
+    with torch.device(place):
+        for _ in range(2):
+            got = fast(500)
+            assert type(got) is torch.Tensor
+            assert got.device.type == place
+            np.testing.assert_array_equal(got.cpu(), primes(500))
+
+
+def test_explain_says_where_the_loops_run(place):
+    fast = compiled(smoothed)
+    x = series().to(place)
+    fast(x, 0.5)
+    text = str(np_compile.explain(fast)(x, 0.5))
+    assert "compiled whole from" in text
+    copies = tensor_loops.is_away(x.device)
+    assert ("on copies of the tensors: one thread of a device takes far longer" in text) is copies
+    assert "for (" in np_compile.inspect(fast)(x, 0.5)[0].output
+
+
+# What stays with recording
+
+
+def test_gradients_are_recorded():
+    fast = compiled(smoothed)
+    x = series(20).requires_grad_()
+    fast(x, 0.25).sum().backward()
+    assert not is_read(fast)
+    assert "a tensor asks for a gradient" in str(np_compile.explain(fast)(x, 0.25))
+    assert x.grad is not None
+    with torch.no_grad():
+        got = fast(series(2000).requires_grad_(), 0.25)
+    assert is_read(fast)
+    assert not got.requires_grad
+
+
+def test_loops_over_whole_arrays_are_recorded(place):
+    def heat(u):
+        for _ in range(20):
+            u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        return u
+
+    fast = compiled(heat)
+    u = series(3000).to(place)
+    want = heat(u.cpu().numpy().copy())
+    np.testing.assert_allclose(fast(u).cpu(), want)
+    assert not is_read(fast)
+
+
+def test_large_tensors_of_short_loops_stay_on_a_device(monkeypatch):
+    def first(x, n):
+        t = 0.0
+        for i in range(n):
+            t += x[i]
+        return np.sqrt(x) + t
+
+    monkeypatch.setattr(tensor_loops, "is_away", lambda device: True)
+    fast = compiled(first)
+    x = series(500_000)
+    for n in (80, 80, 4000):
+        np.testing.assert_allclose(fast(x, n), first(x.numpy(), n))
+        assert is_read(fast) is (n == 4000)
+    assert "large for what its loops do" in "\n".join(fast._reading.report())
+
+
+def global_tensor(x):
+    t = 0.0
+    for i in range(len(x)):
+        t += x[i] * WEIGHTS[i % 3]
+    return t
+
+
+def kept_elsewhere(x):
+    global STEP
+    for i in range(len(x)):
+        STEP = x[i]
+
+
+def imports(x):
+    import torch
+
+    t = 0.0
+    for i in range(len(x)):
+        t += x[i]
+    return torch.as_tensor(t)
+
+
+@pytest.mark.parametrize("f", [global_tensor, imports])
+def test_functions_that_come_to_other_tensors(f):
+    fast, x = compiled(f), series(90)
+    for _ in range(2):
+        np.testing.assert_allclose(fast(x), x.sum())
+    assert not is_read(fast)
+
+
+def test_functions_that_keep_what_they_make():
+    fast, x = compiled(kept_elsewhere), series(90)
+    before = STEP
+    try:
+        fast(x)
+        assert type(STEP) is torch.Tensor
+    finally:
+        globals()["STEP"] = before
+
+
+def test_a_global_that_becomes_a_tensor(monkeypatch):
+    def scaled(x):
+        for i in range(1, len(x)):
+            x[i] = x[i - 1] + x[i] * STEP
+
+    fast = compiled(scaled)
+    for value in (0.5, 0.25, torch.tensor(0.125, dtype=torch.float64), 1.0):
+        monkeypatch.setitem(globals(), "STEP", value)
+        x = series(100)
+        want = np.cumsum(np.r_[x[0], x[1:] * float(value)])
+        fast(x)
+        np.testing.assert_allclose(x, want)
+    assert is_read(fast)
+
+
+def helped(x, i):
+    return x[i] * TABLE[i % 5]
+
+
+def test_helpers_and_constants():
+    def total(x):
+        t = 0.0
+        for i in range(len(x)):
+            t += helped(x, i)
+        return t
+
+    fast, x = compiled(total), series(300)
+    for _ in range(2):
+        np.testing.assert_allclose(fast(x), total(x.numpy()))
+    assert is_read(fast)
+
+
+def test_tensors_that_share_memory():
+    def shifted(x, y):
+        for i in range(len(y)):
+            y[i] = x[i] + 1
+
+    fast, x = compiled(shifted), torch.zeros(200)
+    for k in range(1, 4):
+        fast(x[:-1], x[1:])
+        assert (x[0].item(), x[-1].item()) == (0, 199), k
+    spread = torch.zeros(1).expand(200)
+    got = compiled(lambda x: [x[i] for i in range(3)])(spread)
+    assert len(got) == 3
+
+
+def test_transforms_of_torch():
+    def alternating(x):
+        t = 0.0
+        for i in range(len(x)):
+            t += x[i] if i % 2 else -x[i]
+        return t
+
+    fast = compiled(alternating)
+    fast(series(100))
+    assert is_read(fast)
+    rows = torch.stack([series(50, k) for k in range(3)])
+    for a, row in zip(torch.func.vmap(fast)(rows), rows, strict=True):
+        np.testing.assert_allclose(a, alternating(row.numpy()))
+
+
+def test_the_setting():
+    fast = compiled(smoothed)
+    with config.patch(loops="recorded"):
+        fast(series(20), 0.5)
+    assert not is_read(fast)

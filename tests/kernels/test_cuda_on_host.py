@@ -1,0 +1,123 @@
+"""CUDA programs without a device: what their threads do, in several orders of turns."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import shutil
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import np_compile
+from np_compile import config
+from np_compile.kernels.compile import generate, listening, targeting
+from np_compile.kernels.run.execute import Executable
+from np_compile.kernels.run.on_gpu import OnGpu
+from np_compile.kernels.target import Gpu
+
+from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
+from .graphs import SMALL_GPU, captured, equal
+from .test_on_gpu import FOR_SIZES, NAMED, larger, same
+
+pytestmark = pytest.mark.skipif(
+    not available() or shutil.which("g++") is None, reason="no compiler for C++"
+)
+
+
+@pytest.mark.parametrize("machine", [SMALL_GPU, Gpu()], ids=["small", "large"])
+@NAMED
+def test_programs(f, args, machine):
+    for module, inputs in captured(f, *copy.deepcopy(args)):
+        with targeting(machine):
+            source = generate(module.graph, partial(getattr, module))
+        wanted_inputs = copy.deepcopy(inputs)
+        wanted = list(module.forward(*wanted_inputs))
+        for turns in TURNS:
+            mine = copy.deepcopy(inputs)
+            with on_host(turns):
+                got = executable(source, module)(*mine)
+            equal(list(got), wanted, str(source.program))
+            equal(mine, wanted_inputs, str(source.program))
+
+
+@FOR_SIZES
+def test_many_sizes(f, args):
+    """The second size has a program that serves the third."""
+    made: list[Executable] = []
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="native")
+    with (
+        compiling_for(Gpu(), 1), listening(made.append), config.patch(loops="recorded"),
+        warnings.catch_warnings(),
+    ):  # fmt: skip
+        warnings.simplefilter("ignore")
+        for times in (1, 2, 3, 2, 1):
+            mine = [larger(a, times) for a in args]
+            given = [torch.from_numpy(a.copy()) for a in mine]
+            want = f(*mine)
+            same(fast(*given), want, f"{times} times")
+            same(tuple(given), tuple(mine), f"arguments, {times} times")
+    assert made
+    assert {type(x) for x in made} == {OnGpu}
+
+
+def test_an_index_out_of_bounds_writes_nothing():
+    def store(x, i):
+        x[i] = 1
+        return x + 1
+
+    ((module, _),) = captured(store, np.zeros(10), np.array([1, 2]))
+    with targeting(Gpu()):
+        source = generate(module.graph, partial(getattr, module))
+    x = torch.zeros(10, dtype=torch.float64)
+    with on_host(0):
+        run = executable(source, module)
+        with pytest.raises(IndexError):
+            run(x, torch.tensor([1, 10]))
+        assert x.sum() == 0
+        run(x, torch.tensor([1, 9]))
+    assert x.nonzero().flatten().tolist() == [1, 9]
+
+
+# What the host's threads show
+
+
+KERNELS = """
+struct Memory {{ int *words; }};
+extern "C" __global__ void __launch_bounds__(64) kernel_0(const __grid_constant__ Memory memory) {{
+    __shared__ int held[64];
+    held[threadIdx.x] = threadIdx.x;
+    {wait}
+    memory.words[threadIdx.x] = held[63 - threadIdx.x];
+}}
+"""
+
+
+def ran(text, turns):
+    made = (ctypes.c_int * 64)(*[-1] * 64)
+    words = ctypes.c_void_p(ctypes.addressof(made))
+    run, number = HostModules(text).functions({"kernel_0": 0}, False)["kernel_0"]
+    code = run(number, ctypes.addressof(words), 1, 64, turns)
+    return code, list(made)
+
+
+def test_threads_that_wait_for_each_other():
+    for turns in TURNS:
+        assert ran(KERNELS.format(wait="__syncthreads();"), turns) == (0, [*range(63, -1, -1)])
+
+
+def test_a_race_shows_in_another_order():
+    first, second = (ran(KERNELS.format(wait=""), turns)[1] for turns in TURNS[:2])
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "wait",
+    ["if (threadIdx.x < 40) __syncwarp();", "if (threadIdx.x < 32) __syncwarp(7);"],
+    ids=["half of a warp", "lanes that are not meant"],
+)
+def test_threads_that_wait_for_ever(wait):
+    assert ran(KERNELS.format(wait=wait), 0)[0] == 1
