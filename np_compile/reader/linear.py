@@ -84,8 +84,8 @@ class Facts:
             self._mentions.setdefault(name, []).append(x)
 
     def mentioning(self, name: str) -> list[Linear]:
-        """What is known with a name in it, the latest first."""
-        return self._mentions.get(name, [])[::-1]
+        """What is known with a name in it: a loop's own bounds come first."""
+        return self._mentions.get(name, [])
 
     def mark(self) -> int:
         return len(self.known)
