@@ -50,18 +50,22 @@ class Accesses:
         self.counters: list[str] = []
         self.arrays: dict[str, Arr] = {}
 
-    def note(self, a: Arr, parts: Sequence[tuple] | None = (), write: bool = False) -> None:
-        """An access to a part of an array, given as `Arr.axes` has it, or to all of it."""
+    def note(
+        self, a: Arr, parts: Sequence[tuple] | None = (), write: bool = False
+    ) -> Access | None:
+        """An access to a part of an array, given as `Arr.axes` has it, or to all of it; None
+        outside of loops."""
         if a.origin is None:
             self.arrays.setdefault(a.data, a)
         if not self.counters:
-            return
+            return None
         base, own = a.axes
         hulls = None
         if parts is not None:
             limit = self._facts.number[self.counters[-1]]
             hulls = tuple(_hull(self._facts, part, limit) for part in parts or own)
         self.noted.append(Access(a.roots, base, hulls, write))
+        return self.noted[-1]
 
     def note_value(self, x: Value) -> None:
         """A read of the arrays that a value consists of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .innermost import Check, Load, Store
 from .linear import Linear
 from .nest import (
     alloc,
@@ -23,7 +24,7 @@ from .nest import (
     write,
 )
 from .numbers import convert, fits, limits_of, to_int
-from .read import C_STORAGE, Reader, int_constant
+from .read import C_STORAGE, Line, Reader, int_constant
 from .values import (
     C_TYPE,
     FLOATS,
@@ -56,21 +57,31 @@ def checked(r: Reader, i: Num, n: Num) -> Num:
     if negative:
         lin = lin + n.lin
         if not proves(lin):
-            r.leave_if(f"{i.text} + {n.text} < 0", "an index out of bounds")
+            _leave_if(r, f"{i.text} + {n.text} < 0", lin, n)
             r.facts.add(lin)
         return r.integer(f"({i.text} + {n.text})", 0, lin=lin)
     if proves(lin):
         if not proves(n.lin - lin - 1):
-            r.leave_if(f"{i.text} >= {n.text}", "an index out of bounds")
+            _leave_if(r, f"{i.text} >= {n.text}", lin, n)
             r.facts.add(n.lin - lin - 1)
         return i
     if proves(n.lin - lin - 1) and proves(lin + n.lin):
         return r.integer(f"({i.text} + ({i.text} < 0 ? {n.text} : 0))", 0, n.high)
     made = r.integer(f"({i.text} + ({i.text} < 0 ? {n.text} : 0))", 0, n.high)
-    r.leave_if(f"(u64){made.text} >= (u64){n.text}", "an index out of bounds")
+    r.lines[-1] = Line(r.lines[-1], Check(lin, n, f"i64 {made.text} = {i.text};"))
+    from_end = f"{made.text} += {made.text} < 0 ? {n.text} : 0"
+    _leave_if(r, f"(u64){made.text} >= (u64){n.text}", lin, n, f"({from_end}), ")
     assert made.lin is not None
     r.facts.add(n.lin - made.lin - 1)
     return made
+
+
+def _leave_if(r: Reader, condition: str, at: Linear, n: Num, first: str = "") -> None:
+    """Leave where an index is out of bounds. first: C that is done before it is looked at, where
+    this is not done for all iterations at once."""
+    text = r.leave_if(condition, "an index out of bounds")
+    jump = text[text.index("goto ") :]
+    r.lines[-1] = Line(text, Check(at, n, f"if ({{out}} && ({first}{condition})) {jump}"))
 
 
 def _bound(r: Reader, x: Num, n: Num, low: int) -> Num:
@@ -205,8 +216,10 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     r.accesses.note(a, whole)
     if not dims and len(items) == a.ndim:
         r.one_by_one()
-        text = f"{a.data}[{' + '.join(offsets) or '0'}]"
-        return element(r, a, text)
+        x = element(r, a, f"{a.data}[{' + '.join(offsets) or '0'}]")
+        if all(w[1] is not None for w in where):
+            r.lines[-1] = Line(r.lines[-1], Load(x.text, a, tuple(w[1] for w in where)))
+        return x
     data = a.data
     if offsets:
         ctype = f"{C_STORAGE(a.rep)} *"
@@ -505,7 +518,7 @@ def _assign_element(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
     r.one_by_one()
     index = [checked(r, i, n) for i, n in zip(items, a.dims, strict=True)]
     at = _composed(a.axes[1], [("index", i.lin) for i in index])
-    r.accesses.note(a, at, write=True)
+    access = r.accesses.note(a, at, write=True)
     where = place(a, [i.text for i in index])
     if isinstance(given, Lazy):
         if given.ndim:
@@ -514,7 +527,11 @@ def _assign_element(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
     else:
         text = given.text
     held = r.named(text, C_TYPE[a.rep])
-    return lambda: r.line(f"{where} = {held};")
+    line = f"{where} = {held};"
+    if any(i.lin is None for i in index):
+        return lambda: r.line(line)
+    what = Store(held, a, tuple(i.lin for i in index if i.lin is not None), access)
+    return lambda: r.lines.append(Line(line, what))
 
 
 def _scatter(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):

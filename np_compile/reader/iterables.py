@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from . import index
 from .calls import least_int
 from .expressions import expression, kept, operate
-from .lists import item_at, length, range_length, value_of_range
+from .linear import Linear
+from .lists import item_at, least_way, length, range_length, value_of_range
 from .read import Reader
 from .values import Arr, Known, Lst, Num, Range, Tup, Unreadable, Value, python
 
@@ -19,7 +20,7 @@ class Run:
     """The values that a loop runs over. n: their number, when it begins. get: the k-th. sources:
     what they are made of, under hidden names. text: the expression of them in these names. there:
     C that says of the C name k whether there is a k-th value, where this may change meanwhile.
-    steady: lists that must not grow or shrink meanwhile."""
+    steady: lists that must not grow or shrink meanwhile. facts: what is so if there is a value."""
 
     n: Num
     get: Callable[[Reader, Num], Value]
@@ -27,6 +28,7 @@ class Run:
     text: ast.expr
     there: Callable[[str], str] | None = None
     steady: frozenset[str] = field(default_factory=frozenset)
+    facts: tuple[Linear, ...] = ()
 
 
 def iterable(r: Reader, node: ast.expr) -> Tup | Run:
@@ -52,7 +54,9 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
     hidden = _hidden("src", node)
     sources = {hidden.id: value}
     if isinstance(value, Range):
-        return Run(range_length(r, value), value_of_range(value), sources, hidden)
+        n = range_length(r, value)
+        facts = least_way(value, n)
+        return Run(n, value_of_range(value), sources, hidden, facts=facts)
     if isinstance(value, Arr) and value.ndim:
         return Run(value.dims[0], lambda r, k: index.view(r, value, [k]), sources, hidden)
     if isinstance(value, Lst):

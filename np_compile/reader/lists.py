@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .index import checked, element, sliced
+from .linear import SAFE, Linear
 from .nest import CODES, contiguous, extent, kept, place
 from .numbers import binary, to_int, truth
 from .read import C_STORAGE, Again, Reader, int_constant
@@ -606,6 +607,9 @@ def range_length(r: Reader, x: Range) -> Num:
     if not r.is_safe(way):
         r.leave_if(f"({b.text} >> 62) != ({b.text} >> 63) || ({a.text} >> 62) != ({a.text} >> 63)",
                    "a range beyond 62 bits")  # fmt: skip
+        for lin in (a.lin, b.lin):
+            r.facts.add(lin + SAFE)
+            r.facts.add(Linear(SAFE - 1) - lin)
     text = f"({b.text} - {a.text})"
     size = abs(step)
     if size == 1 and r.facts.proves(way):
@@ -615,6 +619,15 @@ def range_length(r: Reader, x: Range) -> Num:
     made = r.integer(f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)", 0)
     r.entry.known[made.text] = max(0, -(-r.entry.at(way) // size))
     return made
+
+
+def least_way(x: Range, n: Num) -> tuple[Linear, ...]:
+    """What is not negative of a range that has values; n: how many."""
+    if x.step.value is None or x.start.lin is None or x.stop.lin is None or n.lin is None:
+        return ()
+    way = (x.stop.lin - x.start.lin) * (1 if x.step.value > 0 else -1)
+    size = abs(x.step.value)
+    return (way + (size - 1) - n.lin * size,)
 
 
 def value_of_range(value: Range) -> Callable[[Reader, Num], Value]:

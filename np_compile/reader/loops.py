@@ -9,8 +9,9 @@ from typing import Any
 
 from .assignments import target
 from .expressions import condition, kept
+from .innermost import hoisted
 from .iterables import Run, iterable
-from .linear import WIDE
+from .linear import WIDE, Linear
 from .nest import FAR
 from .read import BRANCH, LoopState, Reader, assigned
 from .threads import Threaded, threaded
@@ -97,6 +98,12 @@ class _For:
         r.env.update(values.sources)
 
     @property
+    def facts(self) -> tuple[Linear, ...]:
+        """What is so if there is an iteration."""
+        n = self.n
+        return self._values.facts if n is None or n.lin is None else (*self._values.facts, n.lin - 1)
+
+    @property
     def n(self) -> Num | None:
         """The number of iterations, where it is known when the loop begins."""
         return None if self._values.there else self._values.n
@@ -134,6 +141,8 @@ class _For:
             r.accesses.counters.append(self.counter)
         if n.lin is not None and not self._values.there:
             r.facts.add(n.lin - lin - 1)
+        for fact in self.facts:
+            r.facts.add(fact)
         k = Num(self.counter, "i64", ("int",), "", lin, 0, high)
         r.env[self._hidden] = k
         with r.at_statement():
@@ -148,6 +157,7 @@ class _While:
 
     steady: frozenset[str] = frozenset()
     counter = n = None
+    facts: tuple[Linear, ...] = ()
 
     def __init__(self, node: ast.While):
         self._node = node
@@ -232,6 +242,7 @@ def _attempt(
             state.agains.append((r.snapshot(), end))
             r.lines.append(end)
             r.lines += r.releases(state.scopes)
+        writes = [a for a in r.accesses.noted[since:] if a.write]
         found = r.accesses.leave(since, header.counter, set(r.born[born:]))
     frame.dead = False
     if _outgrown(r, node, carried, entry, state, memory):
@@ -245,6 +256,8 @@ def _attempt(
             r.line(line)
     in_strips = not _loops_in(body) and not _ends_early(node)
     sums = _sums(r, node, body, carried, state) if found and sites == len(r.tables) else None
+    if header.n is not None and not _loops_in(body):
+        r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
     if found and sums is not None:
         lines = header.around(r, body, "from", "to", in_strips)
         kept = [v for v in carried.values() if v not in sums]

@@ -96,6 +96,17 @@ class LoopState:
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
 
 
+class Line(str):
+    """A line of C, and what it does, for who changes the loop around it (`innermost.py`)."""
+
+    what: Any
+
+    def __new__(cls, text: str, what: Any) -> Line:
+        made = super().__new__(cls, text)
+        made.what = what
+        return made
+
+
 @dataclass(frozen=True)
 class Grammar:
     """What reads blocks, expressions, functions and comprehensions; they need each other."""
@@ -298,8 +309,8 @@ class Reader:
 
     # Leaving
 
-    def leave_if(self, condition: str, why: str) -> None:
-        """Leave at the beginning of the statement, where the C condition is true."""
+    def leave_if(self, condition: str, why: str) -> str:
+        """Leave at the beginning of the statement, where the C condition is true; the C of it."""
         site = self.site
         if site is None:
             raise Unreadable(f"{why}, between statements")
@@ -307,7 +318,9 @@ class Reader:
             raise Unreadable(f"{why}, after a change in the same statement")
         site.used = True
         site.reasons[why] = None
-        self.line(f"if (__builtin_expect({condition}, 0)) goto leave_{site.number};")
+        text = f"if (__builtin_expect({condition}, 0)) goto leave_{site.number};"
+        self.line(text)
+        return text
 
     def leave(self, why: str) -> None:
         """Leave here, in any case."""

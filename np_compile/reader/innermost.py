@@ -1,0 +1,271 @@
+"""Innermost loops, once their body is written: what is done before them, or kept in C variables.
+
+An element that one iteration stores and a later one reads stays in a C variable too: a processor
+waits for what it has just stored. Checks of indices that are linear in the loop's counter are made
+once, for the first and the last iteration; only where one of them fails does each iteration look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .dependence import Access
+from .linear import Linear
+from .nest import place
+from .read import C_STORAGE, Line, Reader
+from .threads import declarations
+from .values import ANYWHERE, C_TYPE, PARTS, Arr, Num, c_text
+
+_FAR = 4  # iterations over which an element is kept
+_JUMP = re.compile(r"\bgoto (?!leave_)|^\w+: ;")
+_IF = re.compile(r"if \(.*\) \{$")
+
+_Place = tuple[list, int, Any]  # of a line that says what it does: the list it is in, and where
+
+
+@dataclass(frozen=True)
+class Load:
+    """An element is read under a C name. where: its indices."""
+
+    name: str
+    a: Arr
+    where: tuple[Linear, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A value, by its C name, is stored in an element."""
+
+    value: str
+    a: Arr
+    where: tuple[Linear, ...]
+    access: Access | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """An index is compared with an extent. else_: the line where it is known to be right in most
+    iterations; `{out}` is C that says whether it may not be."""
+
+    at: Linear
+    n: Num
+    else_: str
+
+
+def hoisted(
+    r: Reader, body: list, counter: str, n: Num, facts: Iterable[Linear], writes: Sequence[Access]
+) -> list[str]:
+    """The lines before a loop whose body this is, without loops in it; the body is changed to make
+    use of them. n: how many iterations there are. facts: what is so if there is one. writes: all
+    that the body writes to."""
+    if n.lin is None:
+        return []
+    own = declarations(_texts(body))
+    mark = r.facts.mark()
+    for fact in facts:
+        r.facts.add(fact)
+    made = [*_checks(r, body, counter, n.lin, own), *_carried(r, body, counter, n, own, writes)]
+    r.facts.back_to(mark)
+    return made
+
+
+def _texts(lines: list) -> Iterator[str]:
+    for x in lines:
+        if isinstance(x, list):
+            yield from _texts(x)
+        elif isinstance(x, str):
+            yield x
+
+
+def _places(lines: list) -> Iterator[_Place]:
+    """The lines that say what they do."""
+    for k, x in enumerate(lines):
+        if isinstance(x, list):
+            yield from _places(x)
+        elif isinstance(x, Line):
+            yield lines, k, x
+
+
+def _at(x: Linear, counter: str, k: Linear | int) -> Linear:
+    """A linear form in iteration k."""
+    c = x.terms.get(counter, 0)
+    return x + (k if isinstance(k, Linear) else Linear(k)) * c - Linear(0, {counter: c})
+
+
+def _c(x: Linear) -> str:
+    parts = [f"{c}L * {name}" if c != 1 else name for name, c in x.terms.items()]
+    return f"({' + '.join([*parts, f'{x.const}L'])})"
+
+
+# Checks of indices
+
+
+def _checks(r: Reader, body: list, counter: str, n: Linear, own: dict[str, str]) -> list[str]:
+    out = ""
+    tests: dict[str, None] = {}
+    for lines, k, line in list(_places(body)):
+        check = line.what
+        if not isinstance(check, Check) or check.n.lin is None:
+            continue
+        if own.keys() & {*check.at.terms, *check.n.lin.terms}:
+            continue
+        ends = [_at(check.at, counter, 0), _at(check.at, counter, n - 1)]
+        if not all(r.is_safe(x) for x in ends):
+            continue
+        for x in ends:
+            if not r.facts.proves(x):
+                tests[f"{_c(x)} < 0"] = None
+            if not r.facts.proves(check.n.lin - x - 1):
+                tests[f"{_c(x)} >= {_c(check.n.lin)}"] = None
+        out = out or r.fresh("out")
+        lines[k] = check.else_.format(out=out)
+    return [f"const int {out} = {' || '.join(tests) or '0'};"] if out else []
+
+
+# Elements that iterations hand on
+
+
+def _carried(
+    r: Reader, body: list, counter: str, n: Num, own: dict[str, str], writes: Sequence[Access]
+) -> list[str]:
+    loads: list[_Place] = []
+    stores: dict[tuple, list[_Place]] = {}
+    for lines, k, line in _places(body):
+        if isinstance(line.what, Load):
+            loads.append((lines, k, line.what))
+        elif isinstance(line.what, Store):
+            stores.setdefault((line.what.a.data, line.what.where), []).append((lines, k, line.what))
+    texts = list(_texts(body))
+    if any(_JUMP.search(x) for x in texts):
+        return []
+    before: list[str] = []
+    heads: list[str] = []
+    behind: list[tuple[list, int, str]] = []
+    for those in stores.values():
+        store = those[0][2]
+        if not _is_alone(those, writes) or not _is_steady(store, own):
+            continue
+        moves = any(counter in x.terms for x in store.where)
+        far: dict[int, list[_Place]] = {}
+        for p in loads:
+            d = _iterations_between(store, p[2], counter, moves)
+            if d is not None:
+                far.setdefault(d, []).append(p)
+        if not far or (moves and not _is_always_stored(texts, store)):
+            continue
+        names = {d: r.fresh("last") for d in range(min(1, max(far)), max(far) + 1)}
+        before += _begun(r, store, counter, n, names)
+        heads += _kept(r, C_STORAGE(store.a.rep), names, far)
+        newest = names[min(names)]
+        behind += [(lines, k + 1, f"{newest} = {x.value};") for lines, k, x in those]
+    for lines, k, text in sorted(behind, key=lambda x: -x[1]):
+        lines.insert(k, text)
+    body[:0] = heads
+    return before
+
+
+def _iterations_between(store: Store, load: Load, counter: str, moves: bool) -> int | None:
+    """How many iterations before a load the element is stored in that it reads."""
+    if store.a.data != load.a.data or len(store.where) != len(load.where):
+        return None
+    for d in range(1, _FAR + 1) if moves else (0,):
+        earlier = [_at(x, counter, Linear(-d, {counter: 1})) for x in store.where]
+        if earlier == list(load.where):
+            return d
+    return None
+
+
+def _is_alone(stores: list[_Place], writes: Iterable[Access]) -> bool:
+    """Whether nothing else in the loop writes to the memory of the array."""
+    roots = stores[0][2].a.roots
+    known = {id(x.access) for _, _, x in stores}
+    meeting = (w for w in writes if w.roots & roots or ANYWHERE in w.roots | roots)
+    return bool(roots) and all(id(w) in known for w in meeting)
+
+
+def _is_steady(store: Store, own: dict[str, str]) -> bool:
+    """Whether the array, and its indices but for the counter, are the same in all iterations."""
+    names = {store.a.data, *(x.text for x in (*store.a.dims, *store.a.strides))}
+    names |= {name for x in store.where for name in x.terms}
+    return not names & own.keys()
+
+
+def _is_always_stored(lines: list[str], store: Store) -> bool:
+    """Whether each way through a loop's body stores in the element."""
+    for x in lines:
+        plain = x.count("{") == x.count("}")
+        if not plain and x not in ("}", "} else {", "else {", "{") and not _IF.match(x):
+            return False
+    return _stores(lines, 0, store, False)[0]
+
+
+def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, int]:
+    """Whether the lines from the k-th on, to the end of their block, store on each way; and where
+    they end."""
+    while k < len(lines):
+        line = lines[k]
+        if line.startswith("}"):
+            return done, k
+        if isinstance(line, Line) and isinstance(line.what, Store):
+            done |= (line.what.a.data, line.what.where) == (store.a.data, store.where)
+        elif line == "continue;" and not done:
+            return False, len(lines)
+        elif line in ("continue;", "break;") or line.startswith(("goto ", "return ")):
+            done = True
+        elif line.endswith("{"):
+            all_ways, arms = line == "{", []
+            while True:
+                found, k = _stores(lines, k + 1, store, done)
+                arms.append(found)
+                if k >= len(lines):
+                    return False, k
+                if lines[k] == "}" and lines[k + 1 : k + 2] == ["else {"]:
+                    k += 1
+                elif lines[k] != "} else {":
+                    break
+                all_ways = True
+            done |= all_ways and all(arms)
+        k += 1
+    return done, k
+
+
+def _begun(
+    r: Reader, store: Store, counter: str, n: Num, names: dict[int, str]
+) -> list[str]:
+    """The lines before the loop: what the elements hold that the first iterations read."""
+    a, storage = store.a, C_STORAGE(store.a.rep)
+    made = []
+    for d, name in names.items():
+        where = [_at(x, counter, -d) for x in store.where]
+        tests = [f"{n.text} > 0"]
+        for x, extent in zip(where, a.dims, strict=True):
+            if not r.facts.proves(x):
+                tests.append(f"{_c(x)} >= 0")
+            if extent.lin is None or not r.facts.proves(extent.lin - x - 1):
+                tests.append(f"{_c(x)} < {extent.text}")
+        zero = c_text(0, a.rep) if a.rep in PARTS else "0"
+        element = place(a, [_c(x) for x in where])
+        made.append(f"{storage} {name} = {' && '.join(tests)} ? {element} : {zero};")
+    return made
+
+
+def _kept(
+    r: Reader, storage: str, names: dict[int, str], far: dict[int, list[_Place]]
+) -> list[str]:
+    """The lines that an iteration begins with; loads of what earlier ones stored take it there."""
+    heads: list[str] = []
+    newer = ""
+    for d, name in names.items():
+        was = name
+        if d:
+            was = r.fresh("was")
+            heads.append(f"const {storage} {was} = {name};")
+        if newer:
+            heads.append(f"{name} = {newer};")
+        newer = was
+        for lines, k, load in far.get(d, ()):
+            lines[k] = f"const {C_TYPE[load.a.rep]} {load.name} = {was};"
+    return heads

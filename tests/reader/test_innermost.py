@@ -1,0 +1,366 @@
+"""Elements that iterations hand on, and checks of indices that are made before the loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from np_compile.tools.inspect import inspect
+
+from .support import Case, check, each, exact, whole
+
+
+def text_of(f, *args):
+    import np_compile
+
+    with whole():
+        return "\n".join(x.output for x in inspect(np_compile.compile(f))(*args))
+
+
+def rows(y, start, column, value, x):
+    for i in range(len(y)):
+        for k in range(start[i], start[i + 1]):
+            y[i] += value[k] * x[column[k]]
+
+
+def recurrence(a, b):
+    for i in range(1, len(a)):
+        a[i] = a[i - 1] * 0.5 + b[i]
+
+
+def backwards(a, b):
+    for i in range(len(a) - 2, -1, -1):
+        a[i] = (b[i] - a[i + 1]) / 3
+
+
+def by_threes(a):
+    for i in range(3, len(a), 3):
+        a[i] = a[i - 3] + 1
+
+
+def fibonacci(a):
+    for i in range(2, len(a)):
+        a[i] = (a[i - 1] + a[i - 2]) % 1000
+
+
+def far(a):
+    for i in range(4, len(a)):
+        a[i] = a[i - 4] + a[i - 2]
+
+
+def only_the_second(a):
+    for i in range(2, len(a)):
+        a[i] = a[i - 2] * 2 + i
+
+
+def too_far(a):
+    for i in range(5, len(a)):
+        a[i] = a[i - 5] + a[i]
+
+
+def wraps(a):
+    for i in range(len(a)):
+        a[i] = a[i - 1] + 1
+
+
+def wraps_two(a):
+    for i in range(len(a)):
+        a[i] = a[i - 2] + a[i - 1]
+
+
+def beyond(a):
+    for i in range(len(a)):
+        a[i] = a[i + 1] + a[i - 1]
+
+
+def outside(a, b, n):
+    for i in range(n):
+        a[i] = a[i - 1] + b[i]
+
+
+def shifted(a, b, s):
+    total = 0.0
+    for i in range(len(a)):
+        total += b[i + s]
+        a[i] = total
+    return total
+
+
+def both_ways(a, b):
+    for i in range(1, len(a)):
+        if b[i] > 0:
+            a[i] = a[i - 1] + b[i]
+        else:
+            a[i] = 0.0
+
+
+def one_way(a, b):
+    for i in range(1, len(a)):
+        if b[i] > 0:
+            a[i] = a[i - 1] + b[i]
+
+
+def three_ways(a, b):
+    for i in range(1, len(a)):
+        if b[i] > 0.5:
+            a[i] = a[i - 1] + b[i]
+        elif b[i] > 0:
+            a[i] = a[i - 1]
+        else:
+            a[i] = -a[i - 1]
+
+
+def three_ways_one_open(a, b):
+    for i in range(1, len(a)):
+        if b[i] > 0.5:
+            a[i] = a[i - 1] + b[i]
+        elif b[i] > 0:
+            a[i] = a[i - 1] * 2
+
+
+def continues(a, b):
+    for i in range(1, len(a)):
+        if b[i] < 0:
+            continue
+        a[i] = a[i - 1] + b[i]
+
+
+def continues_after(a, b):
+    for i in range(1, len(a)):
+        a[i] = a[i - 1] + b[i]
+        if b[i] < 0:
+            continue
+        a[i] = a[i] * 2 - a[i - 1]
+
+
+def breaks(a, b):
+    for i in range(1, len(a)):
+        if b[i] < -1:
+            break
+        a[i] = a[i - 1] + b[i]
+    return i
+
+
+def twice(a):
+    for i in range(1, len(a)):
+        a[i] += a[i - 1]
+        a[i] *= a[i - 1]
+
+
+def ahead(a):
+    for i in range(1, len(a) - 1):
+        a[i + 1] = a[i] + 1
+        a[i] = a[i - 1] * 2
+
+
+def other_element(a):
+    for i in range(1, len(a)):
+        a[i] = a[i - 1] + 1
+        a[0] = i
+
+
+def other_view(a):
+    b = a[1:]
+    for i in range(1, len(a) - 1):
+        a[i] = a[i - 1] + 1
+        b[i] = 7.0
+
+
+def by_data(a, where):
+    for i in range(1, len(a)):
+        a[i] = a[i - 1] + 1
+        a[where[i]] = -1.0
+
+
+def swapped(a, b):
+    for i in range(1, len(a)):
+        a[i] = a[i - 1] + 1
+        a, b = b, a
+
+
+def moving(a):
+    j = 0
+    for i in range(1, len(a)):
+        a[j] = a[j - 1] + i
+        j = (j + 2) % len(a)
+
+
+def grid(a):
+    n, m = a.shape
+    for i in range(1, n):
+        for j in range(1, m):
+            a[i, j] = a[i, j - 1] + a[i - 1, j]
+
+
+def grid_of_rows(a):
+    for i in range(1, len(a)):
+        row = a[i]
+        for j in range(1, len(row)):
+            row[j] = row[j - 1] + a[i - 1, j]
+
+
+def column(a):
+    for j in range(a.shape[1]):
+        for i in range(1, a.shape[0]):
+            a[i, j] += a[i - 1, j]
+
+
+def sums(out, a):
+    for i in range(a.shape[0]):
+        out[i] = 0
+        for j in range(a.shape[1]):
+            out[i] += a[i, j]
+
+
+def sums_of_some(out, a):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] > 0:
+                out[i] += a[i, j]
+                out[i] *= 2
+
+
+def product(c, a, b):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+
+
+def stops_at_zero(a, b):
+    for i in range(1, len(a)):
+        a[i] = a[i - 1] + int(b[i]) // int(b[i - 1])
+
+
+def _push(x, b, i):
+    x[i] = x[i - 1] + b[i]
+
+
+def in_a_function(a, b):
+    for i in range(1, len(a)):
+        _push(a, b, i)
+
+
+def lines(starts, ends, out):
+    for k in range(len(starts)):
+        for i in range(starts[k], ends[k]):
+            out[i] = out[i - 1] + k
+
+
+def steps_of_two(starts, ends, a, out):
+    for k in range(len(starts)):
+        for i in range(starts[k], ends[k], 2):
+            out[k] += a[i]
+
+
+def down(starts, ends, a, out):
+    for k in range(len(starts)):
+        for i in range(starts[k], ends[k], -1):
+            out[k] -= a[i]
+
+
+RNG = np.random.default_rng(3)
+
+
+def _lengths(make):
+    return [make(n) for n in (0, 1, 2, 3, 5, 9, 10, 33)]
+
+
+def _one(n):
+    return (RNG.standard_normal(n),)
+
+
+def _two(n):
+    return RNG.standard_normal(n), RNG.standard_normal(n)
+
+
+def _sparse(n):
+    start = np.concatenate([[0], np.cumsum(RNG.integers(0, 4, n))])
+    count = int(start[-1])
+    return (np.zeros(n), start, RNG.integers(-n, n, count), RNG.standard_normal(count),
+            RNG.standard_normal(n))  # fmt: skip
+
+
+def _in(dtype):
+    return lambda n: (RNG.integers(0, 2 if dtype == "bool" else 100, n).astype(dtype),)
+
+
+def _square(n):
+    return (RNG.standard_normal((n, n)),)
+
+
+_FAR_OUT = (1 << 62) + 5
+_BOUNDS = [
+    (np.array(starts), np.array(ends), np.arange(12.0), np.zeros(len(starts)))
+    for starts, ends in (
+        ([0, 3, 11], [12, 3, 12]), ([-5, 2], [5, 4]), ([0, -12], [1, 12]), ([0, -13, 1], [5, 2, 3]),
+        ([0, 4], [4, 13]), ([5, 3], [2, 3]), ([11, 4], [-1, -14]), ([12], [3]), ([0], [0]),
+        ([0, _FAR_OUT], [3, _FAR_OUT - 5]), ([0, -_FAR_OUT], [3, -_FAR_OUT - 3]),
+        ([0, -_FAR_OUT], [3, _FAR_OUT]),
+    )
+]  # fmt: skip
+
+CASES = [
+    exact(rows, *_lengths(_sparse)),
+    exact(rows, (np.zeros(2), np.array([0, 2, 5]), np.array([0, 1, 2, 3, 0]), np.ones(4),
+                 np.ones(3))),
+    exact(rows, (np.zeros(2), np.array([0, 2, 5]), np.array([0, 1, 2, 0, 0]), np.ones(4),
+                 np.ones(3))),
+    exact(rows, (np.zeros(2), np.array([0, -2, 3]), np.array([0, 1, 2, 0, 0]), np.ones(4),
+                 np.ones(3))),
+    *(exact(f, *_lengths(_two)) for f in (
+        recurrence, backwards, both_ways, one_way, three_ways, three_ways_one_open, continues,
+        continues_after, swapped, in_a_function)),
+    exact(breaks, *_lengths(_two)[2:]),
+    *(exact(f, *_lengths(_one)) for f in (
+        by_threes, fibonacci, far, only_the_second, too_far, wraps, wraps_two, twice, ahead,
+        other_element, other_view, moving)),
+    *(exact(beyond, (np.arange(float(n)),)) for n in (0, 1, 2, 12)),
+    *(exact(outside, (np.arange(12.0), np.ones(b), n))
+      for b, n in ((12, 12), (12, 13), (11, 12), (20, 12), (12, 0), (12, -3))),
+    *(exact(shifted, (np.zeros(12), np.arange(float(n)), s))
+      for n, s in ((12, 0), (12, 1), (13, 1), (12, -1), (12, -12), (12, -13), (9, 0), (30, 18))),
+    exact(by_data, (np.zeros(12), np.arange(12)), (np.zeros(12), np.arange(12) - 2),
+          (np.zeros(12), np.arange(12) * 2)),
+    *(exact(f, *_lengths(_square)) for f in (grid, grid_of_rows, column)),
+    *(exact(f, *[(np.zeros(n), RNG.standard_normal((n, m))) for n in (0, 1, 12)
+                 for m in (0, 1, 11)]) for f in (sums, sums_of_some)),
+    exact(sums, (np.zeros(12, int), RNG.integers(0, 9, (12, 11)))),
+    exact(sums, (np.zeros(12, "f4"), RNG.standard_normal((12, 11)).astype("f4"))),
+    exact(sums, (np.zeros(11), np.ones((12, 11)))),
+    exact(product, *[(np.zeros((n, n)), *_square(n), *_square(n)) for n in (0, 1, 10)]),
+    exact(product, (np.zeros((9, 10)), np.ones((10, 10)), np.ones((10, 10)))),
+    exact(stops_at_zero, (np.zeros(12), np.array([1.0] * 6 + [0.0] + [1.0] * 5))),
+    exact(wraps, *_lengths(_in("bool"))),
+    *(exact(f, *_lengths(_in(dtype))) for f in (far, wraps)
+      for dtype in ("int8", "uint8", "int32", "int64", "float32", "complex64")),
+    *(exact(lines, (a, b, c)) for a, b, c, _ in _BOUNDS if b[-1] < 1 << 60),
+    *(exact(f, x) for f in (steps_of_two, down) for x in _BOUNDS
+      if abs(int(x[0][-1])) < 1 << 60 or abs(int(x[0][-1]) - int(x[1][-1])) < 100),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_is_as_in_python(c: Case) -> None:
+    check(c)
+
+
+@pytest.mark.parametrize("f", [recurrence, backwards, both_ways, three_ways, continues_after])
+def test_the_last_element_is_kept(f) -> None:
+    assert " last_" in text_of(f, *_two(20))
+
+
+@pytest.mark.parametrize("f", [one_way, three_ways_one_open, continues, swapped])
+def test_an_element_that_may_not_be_stored_is_read(f) -> None:
+    assert " last_" not in text_of(f, *_two(20))
+
+
+@pytest.mark.parametrize("f", [other_element, other_view, too_far, moving])
+def test_an_element_that_others_may_change_is_read(f) -> None:
+    assert " last_" not in text_of(f, *_one(20))
+
+
+def test_checks_are_made_once() -> None:
+    text = text_of(rows, *_sparse(20))
+    assert " last_" in text
+    assert text.count("const int out_") == 1
