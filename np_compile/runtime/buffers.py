@@ -10,7 +10,7 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable
-from ctypes import c_int, c_void_p
+from ctypes import c_void_p
 
 from np_compile.kernels import build
 
