@@ -67,21 +67,22 @@ def checked(r: Reader, i: Num, n: Num) -> Num:
         return i
     if proves(n.lin - lin - 1) and proves(lin + n.lin):
         return r.integer(f"({i.text} + ({i.text} < 0 ? {n.text} : 0))", 0, n.high)
-    made = r.integer(f"({i.text} + ({i.text} < 0 ? {n.text} : 0))", 0, n.high)
-    r.lines[-1] = Line(r.lines[-1], Check(lin, n, f"i64 {made.text} = {i.text};"))
-    from_end = f"{made.text} += {made.text} < 0 ? {n.text} : 0"
-    _leave_if(r, f"(u64){made.text} >= (u64){n.text}", lin, n, f"({from_end}), ")
-    assert made.lin is not None
-    r.facts.add(n.lin - made.lin - 1)
-    return made
+    made = r.fresh("n")
+    r.line(f"i64 {made} = {i.text};")
+    outside = f"({i.text} >= 0 || ({made} += {n.text}) < 0)"
+    _leave_if(r, f"(u64){i.text} >= (u64){n.text} && {outside}", lin, n)
+    from_end = r.facts.name(made, 0, n.high)
+    r.facts.add(n.lin - from_end - 1)
+    return Num(made, "i64", ("int",), lin=from_end, low=0, high=n.high)
 
 
-def _leave_if(r: Reader, condition: str, at: Linear, n: Num, first: str = "") -> None:
-    """Leave where an index is out of bounds. first: C that is done before it is looked at, where
-    this is not done for all iterations at once."""
+def _leave_if(r: Reader, condition: str, at: Linear, n: Num) -> None:
+    """Leave where an index is out of bounds."""
     text = r.leave_if(condition, "an index out of bounds")
     jump = text[text.index("goto ") :]
-    r.lines[-1] = Line(text, Check(at, n, f"if ({{out}} && ({first}{condition})) {jump}"))
+    r.lines[-1] = Line(
+        text, Check(at, n, f"if (__builtin_expect({{out}}, 0) && {condition}) {jump}")
+    )
 
 
 def _bound(r: Reader, x: Num, n: Num, low: int) -> Num:

@@ -232,9 +232,7 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
     return done, k
 
 
-def _begun(
-    r: Reader, store: Store, counter: str, n: Num, names: dict[int, str]
-) -> list[str]:
+def _begun(r: Reader, store: Store, counter: str, n: Num, names: dict[int, str]) -> list[str]:
     """The lines before the loop: what the elements hold that the first iterations read."""
     a, storage = store.a, C_STORAGE(store.a.rep)
     made = []

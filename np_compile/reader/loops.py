@@ -100,8 +100,8 @@ class _For:
     @property
     def facts(self) -> tuple[Linear, ...]:
         """What is so if there is an iteration."""
-        n = self.n
-        return self._values.facts if n is None or n.lin is None else (*self._values.facts, n.lin - 1)
+        n, more = self.n, self._values.facts
+        return more if n is None or n.lin is None else (*more, n.lin - 1)
 
     @property
     def n(self) -> Num | None:

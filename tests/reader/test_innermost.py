@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import np_compile
 from np_compile.tools.inspect import inspect
 
 from .support import Case, check, each, exact, whole
 
 
 def text_of(f, *args):
-    import np_compile
-
     with whole():
         return "\n".join(x.output for x in inspect(np_compile.compile(f))(*args))
 
