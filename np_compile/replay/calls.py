@@ -324,8 +324,8 @@ class _Library:
         self._library = library = build.load_all(_sources())[0]
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
-            "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
-            "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
+            "array": id(np.ndarray), "integer": id(int), "floating": id(float),
+            "complex": id(complex), "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
             "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None),
