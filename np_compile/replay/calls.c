@@ -41,6 +41,7 @@ typedef struct object object;
     X(void *, PyEval_SaveThread, (void))                             \
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
+    X(int, PyContextVar_Get, (object *, object *, object **))        \
     X(void, Py_IncRef, (object *))                                   \
     X(void, Py_DecRef, (object *))
 
@@ -50,7 +51,8 @@ PYTHON(POINTER)
 /* Types, functions of torch's and names of its attributes, functions of NumPy's and of the
  * sequence. */
 static object *array, *floating, *complex, *tuple, *threads, *grad_enabled, *yes, *is_nested;
-static object *current_device, *raw_stream, *new_tensor, *data_ptr;
+static object *current_device, *raw_stream, *new_tensor, *data_ptr, *errors;
+static object *const *calm; /* the value of the variable `errors` that asks for no exceptions */
 static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
@@ -63,7 +65,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(floating), NAME_OF(comple
                    NAME_OF(tuple), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
                    NAME_OF(sequence), NAME_OF(grad_enabled), NAME_OF(yes),
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
-                   NAME_OF(new_tensor), NAME_OF(data_ptr), {0, 0}};
+                   NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(errors), NAME_OF(calm), {0, 0}};
 
 static object *held(object *o) {
     Py_IncRef(o);
@@ -393,12 +395,20 @@ static object *run(Entry *e, object *const *args) {
     return result;
 }
 
+/* Whether floating-point errors are to be exceptions, as far as is known. */
+static int is_told(void) {
+    object *now = 0;
+    if (PyContextVar_Get(errors, 0, &now) < 0) PyErr_Clear();
+    if (now) Py_DecRef(now);
+    return now != *calm;
+}
+
 /* A call: its result, or `miss` where it has to go the long way. Of Python's kind FASTCALL. */
 object *npc_call(object *self, object *const *args, i64 count, object *names) {
     const Table *t = PyCapsule_GetPointer(self, 0);
     if (names) count += PyTuple_Size(names);
     i64 k = find(t, args, count, names);
-    if (k < 0) return held(t->miss);
+    if (k < 0 || is_told()) return held(t->miss);
     Entry *e = t->entries[k];
     if (e->way == UNSETTLED) return held(t->miss);
     if (e->skips >= 0 && !e->left--) {

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from np_compile import config
+from np_compile import config, errstate
 from np_compile.kernels import build
 from np_compile.kernels.build import driver
 from np_compile.kernels.build.structures import declarations as structures_of_c
@@ -288,11 +288,13 @@ class _Library:
 
     def __init__(self) -> None:
         self._library = library = build.load_all(_sources())[0]
+        errstate.raises()  # so that there is a state that C knows
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
             "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
             "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
+            "errors": id(errstate.variable), "calm": errstate.calm_address,
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))
