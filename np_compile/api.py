@@ -41,6 +41,7 @@ class Compiled(Made):
     `__wrapped__` is the original. Calling it gives what the original gives.
     """
 
+    __slots__ = ("_in_c",)  # the capsule of the table of calls that C knows, once there is one
     __np_compile_captured__: Any  # the Python function behind `__wrapped__`; set by `compile`
 
     def __init__(self, function: Any, options: Options, disable: bool, tensors: bool):
@@ -51,12 +52,14 @@ class Compiled(Made):
         self._tensors = tensors
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
-        self._keeper = None if disable else Keeper(plain, tensors)
+        skips = options.budget.skips
+        self._keeper = None if disable else Keeper(plain, tensors, skips=skips)
         self._reading: Reading | TensorLoops | None = None
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # What C does with calls that it does not know, and all that is done until it can be asked.
         keeper = self._keeper
         if (
             keeper is not None
@@ -64,19 +67,20 @@ class Compiled(Made):
             and current() is None
             and _context_depth() == 0
         ):
-            if (call := keeper.call) is not None and (not keeper.plain or config.measures()):
-                if (result := call(*args, **kwargs)) is not MISS:
+            if errstate.is_new() and not errstate.raises():
+                return self(*args, **kwargs)  # C knows that now
+            if (call := keeper.call_in_python) is not None:
+                result = call(*args, **kwargs)
+                if result is not MISS:
                     return result
-                if errstate.is_new() and not errstate.raises():  # C knows that now
-                    return self(*args, **kwargs)
             budget, found = self._options.budget, self._reading
+            stands = found.stands if type(found) is Reading else None
+            if (table := keeper.table(budget.cold or stands is not None)) is not None:
+                table.begins(self, "_in_c", stands)
             if found is not None and found.is_compiled and not self._tensors:
                 if "cupy" not in sys.modules:
                     return self._alone(args, kwargs)
             elif budget.cold and config.measures() and not config.waits():
-                if budget.skips > 0:
-                    budget.skips -= 1
-                    return self.__np_compile_captured__(*args, **kwargs)
                 return budget.coldly(self.__np_compile_captured__, args, kwargs)
         return self._long_way(args, kwargs)
 
@@ -170,8 +174,8 @@ class Compiled(Made):
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         if listener is not None and errstate.raises():
-            why = Break("plain", errstate.REASON)
-            listener("break", why, _where(self.__np_compile_captured__))
+            told = Break("plain", errstate.REASON)
+            listener("break", told, _where(self.__np_compile_captured__))
             return self.__wrapped__(*args, **kwargs)
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
@@ -305,6 +309,12 @@ def _plain_function(fn: Any, what: str) -> types.FunctionType:
         return call_method  # type: ignore[return-value]
     if isinstance(fn, types.FunctionType):
         return fn
+    if isinstance(fn, Compiled):
+
+        def call_compiled(*args: Any, **kwargs: Any) -> Any:
+            return fn(*args, **kwargs)
+
+        return call_compiled  # type: ignore[return-value]
     call_dunder = type(fn).__call__  # there is one: fn is callable
     if isinstance(call_dunder, types.FunctionType):
         return _plain_function(types.MethodType(call_dunder, fn), what)

@@ -250,6 +250,11 @@ class Reading:
         return None if self.given_up else self.node
 
     @property
+    def stands(self) -> types.CodeType | None:
+        """The code with which all calls run as the function stands; None where they do not."""
+        return self._code if self.given_up and self._stands else None
+
+    @property
     def is_tried(self) -> bool:
         """Whether there are loops, and it was looked whether they can be read."""
         return self._code is not None and self.given_up != _NO_LOOPS

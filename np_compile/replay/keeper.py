@@ -11,12 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from ctypes import c_int64
 from typing import Any
 
 import torch
 
 from np_compile import config
-from np_compile.capture.policy.choice import SAMPLED, SELDOM, Choice, signature
+from np_compile.capture.policy.choice import SELDOM, Choice, signature
 
 from .arguments import parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice, alike
@@ -47,12 +48,16 @@ class Keeper:
     run as they stand. reach: what the function reads, which kept calls hold for. vain: calls
     watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
     last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
-    as of a `Watch`. call: as the function is called; gives what it gives, or MISS. None while no
-    call is known.
+    as of a `Watch`. call_in_python: as the function is called; gives what it gives, or MISS. None
+    where C finds all calls that are known. skips: see `Budget`.
     """
 
-    def __init__(self, function: Any, tensors: bool, device: torch.device | None = None):
+    def __init__(
+        self, function: Any, tensors: bool, device: torch.device | None = None,
+        skips: c_int64 | None = None,
+    ):  # fmt: skip
         self.function = function
+        self._skips = skips
         self.kept: tuple[Kept, ...] = ()
         self.for_sizes: tuple[KeptForSizes, ...] = ()
         self.plain: dict[Choice, Entry] = {}
@@ -64,7 +69,7 @@ class Keeper:
         self.why: str | None = None
         self.why_one_size: str | None = None
         self.guesses = True
-        self.call: Callable | None = None
+        self.call_in_python: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
         if device is not None and not tensors:
             self._binding = ArraysOnDevice(function, device)
@@ -130,10 +135,10 @@ class Keeper:
             self._publish()
         if choice.wants_plain():
             return choice.call(self.function, args, kwargs)
-        assert self.call is not None
+        assert self._table is not None
         kept.settle()
         start = time.perf_counter()
-        result = self.call(*args, **kwargs)
+        result = self._table.call(*args, **kwargs)
         seconds = time.perf_counter() - start
         nodes = [program.node for program, *_ in kept.plan.steps]
         calls, touched = sum(n.count for n in nodes), sum(n.bytes for n in nodes)
@@ -151,7 +156,8 @@ class Keeper:
             and self._table is not None
             and self._table.find(given, names) is known
         )
-        result = choice.call(self.function, args, kwargs, SAMPLED if sampled else 1)
+        calls = known.skips + 1 if sampled and known is not None else 1
+        result = choice.call(self.function, args, kwargs, calls)
         if choice.way != "plain":
             if self.plain.pop(choice, None) is not None:
                 self._publish()
@@ -159,7 +165,7 @@ class Keeper:
             guards = alike(given, parameter_names(self.function, len(given), names))
             if guards is not None:
                 entry = Entry(Way.PLAIN, len(given), names, guards)
-                entry.calls(self.function, SAMPLED)
+                entry.calls(self.function, choice.sampled)
                 self.plain[choice] = entry
                 self._publish()
         return result
@@ -316,7 +322,14 @@ class Keeper:
 
     def _known(self) -> Table:
         if self._table is None:
-            self._table = Table()
+            self._table = Table(self.function, self._skips)
+        return self._table
+
+    def table(self, needed: bool) -> Table | None:
+        """What C knows of calls; where it is needed, it is made as soon as it can be."""
+        if self._table is None and needed and not pending() and available():
+            with self._lock:
+                return self._known()
         return self._table
 
     def _publish(self) -> None:
@@ -324,12 +337,9 @@ class Keeper:
         with self._lock:
             entries = [k.entry for k in self.kept]
             known = [e for e in entries if e is not None]
-            if self._binding.tensors and (not entries or len(known) < len(entries)):
-                self.call = self._call if entries else None
-            else:
-                table = self._known()
-                table.publish([*known, *self.plain.values()])
-                self.call = table.call
+            self.call_in_python = self._call if len(known) < len(entries) else None
+            if known or self.plain or self._table is not None:
+                self._known().publish([*known, *self.plain.values()])
 
     def _forget(self) -> None:
         """Keep no call, and look anew at what the function reads."""

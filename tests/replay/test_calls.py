@@ -456,7 +456,7 @@ def test_calls_that_turn_out_faster_compiled_are_made_in_c():
     (choice,) = compiled._options.choices.values()
     choice.way = "compiled"  # whatever was measured
     compiled(x)
-    assert compiled._keeper.call(x) is not MISS
+    assert compiled._keeper._table.call(x) is not MISS
 
 
 LEVEL = 2.0

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from ctypes import c_int64
 from typing import Any
 
 from np_compile import config
@@ -31,7 +32,8 @@ _RECORD = 1e-3  # seconds that recording a new call takes at most
 _FIRST = 2  # calls that time is lent to, where nobody waits for the compiler
 _LEAST = 1 / 64  # of the time that calls took, where they are cold again and again
 _SHORTEST = 1e-7  # seconds of a call
-_SKIPS = 64  # calls of a cold function, one of which is timed
+_SKIPS = 64  # calls of a cold function, one of which is timed,
+_SKIPS_SHORT, _UNTIMED = 1024, 1e-3  # or of short ones in so many seconds
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
@@ -40,7 +42,7 @@ class Budget:
 
     lent: seconds that are lent. owed: seconds of recording and compiling. worked: seconds that
     calls took otherwise. turn: the number of the last call. cold: whether calls that are not known
-    run as they stand.
+    run as they stand. skips: so many of them next, at no cost but the look at what is known.
     """
 
     __slots__ = (
@@ -52,7 +54,7 @@ class Budget:
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.skips = 0  # calls that run as they stand next
+        self.skips = c_int64()  # calls that run as they stand next, where C reads it
         self._inside = False  # a call that is timed
         self._begun = 0  # calls that were not known, and spent something
         self._noted = 0.0  # what was owed after the last one
@@ -109,8 +111,9 @@ class Budget:
             return self.timed(function, args, kwargs)
         finally:
             left = (self.owed - self.lent) / self._share - self.worked
-            self.skips = max(min(int(left / self._usual), _SKIPS), 0)
-            self.worked += self._usual * self.skips
+            most = min(max(_SKIPS, int(_UNTIMED / self._usual)), _SKIPS_SHORT)
+            self.skips.value = max(min(int(left / self._usual), most), 0)
+            self.worked += self._usual * self.skips.value
             self.cold = left > 0
 
     def timed(self, function: Callable, args: tuple, kwargs: dict, calls: int = 1) -> Any:

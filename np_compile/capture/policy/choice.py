@@ -29,7 +29,9 @@ _SHORT = 1e-3  # seconds
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
-SAMPLED = 32  # one of so many plain calls is timed
+SAMPLED = 32  # one of so many plain calls is timed,
+_SAMPLED_SHORT = 1024  # of short ones of so many,
+_UNTIMED = 1e-3  # seconds that pass between two that are
 SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments is looked at else
 _SLOWER = 1.5  # a call is slow that takes so many times longer than one in the other way
 _SLOW = 3  # slow calls in a row after which both ways are timed again
@@ -114,9 +116,16 @@ class Choice:
                 self._again()
                 return function(*args, **kwargs)
         start = time.perf_counter()
-        result = self.budget.timed(function, args, kwargs, 1 if self.way is None else SAMPLED)
+        result = self.budget.timed(
+            function, args, kwargs, 1 if self.way is None else max(calls, SAMPLED)
+        )
         self._ran_plain(time.perf_counter() - start)
         return result
+
+    @property
+    def sampled(self) -> int:
+        """One of so many calls like it that run elsewhere, as they stand, comes here."""
+        return min(max(SAMPLED, int(_UNTIMED / max(self.plain, 1e-9))), _SAMPLED_SHORT)
 
     def _ran_plain(self, seconds: float) -> None:
         self.plain = min(self.plain, seconds)
