@@ -17,7 +17,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 
 from np_compile.tape.node import Break
 
-from . import config, cupy_arrays, tensor_loops
+from . import config, cupy_arrays, errstate, tensor_loops
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
@@ -27,7 +27,7 @@ from .capture.policy.choice import SELDOM, new_choice, signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
-from .errors import NotCompilable, SettingError
+from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
 from .reader import reading
 from .reader.reading import Reading
@@ -69,6 +69,8 @@ class Compiled(Made):
             and current() is None
             and _context_depth() == 0
         ):
+            if errstate.is_new() and not errstate.raises():
+                return self(*args, **kwargs)  # C knows that now
             if (call := keeper.call_in_python) is not None:
                 result = call(*args, **kwargs)
                 if result is not MISS:
@@ -104,6 +106,11 @@ class Compiled(Made):
 
     def _alone(self, args: tuple, kwargs: dict) -> Any:
         """As a call that no other one is captured around, and that is not kept in C."""
+        if errstate.raises():
+            if self._options.fullgraph:
+                where = _where(self.__np_compile_captured__)
+                raise GraphBreak(f"fullgraph=True, but {errstate.REASON}\n  at {where}")
+            return self.__wrapped__(*args, **kwargs)
         self._options.budget.begins()
         try:
             return self._unknown(args, kwargs)
@@ -197,6 +204,10 @@ class Compiled(Made):
         return result
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
+        if listener is not None and errstate.raises():
+            told = Break("plain", errstate.REASON)
+            listener("break", told, _where(self.__np_compile_captured__))
+            return self.__wrapped__(*args, **kwargs)
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
         of_helper = tensor_loops.of_helper if self._tensors else reading.of_helper

@@ -43,6 +43,7 @@ typedef struct object object;
     X(void *, PyEval_SaveThread, (void))                             \
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
+    X(int, PyContextVar_Get, (object *, object *, object **))        \
     X(void, Py_IncRef, (object *))                                   \
     X(void, Py_DecRef, (object *))
 
@@ -51,8 +52,10 @@ PYTHON(POINTER)
 
 /* Types, functions of torch's and names of its attributes, functions of NumPy's and of the
  * sequence. */
-static object *array, *integer, *floating, *complex, *tuple, *threads, *grad_enabled, *yes, *is_nested;
-static object *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames;
+static object *array, *integer, *floating, *complex, *tuple, *threads, *grad_enabled, *yes;
+static object *is_nested, *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames;
+static object *errors;
+static object *const *calm; /* the value of the variable `errors` that asks for no exceptions */
 static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
@@ -70,7 +73,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
-                   NAME_OF(none), {0, 0}};
+                   NAME_OF(none), NAME_OF(errors), NAME_OF(calm), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
 Class npc_class;
@@ -412,8 +415,17 @@ static object *run(Entry *e, object *const *args) {
     return result;
 }
 
+/* Whether floating-point errors are to be exceptions, as far as is known. */
+static int is_told(void) {
+    object *now = 0;
+    if (PyContextVar_Get(errors, 0, &now) < 0) PyErr_Clear();
+    if (now) Py_DecRef(now);
+    return now != *calm;
+}
+
 /* Whether a call is made by its entry now. */
 static int is_due(const Table *t, Entry *e, i64 ways) {
+    if (e->way != PLAIN && is_told()) return 0;
     if (e->way == UNSETTLED || !(ways & (e->way == PLAIN ? MEASURED : KEPT))) return 0;
     if (e->skips >= 0 && !e->left--) {
         e->left = e->skips;
