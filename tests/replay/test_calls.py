@@ -329,13 +329,23 @@ def test_plain_calls_are_known_and_timed_now_and_then():
     compiled, x = chosen_plain()
     (choice,) = compiled._options.choices.values()
     assert len(compiled._keeper.plain) == 1
-    before = choice._until = 1000
-    for _ in range(2 * SAMPLED):
+    choice._until = 10_000
+    compiled(x)  # from here on calls begin in C
+    entry = next(iter(compiled._keeper.plain.values())).entry
+    entry.skips = entry.left = SAMPLED - 1
+    before = choice._until = 10_000
+    for _ in range(SAMPLED):
         assert np.shares_memory(compiled(x), x)
-    assert choice._until == before - 2 * SAMPLED
+    assert choice._until == before - SAMPLED  # and that was short
+    assert entry.skips + 1 == choice.sampled > SAMPLED
+    entry.left = entry.skips
+    after = before - SAMPLED - choice.sampled
+    for _ in range(entry.left + 1):
+        compiled(x)
+    assert choice._until == after
     with config.patch(plain="never"):
         compiled(x)
-    assert choice._until == before - 2 * SAMPLED
+    assert choice._until == after
 
 
 def test_a_plain_way_that_is_given_up_is_forgotten():
