@@ -26,7 +26,6 @@ _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
 _SHORT = 1e-3  # seconds
-_SHORT_WHOLE = 3e-4  # seconds of loops up to which Python may be faster
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
@@ -172,7 +171,7 @@ class Choice:
         """Note a compiled call of a function that is compiled whole: loops, of which Python takes
         many times as long, but for what calls cost."""
         self.ran_compiled(seconds, 0, 0, 0)
-        if self.way is None and self.runs > 1 and self.compiled > _SHORT_WHOLE:
+        if self.way is None and self.runs > 1 and self.compiled > _SHORT:
             self._is_compiled()
 
     def _decide(self) -> None:
