@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from np_compile import config
+from np_compile.runtime.buffers import export
 from np_compile.tape.node import Break
 
 from . import state
@@ -97,6 +98,7 @@ def _once(
     """The result; programs that were compiled, NumPy calls in segments, bytes they touch. None
     for these where calls like it will take less time than it took: it is kept, or kernels are not
     there yet."""
+    export(Array, Array._read_by_c)
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
     watch = capture.watch = None if keeper is None else keeper.watch(args, kwargs)

@@ -123,14 +123,15 @@ class Region:
             state.clear()
             self._free.append(state)
 
-    def changed(self, values: dict[str, Any]) -> list[np.ndarray]:
-        """The arrays among these values of names, also in tuples, that a run may have changed."""
-        made = []
+    def changed(self, values: dict[str, Any]) -> list[np.ndarray | None]:
+        """The arrays among these values of names, also in tuples, that a run may have changed;
+        None for an attribute's, as it may be another array by now."""
+        made: list[np.ndarray | None] = []
         for where, name, *items in self._written:
             if where == "local":
                 x = values[name]
                 for k in items:
-                    x = x[k]
+                    x = None if x is None or (type(k) is str and k.startswith(".")) else x[k]
                 made.append(x)
         return made
 

@@ -302,7 +302,11 @@ class Array:
         return bytes(self._c.real(self, "reads an array's memory"))
 
     def __buffer__(self, flags: int) -> memoryview:  # from Python 3.12 on
-        return memoryview(self._c.memory(self, "reads an array's memory"))
+        return memoryview(self._read_by_c())
+
+    def _read_by_c(self) -> Any:
+        """What C code gets the buffer of; see `runtime.buffers`."""
+        return self._c.memory(self, "reads an array's memory")
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """As in NumPy, in place."""
