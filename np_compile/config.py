@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import Any
 
 from .errors import SettingError
@@ -190,6 +194,37 @@ def waits() -> bool:
     return _value("compile_in") == "call" or _value("deterministic")
 
 
+class Ways(IntFlag):
+    """Ways in which C may make a call of a compiled function: as it was kept; as it stands, for
+    what was measured, for want of time, or for what is known of its loops."""
+
+    KEPT, MEASURED, COLD, STANDS = 1, 2, 4, 8
+
+
+allowed = ctypes.c_int64()  # the ways that the settings allow, where C looks
+
+
+def _allow() -> None:
+    ways = Ways.KEPT
+    if measures():
+        ways |= Ways.MEASURED if waits() else Ways.MEASURED | Ways.COLD
+    if _value("loops") != "recorded":
+        ways |= Ways.STANDS
+    allowed.value = 0 if _value("disable") else ways
+
+
+class _Module(types.ModuleType):
+    """This module: where a setting is set, C is told."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        _allow()
+
+
+_allow()
+sys.modules[__name__].__class__ = _Module
+
+
 @contextmanager
 def patch(**values: Any) -> Iterator[None]:
     """Change settings for the length of a `with` block. SettingError for an unknown name."""
@@ -200,7 +235,9 @@ def patch(**values: Any) -> Iterator[None]:
             raise SettingError(f"no setting named {name!r}; there are {sorted(known)}")
     before = {name: scope[name] for name in values}
     scope.update(values)
+    _allow()
     try:
         yield
     finally:
         scope.update(before)
+        _allow()

@@ -81,6 +81,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         key = _key(c, name, admitted, named, name not in c.options.static_ints)
         node = seg.node.next.get(key)
         if node is None:
+            if c.is_told():
+                c.rewind(marks)
+                c.hear()
+                return c.plainly(name, args, kwargs)
             if c.weighs:
                 decision = decide.of_step(c, [a for a in admitted if type(a) is Array])
                 if decision.way is Way.NUMPY:

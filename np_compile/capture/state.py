@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,18 @@ class _Local(threading.local):
 
 
 local = _Local()
+captures = ctypes.c_int64()  # that run now, in any thread: calls do not begin in C meanwhile
+_counting = threading.Lock()
+
+
+def _count_after_fork() -> None:
+    """Of the threads that were at work, this one alone is there."""
+    global _counting
+    _counting = threading.Lock()
+    captures.value = int(local.capture is not None)
+
+
+os.register_at_fork(after_in_child=_count_after_fork)
 
 
 def current() -> Capture | None:
@@ -38,6 +52,10 @@ def current() -> Capture | None:
 def switch(capture: Any, substitution: Any) -> tuple[Any, Any]:
     """Set the capture of this thread, and the names on which its functions run; what they were."""
     before = local.capture, local.substitution
+    change = (capture is not None) - (before[0] is not None)
+    if change:
+        with _counting:
+            captures.value += change
     local.capture = capture
     local.substitution = substitution
     return before

@@ -21,6 +21,7 @@ typedef struct object object;
     X(int, PyList_SetItem, (object *, i64, object *))                \
     X(object *, PyObject_Call, (object *, object *, object *))       \
     X(object *, PyObject_CallObject, (object *, object *))           \
+    X(object *, PyObject_Vectorcall, (object *, object *const *, u64, object *)) \
     X(object *, PyObject_CallFunctionObjArgs, (object *, ...))       \
     X(int, PyObject_RichCompareBool, (object *, object *, int))      \
     X(double, PyFloat_AsDouble, (object *))                          \
@@ -28,6 +29,7 @@ typedef struct object object;
     X(double, PyComplex_ImagAsDouble, (object *))                    \
     X(object *, PyLong_FromLong, (i64))                              \
     X(i64, PyLong_AsLong, (object *))                                \
+    X(i64, PyLong_AsLongAndOverflow, (object *, int *))              \
     X(object *, PyObject_GetAttr, (object *, object *))              \
     X(object *, PyDict_New, (void))                                  \
     X(int, PyDict_SetItem, (object *, object *, object *))           \
@@ -41,6 +43,7 @@ typedef struct object object;
     X(void *, PyEval_SaveThread, (void))                             \
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
+    X(int, PyContextVar_Get, (object *, object *, object **))        \
     X(void, Py_IncRef, (object *))                                   \
     X(void, Py_DecRef, (object *))
 
@@ -49,21 +52,31 @@ PYTHON(POINTER)
 
 /* Types, functions of torch's and names of its attributes, functions of NumPy's and of the
  * sequence. */
-static object *array, *floating, *complex, *tuple, *threads, *grad_enabled, *yes, *is_nested;
-static object *current_device, *raw_stream, *new_tensor, *data_ptr;
+static object *array, *integer, *floating, *complex, *tuple, *threads, *grad_enabled, *yes;
+static object *is_nested, *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames;
+static object *errors;
+static object *const *calm; /* the value of the variable `errors` that asks for no exceptions */
 static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
 static i64 (*sequence)(const void *sequence, int threads);
+/* The ways that the settings allow, how many captures run; Python's modules, and a name. */
+static const i64 *allowed, *captures;
+static object *modules, *cupy, *none;
 
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
 #define NAME_OF(name) {#name, (void **)&name}
-Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(floating), NAME_OF(complex),
+Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floating), NAME_OF(complex),
                    NAME_OF(tuple), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
                    NAME_OF(sequence), NAME_OF(grad_enabled), NAME_OF(yes),
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
-                   NAME_OF(new_tensor), NAME_OF(data_ptr), {0, 0}};
+                   NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
+                   NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
+                   NAME_OF(none), NAME_OF(errors), NAME_OF(calm), {0, 0}};
+
+/* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
+Class npc_class;
 
 static object *held(object *o) {
     Py_IncRef(o);
@@ -150,6 +163,24 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             if (!same(args[w[1]], (object *)w[2])) return 0;
             w += 3;
             break;
+        case RANGE: { /* position, least and greatest integer */
+            object *o = args[w[1]];
+            int beyond = 0;
+            if (((const Array *)o)->type != integer) return 0;
+            i64 n = PyLong_AsLongAndOverflow(o, &beyond);
+            if (beyond || n < w[2] || n > w[3]) return 0;
+            w += 4;
+            break;
+        }
+        case SMALL: { /* position, dtype, dimensions, most elements */
+            const Array *a = (const Array *)args[w[1]];
+            i64 size = 1;
+            if (a->type != array || a->dimensions != w[3]) return 0;
+            for (i64 k = 0; k < w[3]; k++) size *= a->shape[k];
+            if (size > w[4] || !equal(a->dtype, (object *)w[2])) return 0;
+            w += 5;
+            break;
+        }
         case TYPE: /* position, type */
             if (((const Array *)args[w[1]])->type != (object *)w[2]) return 0;
             w += 3;
@@ -306,17 +337,8 @@ static object *run_sequence(Entry *e, object *const *args) {
 }
 
 static object *run_function(const Entry *e, object *const *args) {
-    i64 named = e->names ? PyTuple_Size(e->names) : 0, first = e->count - named;
-    object *positional = tuple_of(args, first), *by_name = 0, *r = 0;
-    if (named) {
-        by_name = PyDict_New();
-        for (i64 k = 0; by_name && k < named; k++)
-            PyDict_SetItem(by_name, PyTuple_GetItem(e->names, k), args[first + k]);
-    }
-    if (positional && (by_name || !named)) r = PyObject_Call(e->function, positional, by_name);
-    if (positional) Py_DecRef(positional);
-    if (by_name) Py_DecRef(by_name);
-    return r;
+    i64 named = e->names ? PyTuple_Size(e->names) : 0;
+    return PyObject_Vectorcall(e->function, args, e->count - named, e->names);
 }
 
 static object *run_programs(const Entry *e, object *const *args) {
@@ -393,20 +415,92 @@ static object *run(Entry *e, object *const *args) {
     return result;
 }
 
+/* Whether floating-point errors are to be exceptions, as far as is known. */
+static int is_told(void) {
+    object *now = 0;
+    if (PyContextVar_Get(errors, 0, &now) < 0) PyErr_Clear();
+    if (now) Py_DecRef(now);
+    return now != *calm;
+}
+
+/* Whether a call is made by its entry now. */
+static int is_due(const Table *t, Entry *e, i64 ways) {
+    if (e->way != PLAIN && is_told()) return 0;
+    if (e->way == UNSETTLED || !(ways & (e->way == PLAIN ? MEASURED : KEPT))) return 0;
+    if (e->skips >= 0 && !e->left--) {
+        e->left = e->skips;
+        return 0;
+    }
+    return e->way == PLAIN || hold(t->reach, t->words, 0);
+}
+
 /* A call: its result, or `miss` where it has to go the long way. Of Python's kind FASTCALL. */
 object *npc_call(object *self, object *const *args, i64 count, object *names) {
     const Table *t = PyCapsule_GetPointer(self, 0);
     if (names) count += PyTuple_Size(names);
     i64 k = find(t, args, count, names);
-    if (k < 0) return held(t->miss);
-    Entry *e = t->entries[k];
-    if (e->way == UNSETTLED) return held(t->miss);
-    if (e->skips >= 0 && !e->left--) {
-        e->left = e->skips;
-        return held(t->miss);
+    if (k < 0 || !is_due(t, t->entries[k], KEPT | MEASURED)) return held(t->miss);
+    return run(t->entries[k], args);
+}
+
+/* Whether a call is nobody's but the function's: no mode of torch's looks at what it does, and
+ * torch does not compile the Python that it meets. */
+static int undisturbed(void) {
+    if (number(PyObject_CallObject(modes, 0))) return 0;
+    object *callback = PyObject_CallObject(frames, 0);
+    if (!callback) {
+        PyErr_Clear();
+        return 0;
     }
-    if (e->way != PLAIN && !hold(t->reach, t->words, 0)) return held(t->miss);
-    return run(e, args);
+    Py_DecRef(callback);
+    return callback == none;
+}
+
+/* Whether all calls run as they stand now. */
+static int stands(const Table *t, i64 ways) {
+    if (PyDict_GetItem(modules, cupy)) return 0; /* its arrays stand for tensors */
+    if (ways & STANDS && t->stands && PyFunction_GetCode(t->function) == t->stands) return 1;
+    return ways & COLD && *t->skips > 0;
+}
+
+/* A call of a compiled function. Where nothing is known of such calls, Python makes it. Of Python's
+ * kind FASTCALL, as the method `__call__` of their class. */
+object *npc_enter(object *self, object *const *args, i64 count, object *names) {
+    object *capsule = *(object **)((char *)self + npc_class.table);
+    i64 all = names ? count + PyTuple_Size(names) : count, ways = *captures ? 0 : *allowed;
+    if (capsule && ways) {
+        const Table *t = PyCapsule_GetPointer(capsule, 0);
+        i64 k = find(t, args, all, names);
+        if (k >= 0) {
+            Entry *e = t->entries[k];
+            if (is_due(t, e, ways) && undisturbed()) {
+                object *result = run(e, args);
+                if (result != t->miss) return result;
+                Py_DecRef(result);
+            }
+        } else if (stands(t, ways) && undisturbed()) {
+            *t->skips -= *t->skips > 0;
+            return PyObject_Vectorcall(t->function, args, count, names);
+        }
+    }
+    object *given[MOST];
+    if (all < MOST) {
+        given[0] = self;
+        for (i64 k = 0; k < all; k++) given[1 + k] = args[k];
+        return PyObject_Vectorcall(npc_class.call, given, count + 1, names);
+    }
+    object *positional = PyTuple_New(count + 1), *by_name = names ? PyDict_New() : 0, *result = 0;
+    if (positional) {
+        PyTuple_SetItem(positional, 0, held(self));
+        for (i64 k = 0; k < count; k++) PyTuple_SetItem(positional, 1 + k, held(args[k]));
+    }
+    for (i64 k = count; by_name && k < all; k++)
+        PyDict_SetItem(by_name, PyTuple_GetItem(names, k - count), args[k]);
+    if (positional && (by_name || !names))
+        result = PyObject_Call(npc_class.call, positional, by_name);
+    if (positional) Py_DecRef(positional);
+    if (by_name) Py_DecRef(by_name);
+    return result;
 }
 
 /* Whether what the function reads is what it was. Of Python's kind FASTCALL. */

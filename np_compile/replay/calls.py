@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
@@ -17,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C._dynamo.eval_frame import get_eval_frame_callback
 
-from np_compile import config
+from np_compile import config, errstate
+from np_compile.capture.state import captures
 from np_compile.kernels import build
 from np_compile.kernels.build import driver
 from np_compile.kernels.build.structures import declarations as structures_of_c
@@ -41,7 +44,10 @@ _OF_TORCH = {
     "threads": torch.get_num_threads, "grad_enabled": torch.is_grad_enabled,
     "is_nested": "is_nested", "current_device": current_device, "raw_stream": raw_stream,
     "new_tensor": empty_strided_cuda, "data_ptr": torch.Tensor.data_ptr,
+    "modes": torch._C._len_torch_function_stack, "frames": get_eval_frame_callback,
 }  # fmt: skip
+_CUPY = "cupy"
+_METHODS = {"npc_call": b"call", "npc_unchanged": b"unchanged", "npc_enter": b"__call__"}
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
@@ -209,26 +215,37 @@ class _Table(ctypes.Structure):
         ("reach", POINTER(c_int64)),  # checks of what the function reads beside its arguments
         ("words", c_int64),
         ("miss", c_void_p),
+        ("function", c_void_p),
+        (
+            "stands",
+            c_void_p,
+        ),  # the code with which all calls of the function run as it stands, or 0
+        ("skips", POINTER(c_int64)),  # calls that are not known and run as it stands next
     )
 
 
 class Table:
-    """The entries of a function.
+    """The entries of a function. skips: see `Budget`.
 
-    call: called as the function is, gives what it gives, or MISS: where no entry is for such a
-    call, where its entry is not settled, where something that the function reads has changed, and
-    for one plain call of some. unchanged: 1 while what the function reads is what it was, else 0.
+    capsule: what C knows it by. call: called as the function is, gives what it gives, or MISS:
+    where no entry is for such a call, where its entry is not settled, where something that the
+    function reads has changed, and for one plain call of some. unchanged: 1 while what the function
+    reads is what it was, else 0.
     """
 
-    def __init__(self) -> None:
-        self._memory = _Table(miss=id(MISS))
+    def __init__(self, function: Any = None, skips: c_int64 | None = None) -> None:
+        self._function, self._skips = function, c_int64() if skips is None else skips
+        self._stands: Any = None
+        self._memory = _Table(
+            miss=id(MISS), function=id(function), skips=ctypes.pointer(self._skips)
+        )
         self._held: tuple = ()
         self._read: Any = None
         # Held, as its methods lie in it: threads that begin at once may make one each.
         self._library = _library()
-        bind = self._library.bind
-        self.call: Callable = bind("npc_call", ctypes.addressof(self._memory))
-        self.unchanged: Callable = bind("npc_unchanged", ctypes.addressof(self._memory))
+        self.capsule = self._library.capsule(ctypes.addressof(self._memory))
+        self.call: Callable = self._library.bind("npc_call", self.capsule)
+        self.unchanged: Callable = self._library.bind("npc_unchanged", self.capsule)
 
     def publish(self, entries: Sequence[Entry]) -> None:
         """From now on these are the entries. One thread at a time."""
@@ -249,6 +266,16 @@ class Table:
         self._memory.reach, self._memory.words = self._read[1], len(words)
         del before
 
+    def begins(self, made: Any, slot: str, stands: types.CodeType | None) -> None:
+        """From now on calls of an object begin in C, with this table. slot: of its class, for the
+        capsule. stands: the code with which all calls that are not known run as they stand."""
+        if stands is not self._stands:
+            self._memory.stands = 0
+            self._stands = stands
+            self._memory.stands = 0 if stands is None else id(stands)
+        setattr(made, slot, self.capsule)
+        self._library.enter(made, self.capsule)
+
     def find(self, args: Sequence[Any], names: Names) -> Entry | None:
         """The entry for such a call, which is found whatever the function reads."""
         held = self._held
@@ -260,10 +287,11 @@ class Table:
 
 def declarations() -> str:
     """What C shares with Python: the structures, and the numbers of all kinds."""
-    structures = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, _Table, _Row
-    made = ["typedef long i64;", structures_of_c(*structures), f"enum {{ MOST = {_MOST} }};"]
-    kinds = [f"{kind.name} = {int(kind)}" for table in (Check, Give, Way) for kind in table]
-    return "\n".join([*made, f"enum {{ {', '.join(kinds)} }};\n"])
+    structures = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, _Table, _Row, _Class
+    made = ["typedef long i64;\ntypedef unsigned long u64;", structures_of_c(*structures)]
+    tables = Check, Give, Way, config.Ways
+    kinds = [f"{kind.name} = {int(kind)}" for table in tables for kind in table]
+    return "\n".join([*made, f"enum {{ MOST = {_MOST}, {', '.join(kinds)} }};\n"])
 
 
 class _Method(ctypes.Structure):
@@ -274,6 +302,12 @@ class _Row(ctypes.Structure):
     """A name, and where its address goes."""
 
     _fields_ = (("name", c_char_p), ("address", POINTER(c_void_p)))
+
+
+class _Class(ctypes.Structure):
+    """The class of compiled functions: where in one its table's capsule lies, what calls one."""
+
+    _fields_ = (("table", c_int64), ("call", c_void_p))
 
 
 @functools.cache
@@ -288,11 +322,15 @@ class _Library:
 
     def __init__(self) -> None:
         self._library = library = build.load_all(_sources())[0]
+        errstate.raises()  # so that there is a state that C knows
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
-            "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
-            "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
+            "array": id(np.ndarray), "integer": id(int), "floating": id(float),
+            "complex": id(complex), "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
+            "errors": id(errstate.variable), "calm": errstate.calm_address,
+            "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
+            "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None),
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))
@@ -309,17 +347,36 @@ class _Library:
         )
         self.run = ctypes.PYFUNCTYPE(thing, pointer, pointer)(_address(library.npc_run))
         self._methods = {
-            name: _Method(b"call", _address(getattr(library, name)), _FASTCALL, None)
-            for name in ("npc_call", "npc_unchanged")
+            name: _Method(shown, _address(getattr(library, name)), _FASTCALL, None)
+            for name, shown in _METHODS.items()
         }
+        self._class = _Class.in_dll(library, "npc_class")
+        self._descriptor = _python("PyDescr_NewMethod", thing, thing, pointer)
         self._capsule = _python("PyCapsule_New", thing, pointer, pointer, pointer)
         self._function = _python("PyCFunction_NewEx", thing, pointer, thing, pointer)
 
-    def bind(self, name: str, table: int) -> Callable:
+    def capsule(self, table: int) -> Any:
+        """What Python knows the table at an address by."""
+        return self._capsule(table, None, None)
+
+    def bind(self, name: str, capsule: Any) -> Callable:
         """A function of C for this table, as one of Python's."""
-        method = ctypes.addressof(self._methods[name])
-        made: Callable = self._function(method, self._capsule(table, None, None), None)
+        made: Callable = self._function(ctypes.addressof(self._methods[name]), capsule, None)
         return made
+
+    def enter(self, made: Any, capsule: Any) -> None:
+        """Have calls of an object's class begin in C, if it is seen where the capsule lies."""
+        owner = type(made)
+        call = owner.__dict__["__call__"]
+        if self._class.call is not None or not isinstance(call, types.FunctionType):
+            return
+        words = (c_void_p * (owner.__basicsize__ // 8)).from_address(id(made))
+        places = [8 * k for k, word in enumerate(words) if word == id(capsule)]
+        if len(places) == 1:
+            owner._call_in_python = call
+            self._class.call, self._class.table = id(call), places[0]
+            method = ctypes.addressof(self._methods["npc_enter"])
+            owner.__call__ = self._descriptor(owner, method)
 
 
 def _address(function: Any) -> int:

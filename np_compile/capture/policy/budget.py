@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from ctypes import c_int64
 from typing import Any
 
 from np_compile import config
@@ -31,7 +32,8 @@ _RECORD = 1e-3  # seconds that recording a new call takes at most
 _FIRST = 2  # calls that time is lent to, where nobody waits for the compiler
 _LEAST = 1 / 64  # of the time that calls took, where they are cold again and again
 _SHORTEST = 1e-7  # seconds of a call
-_SKIPS = 64  # calls of a cold function, one of which is timed
+_SKIPS = 64  # calls of a cold function, one of which is timed,
+_SKIPS_SHORT, _UNTIMED = 1024, 1e-3  # or of short ones in so many seconds
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
@@ -40,23 +42,24 @@ class Budget:
 
     lent: seconds that are lent. owed: seconds of recording and compiling. worked: seconds that
     calls took otherwise. turn: the number of the last call. cold: whether calls that are not known
-    run as they stand.
+    run as they stand. skips: so many of them next, at no cost but the look at what is known. start:
+    when the last call began that was not known.
     """
 
     __slots__ = (
         "_again", "_asked", "_begun", "_built", "_calls", "_inside", "_noted", "_seconds", "_share",
-        "_start", "_usual", "cold", "lent", "owed", "skips", "turn", "worked",
+        "_usual", "cold", "lent", "owed", "skips", "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.skips = 0  # calls that run as they stand next
+        self.skips = c_int64()  # calls that run as they stand next, where C reads it
         self._inside = False  # a call that is timed
         self._begun = 0  # calls that were not known, and spent something
         self._noted = 0.0  # what was owed after the last one
-        self._start = 0.0  # of the last one
+        self.start = 0.0
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
         self._share = 1.0  # of the time that calls took, where nobody waits
         self.owed = 0.0
@@ -80,7 +83,7 @@ class Budget:
 
     def begins(self) -> None:
         """Note that a call begins that is not known."""
-        self._start = time.perf_counter()
+        self.start = time.perf_counter()
 
     def ended(self) -> None:
         """Note that a call has ended that was not known."""
@@ -109,8 +112,9 @@ class Budget:
             return self.timed(function, args, kwargs)
         finally:
             left = (self.owed - self.lent) / self._share - self.worked
-            self.skips = max(min(int(left / self._usual), _SKIPS), 0)
-            self.worked += self._usual * self.skips
+            most = min(max(_SKIPS, int(_UNTIMED / self._usual)), _SKIPS_SHORT)
+            self.skips.value = max(min(int(left / self._usual), most), 0)
+            self.worked += self._usual * self.skips.value
             self.cold = left > 0
 
     def timed(self, function: Callable, args: tuple, kwargs: dict, calls: int = 1) -> Any:
@@ -144,7 +148,7 @@ class Budget:
 
     def dispatched(self) -> None:
         """Note that it was found out that a call runs as it stands."""
-        self.owed += min(time.perf_counter() - self._start, _DISPATCH)
+        self.owed += min(time.perf_counter() - self.start, _DISPATCH)
 
     def compiles(self, calls: int, touched: int, worked: float, body: bool) -> bool:
         """Whether a segment of so many calls is to be compiled. body: whether it is a whole piece
