@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
 from typing import Any
@@ -16,17 +17,17 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 
 from np_compile.tape.node import Break
 
-from . import config, cupy_arrays, tensor_loops
+from . import config, cupy_arrays, errstate, tensor_loops
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
-from .capture.policy.choice import signature
+from .capture.policy.choice import SELDOM, new_choice, signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
-from .errors import NotCompilable, SettingError
+from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
 from .reader import reading
 from .reader.reading import Reading
@@ -55,6 +56,7 @@ class Compiled(Made):
         skips = options.budget.skips
         self._keeper = None if disable else Keeper(plain, tensors, skips=skips)
         self._reading: Reading | TensorLoops | None = None
+        self._unweighed = 0  # calls that are taken to be faster compiled, for now
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
@@ -67,6 +69,8 @@ class Compiled(Made):
             and current() is None
             and _context_depth() == 0
         ):
+            if errstate.is_new() and not errstate.raises():
+                return self(*args, **kwargs)  # C knows that now
             if (call := keeper.call_in_python) is not None:
                 result = call(*args, **kwargs)
                 if result is not MISS:
@@ -102,6 +106,11 @@ class Compiled(Made):
 
     def _alone(self, args: tuple, kwargs: dict) -> Any:
         """As a call that no other one is captured around, and that is not kept in C."""
+        if errstate.raises():
+            if self._options.fullgraph:
+                where = _where(self.__np_compile_captured__)
+                raise GraphBreak(f"fullgraph=True, but {errstate.REASON}\n  at {where}")
+            return self.__wrapped__(*args, **kwargs)
         self._options.budget.begins()
         try:
             return self._unknown(args, kwargs)
@@ -110,7 +119,12 @@ class Compiled(Made):
 
     def _unknown(self, args: tuple, kwargs: dict) -> Any:
         """The result of such a call: by what is compiled of it, by what is kept, or captured."""
-        result = self._read(args, kwargs)
+        found = self._reading
+        weighs = type(found) is Reading and found.is_compiled and self._options.adapts
+        if weighs and config.measures() and config.loops == "auto" and _context_depth() == 0:
+            result = self._weighed(args, kwargs)
+        else:
+            result = self._read(args, kwargs)
         if result is not reading.MISS:
             return result
         keeper = self._keeper
@@ -165,7 +179,35 @@ class Compiled(Made):
             return reading.MISS
         return found.call(args, kwargs)
 
+    def _weighed(self, args: tuple, kwargs: dict) -> Any:
+        """As `_read`, of a function that is compiled whole, or as it stands where that is faster:
+        short calls are timed both ways, and some of those that follow are taken to be like one that
+        is faster compiled."""
+        found: Any = self._reading
+        keeper: Any = self._keeper
+        if self._unweighed > 0:
+            self._unweighed -= 1
+            return found.call(args, kwargs)
+        choices, key = self._options.choices, signature(args, kwargs)
+        choice = choices.get(key) or new_choice(choices, key, self._options.budget)
+        if choice.way == "plain":
+            return keeper.run_plainly(choice, args, kwargs)
+        if choice.wants_plain():
+            return choice.call(self.__np_compile_captured__, args, kwargs)
+        runs, start = found.runs, self._options.budget.start
+        result = found.call(args, kwargs)
+        if result is not reading.MISS and found.runs > runs:
+            choice.ran_whole(time.perf_counter() - start)
+            if choice.way == "compiled":
+                self._unweighed = SELDOM
+                keeper.is_compiled(args, kwargs)
+        return result
+
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
+        if listener is not None and errstate.raises():
+            told = Break("plain", errstate.REASON)
+            listener("break", told, _where(self.__np_compile_captured__))
+            return self.__wrapped__(*args, **kwargs)
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
         of_helper = tensor_loops.of_helper if self._tensors else reading.of_helper

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from np_compile import config
+from np_compile import config, errstate
 from np_compile.tape.node import Node, Segment
 
 from . import outside, plain, record, segments
@@ -100,6 +100,8 @@ class Capture:
     is_plain = plain.is_plain
     lend = plain.lend
     enter_thread = plain.enter_thread
+    hear = plain.hear
+    is_told = plain.is_told
     send = plain.send
     plainly = plain.plainly
     new_plain = plain.new_plain
@@ -159,6 +161,8 @@ class Capture:
         self.thread = threading.get_ident()
         self.lasting = False  # whether plain mode lasts to the end of the call
         self.before_loans = False  # whether it was plain mode before something was lent
+        self.heard = False  # plain, as somebody asks to be told of floating-point errors
+        self.filters = errstate.filters()  # of warnings, as the call began
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self.leaving = False  # for plain mode, and from a device

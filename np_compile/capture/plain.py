@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from np_compile import config, shim
+from np_compile import config, errstate, shim
 from np_compile.tape.node import Break
 
 from . import state
@@ -68,7 +68,7 @@ def end_plain(c: Capture) -> None:
     memory goes back to the device."""
     c.before_loans = False
     c.until = None
-    c.plain = c.lasting or bool(c.loans)
+    c.plain = c.lasting or c.heard or bool(c.loans)
     if c.device is not None and not c.plain:
         c.immediate = False
         for a in c.ahead:
@@ -83,11 +83,32 @@ def is_plain(c: Capture) -> bool:
         c.enter_thread()
     if c.loans:
         c.loans = [loan for loan in c.loans if loan.is_kept()]
-        c.plain = bool(c.loans) or c.lasting or c.before_loans
+        c.plain = bool(c.loans) or c.lasting or c.heard or c.before_loans
+    if c.heard and not c.is_told():
+        c.heard = False
+        c.end_plain()
     if c.until is not None and not c.iterations and c.until.ready:
         c.end_plain()
         c.resumes = True
     return c.plain
+
+
+def is_told(c: Capture) -> bool:
+    """Whether the function asks to be told of floating-point errors: by np.errstate, or by a filter
+    of warnings that it has set. Of tensors there are no such errors."""
+    return not c.tensors and (errstate.raises() or errstate.shows(c.filters))
+
+
+def hear(c: Capture) -> None:
+    """Go on in NumPy while somebody asks to be told of floating-point errors."""
+    why = Break("numpy", errstate.REASON)
+    if c.seg.node.parent is not None or c.fullgraph:
+        c.cut(why)
+    if c.watch is not None:
+        c.watch.spoil(why.text)
+    c.plain = c.heard = True
+    c.limit = float("inf")
+    c.tell(why)
 
 
 def lend(c: Capture, loan: Loan) -> None:

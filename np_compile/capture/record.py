@@ -30,7 +30,7 @@ from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import mapped
 
 from . import positions, state
-from .arrays.array import Array, owner, placed, recorded, viewing
+from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
 from .arrays.traced import has_traced, shape_of, values
 from .arrays.transfers import to_device
 from .frames import inside_try
@@ -81,6 +81,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         key = _key(c, name, admitted, named, name not in c.options.static_ints)
         node = seg.node.next.get(key)
         if node is None:
+            if c.is_told():
+                c.rewind(marks)
+                c.hear()
+                return c.plainly(name, args, kwargs)
             if c.weighs:
                 decision = decide.of_step(c, [a for a in admitted if type(a) is Array])
                 if decision.way is Way.NUMPY:
@@ -376,6 +380,8 @@ def admit(c: Capture, args: Any) -> Any:
         elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
             new = c.adopt_foreign(v)
             c.enter(new)
+        elif is_array_like(v):  # what its `__array__` calls would be recorded amid this call
+            raise Unrecordable("an object that is read through __array__")
         if new is not v:
             if changed is None:
                 changed = list(args)

@@ -313,7 +313,7 @@ def tree_root(c: Capture, key: Any) -> Node:
 def finish(c: Capture) -> None:
     """The call is over: stand-ins that are still held answer with their values."""
     c.loans.clear()
-    c.lasting = c.traces = False
+    c.lasting = c.heard = c.traces = False
     c.end_plain()
     c.budget.worked += _clock() - c.began - c.overhead
     c.closed = True

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from np_compile import config
+from np_compile import config, errstate
 from np_compile.kernels.build.toolchain import (
     CompileFailed,
     NoCompiler,
@@ -45,6 +45,7 @@ _BYTES = 10_000  # that are moved in the time of one recorded operation on an el
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
+_FILTERS = frozenset(("catch_warnings", "filterwarnings", "simplefilter", "resetwarnings"))
 _IDLE = 16  # calls that Python carries out to the end, before a function runs as it stands
 
 
@@ -210,7 +211,7 @@ class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
     time does not matter. tensors: whether arrays stand for tensors, whose calls are recorded where
     they are not read; away: whether they are copies of what lies on a device. is_compiled: whether
-    some of it is."""
+    some of it is. runs: of its regions, but for the first of each."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
@@ -221,6 +222,7 @@ class Reading:
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
         self.is_compiled = False
+        self.runs = 0
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
@@ -240,6 +242,8 @@ class Reading:
             try:
                 if not source.has_loops(self.function, tuple(map(type, args))):
                     self.given_up = _NO_LOOPS
+                elif not _FILTERS.isdisjoint(code.co_names):
+                    self.given_up = "it says what becomes of warnings"
                 else:
                     self.node = source.tree(self.function)
             except Unreadable as e:
@@ -260,6 +264,8 @@ class Reading:
         """The result of a call, or MISS if it is to run otherwise. changed: gets the arrays that
         it may have changed, or None for all that it can reach."""
         changed = [] if changed is None else changed
+        if errstate.raises():
+            return MISS
         node = self._look(args)
         if node is None:
             return self.function(*args, **kwargs) if self._stands else MISS
@@ -272,6 +278,7 @@ class Reading:
             ran = known[0].run(values)
             if type(ran) is tuple:
                 known[0].runs += 1
+                self.runs += 1
                 changed += known[0].changed(values)
                 if ran[2] is None:
                     self._idle = 0
@@ -415,6 +422,8 @@ class Reading:
     def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
         """What a region made of these values: itself, its exit, the result, where it left; or why
         there is none."""
+        if errstate.raises():
+            return Refused(errstate.REASON, 0, len(node.body))
         try:
             return self._tried(node, first, values)
         except (CompileFailed, NoCompiler) as e:
@@ -434,6 +443,7 @@ class Reading:
             if k:
                 known.insert(0, known.pop(k))
             region.runs += 1
+            self.runs += 1
             return region, *ran
         key = self._key(first, values)
         sized = key, _magnitudes(values)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch._C._dynamo.eval_frame import get_eval_frame_callback
 
-from np_compile import config
+from np_compile import config, errstate
 from np_compile.capture.state import captures
 from np_compile.kernels import build
 from np_compile.kernels.build import driver
@@ -322,11 +322,13 @@ class _Library:
 
     def __init__(self) -> None:
         self._library = library = build.load_all(_sources())[0]
+        errstate.raises()  # so that there is a state that C knows
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
-            "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
-            "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
+            "array": id(np.ndarray), "integer": id(int), "floating": id(float),
+            "complex": id(complex), "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
+            "errors": id(errstate.variable), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
             "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None),
             **{name: id(value) for name, value in _OF_TORCH.items()},

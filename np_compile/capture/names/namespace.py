@@ -10,6 +10,7 @@ import copy
 import pickle
 import types
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from functools import partial
 from typing import Any
 
@@ -197,6 +198,57 @@ class _Lacking(Standing):
         return capture.foreign(real, args, kwargs, self._why if mentions else None)
 
 
+class _ErrorStates(Standing):
+    """np.errstate: while a block asks for exceptions, NumPy runs."""
+
+    def __call__(self, **given: Any) -> Any:
+        return _ErrorState(self.__np_compile_real__, given)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return type(value) is _ErrorState or isinstance(value, self.__np_compile_real__)
+
+    def __mro_entries__(self, bases: tuple) -> tuple[type]:
+        return (self.__np_compile_real__,)
+
+
+class _ErrorState(ContextDecorator):
+    """A block of np.errstate."""
+
+    def __init__(self, kind: type, given: dict):
+        self._kind, self._given = kind, given
+        self._real = kind(**given)
+
+    def __enter__(self) -> None:
+        self._real.__enter__()
+        try:
+            _listen()
+        except BaseException:
+            self._real.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *error: Any) -> None:
+        self._real.__exit__(*error)
+
+    def _recreate_cm(self) -> _ErrorState:
+        return _ErrorState(self._kind, self._given)
+
+
+class _Asking(Standing):
+    """np.seterr, np.seterrcall."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.__np_compile_real__(*args, **kwargs)
+        _listen()
+        return result
+
+
+def _listen() -> None:
+    """The code has said what floating-point errors are."""
+    capture = current()
+    if capture is not None and not capture.closed and not capture.heard and capture.is_told():
+        capture.hear()
+
+
 class RecordingModules:
     """The recording counterparts of NumPy's modules, for one substitution."""
 
@@ -364,6 +416,10 @@ class _Source(_Drawing):
         return (self.__np_compile_real__,)
 
 
+_standing.update(
+    {id(np.errstate): _ErrorStates(np.errstate)}
+    | {id(f): _Asking(f) for f in (np.seterr, np.seterrcall)}
+)
 _standing.update(
     (id(kind), _Source(kind))
     for kind in map(np.random.__dict__.get, np.random.__all__)

@@ -260,6 +260,7 @@ def _apart(f: types.FunctionType, copy: types.FunctionType, reading: Callable) -
         if (
             capture is None
             or not capture.options.reads
+            or capture.heard
             or copy.__code__ is not code
             or vain >= _VAIN
             or config.loops == "recorded"

@@ -1,0 +1,257 @@
+"""Floating-point errors where somebody asks for them: exceptions, calls, warnings as errors."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config
+
+from ..support import check
+
+Z = np.array([0.0, 1.0, -1.0])
+LARGE = np.full(4, 1e308)
+
+PROGRAMS = {}
+
+
+def program(*args):
+    def enter(f):
+        PROGRAMS[f.__name__] = f, args
+        return f
+
+    return enter
+
+
+@program(Z)
+def raises(z):
+    with np.errstate(divide="raise"):
+        return 1 / z
+
+
+@program(Z)
+def catches(z):
+    y = z * 2
+    with np.errstate(all="raise"):
+        try:
+            y = np.log(y)
+        except FloatingPointError as e:
+            return str(e), y
+    return y
+
+
+@program(Z)
+def around_some(z):
+    with np.errstate(all="ignore"):
+        y = np.log(z) + 1
+        with np.errstate(invalid="raise"):
+            y += np.exp(z)
+        return y * np.sqrt(z)
+
+
+@program(Z)
+def sets_and_sets_back(z):
+    old = np.seterr(divide="raise", invalid="ignore")
+    try:
+        return (z * 2) / z
+    finally:
+        np.seterr(**old)
+
+
+@program(LARGE)
+def calls(b):
+    told = []
+    with np.errstate(over="call", call=lambda kind, flag: told.append((kind, flag))):
+        y = b * b + 1
+    return y, told
+
+
+@program(Z)
+def by_argument(z, how="ignore"):
+    with np.errstate(divide=how):
+        return z + 1 / z
+
+
+@program(Z, "raise")
+def by_another_argument(z, how):
+    return by_argument(z, how)
+
+
+@program(Z)
+def after_an_error(z):
+    try:
+        with np.errstate(all="raise"):
+            z / 0
+    except FloatingPointError:
+        pass
+    with np.errstate(all="ignore"):
+        return z / 0
+
+
+@program(Z)
+def in_a_loop(z):
+    s = 0.0
+    with np.errstate(all="raise"):
+        for i in range(3):
+            try:
+                s += 1 / z[i]
+            except FloatingPointError:
+                s += 100
+    return s
+
+
+@program(Z)
+def before_a_loop(z):
+    old = np.seterr(divide="raise")
+    s = 0.0
+    try:
+        for i in range(100):
+            s += 1 / z[2 - i % 3]
+    except FloatingPointError as e:
+        return s, str(e)
+    finally:
+        np.seterr(**old)
+
+
+@program(np.array([1, 0, 2]))
+def integers(i):
+    with np.errstate(divide="raise"):
+        return 5 // i
+
+
+@np.errstate(all="raise")
+def helper(z):
+    return np.sqrt(z)
+
+
+@program(Z)
+def decorated_helper(z):
+    return helper(np.abs(z)) + helper(z)
+
+
+@program(Z)
+def decorated_inside(z):
+    @np.errstate(divide="raise")
+    def inverse(z):
+        return 1 / z
+
+    y = inverse(z + 2)
+    return y + inverse(z)
+
+
+PROGRAMS["decorated"] = helper, (Z,)
+
+
+@program(Z)
+def warnings_as_errors(z):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return np.sqrt(z)
+
+
+@program(Z)
+def warnings_recorded(z):
+    y = z + 1
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        y = y / z
+        s = np.sqrt(z)
+    return y, s, [str(w.message) for w in seen], y * 2
+
+
+@program(Z)
+def warnings_before_a_loop(z):
+    with warnings.catch_warnings():
+        pass
+    warnings.filterwarnings("error", category=RuntimeWarning)
+    s = 0.0
+    for i in range(100):
+        s += 1 / z[2 - i % 3]
+    return s
+
+
+@pytest.fixture(autouse=True)
+def _warnings_as_by_default():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_asked_inside(name, backend):
+    f, args = PROGRAMS[name]
+    with warnings.catch_warnings():  # those that a function sets and leaves
+        check(f, *args, backend=backend)
+
+
+def _quotient(z):
+    return (z * 3 + 1) / z
+
+
+def _sum_of_inverses(z):
+    s = 0.0
+    for i in range(len(z)):
+        s += 1 / z[i]
+    return s
+
+
+@pytest.mark.parametrize("options", [{}, {"backend": "eager"}], ids=["native", "eager"])
+@pytest.mark.parametrize("f", [_quotient, _sum_of_inverses])
+def test_asked_around(f, options):
+    c = np_compile.compile(f, **options)
+    for _ in range(6):  # kept, on the way
+        np.testing.assert_array_equal(c(Z), f(Z))
+        with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+            c(Z)
+        with np.errstate(divide="ignore"):
+            np.testing.assert_array_equal(c(Z), f(Z))
+        assert c(Z + 3) == pytest.approx(f(Z + 3))
+
+
+@config.patch(plain="never")
+def test_asked_around_kept_calls():
+    f = np_compile.compile(_quotient)
+    for _ in range(4):
+        f(Z)
+    call = f._keeper._table.call
+    f(Z)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        f(Z)
+    with np.errstate(all="ignore"):
+        f(Z)
+        assert call(Z) is not np_compile.replay.calls.MISS
+    f(Z)
+    assert call(Z) is not np_compile.replay.calls.MISS
+
+
+def test_asked_in_one_thread():
+    f = np_compile.compile(_quotient)
+    seen = []
+    with np.errstate(divide="raise"):
+        thread = threading.Thread(target=lambda: seen.append(f(Z)))
+        thread.start()
+        thread.join()
+        with pytest.raises(FloatingPointError):
+            f(Z)
+    np.testing.assert_array_equal(seen[0], f(Z))
+
+
+def test_explain_says_so():
+    f = np_compile.compile(_quotient)
+    with np.errstate(over="raise"):
+        report = np_compile.explain(f)(Z + 3)
+    assert report.segments == []
+    assert [b.kind for b in report.breaks] == ["plain"]
+    assert "np.errstate asks" in report.breaks[0].reason
+
+
+def test_fullgraph_says_so():
+    f = np_compile.compile(_quotient, fullgraph=True)
+    with np.errstate(over="raise"), pytest.raises(np_compile.errors.GraphBreak, match="errstate"):
+        f(Z)
+    g = np_compile.compile(raises, fullgraph=True)
+    with pytest.raises(np_compile.errors.GraphBreak, match="errstate"):
+        g(Z)
