@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
-from .capture.policy.choice import signature
+from .capture.policy.choice import SELDOM, new_choice, signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
@@ -55,6 +56,7 @@ class Compiled(Made):
         skips = options.budget.skips
         self._keeper = None if disable else Keeper(plain, tensors, skips=skips)
         self._reading: Reading | TensorLoops | None = None
+        self._unweighed = 0  # calls that are taken to be faster compiled, for now
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
@@ -117,7 +119,12 @@ class Compiled(Made):
 
     def _unknown(self, args: tuple, kwargs: dict) -> Any:
         """The result of such a call: by what is compiled of it, by what is kept, or captured."""
-        result = self._read(args, kwargs)
+        found = self._reading
+        weighs = type(found) is Reading and found.is_compiled and self._options.adapts
+        if weighs and config.measures() and config.loops == "auto" and _context_depth() == 0:
+            result = self._weighed(args, kwargs)
+        else:
+            result = self._read(args, kwargs)
         if result is not reading.MISS:
             return result
         keeper = self._keeper
@@ -171,6 +178,30 @@ class Compiled(Made):
         if found is None or config.loops == "recorded" or not _only_devices():
             return reading.MISS
         return found.call(args, kwargs)
+
+    def _weighed(self, args: tuple, kwargs: dict) -> Any:
+        """As `_read`, of a function that is compiled whole, or as it stands where that is faster:
+        short calls are timed both ways, and some of those that follow are taken to be like one that
+        is faster compiled."""
+        found: Any = self._reading
+        keeper: Any = self._keeper
+        if self._unweighed > 0:
+            self._unweighed -= 1
+            return found.call(args, kwargs)
+        choices, key = self._options.choices, signature(args, kwargs)
+        choice = choices.get(key) or new_choice(choices, key, self._options.budget)
+        if choice.way == "plain":
+            return keeper.run_plainly(choice, args, kwargs)
+        if choice.wants_plain():
+            return choice.call(self.__np_compile_captured__, args, kwargs)
+        runs, start = found.runs, self._options.budget.start
+        result = found.call(args, kwargs)
+        if result is not reading.MISS and found.runs > runs:
+            choice.ran_whole(time.perf_counter() - start)
+            if choice.way == "compiled":
+                self._unweighed = SELDOM
+                keeper.is_compiled(args, kwargs)
+        return result
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         if listener is not None and errstate.raises():

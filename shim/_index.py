@@ -190,14 +190,10 @@ def _put(front, where, v, lead, unique) -> None:
     rows = bits(v).reshape(count, -1) if v.numel() else None
     if rows is None:
         return
-    if not (v.requires_grad or front.requires_grad):
-        chosen = rows[last[line]].reshape(v.shape)
-        bits(front).index_put_(tuple(where), chosen)
-        return
-    written = (last >= 0).unsqueeze(-1)
-    kept = front.reshape(total, -1)
-    fresh = torch.where(written, rows[last.clamp(min=0)], kept)
-    front.copy_(fresh.reshape(front.shape))
+    at = last[line]
+    # Of values for one place the last one has the gradient.
+    chosen = torch.where((at == order).unsqueeze(-1), rows, rows.detach()[at])
+    bits(front).index_put_(tuple(where), chosen.reshape(v.shape))
 
 
 def _distinct(line: torch.Tensor) -> bool:

@@ -457,8 +457,8 @@ def _array_function(self: ndarray, func: Any, types: Any, args: Any, kwargs: Any
     if not all(issubclass(t, (ndarray, np.ndarray)) for t in types):
         return NotImplemented
     path = (func.__module__ or "numpy").removeprefix("numpy").lstrip(".")
-    name = f"{path}.{func.__name__}" if path in ("linalg", "fft", "random") else func.__name__
-    return _row_of(name)(*args, **kwargs)
+    inner = f"{path}.{func.__name__}"
+    return _row_of(inner if inner in TABLE else func.__name__)(*args, **kwargs)
 
 
 for _name, (_, _how) in OPERATORS.items():

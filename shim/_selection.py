@@ -323,7 +323,10 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
     order = torch.arange(n, device=t.device).reshape(turn).expand(index.shape)
     last = torch.full(t.shape, -1, dtype=torch.int64, device=t.device)
     last = last.scatter_reduce(dim, index, order, "amax")
-    fresh = torch.gather(bits(values).expand(index.shape), dim, last.gather(dim, index))
+    at = last.gather(dim, index)
+    given = bits(values).expand(index.shape)
+    # Of values for one place the last one has the gradient.
+    fresh = torch.where(at == order, given, torch.gather(given.detach(), dim, at))
     return unbits(torch.scatter(bits(t), dim, index, fresh), t.dtype)
 
 

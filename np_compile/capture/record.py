@@ -30,7 +30,7 @@ from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import mapped
 
 from . import positions, state
-from .arrays.array import Array, owner, placed, recorded, viewing
+from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
 from .arrays.traced import has_traced, shape_of, values
 from .arrays.transfers import to_device
 from .frames import inside_try
@@ -380,6 +380,8 @@ def admit(c: Capture, args: Any) -> Any:
         elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
             new = c.adopt_foreign(v)
             c.enter(new)
+        elif is_array_like(v):  # what its `__array__` calls would be recorded amid this call
+            raise Unrecordable("an object that is read through __array__")
         if new is not v:
             if changed is None:
                 changed = list(args)

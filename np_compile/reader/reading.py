@@ -211,7 +211,7 @@ class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
     time does not matter. tensors: whether arrays stand for tensors, whose calls are recorded where
     they are not read; away: whether they are copies of what lies on a device. is_compiled: whether
-    some of it is."""
+    some of it is. runs: of its regions, but for the first of each."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
@@ -222,6 +222,7 @@ class Reading:
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
         self.is_compiled = False
+        self.runs = 0
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
@@ -277,6 +278,7 @@ class Reading:
             ran = known[0].run(values)
             if type(ran) is tuple:
                 known[0].runs += 1
+                self.runs += 1
                 changed += known[0].changed(values)
                 if ran[2] is None:
                     self._idle = 0
@@ -441,6 +443,7 @@ class Reading:
             if k:
                 known.insert(0, known.pop(k))
             region.runs += 1
+            self.runs += 1
             return region, *ran
         key = self._key(first, values)
         sized = key, _magnitudes(values)

@@ -16,7 +16,7 @@ from np_compile.shim import share_numpy
 
 from .arguments import parameter_names
 from .calls import MISS, Entry, Names, Table, Way
-from .guards import Call, Elements, Guard, Kind, Layout, Pair, Refused, Value, simple, text_of
+from .guards import Call, Elements, Guard, Layout, Pair, Refused, Value, simple, text_of
 from .hot import Heat, for_one_size, is_general
 from .plan import Kept, Plan
 from .results import Result, giver
@@ -237,22 +237,6 @@ def exact(
         guards.append(Pair((k, m), (names[k], names[m]), a is b, writes, sizes))
     looks = {guard.position: guard for guard in guards if isinstance(guard, Layout)}
     return [*guards, *(Elements(looks[k], index, content) for (k, index), content in read.items())]
-
-
-def alike(args: tuple, names: Sequence[str]) -> list[Guard] | None:
-    """Guards that hold for calls of the same `choice.signature`; None where they cannot say it."""
-    guards: list[Guard] = []
-    for k, (a, name) in enumerate(zip(args, names, strict=True)):
-        kind = type(a)
-        if kind is np.ndarray:
-            guards.append(Layout.of(k, name, a, 0))
-        elif kind in (int, bool, str, type(None)):
-            guards.append(Value(k, name, a))
-        elif kind in (tuple, list, dict):
-            return None
-        else:
-            guards.append(Kind(k, name, kind))
-    return guards
 
 
 def _span(a: np.ndarray) -> int:

@@ -29,6 +29,7 @@ typedef struct object object;
     X(double, PyComplex_ImagAsDouble, (object *))                    \
     X(object *, PyLong_FromLong, (i64))                              \
     X(i64, PyLong_AsLong, (object *))                                \
+    X(i64, PyLong_AsLongAndOverflow, (object *, int *))              \
     X(object *, PyObject_GetAttr, (object *, object *))              \
     X(object *, PyDict_New, (void))                                  \
     X(int, PyDict_SetItem, (object *, object *, object *))           \
@@ -51,8 +52,9 @@ PYTHON(POINTER)
 
 /* Types, functions of torch's and names of its attributes, functions of NumPy's and of the
  * sequence. */
-static object *array, *floating, *complex, *tuple, *threads, *grad_enabled, *yes, *is_nested;
-static object *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames, *errors;
+static object *array, *integer, *floating, *complex, *tuple, *threads, *grad_enabled, *yes;
+static object *is_nested, *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames;
+static object *errors;
 static object *const *calm; /* the value of the variable `errors` that asks for no exceptions */
 static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
                             const i64 *strides, void *data, int flags, object *like);
@@ -65,7 +67,7 @@ static object *modules, *cupy, *none;
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
 #define NAME_OF(name) {#name, (void **)&name}
-Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(floating), NAME_OF(complex),
+Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floating), NAME_OF(complex),
                    NAME_OF(tuple), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
                    NAME_OF(sequence), NAME_OF(grad_enabled), NAME_OF(yes),
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
@@ -161,6 +163,24 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             if (!same(args[w[1]], (object *)w[2])) return 0;
             w += 3;
             break;
+        case RANGE: { /* position, least and greatest integer */
+            object *o = args[w[1]];
+            int beyond = 0;
+            if (((const Array *)o)->type != integer) return 0;
+            i64 n = PyLong_AsLongAndOverflow(o, &beyond);
+            if (beyond || n < w[2] || n > w[3]) return 0;
+            w += 4;
+            break;
+        }
+        case SMALL: { /* position, dtype, dimensions, most elements */
+            const Array *a = (const Array *)args[w[1]];
+            i64 size = 1;
+            if (a->type != array || a->dimensions != w[3]) return 0;
+            for (i64 k = 0; k < w[3]; k++) size *= a->shape[k];
+            if (size > w[4] || !equal(a->dtype, (object *)w[2])) return 0;
+            w += 5;
+            break;
+        }
         case TYPE: /* position, type */
             if (((const Array *)args[w[1]])->type != (object *)w[2]) return 0;
             w += 3;

@@ -325,8 +325,8 @@ class _Library:
         errstate.raises()  # so that there is a state that C knows
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
-            "array": id(np.ndarray), "floating": id(float), "complex": id(complex),
-            "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
+            "array": id(np.ndarray), "integer": id(int), "floating": id(float),
+            "complex": id(complex), "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
             "errors": id(errstate.variable), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),

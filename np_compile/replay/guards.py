@@ -31,7 +31,7 @@ class Refused(Exception):
 class Check(IntEnum):
     """What a guard looks at, for C."""
 
-    ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION, GRAD, ALIKE = range(10)
+    ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION, GRAD, ALIKE, RANGE, SMALL = range(12)
 
 
 class Words:
@@ -165,6 +165,41 @@ class Kind(Guard):
 
     def write(self, words: Words) -> None:
         words.add(Check.TYPE, self.position, words.of(self.kind))
+
+
+@dataclass(frozen=True)
+class Between(Guard):
+    """An argument is an integer of Python's from `low` to `high`."""
+
+    position: int
+    name: str
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"argument {self.name} is an integer from {self.low} to {self.high}"
+
+    def write(self, words: Words) -> None:
+        words.add(Check.RANGE, self.position, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Small(Guard):
+    """An argument is an array of so many axes, and at most so many elements."""
+
+    position: int
+    name: str
+    dtype: np.dtype
+    axes: int
+    elements: int
+
+    def __str__(self) -> str:
+        what = f"{self.dtype} with {self.axes} axes and at most {self.elements} elements"
+        return f"argument {self.name}: {what}"
+
+    def write(self, words: Words) -> None:
+        at = self.position, words.of(self.dtype)
+        words.add(Check.SMALL, *at, self.axes, self.elements)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from np_compile import config
 from np_compile.capture.policy.choice import SELDOM, Choice, signature
 
 from .arguments import parameter_names
-from .arrays import USABLE, Arrays, ArraysOnDevice, alike
-from .calls import MISS, Entry, Table, Way, available, pending
-from .guards import Refused
+from .arrays import USABLE, Arrays, ArraysOnDevice
+from .calls import MISS, Table, available, pending
+from .guards import Guard, Refused
+from .kinds import Plain, alike, wider
 from .plan import Kept, Plan, steps_of
 from .proof import Reach, reach
 from .results import Outputs, Result
@@ -36,6 +37,7 @@ _MET = 256  # kinds of arguments that are remembered
 _AGAIN = 4  # calls of one kind after which it is clear that they cannot be kept for them alone
 _FOR_SIZES = 4  # calls that are kept for many sizes
 _VAIN = 64
+_ALIKE = 3  # calls that run as they stand, from which on others between them are taken to do so
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
 PATIENT = 2
 
@@ -44,8 +46,8 @@ class Keeper:
     """The kept calls of one compiled function, on arrays, on tensors, or on arrays that live on a
     device while it runs. Threads share it: tuples replace each other.
 
-    kept: the kept calls. for_sizes: those that hold for many sizes. plain: entries of calls that
-    run as they stand. reach: what the function reads, which kept calls hold for. vain: calls
+    kept: the kept calls. for_sizes: those that hold for many sizes. plain: calls that run
+    as they stand. reach: what the function reads, which kept calls hold for. vain: calls
     watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
     last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
     as of a `Watch`. call_in_python: as the function is called; gives what it gives, or MISS. None
@@ -60,7 +62,7 @@ class Keeper:
         self._skips = skips
         self.kept: tuple[Kept, ...] = ()
         self.for_sizes: tuple[KeptForSizes, ...] = ()
-        self.plain: dict[Choice, Entry] = {}
+        self.plain: dict[Choice, Plain] = {}
         self.reach: Reach | None = None
         self._first = True  # whether there was no call yet
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
@@ -151,24 +153,56 @@ class Keeper:
         """The result of a call for which NumPy was found to be faster. Calls like it are known from
         now on, if not too many are, and few of them come here."""
         known, given, names = self.plain.get(choice), (*args, *kwargs.values()), tuple(kwargs)
-        sampled = (
-            known is not None
-            and self._table is not None
-            and self._table.find(given, names) is known
-        )
-        calls = known.skips + 1 if sampled and known is not None else 1
+        found = self._plain(given, names)
+        calls = found.entry.skips + 1 if found is not None and found is known else 1
         result = choice.call(self.function, args, kwargs, calls)
         if choice.way != "plain":
-            if self.plain.pop(choice, None) is not None:
-                self._publish()
-        elif known is None and len(self.plain) < KEPT and not pending() and available():
+            if known is not None:
+                self._drop(known)
+        elif found is not None:
+            self.plain[choice] = found
+            found.entry.skips = choice.sampled - 1  # the first calls were longer, as a rule
+        elif known is None and not pending() and available():
             guards = alike(given, parameter_names(self.function, len(given), names))
             if guards is not None:
-                entry = Entry(Way.PLAIN, len(given), names, guards)
-                entry.calls(self.function, choice.sampled)
-                self.plain[choice] = entry
-                self._publish()
+                self._learn(choice, guards, names)
         return result
+
+    def _plain(self, given: tuple, names: tuple[str, ...]) -> Plain | None:
+        """What C knows of such a call, if it is that it runs as it stands."""
+        if not self.plain or self._table is None:
+            return None
+        entry = self._table.find(given, names)
+        return next((p for p in self.plain.values() if p.entry is entry), None)
+
+    def _learn(self, choice: Choice, guards: list[Guard], names: tuple[str, ...]) -> None:
+        """From now on C makes such calls, if not too many are known; with some that are about the
+        same, those between them too."""
+        with self._lock:
+            known = dict.fromkeys(self.plain.values())
+            near = [p for p in known if p.names == names and wider(p.guards, guards) is not None]
+            if len(near) >= _ALIKE or any(p.is_wide for p in near):
+                for p in near:
+                    guards = wider(p.guards, guards) or guards
+            elif len(known) >= KEPT:
+                return
+            else:
+                near = []
+            made = Plain.of(guards, names, self.function, choice.sampled, bool(near))
+            self.plain = {c: made if p in near else p for c, p in self.plain.items()}
+            self.plain[choice] = made
+            self._publish()
+
+    def _drop(self, plain: Plain) -> None:
+        with self._lock:
+            self.plain = {c: p for c, p in self.plain.items() if p is not plain}
+            self._publish()
+
+    def is_compiled(self, args: tuple, kwargs: dict) -> None:
+        """Note that such a call is faster compiled, whatever others are that are about the same."""
+        plain = self._plain((*args, *kwargs.values()), tuple(kwargs))
+        if plain is not None:
+            self._drop(plain)
 
     def run_for_sizes(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call that is like a kept one but for the extents of arrays, or MISS.
@@ -339,7 +373,8 @@ class Keeper:
             known = [e for e in entries if e is not None]
             self.call_in_python = self._call if len(known) < len(entries) else None
             if known or self.plain or self._table is not None:
-                self._known().publish([*known, *self.plain.values()])
+                plain = [p.entry for p in dict.fromkeys(self.plain.values())]
+                self._known().publish([*known, *plain])
 
     def _forget(self) -> None:
         """Keep no call, and look anew at what the function reads."""

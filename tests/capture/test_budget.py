@@ -388,6 +388,21 @@ def test_the_first_decision_is_looked_at_again_whatever_it_was():
         assert choice.way == way
 
 
+def test_a_decision_that_stays_is_looked_at_more_and_more_seldom():
+    choice = Choice(Budget(asked=False))
+    for calls in (32, 1024, 2048, 4096):
+        choice.way, choice.plain, choice.compiled = "compiled", 1.0, 0.9
+        for _ in range(calls):
+            assert choice.way == "compiled"
+            choice.ran_compiled(0.9, 0, 1, 8)
+        assert choice.way is None
+    choice.way, choice.plain, choice.compiled = "compiled", 1.0, 0.9
+    for _ in range(3):
+        choice.ran_kept(10.0)
+    assert choice.way is None  # it has become slow
+    assert choice._until == 1024
+
+
 @pytest.mark.usefixtures("background")
 def test_the_time_of_calls_in_one_another_counts_once():
     b = Budget(asked=False)

@@ -176,3 +176,26 @@ class Holder:
 )
 def test_array_likes_that_hold_what_is_computed(f):
     check(f, np.arange(4.0))
+
+
+class Filled:
+    """What gives a new array each time: the part of a longer one that is in use."""
+
+    def __init__(self, room, used):
+        self.room, self.used = room, used
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.room[: self.used] * 2.0, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.asarray(Filled(x, 2)) * 2 + x[0],
+        lambda x: np.add(x[:2], Filled(x, 2)),
+        lambda x: np.concatenate([x[1:], Filled(x, 3)]),
+        lambda x: np.where(x[:3] > 1, Filled(x, 3), 0.0),
+    ],
+)
+def test_array_likes_that_compute_what_they_give(f):
+    check(f, np.arange(4.0))

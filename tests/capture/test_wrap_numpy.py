@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from torch.autograd import gradcheck
 
 import np_compile
@@ -314,6 +315,16 @@ DIFFERENTIABLE = {
     "fft": lambda x: np.abs(np.fft.rfft(x, axis=1)) ** 2,
     "trace diag": lambda x: np.trace(x) + np.diag(x).sum() * x[0],
     "loop": lambda x: sum(np.sin(x * k) for k in range(4)),
+    "repeated places": lambda x: (
+        lambda y, z: (
+            y.__setitem__([0, 2, 2, -12], x[1]),
+            np.put(y, [3, 3, 4], x[0]),
+            np.put_along_axis(z, np.array([[0, 0, 1], [2, 2, 2], [3, 0, 3]]), x[:, 1:] * 3, 1),
+            z.__setitem__((slice(None), [1, 1]), x[:, :2] ** 2),
+            np.concatenate([y, z.ravel()]),
+        )[-1]
+    )(x.ravel().copy(), x * 2),
+    "windows": lambda x: sliding_window_view(x, (2, 3)) * np.arange(6.0).reshape(2, 3),
 }
 
 
@@ -324,12 +335,14 @@ def test_gradients_against_finite_differences(name):
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "trigonometric", "sum mean", "matmul", "indexing",
-"softmax", "loop",
+"softmax", "loop", "repeated places", "windows",
                                   "in place on a copy", "maximum where", "views"])  # fmt: skip
 def test_gradients_of_wrapped_and_aot_functions(name):
     x = tensor(3, 4, seed=3, grad=True)
     assert gradcheck(eager(DIFFERENTIABLE[name]), (x,), atol=1e-5)
     assert gradcheck(compiled_aot(DIFFERENTIABLE[name]), (x,), atol=1e-5)
+    native = np_compile.compile(np_compile.wrap_numpy(DIFFERENTIABLE[name]))
+    assert gradcheck(native, (x,), atol=1e-5)
 
 
 def test_gradients_of_several_arguments_and_results():

@@ -477,7 +477,7 @@ def leaves_each_time(x, n):
 
 def test_values_for_which_compiled_code_mostly_leaves_are_pythons() -> None:
     fast = np_compile.compile(leaves_each_time)
-    with config.patch(loops="auto", compile_in="call"):
+    with config.patch(loops="auto", compile_in="call", plain="never"):
         for n in [40] * 30:
             check_call(fast, leaves_each_time, (np.zeros(50), n), 0)
     assert not fast._reading._regions[0]

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile import config
 from np_compile.capture.policy.choice import SAMPLED, signature
-from np_compile.replay.arrays import alike, exact
+from np_compile.replay.arrays import exact
 from np_compile.replay.calls import MISS, Entry, Table, Way
 from np_compile.replay.keeper import KEPT
+from np_compile.replay.kinds import alike
 from np_compile.replay.results import Give, giver
 from np_compile.tools.explain import kept_calls
 
@@ -328,13 +329,23 @@ def test_plain_calls_are_known_and_timed_now_and_then():
     compiled, x = chosen_plain()
     (choice,) = compiled._options.choices.values()
     assert len(compiled._keeper.plain) == 1
-    before = choice._until = 1000
-    for _ in range(2 * SAMPLED):
+    choice._until = 10_000
+    compiled(x)  # from here on calls begin in C
+    entry = next(iter(compiled._keeper.plain.values())).entry
+    entry.skips = entry.left = SAMPLED - 1
+    before = choice._until = 10_000
+    for _ in range(SAMPLED):
         assert np.shares_memory(compiled(x), x)
-    assert choice._until == before - 2 * SAMPLED
+    assert choice._until == before - SAMPLED  # and that was short
+    assert entry.skips + 1 == choice.sampled > SAMPLED
+    entry.left = entry.skips
+    after = before - SAMPLED - choice.sampled
+    for _ in range(entry.left + 1):
+        compiled(x)
+    assert choice._until == after
     with config.patch(plain="never"):
         compiled(x)
-    assert choice._until == before - 2 * SAMPLED
+    assert choice._until == after
 
 
 def test_a_plain_way_that_is_given_up_is_forgotten():
@@ -354,15 +365,16 @@ def test_not_more_plain_calls_are_known_than_a_few():
     with config.patch(compile_in="call"):
         compiled = np_compile.compile(lambda x, k: x.reshape(-1))
         x = np.zeros((2, 2))
-        for k in range(3 * KEPT):
+        kinds = [*map(str, range(3 * KEPT))]
+        for k in kinds:
             compiled(x, k)
         for choice in compiled._options.choices.values():
             choice.way, choice.plain, choice.compiled = "plain", 1.0, 2.0
-        for k in range(3 * KEPT):
+        for k in kinds:
             compiled(x, k)
         known = list(compiled._keeper.plain.values())
         assert len(known) == KEPT
-        for k in range(3 * KEPT):
+        for k in kinds:
             assert np.shares_memory(compiled(x, k), x)
         assert list(compiled._keeper.plain.values()) == known
 

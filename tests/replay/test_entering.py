@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
+import os
 import pickle
 import sys
 import threading
@@ -203,6 +205,29 @@ def test_captures_are_counted_where_calls_raise():
             except KeyError:
                 assert bad
             assert state.captures.value == 0
+
+
+def test_a_forked_process_counts_its_own_captures():
+    compiled = known(flat, X)
+    with state._counting:  # as if another thread were about to begin one
+        state.captures.value += 1
+        child = os.fork()
+        if child == 0:
+            mine = compiled(X)[1] == "test_a_forked_process_counts_its_own_captures"
+            with state._counting:
+                os._exit(0 if mine and state.captures.value == 0 else 1)
+        state.captures.value -= 1
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_functions_of_python_and_numpy_call_it():
+    compiled = known(flat, X)
+    assert [r[0].shape for r in map(compiled, [X] * 3)] == [(4,)] * 3
+    assert functools.partial(compiled, by=2)(X)[2] == 2
+    first = np_compile.compile(lambda a: a[0])
+    for _ in range(40):
+        np.testing.assert_array_equal(np.apply_along_axis(first, 0, np.eye(3)), [1.0, 0.0, 0.0])
+    assert sorted([3, 1, 2], key=np_compile.compile(lambda n: -n)) == [3, 2, 1]
 
 
 def test_a_call_within_one():

@@ -64,6 +64,7 @@ _WITH: tuple[tuple[tuple, str], ...] = (
         linalg.matrix_power linalg.tensorinv""",
     ),
     ((A, 9), "reshape"),
+    ((A, 2, 0), "lib.stride_tricks.sliding_window_view"),
     ((A, (2, 3, 3)), "broadcast_to"),
     ((A, 0, 1), "insert moveaxis swapaxes"),
     ((A @ A.T,), "linalg.eigh linalg.eigvalsh"),

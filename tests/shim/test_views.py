@@ -159,6 +159,29 @@ def test_options(layout):
     check(a, lambda m: m.linalg.matrix_transpose)
 
 
+WINDOWS = (
+    *((2, 0), ((2, 3), (0, 1)), ((1, 2, 2),), (4, -1), ([1, 1], [2, 2]), (np.int64(1), 1), (0, 2)),
+    *((3,), (9, 0), (-1, 0), (1, 3), (1, -4), ((1, 1), 0), (1.5, 0), (1, 0.5), ((2, 2, 2, 2),)),
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_windows(layout, window):
+    a = LAYOUTS[layout]
+    check(a, lambda m: lambda x: m.lib.stride_tricks.sliding_window_view(x, *window))
+    if layout == "plain":
+        check(a, lambda _: lambda x: np.lib.stride_tricks.sliding_window_view(x, *window))
+
+
+def test_windows_are_read_only():
+    x = to_shim(BASE)
+    y = shim.lib.stride_tricks.sliding_window_view(x, 2, 0)
+    assert y.base is x
+    with pytest.raises(ValueError, match="read-only"):
+        y[...] = 0
+
+
 def test_identity():
     x = to_shim(BASE)
     assert shim.squeeze(x) is x

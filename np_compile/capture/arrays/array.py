@@ -510,14 +510,18 @@ def read(x: Any) -> Any:
     return mapped(x, _of_array_like)
 
 
-def _of_array_like(value: Any) -> Any:
+def is_array_like(value: Any) -> bool:
+    """Whether it is an object of the user's that NumPy reads through `__array__` alone."""
     kind = type(value)
     reads = getattr(kind, "__array__", None)
     if not isinstance(reads, types.FunctionType) or isinstance(value, (Array, torch.Tensor)):
-        return value
-    if any(hasattr(kind, f"__array_{n}__") for n in ("ufunc", "function", "wrap")):
-        return value  # NumPy asks it for more
-    return value.__array__()
+        return False
+    # NumPy asks one that has these for more.
+    return not any(hasattr(kind, f"__array_{n}__") for n in ("ufunc", "function", "wrap"))
+
+
+def _of_array_like(value: Any) -> Any:
+    return value.__array__() if is_array_like(value) else value
 
 
 def _python_operator(name: str) -> Callable:

@@ -42,12 +42,13 @@ class Budget:
 
     lent: seconds that are lent. owed: seconds of recording and compiling. worked: seconds that
     calls took otherwise. turn: the number of the last call. cold: whether calls that are not known
-    run as they stand. skips: so many of them next, at no cost but the look at what is known.
+    run as they stand. skips: so many of them next, at no cost but the look at what is known. start:
+    when the last call began that was not known.
     """
 
     __slots__ = (
         "_again", "_asked", "_begun", "_built", "_calls", "_inside", "_noted", "_seconds", "_share",
-        "_start", "_usual", "cold", "lent", "owed", "skips", "turn", "worked",
+        "_usual", "cold", "lent", "owed", "skips", "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
@@ -58,7 +59,7 @@ class Budget:
         self._inside = False  # a call that is timed
         self._begun = 0  # calls that were not known, and spent something
         self._noted = 0.0  # what was owed after the last one
-        self._start = 0.0  # of the last one
+        self.start = 0.0
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
         self._share = 1.0  # of the time that calls took, where nobody waits
         self.owed = 0.0
@@ -82,7 +83,7 @@ class Budget:
 
     def begins(self) -> None:
         """Note that a call begins that is not known."""
-        self._start = time.perf_counter()
+        self.start = time.perf_counter()
 
     def ended(self) -> None:
         """Note that a call has ended that was not known."""
@@ -147,7 +148,7 @@ class Budget:
 
     def dispatched(self) -> None:
         """Note that it was found out that a call runs as it stands."""
-        self.owed += min(time.perf_counter() - self._start, _DISPATCH)
+        self.owed += min(time.perf_counter() - self.start, _DISPATCH)
 
     def compiles(self, calls: int, touched: int, worked: float, body: bool) -> bool:
         """Whether a segment of so many calls is to be compiled. body: whether it is a whole piece

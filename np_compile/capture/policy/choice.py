@@ -33,6 +33,9 @@ SAMPLED = 32  # one of so many plain calls is timed,
 _SAMPLED_SHORT = 1024  # of short ones of so many,
 _UNTIMED = 1e-3  # seconds that pass between two that are
 SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments is looked at else
+# Calls after which both ways are looked at again: once, the next time, and at most, each time after
+# twice as many.
+_LOOK, _LOOK_LATER, _LOOK_MOST = 32, 1024, 1 << 20
 _SLOWER = 1.5  # a call is slow that takes so many times longer than one in the other way
 _SLOW = 3  # slow calls in a row after which both ways are timed again
 
@@ -75,8 +78,8 @@ class Choice:
     """
 
     __slots__ = (
-        "_compiling", "_first", "_slow", "_until", "awaited", "budget", "compiled", "plain", "runs",
-        "tries", "way",
+        "_compiling", "_first", "_slow", "_span", "_until", "awaited", "budget", "compiled",
+        "plain", "runs", "tries", "way",
     )  # fmt: skip
 
     def __init__(self, budget: Budget) -> None:
@@ -89,7 +92,7 @@ class Choice:
         # Whether it was decided once: other functions that it calls may have been compiled then.
         self._first = True
         self._slow = 0
-        self._until = 32  # calls before compiled ones are looked at again
+        self._until = self._span = _LOOK  # calls before both ways are looked at again
 
     def waits(self) -> bool:
         """Whether such calls wait for kernels, and run as they stand for the time being."""
@@ -113,7 +116,7 @@ class Choice:
             if calls < SAMPLED and self._until % SAMPLED:
                 return function(*args, **kwargs)
             if self._until <= 0 and self.compiled < _HOPELESS * self.plain:
-                self._again()
+                self._again(2 * self._span)
                 return function(*args, **kwargs)
         start = time.perf_counter()
         result = self.budget.timed(
@@ -143,7 +146,7 @@ class Choice:
         """Note a call in the way that was chosen, by what the other way takes."""
         self._slow = self._slow + 1 if seconds > _SLOWER * other else 0
         if self._slow >= _SLOW:
-            self._again()
+            self._again(_LOOK_LATER)
 
     def ran_compiled(self, seconds: float, built: int, calls: int, touched: int) -> None:
         """Note a compiled call. built: programs that were compiled meanwhile; such a call is not
@@ -151,7 +154,7 @@ class Choice:
         if self.way is not None:
             self._until -= 1
             if self._until == 0 and (self._first or self.plain < _HOPELESS * self.compiled):
-                self._again()
+                self._again(2 * self._span)
             return
         if built:
             self._compiling += 1
@@ -162,6 +165,13 @@ class Choice:
         long = self.runs > 1 and self.compiled > _LONG
         slow = long and most_seconds(calls, touched) > self.compiled
         if slow or self.compiled < least_seconds(calls, touched):
+            self._is_compiled()
+
+    def ran_whole(self, seconds: float) -> None:
+        """Note a compiled call of a function that is compiled whole: loops, of which Python takes
+        many times as long, but for what calls cost."""
+        self.ran_compiled(seconds, 0, 0, 0)
+        if self.way is None and self.runs > 1 and self.compiled > _SHORT:
             self._is_compiled()
 
     def _decide(self) -> None:
@@ -180,12 +190,13 @@ class Choice:
         self.way = "compiled"
         self.budget.pays(self.plain - self.compiled)
 
-    def _again(self) -> None:
+    def _again(self, span: int) -> None:
+        """Time both ways again, and then not before so many calls more."""
         self.way = None
         self.compiled = self.plain = float("inf")
         self.runs = self.tries = self._slow = 0
         self._first = False
-        self._until = 1024
+        self._until = self._span = min(max(span, _LOOK_LATER), _LOOK_MOST)
 
     def __str__(self) -> str:
         return (

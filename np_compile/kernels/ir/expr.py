@@ -246,6 +246,8 @@ def _is_one(x: Expr) -> bool:
 
 
 def _compare_ranges(op: str, a: Expr, b: Expr) -> bool | None:
+    if a is b:
+        return op in ("le", "ge", "eq")
     (al, ah), (bl, bh) = bounds(a), bounds(b)
     if op in ("gt", "ge"):
         al, ah, bl, bh = bl, bh, al, ah

@@ -117,6 +117,8 @@ class _Inliner:
                     return False
             if load.value is user.target:
                 same = load.args == user.index and user.op is None
+                # At places from data an earlier value for the same place has been stored.
+                same = same and not any(E.loads(i) for i in user.index)
                 if not same and not disjoint(load.args, user.index):
                     return False
         return True

@@ -1,0 +1,80 @@
+"""Kinds of arguments: of calls that run as they stand, which C knows by what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .calls import Entry, Names, Way
+from .guards import Between, Guard, Kind, Layout, Small, Value
+
+_WORD = 1 << 63
+
+
+def alike(args: tuple, names: Sequence[str]) -> list[Guard] | None:
+    """Guards that hold for calls of the same `choice.signature`; None where they cannot say it."""
+    guards: list[Guard] = []
+    for k, (a, name) in enumerate(zip(args, names, strict=True)):
+        kind = type(a)
+        if kind is np.ndarray:
+            guards.append(Layout.of(k, name, a, 0))
+        elif kind is int and -_WORD <= a < _WORD:
+            rest = max(a.bit_length() - 4, 0)
+            low = a >> rest << rest
+            guards.append(Between(k, name, low, low + (1 << rest) - 1))
+        elif kind in (int, bool, str, type(None)):
+            guards.append(Value(k, name, a))
+        elif kind in (tuple, list, dict):
+            return None
+        else:
+            guards.append(Kind(k, name, kind))
+    return guards
+
+
+def wider(some: Sequence[Guard], others: Sequence[Guard]) -> list[Guard] | None:
+    """Guards that hold where either do, and between both: for the integers between, and for arrays
+    that have no more elements. None where they differ in more than such things."""
+    if len(some) != len(others):
+        return None
+    made = [_wider(a, b) for a, b in zip(some, others, strict=True)]
+    return None if None in made else [guard for guard in made if guard is not None]
+
+
+def _wider(a: Guard, b: Guard) -> Guard | None:
+    if a == b:
+        return a
+    if isinstance(a, Between) and isinstance(b, Between):
+        return Between(a.position, a.name, min(a.low, b.low), max(a.high, b.high))
+    x, y = _small(a), _small(b)
+    if x is None or y is None or (x.dtype, x.axes) != (y.dtype, y.axes):
+        return None
+    return x if x.elements >= y.elements else y
+
+
+def _small(guard: Guard) -> Small | None:
+    if isinstance(guard, Layout):
+        size = int(np.prod(guard.shape))
+        return Small(guard.position, guard.name, guard.dtype, len(guard.shape), size)
+    return guard if isinstance(guard, Small) else None
+
+
+@dataclass(eq=False)
+class Plain:
+    """Calls of one kind that run as they stand. names: of arguments that are given by name.
+    is_wide: whether they are of several signatures."""
+
+    guards: list[Guard]
+    names: Names
+    entry: Entry
+    is_wide: bool
+
+    @staticmethod
+    def of(
+        guards: list[Guard], names: Names, function: Callable, sampled: int, is_wide: bool
+    ) -> Plain:
+        """Such calls of a function; one of so many is not made by C."""
+        entry = Entry(Way.PLAIN, len(guards), names, guards)
+        entry.calls(function, sampled)
+        return Plain(guards, names, entry, is_wide)

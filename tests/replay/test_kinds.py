@@ -1,0 +1,157 @@
+"""Calls that run as they stand are known by kinds of arguments, not by each of their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config
+from np_compile.replay.calls import MISS, Entry, Table, Way
+from np_compile.replay.kinds import alike, wider
+
+
+def knows(guards, *args):
+    """Whether C takes a call for one of this kind."""
+    table = Table()
+    entry = Entry(Way.PLAIN, len(guards), (), guards)
+    entry.calls(lambda *given: given)
+    table.publish([entry])
+    return table.call(*args) is not MISS
+
+
+def of(*args):
+    return alike(args, [f"a{k}" for k in range(len(args))])
+
+
+def test_an_integer_is_like_those_of_about_its_size():
+    assert [n for n in range(-20, 20) if knows(of(7), n)] == [7]
+    assert [n for n in range(80, 120) if knows(of(100), n)] == [*range(96, 104)]
+    assert [n for n in range(-120, -80) if knows(of(-100), n)] == [*range(-104, -96)]
+    for n in (2**62, 2**63 - 1, -(2**63), 2**63, 2**100):
+        assert knows(of(n), n)
+        assert not knows(of(n), 0)
+        assert not knows(of(n), -n)
+    for strange in (True, 7.0, np.int64(7), "7", None, 2**70, -(2**70)):
+        assert not knows(of(7), strange)
+    assert not knows(of(True), 1)
+
+
+def test_what_is_wider_holds_for_both_and_between():
+    guards = wider(of(3, "a", 1.5), of(40, "a", 2.5))
+    assert [n for n in range(-5, 60) if knows(guards, n, "a", 0.5)] == [*range(3, 44)]
+    assert not knows(guards, 20, "b", 0.5)
+    assert not knows(guards, 20, "a", 1)
+    assert wider(of(3, "a"), of(3, "b")) is None
+    assert wider(of(3), of(3.0)) is None
+    assert wider(of(3), of(3, 4)) is None
+    assert wider(of(3), of(True)) is None
+
+
+def test_arrays_are_alike_up_to_their_elements():
+    guards = wider(of(np.zeros((3, 4))), of(np.zeros((9, 2))[::2]))
+    for a in (np.zeros((3, 4)), np.zeros((12, 1)), np.zeros((0, 7)), np.zeros((6, 4))[::2]):
+        assert knows(guards, a)
+    strange = [
+        np.zeros((13, 1)), np.zeros(4), np.zeros((2, 2), np.float32), np.zeros((2, 2), ">f8"),
+        np.zeros((1, 1, 1)), np.ma.zeros((2, 2)), 1.0, [[1.0]],
+    ]  # fmt: skip
+    assert not any(knows(guards, a) for a in strange)
+    assert wider(of(np.zeros(3)), of(np.zeros((3, 1)))) is None
+    assert wider(of(np.zeros(3)), of(np.zeros(3, int))) is None
+    wide = wider(guards, of(np.zeros((5, 5))))
+    assert knows(wide, np.zeros((13, 1)))
+
+
+def steps(n):
+    count = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
+
+
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+def chosen(f, calls, ways):
+    """A compiled function, of whose calls it is known whether they are faster as they stand."""
+    compiled = np_compile.compile(f)
+    with config.patch(compile_in="call", loops="auto"):
+        compiled(calls[0])  # from here on it is compiled
+        for a in calls:
+            compiled(a)
+        choices = list(compiled._options.choices.values())
+        assert len(choices) == len(calls)
+        for choice, way in zip(choices, ways, strict=True):
+            plain = way == "plain"
+            choice.way, choice.plain, choice.compiled = way, 2.0 - plain, 1.0 + plain
+        compiled._unweighed = 0
+        for a in calls:
+            compiled(a)
+    return compiled
+
+
+def test_calls_of_many_sizes_are_of_one_kind():
+    sizes = range(2, 15)
+    compiled = chosen(steps, sizes, ["plain"] * len(sizes))
+    kept = set(compiled._keeper.plain.values())
+    assert len(kept) < 5
+    assert any(p.is_wide for p in kept)
+    for n in range(1, 40):
+        assert compiled(n) == steps(n)
+    compiled = chosen(total, [np.ones(n) for n in range(1, 12)], ["plain"] * 11)
+    assert len(set(compiled._keeper.plain.values())) < 5
+    for n in range(20):
+        assert compiled(np.full(n, 0.5)) == total(np.full(n, 0.5))
+
+
+def test_a_call_that_is_faster_compiled_ends_the_kind_that_it_is_of():
+    sizes = range(2, 15)
+    compiled = chosen(steps, sizes, ["plain"] * len(sizes))
+    keeper = compiled._keeper
+    assert keeper._plain((9,), ()) is not None
+    keeper.is_compiled((9,), {})
+    assert keeper._plain((9,), ()) is None
+    assert keeper._table.call(9) is MISS
+    assert compiled(9) == steps(9)
+
+
+def test_short_loops_run_as_they_stand_where_that_is_faster():
+    """Python takes 0.3 us for them, a compiled call some."""
+    compiled = np_compile.compile(steps)
+    with config.patch(loops="auto"):
+        for _ in range(200):
+            assert compiled(4) == 2
+    assert compiled._reading.is_compiled
+    assert [c.way for c in compiled._options.choices.values()] == ["plain"]
+
+
+def test_long_loops_stay_compiled_and_are_not_tried():
+    def f(x):
+        s = 0.0
+        for k in range(x.shape[0]):
+            s += x[k] * x[k]
+        return s
+
+    compiled = np_compile.compile(f)
+    x = np.ones(2_000_000)
+    with config.patch(loops="auto"):
+        for _ in range(4):
+            assert compiled(x) == 2e6
+    (choice,) = compiled._options.choices.values()
+    assert choice.way == "compiled"
+    assert choice.plain == float("inf")
+
+
+@pytest.mark.parametrize("settings", [{"loops": "whole"}, {"plain": "never"}])
+def test_settings_that_ask_for_compiled_loops(settings):
+    compiled = np_compile.compile(steps)
+    with config.patch(**settings):
+        for _ in range(50):
+            assert compiled(4) == 2
+    assert not compiled._options.choices
