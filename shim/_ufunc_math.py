@@ -251,8 +251,8 @@ def logaddexp2(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def modf(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Fraction and integer part, both with the sign of a."""
     whole = torch.trunc(a)
-    rest = where(torch.isinf(a), torch.zeros_like(a), a - whole)
-    return torch.copysign(rest, a), whole
+    rest = where(torch.signbit(a), -(whole - a), a - whole)  # with a gradient at integers too
+    return where(torch.isinf(a), torch.copysign(torch.zeros_like(a), a), rest), whole
 
 
 def frexp(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import np_compile
 from conformance import coverage
 
 from .gradients import SYMMETRIC, TABLE
@@ -212,3 +213,11 @@ def test_gradients_at_corners(name):
     got = gradients(lambda *tensors: ours(*map(shim.from_tensor, tensors)).tensor)
     for g, e in zip(got, gradients(theirs), strict=True):
         torch.testing.assert_close(g, e, equal_nan=True)
+
+
+def test_the_fraction_of_modf_has_a_gradient_at_integers():
+    x = torch.tensor([1.0, 2.5, -3.0, -0.25, 0.0], requires_grad=True)
+    for backend in ("eager", "native"):
+        f = np_compile.compile(np_compile.wrap_numpy(lambda x: np.modf(x)[0]), backend=backend)
+        (grad,) = torch.autograd.grad(f(x).sum(), x)
+        assert grad.tolist() == [1.0] * 5
