@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ._assigned import assigned
-from ._index_plan import Plan, plan, positions_of, readable
+from ._index_plan import Plan, differentiated, plan, positions_of, readable
 from ._ndarray import before_write, ndarray, view_of
 from ._shapes import common_shape, let_numpy_raise
 from ._table import Kind, Row, add_row
@@ -191,8 +191,9 @@ def _put(front, where, v, lead, unique) -> None:
     if rows is None:
         return
     at = last[line]
-    # Of values for one place the last one has the gradient.
-    chosen = torch.where((at == order).unsqueeze(-1), rows, rows.detach()[at])
+    chosen = rows.detach()[at]
+    if differentiated(v, front):  # of values for one place the last one has the gradient
+        chosen = torch.where((at == order).unsqueeze(-1), rows, chosen)
     bits(front).index_put_(tuple(where), chosen.reshape(v.shape))
 
 

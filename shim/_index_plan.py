@@ -33,6 +33,12 @@ def readable(t: torch.Tensor) -> bool:
     )
 
 
+def differentiated(*tensors: torch.Tensor) -> bool:
+    """Whether gradients may be asked of what is computed from tensors; of traced ones they may
+    where gradients are enabled."""
+    return torch.is_grad_enabled() and any(t.requires_grad or not readable(t) for t in tensors)
+
+
 def has_data(t: torch.Tensor) -> bool:
     """Whether a tensor has data: it is neither on the meta device nor fake."""
     return t.device.type != "meta" and not isinstance(t, torch._subclasses.FakeTensor)

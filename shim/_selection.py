@@ -21,6 +21,7 @@ from ._apply import (
 )
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
+from ._index_plan import differentiated
 from ._ndarray import as_array, fresh, ndarray, scalar_tensor, store, write
 from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, frequent, function
 from ._reduce import shape_text
@@ -325,8 +326,9 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
     last = last.scatter_reduce(dim, index, order, "amax")
     at = last.gather(dim, index)
     given = bits(values).expand(index.shape)
-    # Of values for one place the last one has the gradient.
-    fresh = torch.where(at == order, given, torch.gather(given.detach(), dim, at))
+    fresh = torch.gather(given.detach(), dim, at)
+    if differentiated(t, values):  # of values for one place the last one has the gradient
+        fresh = torch.where(at == order, given, fresh)
     return unbits(torch.scatter(bits(t), dim, index, fresh), t.dtype)
 
 

@@ -23,11 +23,10 @@ def trace(
         mode = get_proxy_mode()
         return replay(tensors, None if mode is None else mode.tracer.graph)
 
-    traced: Callable = run
-    if any(a.requires_grad for a in args):
-        traced = _without_writes(run, written)
+    differentiated = any(a.requires_grad for a in args)
+    traced = _without_writes(run, written) if differentiated else run
     examples = [a.detach() for a in args]
-    with device if device is not None else nullcontext():
+    with torch.set_grad_enabled(differentiated), device or nullcontext():
         graph = make_fx(
             traced,
             decomposition_table=_DIFFERENTIABLE,

@@ -266,7 +266,7 @@ import numpy as np
 import np_compile
 f = np_compile.compile(lambda x: np.sin(x) * x + np.cos(x * 7))
 f(np.arange(7.0))
-while sum(".so" in name for name in os.listdir({folder!r})) < 4:
+while sum(".so" in name for name in os.listdir({folder!r})) < {count}:
     time.sleep(0.001)  # until the compilers are at work
 """
 
@@ -279,13 +279,15 @@ def run_python(code, folder, **env):
 
 
 def test_an_interpreter_that_ends_leaves_what_it_began(tmp_path):
-    code = ENDS.format(folder=str(tmp_path))
+    # Kernels, their threads, what kept calls need, and before Python 3.12 buffers of stand-ins.
+    count = 5 if sys.version_info < (3, 12) else 4
+    code = ENDS.format(folder=str(tmp_path), count=count)
     run_python(code, tmp_path, NP_COMPILE_COMPILE_IN="background")
     deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("*.so"))) < 4 and time.monotonic() < deadline:
+    while len(list(tmp_path.glob("*.so"))) < count and time.monotonic() < deadline:
         time.sleep(0.05)
     kept = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("*.so")}
-    assert len(kept) == 4  # kernels, their threads, and what kept calls need
+    assert len(kept) == count
     run_python(code, tmp_path, NP_COMPILE_COMPILE_IN="call")
     now = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("*.so")}
     assert now == kept

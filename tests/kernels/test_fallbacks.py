@@ -138,11 +138,13 @@ def test_a_compiler_that_writes_nonsense(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs shell scripts")
 def test_the_backward_program_alone_fails(tmp_path: Path) -> None:
-    """The compiler makes the pool and the forward program, and no third library."""
+    """The compiler makes the pool and the forward program (before Python 3.12 the buffers of
+    stand-ins too), and no further library."""
     count = tmp_path / "count"
+    most = 3 if sys.version_info < (3, 12) else 2
     body = (
         f'case "$*" in *--version*) ;; *) echo x >>{count} ;; esac\n'
-        f"[ -e {count} ] && [ $(wc -l <{count}) -gt 2 ] && exit 1\n"
+        f"[ -e {count} ] && [ $(wc -l <{count}) -gt {most} ] && exit 1\n"
         'exec gcc "$@"'
     )
     done = run(tmp_path, GRADIENT, CC=script(tmp_path, body))
