@@ -373,3 +373,85 @@ def test_code_that_a_call_gives_a_method_stays():
     np.testing.assert_array_equal(np.array(fast[:3]), np.array(plain[:3]))
     np.testing.assert_array_equal(fast[3], plain[3])
     assert (fast[4], plain[4]) == (True, True)
+
+
+# Functions that a call makes, on objects of the caller's
+
+
+class Variable:
+    """Of a tape of gradients: its function is on the objects that it was made of."""
+
+    def __init__(self, data, parents=()):
+        self.data = np.asarray(data, dtype=float)
+        self.grad = np.zeros_like(self.data)
+        self.parents = set(parents)
+        self.backward = lambda: None
+
+    def times(self, other):
+        out = Variable(self.data * other.data, (self, other))
+
+        def backward():
+            self.grad = self.grad + other.data * out.grad
+            other.grad = other.grad + self.data * out.grad
+
+        out.backward = backward
+        return out
+
+    def times_of_list(self, other):
+        out = Variable(self.data * other.data, (self, other))
+        operands = [self, {"other": other}]
+
+        def backward():
+            first, second = operands[0], operands[1]["other"]
+            first.grad = first.grad + second.data * out.grad
+            second.grad = second.grad + first.data * out.grad
+
+        out.backward = backward
+        return out
+
+    def times_by_default(self, other):
+        out = Variable(self.data * other.data, (self, other))
+
+        def backward(first=self, *, second=other):
+            first.grad = first.grad + second.data * out.grad
+            second.grad = second.grad + first.data * out.grad
+
+        out.backward = backward
+        return out
+
+    def times_of_function(self, other):
+        out = Variable(self.data * other.data, (self, other))
+
+        def add(x, g):
+            if x is self:
+                self.grad = self.grad + g
+            else:
+                other.grad = other.grad + g
+
+        def backward():
+            add(self, other.data * out.grad)
+            add(other, self.data * out.grad)
+
+        out.backward = backward
+        return out
+
+
+@pytest.mark.parametrize(
+    "name", ["times", "times_of_list", "times_by_default", "times_of_function"]
+)
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_functions_made_in_a_call_are_on_the_callers_objects(name, backend):
+    plain = getattr(Variable, name)
+    fast = np_compile.compile(plain, backend=backend)
+    for _ in range(3):
+        gradients = []
+        for times in (plain, fast):
+            a, b = Variable(np.arange(3.0)), Variable(np.full(3, 2.0))
+            c = times(a, b)
+            d = times(c, a)
+            assert d.parents == {c, a}
+            d.grad = np.ones(3)
+            d.backward()
+            c.backward()
+            gradients.append([x.grad.tolist() for x in (a, b, c)])
+        assert gradients[0] == gradients[1]

@@ -241,9 +241,12 @@ class Exchange:
             return found[1]
         substitution = self.capture.substitution
         names = substitution.module_of(x)
-        if names is None:
-            return x
         cells = x.__closure__
+        if names is None:
+            for cell in cells or ():
+                if id(contents(cell)) in self.originals:
+                    cell.cell_contents = self.originals[id(contents(cell))]
+            return x
         closure = cells and tuple(substitution.cell_of(c) for c in cells)
         made = types.FunctionType(x.__code__, names, x.__name__, None, closure)
         self.given[id(x)] = (x, made)
@@ -253,12 +256,19 @@ class Exchange:
         made.__defaults__, made.__kwdefaults__ = self.give(x.__defaults__), x.__kwdefaults__
         for holder in (made.__kwdefaults__ or {}, made.__dict__):
             for name, v in list(holder.items()):
-                if isinstance(v, _FUNCTIONS):
+                if isinstance(v, _FUNCTIONS) or id(v) in self.originals:
                     holder[name] = self.give(v)
-        for cell in closure or ():
-            if isinstance(contents(cell), _FUNCTIONS):
-                cell.cell_contents = self.give(contents(cell))
+        for own, cell in zip(cells or (), closure or (), strict=True):
+            v = contents(cell)
+            new = self._give_held(v) if own is cell or isinstance(v, _FUNCTIONS) else v
+            if new is not v:
+                cell.cell_contents = new
         return made
+
+    def _give_held(self, x: Any) -> Any:
+        """As `give`, of what a cell made in the call holds: `escape` sees to arrays."""
+        arrays = self.capture.array_type, np.ndarray, np.generic, torch.Tensor
+        return x if isinstance(x, arrays) else self.give(x)
 
     def _give_class(self, kind: type) -> None:
         """Methods of a class that was made in the call, on its module's own names."""
