@@ -162,7 +162,8 @@ class Capture:
         self.lasting = False  # whether plain mode lasts to the end of the call
         self.before_loans = False  # whether it was plain mode before something was lent
         self.heard = False  # plain, as somebody asks to be told of floating-point errors
-        self.filters = errstate.filters()  # of warnings, as the call began
+        # Of warnings, as the call began; None where calls of other threads may have set some.
+        self.filters: tuple[Any, ...] | None = errstate.filters()
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
         self.leaving = False  # for plain mode, and from a device

@@ -452,8 +452,7 @@ def test_threads_that_fail_among_others() -> None:
             else:
                 f(x, good)
                 want_now = want
-            # numpy.testing sets filters of warnings, for all threads: NumPy would run while they hold.
-            assert np.array_equal(x, want_now)
+            np.testing.assert_array_equal(x, want_now)
 
     with ThreadPoolExecutor(4) as threads:
         for done in [threads.submit(work, n) for n in range(4)]:
