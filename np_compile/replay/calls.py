@@ -216,10 +216,7 @@ class _Table(ctypes.Structure):
         ("words", c_int64),
         ("miss", c_void_p),
         ("function", c_void_p),
-        (
-            "stands",
-            c_void_p,
-        ),  # the code with which all calls of the function run as it stands, or 0
+        ("stands", c_void_p),  # the code with which all calls run as the function stands, or 0
         ("skips", POINTER(c_int64)),  # calls that are not known and run as it stands next
     )
 

@@ -427,6 +427,19 @@ all i < 6: r[i] = (t[i] + 2.0:f64)"""
     assert after(head + text, inline, eliminate_dead_code) == text
 
 
+def test_inline_leaves_a_store_that_may_change_a_place_twice() -> None:
+    """x[p] += 1 with a place twice in p: the second value is of what was there before both."""
+    head = """\
+x: f64[6] strides[1] input 0
+p: i64[5] strides[1] input 1
+t: f64[5] strides[1] temporary
+"""
+    text = """\
+all i < 5: t[i] = (x[wrap(p[i], 6, 0)] + 1.0:f64)
+all i < 5: x[wrap(p[i], 6, 0)] = t[i]"""
+    assert after(head + text, inline, eliminate_dead_code) == text
+
+
 def test_inline_keeps_the_check_of_an_index() -> None:
     head = """\
 p: i64[4] strides[1] input 0
