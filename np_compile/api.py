@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch._C import _len_torch_function_stack as _context_depth
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
+from torch.overrides import _pop_mode, _push_mode
 
 from np_compile.tape.node import Break
 
@@ -23,7 +25,8 @@ from .capture.arrays.tensors import on_shim, traced
 from .capture.frames import as_user
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
-from .capture.policy.choice import SELDOM, new_choice, signature
+from .capture.policy.budget import account
+from .capture.policy.choice import SELDOM, kind_of, new_choice, of_types, signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
@@ -34,6 +37,10 @@ from .reader.reading import Reading
 from .replay.calls import MISS
 from .replay.keeper import Keeper
 from .tensor_loops import TensorLoops
+
+_RECORDED = 32  # NumPy calls that take longer to record for other sizes than a region runs,
+_RECORD = 1e-4  # seconds that recording and keeping one takes
+_KINDS = 256  # of arguments, of which is remembered how long a region takes for them
 
 
 class Compiled(Made):
@@ -53,10 +60,11 @@ class Compiled(Made):
         self._tensors = tensors
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
-        skips = options.budget.skips
-        self._keeper = None if disable else Keeper(plain, tensors, skips=skips)
+        pause = options.budget.pause
+        self._keeper = None if disable else Keeper(plain, tensors, pause=pause)
         self._reading: Reading | TensorLoops | None = None
         self._unweighed = 0  # calls that are taken to be faster compiled, for now
+        self._of_kinds: dict[tuple, float] = {}  # seconds of regions that serve new sizes
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
 
@@ -77,12 +85,19 @@ class Compiled(Made):
                     return result
             budget, found = self._options.budget, self._reading
             stands = found.stands if type(found) is Reading else None
-            if (table := keeper.table(budget.cold or stands is not None)) is not None:
+            needed = budget.cold or budget.rests or stands is not None
+            if (table := keeper.table(needed)) is not None:
                 table.begins(self, "_in_c", stands)
-            if found is not None and found.is_compiled and not self._tensors:
+            if type(found) is Reading and found.serves:
                 if "cupy" not in sys.modules:
                     return self._alone(args, kwargs)
-            elif budget.cold and config.measures() and not config.waits():
+            elif config.measures() and not config.waits() and budget.is_cold():
+                budget.begins()
+                result = keeper.run(args, kwargs)  # a kept call that is still weighed
+                if result is MISS:
+                    result = self._kept_for_sizes(args, kwargs)
+                if result is not MISS:
+                    return result
                 return budget.coldly(self.__np_compile_captured__, args, kwargs)
         return self._long_way(args, kwargs)
 
@@ -102,6 +117,15 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
             return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
+        places = self._options.places
+        if (
+            places.vain
+            and places.on_host(args, kwargs)
+            and _device(args, kwargs, False) is not None
+            and _only_devices()
+        ):
+            with _on_the_host():
+                return self(*args, **kwargs)
         return self._alone(args, kwargs)
 
     def _alone(self, args: tuple, kwargs: dict) -> Any:
@@ -122,7 +146,7 @@ class Compiled(Made):
         found = self._reading
         weighs = type(found) is Reading and found.is_compiled and self._options.adapts
         if weighs and config.measures() and config.loops == "auto" and _context_depth() == 0:
-            result = self._weighed(args, kwargs)
+            result = self._weighed(found, args, kwargs)
         else:
             result = self._read(args, kwargs)
         if result is not reading.MISS:
@@ -137,7 +161,10 @@ class Compiled(Made):
                 choice = choices.get(signature(args, kwargs))
                 if choice is not None and choice.way == "plain":
                     return keeper.run_plainly(choice, args, kwargs)
-            result = keeper.run_for_sizes(args, kwargs)
+            result = self._read_for_sizes(args, kwargs)
+            if result is not reading.MISS:
+                return result
+            result = self._kept_for_sizes(args, kwargs)
             if result is not MISS:
                 return result
         elif not self._tensors and (device := _device(args, kwargs, False)) is not None:
@@ -179,25 +206,72 @@ class Compiled(Made):
             return reading.MISS
         return found.call(args, kwargs)
 
-    def _weighed(self, args: tuple, kwargs: dict) -> Any:
+    def _read_for_sizes(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call with new sizes, of which much would be recorded again, such as each
+        iteration of a loop: by a region, which serves all sizes; MISS if there is none."""
+        found, keeper = self._reading, self._keeper
+        general = found.for_sizes if type(found) is Reading else None
+        if general is None or keeper is None or self._options.calls <= _RECORDED:
+            return reading.MISS
+        if self._options.dynamic is False or config.loops != "auto":
+            return reading.MISS
+        # Sizes that come again are recorded when the region has taken as long as that takes.
+        came, kind = keeper.came(args, kwargs), kind_of(args, kwargs)
+        taken = ((came or 0) + 1) * self._of_kinds.get(kind, 0.0)
+        if came is None or taken > _RECORD * self._options.calls:
+            return reading.MISS
+        weighs = self._options.adapts and config.measures() and general.is_compiled
+        call = functools.partial(self._weighed, general) if weighs else general.call
+        runs, start = general.runs, time.perf_counter()
+        result = call(args, kwargs)
+        if general.runs > runs:
+            seconds = time.perf_counter() - start
+            if len(self._of_kinds) >= _KINDS:
+                self._of_kinds.clear()
+            self._of_kinds[kind] = min(self._of_kinds.get(kind, seconds), seconds)
+        if result is not reading.MISS:
+            keeper.meet(args, kwargs)
+        return result
+
+    def _kept_for_sizes(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call that is like a kept one but for the extents of arrays; MISS if there
+        is none, or NumPy is faster."""
+        keeper: Any = self._keeper
+        if not keeper.for_sizes:
+            return MISS
+        if not self._options.adapts or not config.measures():
+            return keeper.run_for_sizes(args, kwargs)
+        choices, key = self._options.choices, kind_of(args, kwargs)
+        choice = choices.get(key) or new_choice(choices, key, self._options.budget)
+        if choice.way == "plain":
+            choice.passes()
+            return MISS
+        if choice.wants_plain():
+            return choice.call(self.__np_compile_captured__, args, kwargs)
+        start = time.perf_counter()
+        result = keeper.run_for_sizes(args, kwargs)
+        if result is not MISS:
+            choice.ran_for_sizes(time.perf_counter() - start, of_types(choices, key))
+        return result
+
+    def _weighed(self, found: Any, args: tuple, kwargs: dict) -> Any:
         """As `_read`, of a function that is compiled whole, or as it stands where that is faster:
         short calls are timed both ways, and some of those that follow are taken to be like one that
         is faster compiled."""
-        found: Any = self._reading
         keeper: Any = self._keeper
         if self._unweighed > 0:
             self._unweighed -= 1
             return found.call(args, kwargs)
-        choices, key = self._options.choices, signature(args, kwargs)
+        choices, key = self._options.choices, kind_of(args, kwargs)
         choice = choices.get(key) or new_choice(choices, key, self._options.budget)
         if choice.way == "plain":
-            return keeper.run_plainly(choice, args, kwargs)
+            return keeper.run_plainly(choice, args, kwargs, True)
         if choice.wants_plain():
             return choice.call(self.__np_compile_captured__, args, kwargs)
         runs, start = found.runs, self._options.budget.start
         result = found.call(args, kwargs)
         if result is not reading.MISS and found.runs > runs:
-            choice.ran_whole(time.perf_counter() - start)
+            choice.ran_whole(time.perf_counter() - start, of_types(choices, key))
             if choice.way == "compiled":
                 self._unweighed = SELDOM
                 keeper.is_compiled(args, kwargs)
@@ -257,6 +331,17 @@ def _only_devices() -> bool:
     from torch.utils._device import DeviceContext
 
     return all(type(mode) is DeviceContext and mode.device.type != "meta" for mode in modes())
+
+
+@contextlib.contextmanager
+def _on_the_host() -> Iterator[None]:
+    """Outside of all `with torch.device(...)`."""
+    modes = [_pop_mode() for _ in range(_context_depth())]
+    try:
+        yield
+    finally:
+        for mode in reversed(modes):
+            _push_mode(mode)
 
 
 def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
@@ -355,6 +440,18 @@ def _plain_function(fn: Any, what: str) -> types.FunctionType:
     )
 
 
+def _code(fn: Any) -> types.CodeType:
+    """The code that a user has written, behind what was handed in."""
+    while not isinstance(fn, types.FunctionType):
+        if isinstance(fn, (Compiled, Wrapped)):
+            fn = fn.__wrapped__
+        elif isinstance(fn, functools.partial):
+            fn = fn.func
+        else:
+            fn = fn.__func__ if isinstance(fn, types.MethodType) else type(fn).__call__
+    return fn.__code__
+
+
 def compile(
     fn: Callable | None = None,
     *,
@@ -401,6 +498,8 @@ def compile(
     options = Options(backend, bool(fullgraph), dynamic, tensors)
     if "warn" in function.__code__.co_names:  # its warnings may point to the caller: see `run`
         options.adapts = options.reads = False
+    if options.adapts:
+        options.budget = account(_code(fn))
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function

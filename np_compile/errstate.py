@@ -54,17 +54,18 @@ def is_new() -> bool:
 def filters() -> tuple[Any, ...]:
     """What becomes of warnings: equal while that is the same."""
     now = warnings.filters
-    return now, len(now), now[0] if now else None, warnings._showwarnmsg_impl  # type: ignore
+    how = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
+    return now, len(now), now[0] if now else None, how, _action(now)
 
 
 def shows(before: tuple[Any, ...]) -> bool:
     """Whether somebody waits for warnings of floating-point errors who did not before."""
-    now = filters()
-    if now[0] is before[0] and now[1:] == before[1:]:
-        return False
-    if now[3] is not before[3]:
+    now = warnings.filters
+    if warnings._showwarnmsg_impl is not before[3]:  # type: ignore[attr-defined]
         return True
-    return _action(now[0]) not in ("ignore", _action(before[0]))
+    if now is before[0] and len(now) == before[1] and (not now or now[0] is before[2]):
+        return False
+    return _action(now) not in ("ignore", before[4])
 
 
 def _action(given: Any) -> str:

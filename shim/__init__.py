@@ -15,6 +15,7 @@ from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, 
 from ._host import in_numpy, strict
 from ._info import NamespaceInfo
 from ._ndarray import as_array, from_numpy, from_tensor, ndarray, share_numpy, to_numpy
+from ._quiet import Warns, quiet, refusing_warnings
 from ._table import TABLE, Kind, Row
 
 _PARTS = (
@@ -67,6 +68,7 @@ __all__ = [
     "Kind",
     "NotSupported",
     "Row",
+    "Warns",
     "Weak",
     "as_array",
     "fft",
@@ -75,7 +77,9 @@ __all__ = [
     "in_numpy",
     "linalg",
     "ndarray",
+    "quiet",
     "random",
+    "refusing_warnings",
     "share_numpy",
     "strict",
     "testing",

@@ -6,7 +6,6 @@ hold.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 from ._dtypes import INT_RANGE, TO_NUMPY, Weak
 from ._index_plan import readable
 from ._ndarray import as_array, ndarray
+from ._quiet import quiet
 from ._unsigned import bits, cast, choose_by, to_signed, unbits
 
 
@@ -40,8 +40,7 @@ def assigned(
         return _number(value, dtype, single).to(device)
     if isinstance(value, (list, tuple)):
         if not _with_arrays(value):
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # as in `_number`
+            with np.errstate(all="ignore"), quiet():  # as in `_number`
                 value = np.array(value, dtype=TO_NUMPY[dtype])
         else:
             parts = [assigned(v, dtype, device, True) for v in value]

@@ -62,7 +62,19 @@ def _one(name: str, a: torch.Tensor, n: Any, axis: int, norm: Any) -> torch.Tens
         let_numpy_raise(getattr(np.fft, name), np.zeros(2, TO_NUMPY[a.dtype]), n)
     work, result = _dtypes(name, a.dtype)
     transform: Callable = getattr(torch.fft, name)
-    return transform(cast(a, work), n, axis, norm).to(result)
+    a = _of_length(cast(a, work), n // 2 + 1 if name in ("irfft", "hfft") else n, axis)
+    return transform(a, n, axis, norm).to(result)
+
+
+def _of_length(t: torch.Tensor, n: Any, axis: int) -> torch.Tensor:
+    """Cut, or filled up with zeros, along an axis: torch's transforms fill up known sizes alone."""
+    missing = n - t.shape[axis]
+    if missing < 0:
+        return t.narrow(axis, 0, n)
+    if missing > 0:
+        zeros = t.new_zeros([missing if d == axis else m for d, m in enumerate(t.shape)])
+        return torch.cat([t, zeros], axis)
+    return t
 
 
 def _enter_one(name: str, says: str) -> None:

@@ -157,6 +157,8 @@ def histogram(
     NotSupported for names of estimators.
     """
     weights = _flat_weights(a, weights)
+    if weights is not None and weights.dtype == torch.bool and not np.ndim(bins) == 0:
+        raise NotSupported("histogram with booleans as weights")  # nor does NumPy add them
     flat = _subtractable(a)
     edges = bin_edges(flat, bins, range)
     count = len(edges) - 1

@@ -8,6 +8,7 @@ import torch
 
 from ._apply import call, flag, inexact, operand_tensor, readable
 from ._normalize import Array, DType, NoValue, Operand, Out, Static, function
+from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine
 from ._reductions import (
     _var,
@@ -18,7 +19,6 @@ from ._reductions import (
     root,
     squared,
     too_few,
-    warn,
 )
 from ._table import Kind
 

@@ -221,6 +221,15 @@ def refuse_own(a: ndarray) -> None:
     _ = a._t
 
 
+def _calibrated() -> int:
+    held = [object()]
+    token = held[0]
+    return sys.getrefcount(token)
+
+
+_ALONE = _calibrated()  # what Python counts of a token that an array and a variable refer to
+
+
 def before_write(a: ndarray) -> None:
     """Give an array fresh memory before a write, since autograd may have saved what it holds.
 
@@ -229,7 +238,7 @@ def before_write(a: ndarray) -> None:
     if not (a._t.requires_grad and torch.is_grad_enabled()) or a.base is not None:
         return
     token = a._shared
-    if token is None or (token is not True and sys.getrefcount(token) <= 3):  # no view lives
+    if token is None or (token is not True and sys.getrefcount(token) <= _ALONE):  # no view lives
         a._t = a._t.clone()
 
 
@@ -290,10 +299,10 @@ def share_numpy(a: np.ndarray) -> ndarray:
     The result of a read-only array is marked read-only. ValueError, TypeError where torch cannot
     share: foreign byte order, strides that are no multiple of the item size.
     """
-    flip = tuple(i for i, s in enumerate(a.strides) if s < 0)
     readonly = not a.flags.writeable
     if readonly:
-        a = np.asarray(_Writable(a))
+        a = np.asarray(_Writable(a))  # of which a single element has a positive stride
+    flip = tuple(i for i, s in enumerate(a.strides) if s < 0)
     if flip:
         a = np.flip(a, flip)
     if a.dtype.char in "lLqQ" and np.dtype(a.dtype.str).char != a.dtype.char:

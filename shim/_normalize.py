@@ -276,11 +276,15 @@ def function(
 
     def enter(implementation: Callable) -> Callable:
         row_name = name or implementation.__name__
-        public, data, signature = _define(implementation, row_name, scalar, without)
+        missing = () if method else without
+        public, data, signature = _define(implementation, row_name, scalar, missing)
         add_row(Row(row_name, public, kind, data, signature), *aliases)
         if method:
-            method_name = row_name.rpartition(".")[2]
-            add_row(Row(f"ndarray.{method_name}", public, kind, data, signature))
+            method_name = f"ndarray.{row_name.rpartition('.')[2]}"
+            own = public, data, signature
+            if without:
+                own = _define(implementation, method_name, scalar, without)
+            add_row(Row(method_name, own[0], kind, *own[1:]))
         return public
 
     return enter

@@ -95,7 +95,7 @@ def _by_statistic(t: torch.Tensor, axis: int, mode: str, lengths: tuple) -> tupl
 
 def _ramp(edge: torch.Tensor, axis: int, width: int, end: Any) -> torch.Tensor:
     """From the value `end` towards the edge, the edge itself not included."""
-    start = torch.as_tensor(end, device=edge.device)
+    start = constant(np.asarray(end), edge.device)
     line, _ = spaced(start, edge.squeeze(axis), width, False, edge.dtype, axis)
     return line
 

@@ -24,7 +24,8 @@ from ._apply import (
 from ._assigned import upheld
 from ._dtypes import NotSupported, Weak, result_type
 from ._normalize import Array, NoValue, Operand, Out, Static, function
-from ._reductions import mean_of, warn
+from ._quiet import warn
+from ._reductions import mean_of
 from ._unsigned import cast
 
 _CONTINUOUS = {  # alpha and beta of Hyndman and Fan, The American Statistician 50(4), 1996

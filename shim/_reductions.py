@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,9 @@ from ._assigned import upheld
 from ._dtypes import result_type
 from ._ndarray import fresh, ndarray, store
 from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, frequent, function
+from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine, result_size
 from ._shapes import let_numpy_raise, let_numpy_warn
-from ._signals import level_beyond
 from ._table import Kind
 from ._ufuncs import UFUNCS
 from ._unsigned import cast, order_key
@@ -176,11 +175,6 @@ def too_few(count: Any, least: Any) -> bool:
     return bool(count <= least)
 
 
-def warn(text: str) -> None:
-    """A RuntimeWarning at the caller of the public function."""
-    warnings.warn(text, RuntimeWarning, stacklevel=level_beyond())
-
-
 def mean_of(
     a: torch.Tensor, axis: Any, dtype: Any = None, keepdims: bool = False, where: Any = NoValue
 ) -> torch.Tensor:
@@ -246,7 +240,7 @@ def _var(a, axis, dtype, ddof, keepdims, where, mean, correction):
     return divide_by(total, max(count - ddof, 0))
 
 
-@function(method=True)
+@function(method=True, without=("correction",))
 def var(
     a: Array,
     axis: Static = None,
@@ -263,7 +257,7 @@ def var(
     return _var(a, axis, dtype, ddof, flag(keepdims), where, mean, correction)
 
 
-@function(method=True)
+@function(method=True, without=("correction",))
 def std(
     a: Array,
     axis: Static = None,

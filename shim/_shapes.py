@@ -12,6 +12,7 @@ import torch
 
 from ._dtypes import DataDependent, NotSupported, Weak
 from ._ndarray import ndarray, to_numpy, view_of
+from ._quiet import is_quiet
 from ._signals import level_beyond
 from ._unsigned import bits, flip, unbits
 
@@ -85,6 +86,9 @@ def let_numpy_raise(call: Callable, *args: Any, **kwargs: Any) -> None:
 
 def let_numpy_warn(call: Callable, *args: Any, **kwargs: Any) -> None:
     """Run a NumPy function on stand-ins: its errors, and its warnings as of who called the shim."""
+    if is_quiet():
+        call(*args, **kwargs)
+        return
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         call(*args, **kwargs)

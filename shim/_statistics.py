@@ -13,7 +13,8 @@ from ._assigned import upheld
 from ._cumulative import _join_promoted
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, DType, Operand, Static, function
-from ._reductions import average, mean_of, warn
+from ._quiet import warn
+from ._reductions import average, mean_of
 from ._shapes import let_numpy_raise
 from ._unsigned import cast, flip, from_signed, to_signed
 
@@ -384,7 +385,7 @@ def _periodic(x, xp, fp, period):
     if len(xp) != len(fp):
         raise ValueError("fp and xp are not of the same length")
     x, xp = call("remainder", x, period), call("remainder", xp, period)
-    order = _order.argsort(xp, 0)
+    order = _order.argsort(xp, 0, stable=False)  # which of equal places counts is NumPy's choice
     xp, fp = xp[order], fp[order]
     xp = torch.cat([xp[-1:] - period, xp, xp[:1] + period])
     return x, xp, torch.cat([fp[-1:], fp, fp[:1]])

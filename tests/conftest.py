@@ -17,6 +17,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from np_compile import config
+from np_compile.capture.policy import budget
 
 # A first example compiles something, so deadlines and timing checks say nothing.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -42,3 +43,9 @@ def recorded() -> Iterator[None]:
     """Loops are recorded as they run, also where they could be read."""
     with config.patch(loops="recorded"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _accounts_of_their_own():
+    """What other tests have compiled of the same code is no matter of a test."""
+    budget._of_code.clear()

@@ -788,8 +788,26 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/arrays/in_place.py",
-        '            if state["_base"] is a:',
-        "            if False:",
+        'if state.get("_base") is a:  # be it',
+        'if state.get("_root") is old and state.get("_base") is a:  # be it',
+        "capture/test_views.py",
+    ),
+    Mutation(
+        "np_compile/capture/names/namespace.py",
+        "    return within and any(",
+        "    return within and False and any(",
+        "capture/test_objects.py",
+    ),
+    Mutation(
+        "np_compile/reader/variables.py",
+        'text = text if text in d.lin.terms else f"({text})"',
+        'text = text if len(parts) == 1 else f"({text})"',
+        "reader/test_arrays.py",
+    ),
+    Mutation(
+        "np_compile/capture/arrays/in_place.py",
+        'if state.get("_base") is a:  # be it',
+        "if False:  # be it",
         "capture/test_views.py capture/test_flags.py",
     ),
     Mutation(

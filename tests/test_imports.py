@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "kernels.ir",
         "kernels.run",
         "kernels.targets",
+        "shim",  # for `quiet`
     },
     "eager": {"capture", "shim"},
     "made": set(),

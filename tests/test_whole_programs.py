@@ -14,6 +14,7 @@ import np_compile
 from np_compile import config
 from np_compile.kernels.target import Gpu
 
+from . import whole_algorithms  # noqa: F401 - registers programs
 from .kernels import cuda_on_host
 from .whole_programs import PROGRAMS
 

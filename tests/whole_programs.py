@@ -509,3 +509,181 @@ def branches(x, level):
         x += 1
     top = x[x > 0]
     return top, len(top), float(top.sum()), x[np.argmax(x)]
+
+
+# Programs of classes, callbacks, queues and recursion
+
+
+@whole([(_real(5, 3), _real(5) > 0) for _ in range(4)], 3)
+def shuffled_batches(batches, seed):
+    rng, w, losses = np.random.default_rng(seed), np.zeros(3), []
+    for _ in range(3):
+        rng.shuffle(batches)
+        for x, y in batches:
+            p = 1 / (1 + np.exp(-x @ w))
+            w -= 0.5 * x.T @ (p - y) / len(y)
+        losses.append(float(np.mean((p > 0.5) == y)))
+    return w, losses, batches[0][0] * 2, rng.random()
+
+
+class _Node:
+    """A value of an expression, and how its gradient goes on to what it was made of."""
+
+    def __init__(self, data, parents=(), back=lambda g: ()):
+        self.data, self.parents, self.back, self.grad = data, parents, back, 0.0
+
+    def __add__(self, other):
+        return _Node(self.data + other.data, (self, other), lambda g: (g, g.sum(0)))
+
+    def __matmul__(self, other):
+        a, b = self.data, other.data
+        return _Node(a @ b, (self, other), lambda g: (g @ b.T, a.T @ g))
+
+    def tanh(self):
+        t = np.tanh(self.data)
+        return _Node(t, (self,), lambda g: ((1 - t**2) * g,))
+
+    def backward(self, grad):
+        self.grad = self.grad + grad
+        for parent, g in zip(self.parents, self.back(grad), strict=False):
+            parent.backward(g)
+
+
+@whole(_real(7, 3), _real(3, 4), _real(4))
+def tape_of_objects(x, w, b):
+    weights, bias = _Node(w), _Node(b)
+    for _ in range(2):
+        out = ((_Node(x) @ weights) + bias).tanh()
+        out.backward(out.data * 2 / out.data.size)
+    weights.data -= 0.1 * weights.grad
+    return out.data, weights.grad, bias.grad, weights.data
+
+
+@whole(_real(9, 2), 4.0)
+def filtered_track(seen, gate):
+    dt = np.eye(4) + 0.1 * np.eye(4, k=2)
+    at, spread, missed = np.zeros(4), np.eye(4) * 5, []
+    see = np.eye(2, 4)
+    for k, z in enumerate(seen):
+        at, spread = dt @ at, dt @ spread @ dt.T + 0.01 * np.eye(4)
+        s = see @ spread @ see.T + 0.1 * np.eye(2)
+        off = z - see @ at
+        if off @ np.linalg.solve(s, off) > gate:
+            missed.append(k)
+            continue
+        gain = spread @ see.T @ np.linalg.inv(s)
+        at = at + gain @ off
+        spread = (np.eye(4) - gain @ see) @ spread
+    return at, spread, missed
+
+
+@whole(_image(19, 22, 1)[..., 0], 12)
+def blocks_and_runs(image, step):
+    h, w = image.shape
+    k = np.arange(8)
+    basis = np.cos(np.pi * (2 * k + 1) * k[:, None] / 16) * 0.5
+    basis[0] /= np.sqrt(2)
+    padded = np.pad(image, ((0, -h % 8), (0, -w % 8)), mode="edge")
+    blocks = padded.reshape(-(-h // 8), 8, -1, 8).swapaxes(1, 2).astype(float)
+    coded = np.rint(basis @ (blocks - 128) @ basis.T / step).astype(np.int16)
+    runs, zeros = [], 0
+    for v in coded[0, 0].ravel():
+        if v == 0:
+            zeros += 1
+        else:
+            runs.append((zeros, int(v)))
+            zeros = 0
+    back = (basis.T @ (coded * step) @ basis + 128).swapaxes(1, 2).reshape(padded.shape)
+    return coded, runs, np.clip(back, 0, 255)[:h, :w].astype(np.uint8)
+
+
+class _Unbounded(Exception):
+    pass
+
+
+@whole(np.abs(_real(4)) + 1, np.abs(_real(3, 4)) + 0.5, np.abs(_real(3)) * 5 + 1)
+def simplex(c, a, b):
+    def solve(table):
+        steps = 0
+        while (table[-1, :-1] < -1e-10).any():
+            col = int(np.argmin(table[-1, :-1]))
+            pivots = table[:-1, col]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(pivots > 1e-10, table[:-1, -1] / pivots, np.inf)
+            row = int(ratio.argmin())
+            if not np.isfinite(ratio[row]):
+                raise _Unbounded(f"column {col} after {steps} steps")
+            table[row] /= table[row, col]
+            for i in range(len(table)):
+                if i != row:
+                    table[i] -= table[i, col] * table[row]
+            steps += 1
+        return table[-1, -1], steps
+
+    m = len(a)
+    last = np.concatenate([-c, np.zeros(m + 1)])
+    table = np.vstack([np.hstack([a, np.eye(m), b[:, None]]), last])
+    best = solve(table)
+    try:
+        solve(np.vstack([np.hstack([-a, np.eye(m), b[:, None]]), last]))
+    except _Unbounded as e:
+        return best, table, str(e)
+    return best, table, None
+
+
+@whole(np.where(_real(8, 9) > 0, 1, -1), 0.6, 4)
+def clusters(spins, p, seed):
+    rng, (h, w), sizes = np.random.default_rng(seed), spins.shape, []
+    for _ in range(3):
+        start = int(rng.integers(h)), int(rng.integers(w))
+        sign, todo, found = spins[start].item(), [start], {start}
+        while todo:
+            r, c = todo.pop()
+            for q in (((r + 1) % h, c), (r - 1, c), (r, (c + 1) % w), (r, c - 1)):
+                q = q[0] % h, q[1] % w
+                if q not in found and spins[q] == sign and rng.random() < p:
+                    found.add(q)
+                    todo.append(q)
+        for q in found:
+            spins[q] = -sign
+        sizes.append(len(found))
+    return spins.sum(), sizes
+
+
+@whole(np.round(_real(24, 3), 1), R.integers(0, 3, 24))
+def grown_tree(x, y):
+    def impurity(labels):
+        return 1 - ((np.bincount(labels, minlength=3) / len(labels)) ** 2).sum()
+
+    def grow(rows, depth):
+        labels = y[rows]
+        if depth == 0 or len(np.unique(labels)) == 1:
+            return np.bincount(labels, minlength=3) / len(labels)
+        best = None
+        for j in range(x.shape[1]):
+            for level in np.unique(x[rows, j])[1:]:
+                low = x[rows, j] < level
+                n = low.mean()
+                score = n * impurity(labels[low]) + (1 - n) * impurity(labels[~low])
+                if best is None or score < best[0] - 1e-12:
+                    best = score, j, level, low
+        score, j, level, low = best
+        sides = grow(rows[low], depth - 1), grow(rows[~low], depth - 1)
+        return {"feature": j, "level": float(level), "low": sides[0], "high": sides[1]}
+
+    return grow(np.arange(len(y)), 2)
+
+
+@whole(_real(6, 4), {"q": _real(4, 4), "k": _real(4, 4), "v": _real(4, 4)}, 3)
+def cached_attention(words, weights, steps):
+    cache, chosen = {"k": [], "v": []}, [0]
+    for _ in range(steps):
+        x = words[chosen[-1]]
+        for name in cache:
+            cache[name].append(x @ weights[name])
+        keys, values = np.stack(cache["k"]), np.stack(cache["v"])
+        score = keys @ (x @ weights["q"]) / np.sqrt(len(x))
+        score = np.exp(score - score.max())
+        x = x + score @ values / score.sum()
+        chosen.append(int(np.argmax(words @ x)))
+    return chosen, x, cache

@@ -266,6 +266,8 @@ class Arrays(Maker):
         if kind < 9:
             text, takes, gives = self.rows(UNARY, SMOOTH, top)
             a = self.fitting(shape, depth - 1, takes)
+            if text.startswith("{}.") and not shape:  # numbers of Python's have no methods
+                text = text.replace("{}", "np.asarray({})")
             return Array(text.format(a.text), shape, gives or a.number, False)
         if kind < 14:
             text, takes, gives = self.rows(BINARY, SMOOTH_BINARY, top)

@@ -43,7 +43,7 @@ def setup(kind: str, seed: int, k: int, backend: str, way: str | None) -> Setup:
         "loops": way or r.choice(usual),
         "plain": r.choice(("never", "never", "never", "auto")),
         "unroll": r.choice((8, 8, 2)),
-        "compile_in": "call",
+        "compile_in": r.choice(("call", "background")) if kind == "sizes" else "call",
         "debug": 1,
     }
     return Setup(backend, r.choice((None,) * 6 + (True, False)), tuple(settings.items()))

@@ -2,7 +2,8 @@
 -> what makes its programs.
 
 What comes back has `serves(sizes)`, whether it has a program for these, and `bind(sizes)`, that
-program: a callable as any back end gives. `guards` are the conditions on sizes that it adds.
+program: a callable as any back end gives. `guards` are the conditions on sizes that it adds, and
+`ready` says whether a run of it would wait for a compiler.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class ByOperators:
     """A graph that torch runs operator by operator, whatever the sizes are."""
 
     guards: tuple[str, ...] = ()
+    ready = True
 
     def __init__(self, graph: Any, _sizes: Sequence[int], _device: torch.device):
         self._run = graph.graph.forward

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import torch
 
@@ -17,7 +18,7 @@ from np_compile import config, errstate
 from np_compile.tape.node import Node, Segment
 
 from . import outside, plain, record, segments
-from .arrays import in_place, stand_ins, values
+from .arrays import in_place, on_device, stand_ins, values
 from .arrays.array import Array
 from .arrays.loans import Loan
 from .state import Options
@@ -93,6 +94,10 @@ class Capture:
     aside = outside.aside
     real_ufunc = outside.real_ufunc
     real_function = outside.real_function
+    # arrays that live on a device
+    notes_new = on_device.notes_new
+    leave_device = on_device.leave_device
+    end_leaving = on_device.end_leaving
     # plain mode
     stay_plain = plain.stay_plain
     go_plain = plain.go_plain
@@ -127,6 +132,8 @@ class Capture:
         self.begin_tree(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
         self.moved: list[Array] = []  # roots whose master copy is on the device
+        self.born: WeakValueDictionary[int, Array] = WeakValueDictionary()  # not the caller's
+        self.left_device = False  # and what torch makes is made on the host since
         self.ahead: list[Array] = []  # those of them that plain mode has touched in host memory
         self.left = 0  # how often the call left the device for plain mode, see `runs.OnDevice`
         self.asked = 0

@@ -15,18 +15,26 @@ import numpy as np
 from np_compile import shim
 
 _OWN = (
-    __file__.rpartition("/capture/")[0],
-    shim.__file__.rpartition("/")[0],
-    np.__file__.rpartition("/")[0],
+    __file__.rpartition("capture/")[0],
+    shim.__file__.rpartition("/")[0] + "/",
     "<np_compile",
 )
+_NUMPY = np.__file__.rpartition("/")[0] + "/"
 _CAPTURE_RUN = __file__.rpartition("/")[0] + "/run.py"
+
+
+@functools.cache
+def _is_own(file: str) -> bool:
+    """Whether code of this file is np_compile's or NumPy's. NumPy's tests are as a user's code."""
+    if file.startswith(_NUMPY):
+        return "tests/" not in file[len(_NUMPY) :]
+    return file.startswith(_OWN)
 
 
 def _user_frame(depth: int) -> FrameType | None:
     """The innermost frame of user code that runs now, from the caller's at this depth on."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+    while frame is not None and _is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -83,7 +91,7 @@ def place(iterations: list[int]) -> tuple[int, int]:
     where: list[tuple] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != _CAPTURE_RUN:
-        if not frame.f_code.co_filename.startswith(_OWN):
+        if not _is_own(frame.f_code.co_filename):
             where.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
     return hash((*where, *iterations)), hash(where[0] if where else None)
@@ -93,7 +101,7 @@ def inside_try() -> bool:
     """Whether code of the captured call runs inside a `try` (or `with`) block."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != _CAPTURE_RUN:
-        if not frame.f_code.co_filename.startswith(_OWN) and any(
+        if not _is_own(frame.f_code.co_filename) and any(
             start <= frame.f_lasti < end for start, end in _guarded(frame.f_code)
         ):
             return True

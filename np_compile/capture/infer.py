@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from .policy.guess import GUESSED
 # What looks at its data, and raises on some.
 _MAY_RAISE = frozenset(
     (
-        *("take", "take_along_axis", "put", "put_along_axis", "choose", "digitize"),
+        *("at", "take", "take_along_axis", "put", "put_along_axis", "choose", "digitize"),
         *("average", "cov", "unravel_index", "ravel_multi_index", "geomspace"),
         *("histogram", "histogram_bin_edges", "histogram2d"),
         *("quantile", "percentile", "nanquantile", "nanpercentile"),
@@ -122,9 +121,9 @@ def _on_meta(row: shim.Row, args: list, kwargs: dict) -> Any:
         torch.device("meta"),
         torch.no_grad(),
         Shapes(),
-        warnings.catch_warnings(),
+        shim.quiet(),
+        shim.refusing_warnings(),
     ):
-        warnings.simplefilter("ignore")
         return row.function(*args, **kwargs)
 
 
@@ -266,6 +265,8 @@ def _why_not(what: str, e: Exception) -> Break:
     """Why the shim could not infer a call's results without data."""
     if isinstance(e, shim.DataDependent):
         return Break("data", f"{what}: its result depends on the data")
+    if isinstance(e, shim.Warns):
+        return Break("data", f"{what}: {e}")
     text = str(e).splitlines()[0] if str(e) else type(e).__name__
     if isinstance(e, RuntimeError) and not isinstance(e, shim.NotSupported):
         return Break("data", f"{what}: {text}")

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.lib.array_utils import byte_bounds
 
 from np_compile import shim
 from np_compile.tape.node import Break
-from np_compile.tape.tree import of_type
+from np_compile.tape.tree import leaves, mapped, of_type
 
 from . import state
 from .arrays.array import Array, owner, read
 from .arrays.loans import Loan
 from .arrays.traced import known
 from .frames import as_user
+from .given import Given
 from .masks import masked
-from .names.numpy_names import numpy_function, row_of_function
+from .names.numpy_names import Method, numpy_function, row_of_function
 
 if TYPE_CHECKING:
     from .capture import Capture
 
 
 def run_at_once(c: Capture, why: Break, name: str, args: tuple, kwargs: dict) -> Any:
+    if c.device is not None and any(map(callable, args)):  # which is called back with arrays
+        c.leave_device(why.text)
     if why.kind == "library" or (why.kind == "data" and (c.grads or c.device)):
         return c.through_shim(name, args, kwargs, why)
     return c.through_numpy(name, args, kwargs, why)
@@ -40,21 +44,22 @@ def through_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -
 
 def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any:
     """The same, of tensors for which nothing has to wait."""
-    stand_ins = of_type((args, kwargs), Array)
-    args, kwargs = c.shims((args, kwargs), why)
-    tensors = of_type((args, kwargs), shim.ndarray)
-    given = dict(zip(map(id, tensors), stand_ins, strict=True))
-    before = [x._t._version for x in tensors]
+    given: dict[int, tuple[Array, shim.ndarray, int]] = {}
+    for a in of_type((args, kwargs), Array):
+        if id(a) not in given:
+            x = c.shim_array(a, why)
+            given[id(a)] = given[id(x)] = a, x, x._t._version
+    args, kwargs = mapped((args, kwargs), lambda v: given[id(v)][1] if type(v) is Array else v)
     try:
         with c.device or nullcontext(), torch._C._DisableAutocast():
-            result = shim.TABLE[name].function(*args, **kwargs)
+            result = as_user(1)(partial(shim.TABLE[name].function, **kwargs), *args)
     except shim.NotSupported:
         return c.through_numpy(name, args, kwargs, why)
     if c.device is not None:
-        for a, x, version in zip(stand_ins, tensors, before, strict=True):
+        for a, x, version in given.values():
             if x._t._version != version:
                 owner(a)._dirty = True
-    return given[id(result)] if id(result) in given else c.fresh(result)
+    return given[id(result)][0] if id(result) in given else c.fresh(result)
 
 
 def through_numpy(c: Capture, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
@@ -73,58 +78,102 @@ def foreign(
     if c.traces:
         args, kwargs = known((tuple(args), dict(kwargs)))
     stand_ins = of_type((args, kwargs), Array)
+    if stand_ins:
+        c.leave_device(why.text if why is not None else "arrays are handed to code outside")
     if any(a._sel is not None for a in stand_ins):
         masked.settle(c, [a for a in stand_ins if a._sel is not None])
     if why is None and any(owner(a)._s is c.seg for a in stand_ins):
         why = Break("value", f"{getattr(function, '__name__', 'a function')} reads an array")
     if why is not None:
         c.cut(why)
-    real_args, real_kwargs = c.reals((tuple(args), dict(kwargs)), why)
-    loan = Loan(stand_ins) if lends else None
+    given = Given(args, kwargs, lambda a: c.real(a, why))
+    real_args, real_kwargs = given.args, given.kwargs
+    loan = Loan(stand_ins).without(given.held()) if lends else None
     users = why is not None and why.kind in ("asked", "foreign") and not c.closed
     if users:  # it may read names that were written, and write them
         c.substitution.show(c.exchange.give)
         c.exchange.given.clear()  # what was given may get stand-ins again
     before = state.switch(None, None)
     try:
+        run, operands = function, real_args
+        if type(function) is Method:
+            run, operands = getattr(real_args[0], function.name), real_args[1:]
         if real_kwargs:
-            function = partial(function, **real_kwargs)
-        result = as_user(1)(function, *real_args)
+            run = partial(run, **real_kwargs)
+        result = as_user(1)(run, *operands)
     finally:
         state.switch(*before)
+        taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()))
         if users:
             c.substitution.look()
+        if not c.closed:
+            given.take_back(taken.of)
     if c.closed:
         return result
     if loan is not None and loan.is_kept(result):
         c.lend(loan.without((real_args, real_kwargs)))
     if c.plain and any(type(v) is np.ndarray and v.size > c.limit for v in real_args):
         c.end_plain()
-    by_id = {id(a._np if a._host is None else a._host): a for a in stand_ins}
     if stand_ins and c.moved and not c.plain:
         own = getattr(function, "__module__", None) or ""
         _reload(c, [owner(a) for a in stand_ins] if own == "numpy" else c.moved)
-    return _taken(c, result, by_id, (*real_args, *real_kwargs.values()))
+    return taken.of(result)
 
 
-def _taken(c: Capture, x: Any, by_id: dict[int, Array], given: tuple) -> Any:
-    """The stand-in of what a function gave: of an argument, of a view of one, of a new array.
-    by_id: the stand-ins of its arguments, by the ids of their arrays. given: the arguments."""
-    if type(x) is tuple or type(x) is list:
-        items = [_taken(c, y, by_id, given) for y in x]
-        changed = any(y is not z for y, z in zip(items, x, strict=True))
-        return type(x)(items) if changed else x
-    if not isinstance(x, np.ndarray):
-        return c.fresh(x)
-    if id(x) in by_id:
-        return by_id[id(x)]
-    if any(x is v for v in given):
-        return x
-    for a in by_id.values():
-        whole = a._np if a._host is None else a._host
-        if isinstance(whole, np.ndarray) and np.may_share_memory(whole, x):
-            return c.window_of(x, a)
-    return c.fresh(x)
+class _Taken:
+    """The stand-ins of what a function gave: of its arguments, of views of them, of new arrays."""
+
+    def __init__(self, c: Capture, stand_ins: list[Array], given: Iterable[Any]):
+        self._c = c
+        self._given = set(map(id, given))  # no references, which `Loan` counts
+        self._args = {id(_whole(a)): a for a in stand_ins}
+        self._new: dict[int, Array] = {}
+
+    def of(self, x: Any) -> Any:
+        """Of a result, or a part of one."""
+        if id(x) in self._given and not isinstance(x, np.ndarray):
+            return x
+        arrays = [v for v in leaves(x) if type(v) is np.ndarray]
+        if len(arrays) > 1:  # first what others may be views of
+            for v in sorted(arrays, key=lambda v: (v.nbytes, v.flags.owndata), reverse=True):
+                self._one(v)
+        return mapped(x, self._one)
+
+    def _one(self, x: Any) -> Any:
+        if type(x) is Array:
+            return x
+        if not isinstance(x, np.ndarray):
+            return self._c.fresh(x)
+        for found in (self._args, self._new):
+            if id(x) in found:
+                return found[id(x)]
+        if id(x) in self._given:
+            return x
+        made = self._window(x, self._args)
+        if made is None and not x.flags.owndata:
+            made = self._window(x, self._new)
+        if made is None:
+            made = self._c.fresh(x)
+        if type(made) is Array:
+            self._new[id(x)] = made
+        return made
+
+    def _window(self, x: np.ndarray, among: dict[int, Array]) -> Any:
+        """As a view of a known array; None where it is none."""
+        for a in among.values():
+            whole = _whole(a)
+            if not isinstance(whole, np.ndarray) or not np.may_share_memory(whole, x):
+                continue
+            (low, high), (first, last) = byte_bounds(_whole(owner(a))), byte_bounds(x)
+            if low <= first and last <= high:
+                return self._c.window_of(x, a)
+            self._c.stay_plain("arrays share memory in part")
+            return x
+        return None
+
+
+def _whole(a: Array) -> Any:
+    return a._np if a._host is None else a._host
 
 
 def aside(c: Capture, wrapped: Callable, args: Any, kwargs: Any, why: Break) -> Any:

@@ -35,6 +35,7 @@ def stay_plain(c: Capture, why: str) -> None:
     """The rest of the call runs in NumPy."""
     if c.lasting:
         return
+    c.leave_device(why)
     if c.seg.node.parent is not None:
         c.cut(Break("numpy", why))
     c.plain = c.lasting = True
@@ -47,6 +48,7 @@ def stay_plain(c: Capture, why: str) -> None:
 def go_plain(c: Capture, decision: Decision) -> None:
     """Go on in NumPy, until the end of the loop or an array of more elements than the limit."""
     why = decision.reason
+    c.leave_device(why)
     if c.seg.node.parent is not None:
         c.leaving = c.device is not None
         try:
@@ -107,6 +109,7 @@ def is_told(c: Capture) -> bool:
 def hear(c: Capture) -> None:
     """Go on in NumPy while somebody asks to be told of floating-point errors."""
     why = Break("numpy", errstate.REASON)
+    c.leave_device(why.text)
     if c.seg.node.parent is not None or c.fullgraph:
         c.cut(why)
     if c.watch is not None:

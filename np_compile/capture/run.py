@@ -25,6 +25,7 @@ from .frames import as_user
 from .masks.masked import returned
 from .names.recording import TensorDoors
 from .policy import decide
+from .policy.budget import Budget
 from .policy.choice import Choice, new_choice, signature
 from .policy.guess import Wrong
 from .state import Options
@@ -49,31 +50,23 @@ def run(
     key = None if device is not None or options.tensors else signature(args, kwargs)
     call = function, substitution, options, args, kwargs, device, listener, key
     if key is None or not options.adapts or not config.measures():
-        return _captured(keeper, *call, None)[0]
+        return _charged(options.budget, True, keeper, *call, None)[0]
     choice = decide.of_call(options, key, args, kwargs)
     if choice is None:
         if listener is None:
             return options.budget.plainly(function, args, kwargs)
         choice = new_choice(options.choices, key, options.budget)
     if listener is None and choice.waits():
-        return options.budget.plainly(function, args, kwargs)
+        return options.budget.waits(function, args, kwargs)
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     budget, unknown = options.budget, choice.way is None
     if unknown and budget.cold and listener is None:
         return budget.plainly(function, args, kwargs)
-    start, owed = time.perf_counter(), budget.owed
-    work = None
-    raised = True
-    try:
-        result, work = _captured(keeper, *call, choice)
-        raised = False
-    finally:
-        seconds = time.perf_counter() - start
-        if unknown and listener is None and (raised or work is not None):
-            budget.tried(seconds - max(budget.owed - owed, 0.0), *(work or (0, 0, 0))[1:])
+    known = not unknown or listener is not None
+    result, work, typical, seconds = _charged(budget, known, keeper, *call, choice)
     if listener is None:
-        if work is not None:
+        if typical:
             choice.ran_compiled(seconds, *work)
     elif choice.way == "plain":
         code = function.__code__
@@ -81,7 +74,21 @@ def run(
     return result
 
 
-def _captured(keeper: Any, *call: Any) -> tuple[Any, tuple[int, int, int] | None]:
+def _charged(
+    budget: Budget, known: bool, *call: Any
+) -> tuple[Any, tuple[int, int, int], bool, float]:
+    """As `_captured`, and the seconds that it took, which the function's account is told."""
+    start, owed = time.perf_counter(), budget.owed
+    result, work, typical = None, (0, 0, 0), False
+    try:
+        result, work, typical = _captured(*call)
+    finally:
+        seconds = time.perf_counter() - start
+        budget.captured(seconds - max(budget.owed - owed, 0.0), *work[1:], known)
+    return result, work, typical, seconds
+
+
+def _captured(keeper: Any, *call: Any) -> tuple[Any, tuple[int, int, int], bool]:
     """As `_once`; where a guess was wrong, again without guesses."""
     try:
         return _once(keeper, *call)
@@ -94,10 +101,10 @@ def _once(
     keeper: Any, function: types.FunctionType, substitution: Any, options: Options, args: tuple,
     kwargs: dict, device: torch.device | None, listener: Any, key: tuple | None,
     choice: Choice | None,
-) -> tuple[Any, tuple[int, int, int] | None]:  # fmt: skip
-    """The result; programs that were compiled, NumPy calls in segments, bytes they touch. None
-    for these where calls like it will take less time than it took: it is kept, or kernels are not
-    there yet."""
+) -> tuple[Any, tuple[int, int, int], bool]:  # fmt: skip
+    """The result; programs that were compiled, NumPy calls in segments, bytes they touch; whether
+    calls like it will take the time that it took: not if it is kept, or kernels are not there
+    yet."""
     export(Array, Array._read_by_c)
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
@@ -143,6 +150,7 @@ def _once(
                 result = released(result)
             returned(capture, result)
             capture.cut(_END)
+            options.calls = capture.count
             capture.change_callers()
             if watch is not None:
                 capture.watch, capture.traces = None, False
@@ -157,10 +165,19 @@ def _once(
             exchange.restore()
             substitution.leave(exchange.give_name)
         raised = False
+        if (
+            device is not None
+            and not options.tensors
+            and capture.awaited is None
+            and listener is None
+        ):
+            vain = capture.device is None or decide.is_small(capture.count, capture.bytes)
+            options.places.note(args, kwargs, vain)
         if choice is not None:
             choice.awaited = capture.awaited
-        untypical = kept or capture.awaited is not None
-        return result, None if untypical else (capture.built, capture.count, capture.bytes)
+        options.budget.awaits(capture.awaited)
+        typical = not kept and capture.awaited is None
+        return result, (capture.built, capture.count, capture.bytes), typical
     finally:
         state.switch(*before)
         del f, given_args, given_kwargs
@@ -169,7 +186,9 @@ def _once(
         def reachable() -> list:
             return [function, result, args, kwargs, sys.exception(), *substitution.reachable()]
 
-        replace_escaped(capture, reachable, raised)
+        held = [capture]
+        del capture
+        replace_escaped(held, reachable, raised)
 
 
 def _deliver(capture: Capture, error: BaseException) -> None:

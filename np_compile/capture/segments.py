@@ -89,13 +89,12 @@ def cut(c: Capture, reason: Break) -> None:
             program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
         elif decision.way is Way.KERNELS:
             program = _compile(c, seg, live, variants, grad)
-    elif program.turn and program.turn != c.turn:
-        c.budget.ran_again(program)
     if program is not None and not program.ready:
         decision = decide.of_pending(c, program, node, again)
         if decision.way is not Way.KERNELS:
             c.awaited = program
     if decision is not None and decision.way is Way.NUMPY:
+        c.leave_device(decision.reason)
         _run_in_numpy(c, seg, live, decision)
         return
     assert program is not None
@@ -118,6 +117,7 @@ def cut(c: Capture, reason: Break) -> None:
         root = seg.values[i]
         root._t = t
         root._sig = sig
+        c.notes_new(root)
     c.count += node.count
     c.bytes += node.bytes
     if c.weighs:
@@ -141,13 +141,17 @@ def cut(c: Capture, reason: Break) -> None:
 
 
 def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
-    """A program raised on its data: NumPy says what was wrong, on copies."""
+    """A program raised on its data: NumPy says what was wrong; on copies, if something is written
+    already."""
     if seg.node.guesses:
         raise guess.Wrong
     if c.grads:
         raise error
+    undone = getattr(error, "undone", False)  # NumPy writes what comes before what fails
+    if undone:
+        c.leave_device(str(error))
     real = [c.real(a, None) if a._t is not None else None for a in seg.values]
-    for i in program.mutates:
+    for i in () if undone else program.mutates:
         written = real[i]
         if written is not None:
             real[i] = written.copy(order="K")
@@ -158,7 +162,7 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
             if seg.values[i]._t is None:
                 seg.values[i]._np = real[i]
         raise
-    if program.mutates:
+    if program.mutates and not undone:
         raise error
     warnings.warn(
         f"the {program.backend_name} back end failed on data that NumPy accepts, NumPy's "
@@ -177,8 +181,7 @@ def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision
     for a in seg.inputs:
         values[a._i] = c.real(a, None)
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with shim.quiet(), np.errstate(all="ignore"):
             rerun(seg, values, live=live)
     finally:
         for i in live:
@@ -214,12 +217,14 @@ def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bo
         return program
 
 
-def _note(c: Capture, program: Program) -> None:
-    """Note a compile."""
+def _note(c: Capture, program: Program, beside: bool = False) -> None:
+    """Note a compile. beside: whether it was made beside the program."""
     c.built += 1
     c.options.compiles.add(program)
+    if beside:
+        return
     seconds = sum(program.phases.values())
-    c.budget.compiled(program, c.turn, program.node.count, seconds)
+    c.budget.compiled(program.node.count, seconds)
     c.overhead += seconds
 
 
@@ -272,7 +277,7 @@ def _bound(
     if not general.noted:
         general.noted = True
         program.seconds = general.seconds
-        _note(c, program)
+        _note(c, program, not config.waits())
     return program
 
 
@@ -312,10 +317,10 @@ def tree_root(c: Capture, key: Any) -> Node:
 
 def finish(c: Capture) -> None:
     """The call is over: stand-ins that are still held answer with their values."""
+    c.end_leaving()
     c.loans.clear()
     c.lasting = c.heard = c.traces = False
     c.end_plain()
-    c.budget.worked += _clock() - c.began - c.overhead
     c.closed = True
     c.plain = True
     c.immediate = c.weighs = False

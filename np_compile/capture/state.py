@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from np_compile.runtime.general import Forms
 
 from .policy.budget import Budget
+from .policy.places import Places
 from .policy.recompiles import Compiles
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
     __slots__ = (
-        "adapts", "backend", "budget", "choices", "compiles", "dynamic", "forms", "fullgraph",
-        "loops", "name", "reads", "recording", "roots", "static_ints", "tensors",
+        "adapts", "backend", "budget", "calls", "choices", "compiles", "dynamic", "forms",
+        "fullgraph", "loops", "name", "places", "reads", "recording", "roots", "static_ints",
+        "tensors",
     )  # fmt: skip
 
     def __init__(self, backend: Any, fullgraph: bool, dynamic: bool | None, tensors: bool):
@@ -86,4 +88,6 @@ class Options:
         self.compiles = Compiles()
         self.forms = Forms()
         self.recording = 0.0  # seconds that recording new calls took
+        self.places = Places()
+        self.calls = 0  # NumPy calls in segments of the last call that was captured
         self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `loops`

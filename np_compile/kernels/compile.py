@@ -211,6 +211,11 @@ class ForSizes:
         """Seconds of the compile by phase."""
         return {**self._source.seconds, "compiler": self._built.took}
 
+    @property
+    def ready(self) -> bool:
+        """Whether its kernels are compiled."""
+        return bool(getattr(self._built, "ready", True))  # CUDA's compiler is waited for
+
     def _build(self) -> Any:
         """What all executables share: libraries, or the kernels of a GPU."""
         if self._source.launches is None:

@@ -86,7 +86,12 @@ def lower_general(
             return self.place
 
     class Fake(FakeTensorMode):
-        """Fake tensors, and what some operators give of those of symbolic sizes."""
+        """Fake tensors, and what some operators give of those of symbolic sizes. Results that torch
+        keeps, for the next operator of the same kind and sizes, cost more than they save."""
+
+        def __init__(self) -> None:
+            super().__init__(shape_env=env, allow_non_fake_inputs=True)
+            self.cache_enabled = False
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = _NONE
@@ -118,7 +123,7 @@ def lower_general(
         return env.create_symintnode(symbol, hint=n, source=source)
 
     sizes = [size(k, n) for k, n in enumerate(every)]
-    with Fake(shape_env=env, allow_non_fake_inputs=True) as mode:
+    with Fake() as mode:
         inputs: list[Any] = [
             torch.empty_strided(shape, strides, dtype=a.dtype, device=a.device)
             for a, (shape, strides) in zip(args, shapes_in(node, sizes), strict=False)

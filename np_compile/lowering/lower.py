@@ -12,7 +12,6 @@ Outputs: the live arrays, in order. Views are not outputs: they are made again f
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -52,8 +51,7 @@ def lower(
     def replay(tensors: Any, graph: torch.fx.Graph | None) -> list[torch.Tensor]:
         return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic, graph)
 
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with torch.no_grad(), shim.quiet():
         place = _place(args, device)
         if place is not None and (kernels or place.type == "cpu"):
             return _record(replay, args, place)

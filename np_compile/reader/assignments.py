@@ -9,26 +9,45 @@ from typing import Any
 import numpy as np
 
 from . import index
+from .dicts import assign_table_item
 from .expressions import (
     anything,
     expression,
     index_items,
     kept,
     look_up,
+    made_function,
     operand,
     operate,
 )
 from .functions.operands import array_of
-from .lists import assign_list_item, growing, list_item, list_method
+from .items import item
+from .lists import assign_list_item, growing, list_method
 from .nest import materialized
 from .read import Reader, certain
-from .values import Arr, Known, Lazy, Lst, Num, Obj, Tup, Unreadable, Value, python
+from .values import (
+    Arr,
+    Items,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Obj,
+    Table,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
 
 
 def assign(r: Reader, node: ast.Assign) -> None:
     if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
         r.alone = node.value
-    value = anything(r, node.value)
+    if isinstance(node.value, ast.Lambda):
+        value: Value = made_function(r, node.value, node)
+    else:
+        value = anything(r, node.value)
     if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
         value = kept(r, value)
     commits = [target(r, t, value) for t in node.targets]
@@ -60,11 +79,11 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
         return lambda: _set_attribute(r, owner, node.attr, value)
     if isinstance(node, ast.Subscript):
         owner = certain(r, operand(r, node.value))
-        items = index_items(r, node.slice)
+        items = index_items(r, node.slice, owner)
         if isinstance(owner, Tup) and owner.made is list:
             growing(r, owner)
-        if isinstance(owner, Lst):
-            commit = assign_list_item(r, owner, items, value)
+        if isinstance(owner, Items):
+            commit = _item_assigned(r, owner, items, value)
             return lambda: _changing(r, owner, commit)
         if not isinstance(owner, Arr):
             raise Unreadable("an item of this is set")
@@ -77,7 +96,14 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
     raise Unreadable(f"{type(node).__name__} as a target")
 
 
-def _changing(r: Reader, owner: Arr | Lst, commit: Callable[[], None]) -> None:
+def _item_assigned(r: Reader, owner: Items, items: list[Any], value: Value) -> Callable[[], None]:
+    if isinstance(owner, Table):
+        return assign_table_item(r, owner, items, value)
+    assert isinstance(owner, Lst)
+    return assign_list_item(r, owner, items, value)
+
+
+def _changing(r: Reader, owner: Arr | Items, commit: Callable[[], None]) -> None:
     commit()
     r.changed(owner.roots, noted=isinstance(owner, Arr))
 
@@ -140,7 +166,7 @@ def augmented(r: Reader, node: ast.AugAssign) -> None:
         _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, t.attr, x))
     elif isinstance(t, ast.Subscript):
         owner = certain(r, operand(r, t.value))
-        items = index_items(r, t.slice)
+        items = index_items(r, t.slice, owner)
         _augment_item(r, op, owner, items, node)
     else:
         raise Unreadable("this is changed in place")
@@ -156,7 +182,7 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
     if isinstance(old, Lst):
         if op != "Add":
             raise Unreadable("a list is changed in place")
-        list_method(r, old, "extend", [new])
+        list_method(r, old, "extend", [new], {})
         return
     store(kept(r, operate(r, op, old, new)))
 
@@ -184,13 +210,13 @@ def _check_cast(made: Value, dtype: np.dtype) -> None:
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
-    if isinstance(owner, Lst):
-        old = list_item(r, owner, items)
+    if isinstance(owner, Items):
+        old = item(r, owner, items)
         new = expression(r, node.value)
-        if isinstance(old, (Arr, Lst)):
+        if isinstance(old, (Arr, Items)):
             _augmented(r, op, old, new, lambda x: None)
             return
-        commit = assign_list_item(r, owner, items, kept(r, operate(r, op, old, new)))
+        commit = _item_assigned(r, owner, items, kept(r, operate(r, op, old, new)))
         _changing(r, owner, commit)
         return
     if not isinstance(owner, Arr):

@@ -8,7 +8,7 @@ from .lists import length
 from .nest import element_of, kept, lazy, size_of
 from .numbers import truth
 from .read import Reader
-from .values import Arr, Known, Lazy, Lst, Num, OrNone, Tup, Unreadable, Value, python
+from .values import Arr, Items, Known, Lazy, Num, OrNone, Tup, Unreadable, Value, python
 from .variables import Variable, join
 
 
@@ -17,7 +17,7 @@ def condition_of(r: Reader, x: Value) -> Num:
         return truth(x)
     if isinstance(x, Lazy) and x.ndim == 0:
         return truth(element_of(r, x))
-    if isinstance(x, Lst):
+    if isinstance(x, Items):
         return truth(length(r, x))
     if isinstance(x, (Arr, Lazy)):
         n = size_of(r, x.dims)
@@ -106,7 +106,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
             r.lines += [f"if ({test.text}) {{", a_lines, "} else {", b_lines, "}"]
         return a
     of = join(a, b, r)
-    if not isinstance(of, (Num, Arr, Tup, OrNone)):
+    if not isinstance(of, (Num, Arr, Tup, Items, OrNone)):
         raise Unreadable("a choice of values of different types")
     v = Variable(r, "chosen", of)
     for line in v.declare:

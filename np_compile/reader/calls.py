@@ -8,7 +8,7 @@ import inspect
 import math
 import sys
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +16,15 @@ import numpy as np
 
 from . import functions, outside, small, source
 from .branches import both, chosen, condition_of, either
+from .dicts import (
+    as_list,
+    default_dict,
+    gone_through,
+    in_any_order,
+    in_order,
+    table_method,
+    table_of,
+)
 from .functions.operands import dtype_of, number_method, scalar_type
 from .functions.reductions import python_extreme
 from .functions.ufuncs import call_ufunc, ufunc
@@ -30,14 +39,17 @@ from .lists import (
     range_length,
 )
 from .nest import kept, loops, named_numbers
-from .numbers import binary, convert, to_float, to_int, truth, unary
+from .numbers import convert, modulus, to_float, to_int, truth
 from .operators import operate
 from .read import Reader, certain
+from .sorting import extreme_by_key, sort, sorted_list
+from .unions import absolute, binary, unary
 from .values import (
     PARTS,
     PYTHON,
     Arr,
     Bound,
+    Items,
     Known,
     Lazy,
     Lst,
@@ -45,6 +57,7 @@ from .values import (
     Obj,
     Range,
     Rng,
+    Table,
     Tup,
     Unreadable,
     Value,
@@ -123,7 +136,7 @@ def _is_read_in_place(function: Value) -> bool:
 def _takes_none(function: Value) -> bool:
     """Whether a function may be given what is None or not."""
     if isinstance(function, Bound):
-        return isinstance(function.owner, (Obj, Lst))
+        return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None
     return (isinstance(f, types.FunctionType) and not _is_numpy(f)) or hasattr(f, "_fields")
 
@@ -250,10 +263,12 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if isinstance(owner, Lst) and owner.made is list and name == "sort":
+        return _applied(r, sort, [owner, *args], kwargs)
     if isinstance(owner, Lst):
-        if kwargs:
-            raise Unreadable(f"keywords of the method {name!r} of a list")
-        return list_method(r, owner, name, args)
+        return list_method(r, owner, name, args, kwargs)
+    if isinstance(owner, Table):
+        return _applied(r, table_method(r, owner, name), [owner, *args], kwargs)
     if isinstance(owner, Rng):
         from .random import METHODS
 
@@ -292,17 +307,18 @@ def comprehension(r: Reader, node: Any) -> Value:
 
 
 def _abs(r: Reader, x: Value) -> Value:
-    is_union = isinstance(x, Num) and x.kind is None and x.rep == "f64"
-    if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python and not is_union):
+    if isinstance(x, Num) and len(x.kinds) > 1:
+        return absolute(r, x)
+    if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
         return ufunc(r, "absolute", [x])
     if not isinstance(x, Num):
         raise Unreadable("abs of this")
-    if x.value is not None and not is_union:
+    if x.value is not None:
         return python(abs(x.value))
     if x.rep in PARTS:
-        return r.number(f"hypot_f64({x.text}.r, {x.text}.i)", "f64", ("float",))
+        return modulus(r, x, "float")
     if x.rep == "f64":
-        return r.number(f"__builtin_fabs({x.text})", "f64", x.kinds, tag=x.tag)
+        return r.number(f"__builtin_fabs({x.text})", "f64", x.kinds)
     if x.low >= 0:
         return x
     negative = unary(r, "USub", x)
@@ -314,6 +330,8 @@ def _extreme(name: str) -> Callable:
     op = "Lt" if name == "min" else "Gt"
 
     def find(r: Reader, *args: Value, **kwargs: Value) -> Value:
+        if kwargs.keys() == {"key"} and len(args) == 1:
+            return extreme_by_key(r, name, in_order(r, args[0]), kwargs["key"])
         if kwargs:
             raise Unreadable(f"{name} with keywords")
         if len(args) == 1:
@@ -357,6 +375,7 @@ def least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
 
 def _of_all(r: Reader, name: str, x: Value) -> Value:
     """min or max of one sequence."""
+    x = in_any_order(r, x)
     if isinstance(x, Tup):
         return _extreme(name)(r, *x.items)
     if isinstance(x, Arr) and x.ndim == 1:
@@ -367,6 +386,7 @@ def _of_all(r: Reader, name: str, x: Value) -> Value:
 
 
 def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
+    x = in_order(r, x)
     items = x.items if isinstance(x, Tup) else None
     if items is not None:
         total: Value = start or python(0)
@@ -431,7 +451,7 @@ def _any_all(name: str) -> Callable:
 def _len(r: Reader, x: Value) -> Value:
     if isinstance(x, Tup):
         return python(len(x.items))
-    if isinstance(x, Lst):
+    if isinstance(x, Items):
         return length(r, x)
     if isinstance(x, (Arr, Lazy)) and x.ndim:
         return x.dims[0]
@@ -520,9 +540,26 @@ def _tuple(r: Reader, x: Value | None = None) -> Value:
 
 def _list(made: type) -> Callable:
     def make(r: Reader, x: Value | None = None) -> Value:
-        return list_of(r, Tup(()) if x is None else x, made)
+        x = Tup(()) if x is None else x
+        view = gone_through(x)
+        if view is None:
+            return list_of(r, x, made)
+        found = as_list(r, view)
+        return found if made is list else list_of(r, found, made)
 
     return make
+
+
+def _table(made: type) -> Callable:
+    def make(r: Reader, x: Value | None = None) -> Value:
+        return table_of(r, made, Tup(()) if x is None else x)
+
+    return make
+
+
+def _sorted(r: Reader, x: Value, **words: Value) -> Value:
+    x = in_any_order(r, x) if "key" not in words else in_order(r, x)
+    return _applied(r, sorted_list, [x], words)
 
 
 def _isinstance(r: Reader, x: Value, kinds: Value) -> Value:
@@ -543,7 +580,7 @@ def type_of(x: Value) -> type:
         return x.made
     if isinstance(x, Known):
         return type(x.value)
-    if isinstance(x, Lst):
+    if isinstance(x, Items):
         return x.made
     if isinstance(x, Obj):
         return x.type
@@ -626,6 +663,7 @@ _BUILTINS: dict[Any, Callable] = {
     pow: _pow, tuple: _tuple, list: _list(list), deque: _list(deque),
     heapq.heappush: heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
+    sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
     math.sqrt: _sqrt, math.log: _log, math.fabs: _fabs,
     math.log2: _math("log2", "{0} <= 0"), math.log10: _math("log10", "{0} <= 0"),
     math.log1p: _math("log1p", "{0} <= -1"),

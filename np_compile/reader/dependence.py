@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .linear import SAFE, Facts, Linear
-from .values import ANYWHERE, Arr, Lst, Num, Tup, Value
+from .values import ANYWHERE, Arr, Items, Num, Tup, Value
 
 _NEAR = 1 << 20  # bounds of a counter that are constants are better than those by other names
 _CHECKS = 8  # pairs of arrays that are looked at by their addresses
@@ -74,7 +74,7 @@ class Accesses:
         elif isinstance(x, Tup):
             for y in x.items:
                 self.note_value(y)
-        elif isinstance(x, Lst) and not isinstance(x.of, Num):
+        elif isinstance(x, Items) and not isinstance(x.of, Num):
             self.anything()
 
     def anything(self, roots: frozenset[str] | None = None) -> None:

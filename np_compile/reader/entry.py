@@ -20,7 +20,7 @@ from .linear import WIDE, Linear
 from .liveness import Live, live_names
 from .nest import FAR, contiguous
 from .random import OF_STATE, generator_of
-from .read import C_STORAGE, Leave, Reader, int_constant
+from .read import C_STORAGE, Frame, Leave, Reader, int_constant
 from .source import written
 from .values import (
     C_TYPE,
@@ -482,18 +482,27 @@ class Entry:
         """The C of a way out."""
         out = Export(r)
         frames = []
+        envs = {id(frame): env for frame, _, env in site.frames}
         for frame, path, env in site.frames:
             loads = self.loads(frame.node, None)
             names = {}
-            for name, x in env.items():
-                if name.startswith("@") or not (loads.get(name) or name.startswith("__")):
+            makes: list[ast.stmt] = []
+            for name, x in _with_free(r, frame, env, envs).items():
+                asked = loads.get(name) or name.startswith("__") or name not in env
+                if name.startswith("@") or not asked:
                     continue
                 if isinstance(x, Conflict):
                     raise Unreadable(f"{name!r}: {x.why}")
                 if isinstance(x, Bound):
                     raise Unreadable(f"{name!r} is a method")
+                if r.is_local(x):
+                    made, home = r.local[x.value]
+                    if _bound(made) != name or home is not (frame if name in env else frame.home):
+                        raise Unreadable("a function that is made in it, under another name")
+                    makes.append(made)
+                    continue
                 names[name] = out.value(x)
-            frames.append((frame.function, frame.node, path, names))
+            frames.append((frame.function, frame.node, path, names, makes))
         exit_ = Exit(frames=frames, reasons=tuple(site.reasons), certain=site.certain)
         path = site.frames[-1][1]
         exit_.line = next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
@@ -507,6 +516,41 @@ class Entry:
         self.most = max(self.most, out.count)
         label = f"leave_{site.number}: ;"
         return ["if (0) {", label, *out.lines, f"return {number};", "}"]
+
+
+def _bound(made: ast.stmt | None) -> str:
+    """The name that a statement binds which makes a function."""
+    if isinstance(made, ast.Assign):
+        first = made.targets[0]
+        return first.id if isinstance(first, ast.Name) and len(made.targets) == 1 else ""
+    return made.name if isinstance(made, ast.FunctionDef) else ""
+
+
+def _with_free(
+    r: Reader, frame: Frame, env: dict[str, Value], envs: dict[int, dict[str, Value]]
+) -> dict[str, Value]:
+    """The names that what is left of a function asks for: of one that another makes, also those
+    that it, and such functions that it calls, see of that one."""
+    found = dict(env)
+    waiting = [(frame.function, frame.home)]
+    while waiting:
+        f, home = waiting.pop()
+        if home is None:
+            continue
+        for name in f.__code__.co_freevars:
+            x = envs.get(id(home), home.env).get(name)
+            if x is None:
+                if home.home is not None and name not in home.scope:
+                    raise Unreadable("a function in a function in a function")
+                continue
+            if name in frame.scope or (name in found and found[name] is not x):
+                raise Unreadable(f"the name {name!r} of two functions, one in the other")
+            if name in found:
+                continue
+            found[name] = x
+            if r.is_local(x):
+                waiting.append((x.value, r.local[x.value][1]))
+    return found
 
 
 def _count_loads(node: Any) -> dict[str, int]:

@@ -7,19 +7,22 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from .dicts import maker
 from .read import Reader
 from .values import (
     PARTS,
     Arr,
+    Conflict,
     Flagged,
+    Items,
     Known,
-    Lst,
     Num,
     Obj,
     Opaque,
     OrNone,
     Range,
     Rng,
+    Table,
     Tup,
     Unreadable,
     Value,
@@ -29,10 +32,11 @@ from .values import (
 @dataclass
 class Exit:
     """What a number that compiled code returns means. result: how the returned value is made of
-    the words; frames: of a leave, for each function, its path and how its names are made."""
+    the words; frames: of a leave, for each function, its path, how its names are made, and the
+    statements that make functions of its own again."""
 
     result: Any = None
-    frames: list[tuple[Any, Any, list[tuple], dict[str, Any]]] | None = None
+    frames: list[tuple[Any, Any, list[tuple], dict[str, Any], list[Any]]] | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     line: int = 0
@@ -48,11 +52,23 @@ class Export:
         self.r = r
         self.lines: list[str] = []
         self.count = 0
+        self._moved: dict[str, str] = {}  # arrays that were on the stack
 
     def _word(self, text: str, part: str) -> int:
         self.lines.append(f"out[{self.count}].{part} = {text};")
         self.count += 1
         return self.count - 1
+
+    def _memory(self, x: Arr) -> tuple[str, str]:
+        """The C of an array's memory, and of its first element."""
+        small = self.r.on_stack.get(x.buf)
+        if small is None:
+            return x.buf, x.data
+        if x.buf not in self._moved:
+            self._moved[x.buf] = name = self.r.fresh("moved")
+            self.lines += small.moved(name)
+        name = self._moved[x.buf]
+        return name, f"(({small.item} *){name}->data + ({x.data} - {small.data}))"
 
     def _integer(self, x: Num) -> Any:
         return ("constant", x.value) if x.value is not None else self._word(x.text, "i")
@@ -69,15 +85,16 @@ class Export:
             part = "f" if x.rep in ("f64", "f32") else "i"
             return ("number", x.kinds, self._word(x.text, part), tag, part)
         if isinstance(x, Arr):
-            owner = self._word(f"{x.buf}->owner", "i")
-            at = self._word(x.buf, "p")
-            self._word(f"(void *){x.data}", "p")
+            buf, data = self._memory(x)
+            owner = self._word(f"{buf}->owner", "i")
+            at = self._word(buf, "p")
+            self._word(f"(void *){data}", "p")
             dims = [self._integer(d) for d in x.dims]
             strides = [self._integer(s) for s in x.strides]
             view = ("constant", int(x.view)) if x.view.isdigit() else self._word(x.view, "i")
             return ("array", x.rep, owner, at, dims, strides, view)
-        if isinstance(x, Lst):
-            return ("list", x.made, _items_of(x), self._word(x.buf, "p"))
+        if isinstance(x, Items):
+            return ("list", _maker(x), _items_of(x), self._word(x.buf, "p"))
         if isinstance(x, Tup):
             if x.path is not None:
                 return ("path", x.path)
@@ -85,6 +102,8 @@ class Export:
         if isinstance(x, Range):
             return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
         if isinstance(x, Known):
+            if self.r.is_local(x):
+                raise Unreadable("a function that is made in it, as a value")
             return ("constant", x.value)
         if isinstance(x, Flagged):
             at = self._word(x.flag, "i")
@@ -99,8 +118,16 @@ class Export:
         raise Unreadable("a value that Python cannot be given")
 
 
-def _items_of(x: Lst) -> Any:
+def _maker(x: Items) -> Any:
+    """What makes Python's object of a list of the items."""
+    return maker(x) if isinstance(x, Table) else x.made
+
+
+def _items_of(x: Items) -> Any:
     """How Python makes a list's items: by the kind of numbers without gaps, or of their words."""
+    if isinstance(x, Table) and x.of is not None:
+        kind, made, (_, *entry) = _of_words(x.of, count())
+        return entry[0] if x.made is set else (kind, made, entry)
     return x.kind if x.kind is not None or x.of is None else _of_words(x.of, count())
 
 
@@ -115,13 +142,15 @@ def _of_words(of: Value, words: Iterator[int]) -> Any:
         return ("number", of.kinds, at, tag, "f" if of.rep in ("f64", "f32") else "i")
     if isinstance(of, Tup):
         return ("tuple", of.made, [_of_words(y, words) for y in of.items])
-    if isinstance(of, Lst):
-        return ("list", of.made, _items_of(of), next(words))
+    if isinstance(of, Items):
+        return ("list", _maker(of), _items_of(of), next(words))
     if isinstance(of, OrNone):
         inner = _of_words(of.value, words)
         return ("or none", next(words), inner)
     if isinstance(of, Known):
         return ("constant", of.value)
+    if isinstance(of, Conflict):
+        raise Unreadable(of.why)
     assert isinstance(of, Arr)
     at, _ = next(words), next(words)
     dims, strides = (

@@ -10,19 +10,18 @@ from typing import Any
 
 from . import calls
 from .branches import both, chosen, condition_of, either
+from .dicts import contains_key, new_table
 from .functions.operands import array_of, part
 from .functions.ufuncs import ufunc
 from .functions.views import transposed
 from .items import item
 from .lists import contains, new_list
 from .nest import element_of, kept, lazy
-from .numbers import (
-    binary,
-    truth,
-    unary,
-)
+from .numbers import truth
 from .operators import operate
 from .read import Reader, certain, settled
+from .source import made_in
+from .unions import binary, unary
 from .values import (
     PARTS,
     Arr,
@@ -34,6 +33,7 @@ from .values import (
     Obj,
     OrNone,
     Slice,
+    Table,
     Tup,
     Unreadable,
     Value,
@@ -41,6 +41,8 @@ from .values import (
 )
 
 _SINGLE = (bool, int, float, complex)
+# What a compiler of Python's may make one constant of.
+_FOLDED = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.operator, ast.unaryop, ast.Load)
 
 
 def expression(r: Reader, node: ast.AST) -> Value:
@@ -76,13 +78,36 @@ def _name(r: Reader, node: ast.Name) -> Value:
 
 def look_up(r: Reader, name: str) -> Value:
     """The value of a name, local or global."""
-    env = r.env
-    if name in env:
-        return settled(r, env[name], name)
-    if name in r.frame.scope:  # a local one that has no value here
-        r.missing.add(name)
-        raise Unreadable(f"the name {name!r} may have no value here")
-    return r.entry.outer(r, r.frame.function, name)
+    frame = r.frame
+    while True:
+        if frame is not r.frame and name in frame.inside:
+            raise Unreadable(
+                f"{name!r} is a comprehension's, and another's in a function made in it"
+            )
+        if name in frame.env:
+            return settled(r, frame.env[name], name)
+        if name in frame.scope:  # a local one that has no value here
+            r.missing.add(name)
+            raise Unreadable(f"the name {name!r} may have no value here")
+        if frame.home is None or name not in frame.function.__code__.co_freevars:
+            return r.entry.outer(r, frame.function, name)
+        frame = frame.home
+
+
+def made_function(
+    r: Reader, node: ast.FunctionDef | ast.Lambda, statement: ast.stmt | None
+) -> Known:
+    """A function that is made here. statement: that makes it again, under its name."""
+    key = "made", id(node), id(r.frame)
+    if key not in r.entry.normalized:
+        r.entry.normalized[key] = made_in(r.frame.function, node), r.frame
+    f = r.entry.normalized[key][0]
+    r.local[f] = statement, r.frame
+    return Known(f)
+
+
+def _lambda(r: Reader, node: ast.Lambda) -> Value:
+    return made_function(r, node, None)
 
 
 def _attribute(r: Reader, node: ast.Attribute) -> Value:
@@ -155,6 +180,28 @@ def _tuple(r: Reader, node: ast.Tuple) -> Value:
 
 def _list(r: Reader, node: ast.List) -> Value:
     return new_list(r, _items(r, node.elts))
+
+
+def _dict(r: Reader, node: ast.Dict) -> Value:
+    pairs = []
+    for k, v in zip(node.keys, node.values, strict=True):
+        if k is None:
+            raise Unreadable("** in a dict")
+        pairs.append((kept(r, anything(r, k)), kept(r, anything(r, v))))
+    return new_table(r, dict, [k for k, _ in pairs], [v for _, v in pairs])
+
+
+def _set(r: Reader, node: ast.Set) -> Value:
+    constants = None
+    if len(node.elts) > 2 and all(isinstance(x, _FOLDED) for e in node.elts for x in ast.walk(e)):
+        display = ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
+        values = eval(compile(ast.Expression(display), "", "eval"), {})
+        consts = r.frame.function.__code__.co_consts
+        found = [x for x in consts if type(x) is frozenset and x == frozenset(values)]
+        if not found:
+            raise Unreadable("a set of constants")
+        constants = found[0]  # its order is that which it has in the code
+    return new_table(r, set, _items(r, node.elts), factory=constants)
 
 
 def _items(r: Reader, nodes: list[ast.expr]) -> list[Value]:
@@ -280,8 +327,8 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
             return python(not wanted)
         found = Num(f"({' || '.join(texts)})", "bool", ("bool",), low=0, high=1)
         return found if wanted else unary(r, "Not", found)
-    if isinstance(b, Lst):
-        found = contains(r, b, a)
+    if isinstance(b, (Lst, Table)):
+        found = contains_key(r, b, a) if isinstance(b, Table) else contains(r, b, a)
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)
@@ -336,12 +383,14 @@ def _call(r: Reader, node: ast.Call) -> Value:
 
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = certain(r, operand(r, node.value))
-    items = index_items(r, node.slice)
+    items = index_items(r, node.slice, owner)
     return item(r, owner, items)
 
 
-def index_items(r: Reader, node: ast.AST) -> list[Any]:
-    """What stands in the brackets of an index."""
+def index_items(r: Reader, node: ast.AST, owner: Value) -> list[Any]:
+    """What stands in the brackets of an index; of a dict the key."""
+    if isinstance(owner, Table):
+        return [kept(r, anything(r, node))]
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     return [x for n in nodes for x in _index_item(r, n)]
 
@@ -381,13 +430,14 @@ def _joined_str(r: Reader, node: ast.JoinedStr) -> Value:
 
 
 def _named_expr(r: Reader, node: ast.NamedExpr) -> Value:
-    raise Unreadable(":= in an expression")
+    raise Unreadable(":= that is not always evaluated")
 
 
 _READERS = {
     ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute, ast.Tuple: _tuple,
     ast.List: _list, ast.UnaryOp: _unary, ast.BinOp: _binary, ast.Compare: _compare,
     ast.BoolOp: _bool_op, ast.IfExp: _if_exp, ast.Call: _call, ast.Subscript: _subscript,
+    ast.Dict: _dict, ast.Set: _set, ast.DictComp: _list_comp, ast.SetComp: _list_comp,
     ast.ListComp: _list_comp, ast.GeneratorExp: _list_comp, ast.JoinedStr: _joined_str,
-    ast.NamedExpr: _named_expr,
+    ast.NamedExpr: _named_expr, ast.Lambda: _lambda,
 }  # fmt: skip

@@ -115,11 +115,11 @@ def _checks(r: Reader, body: list, counter: str, n: Linear, own: dict[str, str])
         ends = [_at(check.at, counter, 0), _at(check.at, counter, n - 1)]
         if not all(r.is_safe(x) for x in ends):
             continue
-        for x in ends:
-            if not r.facts.proves(x):
-                tests[f"{_c(x)} < 0"] = None
-            if not r.facts.proves(check.n.lin - x - 1):
-                tests[f"{_c(x)} >= {_c(check.n.lin)}"] = None
+        least, greatest = ends if check.at.terms.get(counter, 0) >= 0 else ends[::-1]
+        if not r.facts.proves(least):
+            tests[f"{_c(least)} < 0"] = None
+        if not r.facts.proves(check.n.lin - greatest - 1):
+            tests[f"{_c(greatest)} >= {_c(check.n.lin)}"] = None
         out = out or r.fresh("out")
         lines[k] = check.else_.format(out=out)
     return [f"const int {out} = {' || '.join(tests) or '0'};"] if out else []

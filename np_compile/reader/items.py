@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from . import index
+from .dicts import table_item
 from .lists import growing, list_item
 from .nest import materialized
 from .read import Reader, int_constant
-from .values import Arr, Conflict, Known, Lazy, Lst, Num, Slice, Tup, Unreadable, Value
+from .values import Arr, Conflict, Known, Lazy, Lst, Num, Slice, Table, Tup, Unreadable, Value
 from .variables import Variable, join
 
 
@@ -23,6 +24,8 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
         owner = materialized(r, owner)
     if isinstance(owner, Lst):
         return list_item(r, owner, items)
+    if isinstance(owner, Table):
+        return table_item(r, owner, items)
     if isinstance(owner, Arr):
         if index.is_advanced(items):
             return index.gathered(r, owner, items)

@@ -1,18 +1,20 @@
-"""What `for` loops run over: ranges, arrays, lists, `enumerate`, `zip`, `reversed`."""
+"""What `for` loops run over: ranges, arrays, lists, dicts, `enumerate`, `zip`, `reversed`."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from . import index
 from .calls import least_int
+from .dicts import View, gone_through, item_of
 from .expressions import expression, kept, operate
 from .linear import Linear
 from .lists import item_at, least_way, length, range_length, value_of_range
 from .read import Reader
-from .values import Arr, Known, Lst, Num, Range, Tup, Unreadable, Value, python
+from .values import C_TYPE, Arr, Items, Known, Lst, Num, Range, Tup, Unreadable, Value, python
 
 
 @dataclass(frozen=True)
@@ -20,14 +22,15 @@ class Run:
     """The values that a loop runs over. n: their number, when it begins. get: the k-th. sources:
     what they are made of, under hidden names. text: the expression of them in these names. there:
     C that says of the C name k whether there is a k-th value, where this may change meanwhile.
-    steady: lists that must not grow or shrink meanwhile. facts: what is so if there is a value."""
+    steady: containers that must not grow or shrink meanwhile. facts: what is so if there is a
+    value."""
 
     n: Num
     get: Callable[[Reader, Num], Value]
     sources: dict[str, Value]
     text: ast.expr
     there: Callable[[str], str] | None = None
-    steady: frozenset[str] = field(default_factory=frozenset)
+    steady: tuple[Items, ...] = ()
     facts: tuple[Linear, ...] = ()
 
 
@@ -65,13 +68,59 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
         if value.made is not list:  # Python does not let it change meanwhile
             return Run(
                 length(r, value), lambda r, k: item_at(r, value, k), sources, hidden,
-                steady=value.roots,
+                steady=(value,),
             )  # fmt: skip
         return Run(
             length(r, value), lambda r, k: item_at(r, value, k), sources, hidden,
             lambda k: f"{k} < {value.buf}->dims[0]",
         )  # fmt: skip
+    view = gone_through(value)
+    if view is not None:
+        return _of_dict(r, node, view)
     raise Unreadable("a loop over this")
+
+
+def _of_dict(r: Reader, node: ast.expr, x: View) -> Tup | Run:
+    """Keys, values or items, in a loop in which none is added."""
+    t, hidden = x.table, _hidden("src", node)
+    if t.of is None:
+        return Tup(())  # its items are known when it is read again
+    part = ast.copy_location(ast.Attribute(hidden, x.name, ast.Load()), node)
+    text = ast.copy_location(ast.Call(part, [], []), node)
+    return Run(length(r, t), lambda r, k: item_of(r, x, k.text), {hidden.id: t}, text, steady=(t,))
+
+
+def by_tables(r: Reader, node: ast.expr, values: Tup) -> Run:
+    """A tuple of numbers, or of tuples of numbers, by its items' place."""
+    hidden = _hidden("src", node)
+    return Run(python(len(values.items)), _table(r, values.items), {hidden.id: values}, hidden)
+
+
+def _table(r: Reader, items: Sequence[Value]) -> Callable[[Reader, Num], Value]:
+    """The C of an array of numbers, or of several; gives the item at a place."""
+    first: Any = items[0]
+    if all(isinstance(x, Tup) and (x.made, len(x.items)) == (first.made, len(first.items))
+           for x in items):  # fmt: skip
+        parts = [_table(r, x) for x in zip(*[x.items for x in items], strict=True)]
+        return lambda r, k: Tup(tuple(part(r, k) for part in parts), first.made)
+    if not all(isinstance(x, Num) and (x.rep, x.kinds) == (first.rep, first.kinds) for x in items):
+        raise Unreadable("a loop over a tuple of items of several types, with break or a long body")
+    if first.kind is None:
+        raise Unreadable("a loop over a tuple of numbers of several types")
+    name, ctype = r.fresh("table"), C_TYPE[first.rep]
+    r.line(f"const {ctype} {name}[{len(items)}] = {{{', '.join(x.text for x in items)}}};")
+    low, high = min(x.low for x in items), max(x.high for x in items)
+
+    def at(r: Reader, k: Num) -> Value:
+        text = f"{name}[{k.text}]"
+        if first.kind == "int":
+            return r.integer(text, low, high)
+        made = r.number(r.named(text, ctype), first.rep, first.kinds)
+        if first.rep != "i64":
+            return made
+        return replace(made, lin=r.facts.name(made.text, low, high), low=low, high=high)
+
+    return at
 
 
 def _hidden(hint: str, node: ast.expr) -> ast.Name:
@@ -107,7 +156,7 @@ def _reversed(r: Reader, node: ast.Call) -> Tup | Run:
         get=lambda r, k: inner.get(r, operate(r, "Sub", last, k)),
         text=_with_args(node, [inner.text]),
         there=None,
-        steady=source.roots if isinstance(source, Lst) else frozenset(),
+        steady=(source,) if isinstance(source, Items) else (),
     )
 
 
@@ -140,7 +189,7 @@ def _zipped(r: Reader, node: ast.Call, strict: bool | None) -> Tup | Run:
         {name: x for p in runs for name, x in p.sources.items()},
         _with_args(node, [p.text for p in runs]),
         (lambda k: " && ".join(there(k) for there in changing)) if changing else None,
-        frozenset().union(*(p.steady for p in runs)),
+        tuple(x for p in runs for x in p.steady),
     )  # fmt: skip
 
 

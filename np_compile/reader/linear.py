@@ -6,10 +6,12 @@ that are not negative. `Facts.proves(x)` tells whether x >= 0 follows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 WIDE = 1 << 63
 SAFE = 1 << 62  # what is less is far from overflow
+DEPTH = 6  # facts that one proof puts together
+TRIES = 200  # forms that it looks at: what follows, follows within some dozen
 
 
 class Linear:
@@ -106,26 +108,30 @@ class Facts:
             high += max(a * c, b * c)
         return low, high
 
-    def proves(self, x: Linear, depth: int = 6) -> bool:
-        """Whether x >= 0 follows from what is known."""
-        return self._proves(x, depth, set())
+    def proves(self, x: Linear) -> bool:
+        """Whether x >= 0 follows from what is known, by few facts."""
+        seen: set[Linear] = set()
+        tries = iter(range(TRIES))  # the ways grow with the number of facts, to the power of DEPTH
 
-    def _proves(self, x: Linear, depth: int, seen: set[Linear]) -> bool:
-        if self.bounds(x)[0] >= 0:
-            return True
-        if depth == 0 or x in seen:
-            return False
-        seen.add(x)
-        # The name that came last is taken out, by a fact that has it with the same sign.
+        def follows(x: Linear, depth: int) -> bool:
+            if self.bounds(x)[0] >= 0:
+                return True
+            if depth == 0 or x in seen:
+                return False
+            seen.add(x)
+            return any(follows(y, depth - 1) for y, _ in zip(self._below(x), tries, strict=False))
+
+        return follows(x, DEPTH)
+
+    def _below(self, x: Linear) -> Iterator[Linear]:
+        """Forms that x is at least: the name that came last is taken out, by a fact that has it
+        with the same sign."""
         for name in sorted(x.terms, key=lambda k: -self.number[k]):
             c = x.terms[name]
             for fact in reversed(self._mentions.get(name, ())):
                 d = fact.terms[name]
-                if (c > 0) != (d > 0) or c % d:
-                    continue
-                if self._proves(x - fact * (c // d), depth - 1, seen):
-                    return True
-        return False
+                if (c > 0) == (d > 0) and c % d == 0:
+                    yield x - fact * (c // d)
 
     def same(self, a: Linear, b: Linear) -> bool:
         """Whether a == b follows."""

@@ -14,13 +14,16 @@ from typing import Any
 from .index import checked, element, sliced
 from .linear import SAFE, Linear
 from .nest import CODES, contiguous, extent, kept, place
-from .numbers import binary, to_int, truth
+from .numbers import to_int, truth
 from .read import C_STORAGE, Again, Reader, int_constant
+from .unions import binary
 from .values import (
+    ANYWHERE,
     FLOATS,
     SIZES,
     Arr,
     Conflict,
+    Items,
     Known,
     Lst,
     NotYet,
@@ -33,7 +36,7 @@ from .values import (
     Value,
     python,
 )
-from .variables import Variable, item_type, join, same_type
+from .variables import Variable, item_type, join, made_anew, same_type
 
 _WORDS = {"f64": "f", "f32": "f", "Buf *": "p", "void *": "p", "c128": ""}
 _MOST = 60  # words of an item
@@ -56,18 +59,18 @@ def words_of(r: Reader, of: Value) -> list[str]:
     return [word for ctype in found for word in ([ctype, ""] if ctype == "c128" else [ctype])]
 
 
-def _size(r: Reader, of: Value) -> int:
+def size_of_item(r: Reader, of: Value) -> int:
     if isinstance(of, Num) and of.kind is not None:
         return SIZES[of.rep]
     return 8 * max(len(words_of(r, of)), 1)
 
 
-def _place(r: Reader, a: Lst, k: str) -> Variable:
+def place_of(r: Reader, a: Items, k: str) -> Variable:
     """The item at an index, as a variable."""
     if a.kind is not None:
         return Variable(r, "", a.of, lambda ctype: f"(({C_STORAGE(a.of.rep)} *){a.buf}->data)[{k}]")
     words = iter(range(_MOST))
-    size = _size(r, a.of)
+    size = size_of_item(r, a.of)
 
     def word(ctype: str) -> str:
         at = f"((Word *)((char *){a.buf}->data + ({k}) * {size}))[{next(words)}]"
@@ -81,31 +84,35 @@ def _place(r: Reader, a: Lst, k: str) -> Variable:
 
 def item_at(r: Reader, a: Lst, k: Num) -> Value:
     """The item at an index that the list has."""
-    place = _place(r, a, k.text)
+    return held(r, place_of(r, a, k.text))
+
+
+def held(r: Reader, place: Variable) -> Value:
+    """The value at a place, of which the block that is being written holds what it refers to."""
     x = place.load(r)
-    for name in _buffers(x):
-        r.line(f"retain({name});")
+    for name in buffers(x):
+        r.line(f"retain(rt, {name});")
         r.owned[-1].append(name)
     return x
 
 
-def _buffers(x: Value) -> list[str]:
-    if isinstance(x, (Arr, Lst)):
+def buffers(x: Value) -> list[str]:
+    if isinstance(x, (Arr, Items)):
         return [x.buf]
-    if isinstance(x, OrNone) and _buffers(x.value):
+    if isinstance(x, OrNone) and buffers(x.value):
         raise Unreadable("an item of a list that is an array or None")
-    return [name for y in x.items for name in _buffers(y)] if isinstance(x, Tup) else []
+    return [name for y in x.items for name in buffers(y)] if isinstance(x, Tup) else []
 
 
 def _taken(r: Reader, a: Lst, k: str) -> Value:
     """The item at an index, which the list holds no longer."""
-    x = _place(r, a, k).load(r)
-    r.owned[-1] += _buffers(x)
+    x = place_of(r, a, k).load(r)
+    r.owned[-1] += buffers(x)
     return x
 
 
-def _put(r: Reader, a: Lst, k: str, x: Value, is_new: bool) -> None:
-    place = _place(r, a, k)
+def put(r: Reader, a: Items, k: str, x: Value, is_new: bool) -> None:
+    place = place_of(r, a, k)
     r.lines += [*place.hold(x), *place.put(r, x, owned=not is_new)]
 
 
@@ -128,13 +135,13 @@ def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) 
     of = None
     for x in values:
         of = item_type(x) if of is None else join(of, item_type(x), r)
-    result = _allocated(r, of, int_constant(len(values)), site, made)
+    result = allocated(r, of, int_constant(len(values)), site, made)
     for k, x in enumerate(values):
-        _put(r, result, str(k), x, True)
+        put(r, result, str(k), x, True)
     return result
 
 
-def _allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list) -> Lst:
+def allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list) -> Lst:
     """A list of n items, of a type that holds such ones, and all that it was seen to be given."""
     seen = r.memory.get(site, {}).get("of")
     of = seen if of is None else of if seen is None else join(of, seen, r)
@@ -143,7 +150,7 @@ def _allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list
     of = item_type(of) if of is not None else None
     code, pointers, size = -1, 0, 8
     if of is not None:
-        size = _size(r, of)
+        size = size_of_item(r, of)
         if isinstance(of, Num) and of.kind is not None:
             code = CODES.index(of.rep)
         else:
@@ -153,7 +160,8 @@ def _allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list
     buf = r.named(call, "Buf *", "b")
     r.leave_if(f"{buf} == 0", "no memory, or a negative size")
     r.made_here(buf)
-    return Lst(buf, of, frozenset((buf,)), site, made)
+    sites = frozenset(() if site is None else (site,))
+    return Lst(buf, of, frozenset((buf,)), sites, made)
 
 
 def growing(r: Reader, x: Tup) -> None:
@@ -164,7 +172,7 @@ def growing(r: Reader, x: Tup) -> None:
     raise Again
 
 
-def _admit(r: Reader, a: Lst, x: Value) -> None:
+def admit(r: Reader, a: Items, x: Value) -> None:
     """Make sure that a list holds items like this one: if not, it is made anew as one that does."""
     of = item_type(x)
     if isinstance(of, Conflict):
@@ -176,13 +184,12 @@ def _admit(r: Reader, a: Lst, x: Value) -> None:
         if isinstance(of, Conflict):
             raise Unreadable(of.why)
         of = item_type(of)
-    if a.site is None:
-        raise Unreadable("an item of another type in a list")
-    r.memory[a.site] = {"of": of}
-    raise Again
+    if not a.sites:
+        raise Unreadable(f"an item of another type in a {a.made.__name__}")
+    made_anew(r, a, of)
 
 
-def length(r: Reader, x: Lst) -> Num:
+def length(r: Reader, x: Items) -> Num:
     return python(0) if x.of is None else extent(r, f"{x.buf}->dims[0]")
 
 
@@ -203,7 +210,7 @@ def list_of(r: Reader, x: Value, made: type = list) -> Value:
         return made_list(r, x.items, site, made)
     if isinstance(x, Lst):
         n = length(r, x)
-        result = _allocated(r, x.of, n, site, made)
+        result = allocated(r, x.of, n, site, made)
         if x.of is not None:
             _copy_items(r, x, result, n, lambda k: k)
         return result
@@ -216,9 +223,9 @@ def list_of(r: Reader, x: Value, made: type = list) -> Value:
     else:
         raise Unreadable("a list of this")
     of = Num("", x.rep, (x.kind,)) if isinstance(x, Arr) else Num("", "i64", ("int",))
-    result = _allocated(r, of, n, site, made)
+    result = allocated(r, of, n, site, made)
     with each(r, n) as k:
-        _put(r, result, k.text, at(r, k), True)
+        put(r, result, k.text, at(r, k), True)
     return result
 
 
@@ -227,8 +234,8 @@ def _copy_items(
 ) -> None:
     """Copy items, from at(k) of a list to new places of another, from `first` on."""
     with each(r, n) as k:
-        source = _place(r, x, at(k.text)).load(r)
-        _put(r, to, f"{first} + {k.text}", source, True)
+        source = place_of(r, x, at(k.text)).load(r)
+        put(r, to, f"{first} + {k.text}", source, True)
 
 
 def repeated(r: Reader, a: Value, n: Num) -> Value:
@@ -245,7 +252,7 @@ def repeated(r: Reader, a: Value, n: Num) -> Value:
     total = r.fresh("n")
     r.line(f"i64 {total}; int {far} = __builtin_mul_overflow({size.text}, {times.text}, &{total});")
     r.leave_if(f"{far}", "a list beyond memory")
-    made = _allocated(r, a.of, extent(r, total), r.list_site())
+    made = allocated(r, a.of, extent(r, total), r.list_site())
     with each(r, times) as k:
         _copy_items(r, a, made, size, lambda j: j, f"{k.text} * {size.text}")
     return made
@@ -256,7 +263,7 @@ def joined(r: Reader, a: Lst, b: Lst) -> Lst:
     if a.of is None or b.of is None:
         return list_of(r, b if a.of is None else a)
     n, m = length(r, a), length(r, b)
-    made = _allocated(r, join(a.of, b.of, r), binary(r, "Add", n, m), r.list_site())
+    made = allocated(r, join(a.of, b.of, r), binary(r, "Add", n, m), r.list_site())
     _copy_items(r, a, made, n, lambda k: k)
     _copy_items(r, b, made, m, lambda k: k, n.text)
     return made
@@ -276,7 +283,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
             return made_list(r, (), None)
         start, step, n = sliced(r, items[0], length(r, a))
         steps = step.text if isinstance(step, Num) else str(step)
-        made = _allocated(r, a.of, n, r.list_site())
+        made = allocated(r, a.of, n, r.list_site())
         _copy_items(r, a, made, n, lambda k: f"{start.text} + {k} * ({steps})")
         return made
     if not isinstance(items[0], Num):
@@ -290,9 +297,9 @@ def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Calla
     if len(items) != 1 or not isinstance(items[0], Num):
         raise Unreadable("a slice of a list is assigned to")
     value = kept(r, value)
-    _admit(r, a, value)
+    admit(r, a, value)
     at = checked(r, items[0], length(r, a))
-    return lambda: _put(r, a, at.text, value, False)
+    return lambda: put(r, a, at.text, value, False)
 
 
 def contains(r: Reader, a: Lst, x: Value) -> Num:
@@ -304,12 +311,12 @@ def contains(r: Reader, a: Lst, x: Value) -> Num:
 
 def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
     """The first index of an item that is equal, and whether there is one."""
-    _no_nan(r, x)
+    no_nan(r, x)
     at, found = r.fresh("at"), r.fresh("c")
     n = length(r, a)
     r.line(f"i64 {at} = 0; u8 {found} = 0;")
     with r.block(f"for (; {at} < {n.text}; {at}++)"), r.scope():
-        test = _equal(r, _place(r, a, at).load(r), x)
+        test = _equal(r, place_of(r, a, at).load(r), x)
         r.line(f"if ({test}) {{ {found} = 1; break; }}")
     return at, Num(found, "bool", ("bool",), low=0, high=1)
 
@@ -323,23 +330,23 @@ def _equal(r: Reader, a: Value, b: Value) -> str:
     return f"({truth(binary(r, 'Eq', a, b)).text})"
 
 
-def _less(r: Reader, a: Value, b: Value) -> str:
+def less(r: Reader, a: Value, b: Value) -> str:
     """C for whether an item is less than another one."""
     if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
         pairs = list(zip(a.items, b.items, strict=True))
         text = "0"
         for x, y in reversed(pairs):
-            text = f"({_less(r, x, y)} || ({_equal(r, x, y)} && {text}))"
+            text = f"({less(r, x, y)} || ({_equal(r, x, y)} && {text}))"
         return text
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Lt', a, b)).text})"
 
 
-def _no_nan(r: Reader, x: Value) -> None:
+def no_nan(r: Reader, x: Value) -> None:
     if isinstance(x, Tup):
         for y in x.items:
-            _no_nan(r, y)
+            no_nan(r, y)
     elif isinstance(x, Num) and x.rep in FLOATS and x.value is None:
         r.leave_if(f"{x.text} != {x.text}", "NaN in a list in which is searched")
 
@@ -347,35 +354,51 @@ def _no_nan(r: Reader, x: Value) -> None:
 # Methods
 
 
-def list_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
+def list_method(r: Reader, a: Lst, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     method = _METHODS.get((a.made, name)) or _METHODS.get((None, name))
     if method is None:
         raise Unreadable(f"the method {name!r} of a {a.made.__name__}")
-    return method(r, a, *args)
+    if kwargs:
+        raise Unreadable(f"keywords of the method {name!r} of a list")
+    return method(r, a, *args, **kwargs)
 
 
-def _may_change(r: Reader, a: Lst) -> None:
-    """Fail if the number of a list's items may not change here."""
-    if any(loop.steady & a.roots for loop in r.loops):
-        raise Unreadable("a list that changes while a loop runs over it")
+def may_change(r: Reader, a: Items) -> None:
+    """Fail, or leave, if the number of a list's items may not change here."""
+    test = run_over(r, a)
+    if a.buf in test:
+        raise Unreadable(f"a {a.made.__name__} that changes while a loop runs over it")
+    if test:
+        r.leave_if(" || ".join(test.values()), "a list that changes while a loop runs over it")
+
+
+def run_over(r: Reader, a: Items) -> dict[str, str]:
+    """The containers that loops run over and that may be this one: C for whether they are."""
+    found: dict[str, str] = {}
+    for depth, x in r.steady:
+        if x.made is a.made and (x.roots & a.roots or ANYWHERE in x.roots | a.roots):
+            if depth != len(r.frames):  # Python would go on in the function before the loop
+                raise Unreadable(f"a {a.made.__name__} that changes while a loop runs over it")
+            found[x.buf] = f"{x.buf} == {a.buf}"
+    return found
 
 
 def _inserted(r: Reader, a: Lst, at: str, x: Value) -> Value:
     x = kept(r, x)
-    _admit(r, a, x)
-    _may_change(r, a)
+    admit(r, a, x)
+    may_change(r, a)
     r.leave_if(f"opened({a.buf}, {at})", "no memory")
-    _put(r, a, at, x, True)
+    put(r, a, at, x, True)
     r.changed(a.roots)
     return Known(None)
 
 
 def _append(r: Reader, a: Lst, x: Value) -> Value:
     x = kept(r, x)
-    _admit(r, a, x)
-    _may_change(r, a)
+    admit(r, a, x)
+    may_change(r, a)
     r.leave_if(f"grow({a.buf})", "no memory")
-    _put(r, a, f"{a.buf}->dims[0]", x, True)
+    put(r, a, f"{a.buf}->dims[0]", x, True)
     r.line(f"{a.buf}->dims[0]++;")
     r.changed(a.roots)
     return Known(None)
@@ -391,7 +414,7 @@ def _insert(r: Reader, a: Lst, k: Value, x: Value) -> Value:
 
 
 def _pop(r: Reader, a: Lst, k: Value | None = None) -> Value:
-    _may_change(r, a)
+    may_change(r, a)
     if a.of is None:
         raise NotYet("an item of a list of which nothing is known")
     n = length(r, a)
@@ -419,11 +442,10 @@ def _extend(r: Reader, a: Lst, values: Value) -> Value:
     assert isinstance(values, Lst)
     if values.of is None:
         return Known(None)
-    with r.staying():
-        _may_change(r, a)
+    may_change(r, a)
     if a.of != values.of:
         with r.elsewhere([]):
-            _admit(r, a, _place(r, values, "0").load(r))
+            admit(r, a, place_of(r, values, "0").load(r))
         raise Unreadable("a list that is extended by items of another type")
     n = length(r, values)
     r.leave_if(f"room_for({a.buf}, {n.text})", "no memory")
@@ -434,7 +456,7 @@ def _extend(r: Reader, a: Lst, values: Value) -> Value:
 
 
 def _clear(r: Reader, a: Lst) -> Value:
-    _may_change(r, a)
+    may_change(r, a)
     r.line(f"release_items(rt, {a.buf}); {a.buf}->dims[0] = 0;")
     r.changed(a.roots)
     return Known(None)
@@ -455,9 +477,9 @@ def _index(r: Reader, a: Lst, x: Value) -> Value:
 
 
 def _remove(r: Reader, a: Lst, x: Value) -> Value:
-    _may_change(r, a)
+    may_change(r, a)
     at = _index(r, a, x)
-    r.lines += [f"release(rt, {name});" for name in _buffers(_place(r, a, at.text).load(r))]
+    r.lines += [f"release(rt, {name});" for name in buffers(place_of(r, a, at.text).load(r))]
     r.line(f"closed({a.buf}, {at.text});")
     r.changed(a.roots)
     return Known(None)
@@ -467,11 +489,11 @@ def _count(r: Reader, a: Lst, x: Value) -> Value:
     if a.of is None:
         return python(0)
     x = kept(r, x)
-    _no_nan(r, x)
+    no_nan(r, x)
     name = r.fresh("n")
     r.line(f"i64 {name} = 0;")
     with each(r, length(r, a)) as k:
-        r.line(f"{name} += {_equal(r, _place(r, a, k.text).load(r), x)};")
+        r.line(f"{name} += {_equal(r, place_of(r, a, k.text).load(r), x)};")
     return r.integer(name, 0)
 
 
@@ -492,7 +514,7 @@ def heap_push(r: Reader, a: Value, x: Value) -> Value:
     """`heapq.heappush(a, x)`."""
     a = _heap(r, a)
     x = kept(r, x)
-    _no_nan(r, x)
+    no_nan(r, x)
     _append(r, a, x)
     with r.block(""):
         _to_root(r, a, f"{a.buf}->dims[0] - 1", "0")
@@ -502,11 +524,11 @@ def heap_push(r: Reader, a: Value, x: Value) -> Value:
 def heap_pop(r: Reader, a: Value) -> Value:
     """`heapq.heappop(a)`."""
     a = _heap(r, a)
-    _may_change(r, a)
+    may_change(r, a)
     n = length(r, a)
     r.leave_if(f"{n.text} == 0", "pop from an empty heap")
     made = _taken(r, a, "0")
-    size = _size(r, a.of)
+    size = size_of_item(r, a.of)
     with r.block(""):
         r.line(f"i64 n = --{a.buf}->dims[0], pos = 0;")
         r.line(f"char *at = {a.buf}->data;")
@@ -516,9 +538,9 @@ def heap_pop(r: Reader, a: Value) -> Value:
             with r.block("while (pos < n >> 1)"):
                 r.line("i64 child = 2 * pos + 1;")
                 with r.block("if (child + 1 < n)"):
-                    x = _place(r, a, "child").load(r)
-                    y = _place(r, a, "child + 1").load(r)
-                    r.line(f"child += !{_less(r, x, y)};")
+                    x = place_of(r, a, "child").load(r)
+                    y = place_of(r, a, "child + 1").load(r)
+                    r.line(f"child += !{less(r, x, y)};")
                 r.line(f"__builtin_memcpy(at + pos * {size}, at + child * {size}, {size});")
                 r.line("pos = child;")
             r.line(f"__builtin_memcpy(at + pos * {size}, held, {size});")
@@ -537,15 +559,15 @@ def _heap(r: Reader, a: Value) -> Lst:
 
 def _to_root(r: Reader, a: Lst, pos: str, start: str) -> None:
     """Move an item of a heap towards the root, as far as it is less than its parents."""
-    size = _size(r, a.of)
+    size = size_of_item(r, a.of)
     r.line(f"i64 up = {pos}; char *items = {a.buf}->data, item[{size}];")
     r.line(f"__builtin_memcpy(item, items + up * {size}, {size});")
     r.line("i64 mine = up;")
     with r.block(f"while (up > {start})"):
         r.line("i64 parent = (up - 1) >> 1;")
-        x = _place(r, a, "mine").load(r)
-        y = _place(r, a, "parent").load(r)
-        r.line(f"if (!{_less(r, x, y)}) break;")
+        x = place_of(r, a, "mine").load(r)
+        y = place_of(r, a, "parent").load(r)
+        r.line(f"if (!{less(r, x, y)}) break;")
         r.line(f"char other[{size}]; __builtin_memcpy(other, items + parent * {size}, {size});")
         r.line(f"__builtin_memcpy(items + up * {size}, other, {size});")
         r.line(f"__builtin_memcpy(items + parent * {size}, item, {size});")
@@ -557,7 +579,7 @@ def _to_root(r: Reader, a: Lst, pos: str, start: str) -> None:
 
 def array_in(r: Reader, x: Lst, k: str) -> Arr:
     """The item at an index, of a list of arrays or of lists, as an array that the list holds."""
-    item = _place(r, x, k).load(r)
+    item = place_of(r, x, k).load(r)
     return item if isinstance(item, Arr) else as_vector(r, item)
 
 

@@ -15,10 +15,11 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 @dataclass(frozen=True)
 class Live:
     """Names that are asked for before they are bound again: where an iteration of a loop begins,
-    and behind the loop."""
+    and behind the loop. shared: those that inner functions may ask for at any time."""
 
     begin: Names
     after: Names
+    shared: Names
 
 
 def live_names(function: Any) -> dict[int, Live]:
@@ -96,7 +97,7 @@ class _Flow:
             if begin <= head:
                 break
             head |= begin
-        self.loops[id(node)] = Live(begin | test | self._always, after | self._always)
+        self.loops[id(node)] = Live(begin | test | self._always, after | self._always, self._always)
         return head | first
 
     def _try(self, node: ast.Try, after: Names) -> Names:

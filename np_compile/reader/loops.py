@@ -10,7 +10,7 @@ from typing import Any
 from .assignments import target
 from .expressions import condition, kept
 from .innermost import hoisted
-from .iterables import Run, iterable
+from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR
 from .read import BRANCH, LoopState, Reader, assigned
@@ -19,6 +19,7 @@ from .values import (
     HELD,
     Bound,
     Conflict,
+    Items,
     Known,
     Maybe,
     Num,
@@ -34,6 +35,7 @@ from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
+_TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _SOME = 30  # iterations of a loop of which nothing is known
 
@@ -41,28 +43,39 @@ _SOME = 30  # iterations of a loop of which nothing is known
 def for_(r: Reader, node: ast.For) -> None:
     values = iterable(r, node.iter)
     if isinstance(values, Tup):
-        _unrolled(r, node, values)
-    else:
-        _loop(r, node, _For(r, node, values))
-        for name in values.sources:
-            r.env.pop(name, None)
+        saved = r.save()
+        try:
+            _unrolled(r, node, values)
+            return
+        except _Long:
+            r.restore(saved)
+            values = by_tables(r, node.iter, values)
+    _loop(r, node, _For(r, node, values))
+    for name in values.sources:
+        r.env.pop(name, None)
 
 
 def while_(r: Reader, node: ast.While) -> None:
     _loop(r, node, _While(node))
 
 
+class _Long(Exception):
+    """The body of a loop over a tuple is not to be written once for each item."""
+
+
 def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
     """A loop over a tuple: its body once for each item."""
-    if len(values.items) > 64:
-        raise Unreadable("a loop over a long tuple")
-    if any(isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)) or node.orelse:
-        raise Unreadable("break in a loop over a tuple")
+    if not values.items:
+        return
+    if len(values.items) > 64 or any(
+        isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)
+    ):
+        raise _Long
     hidden = f"__src{node.lineno}_{node.col_offset}"
     before = r.names
     for k, x in enumerate(values.items):
         if k and (r.names - before) * len(values.items) > _UNROLLED * k:
-            raise Unreadable("a loop over a tuple, or a list from outside, with a long body")
+            raise _Long
         r.env[hidden] = values
         r.frame.path.append(("unrolled", node, hidden, k))
         with r.at_statement():
@@ -115,7 +128,7 @@ class _For:
         n = self._values.n.value
         if not in_strips or there or (n is not None and n <= _STRIP):
             test = there(k) if there else f"{k} < {high}"
-            tick = [] if in_strips and not there else ["TICK;"]
+            tick = [] if in_strips and not there else [_tick(body)]
             return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}"]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
@@ -155,7 +168,7 @@ class _For:
 class _While:
     """The head of a `while` loop."""
 
-    steady: frozenset[str] = frozenset()
+    steady: tuple[Items, ...] = ()
     counter = n = None
     facts: tuple[Linear, ...] = ()
 
@@ -165,7 +178,7 @@ class _While:
 
     def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
         """The loop, with looks at what Python wants."""
-        return ["for (;;) {", "TICK;", body, "}"]
+        return ["for (;;) {", _tick(body), body, "}"]
 
     def times(self, r: Reader) -> float:
         return _SOME
@@ -299,7 +312,8 @@ def _sums(
         if which or name.startswith(("__", "@")):
             return None
         if name in live.begin:
-            if not (isinstance(v.of, Num) and v.of.kind == "int" and _only_adds(node, name)):
+            adds = name not in live.shared and _only_adds(node, name)
+            if not (isinstance(v.of, Num) and v.of.kind == "int" and adds):
                 return None
             sums.append(v)
         elif any(isinstance(env[0].get(name), (Maybe, type(None))) for env, _ in state.agains):
@@ -430,6 +444,26 @@ def _loops_in(lines: list) -> bool:
         else isinstance(x, Threaded) or (isinstance(x, str) and x.startswith("for ("))
         for x in lines
     )
+
+
+def _tick(body: list) -> str:
+    """The C that looks at the clock from time to time, sooner where there are loops over arrays."""
+    return f"TICK({_TICKS_OF_ARRAYS if _has_array_loops(body) else 1});"
+
+
+def _has_array_loops(lines: list) -> bool:
+    """Whether there are loops over axes of arrays, but for those that are written out."""
+    before: Any = ""
+    for x in lines:
+        if isinstance(x, list):
+            if _has_array_loops(x):
+                return True
+        elif isinstance(x, str):
+            written_out = str(before).startswith("#pragma GCC unroll")
+            if x.startswith("for (i64 i_") and not written_out:
+                return True
+        before = x
+    return False
 
 
 def _ends_early(node: ast.For | ast.While) -> bool:

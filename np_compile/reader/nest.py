@@ -7,6 +7,7 @@ result is made in memory of its own first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,8 @@ from np_compile.kernels.ir.scalars import c_cast, c_expression, c_load, c_store
 
 from .linear import Linear
 from .numbers import convert, kind_of, rep_of
-from .read import C_STORAGE, Reader, int_constant
+from .read import C_STORAGE, Line, Reader, int_constant
+from .stack import MOST, Small
 from .values import (
     ANYWHERE,
     C_TYPE,
@@ -82,10 +84,20 @@ def alloc(r: Reader, rep: str, dims: Sequence[Num], zero: bool = False) -> Arr:
     strides = contiguous(r, dims)
     listed = ", ".join(["", *(d.text for d in dims)])
     call = f"allocate(rt, {CODES.index(rep)}, {SIZES[rep]}, {int(zero)}, {len(dims)}{listed})"
-    buf = r.named(call, "Buf *", "b")
-    r.leave_if(f"{buf} == 0", "no memory, or a negative size")
+    size = math.prod(d.value if d.value is not None else MOST for d in dims)
+    if 0 < size * SIZES[rep] <= MOST and r.is_inside:
+        small = Small(r.fresh("b"), r.fresh("p"), call, C_STORAGE(rep), size, zero)
+        buf, data = small.buf, small.data
+        made, there = small.lines()
+        r.line(made)
+        r.leave_if(f"{buf} == 0", "no memory")
+        r.lines[-1] = Line(r.lines[-1], small)
+        r.line(there)
+    else:
+        buf = r.named(call, "Buf *", "b")
+        r.leave_if(f"{buf} == 0", "no memory, or a negative size")
+        data = r.named(f"({C_STORAGE(rep)} *){buf}->data", f"{C_STORAGE(rep)} *", "p")
     r.made_here(buf)
-    data = r.named(f"({C_STORAGE(rep)} *){buf}->data", f"{C_STORAGE(rep)} *", "p")
     return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None, False,
                True, True)  # fmt: skip
 
@@ -445,7 +457,7 @@ def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: 
         order = [*[k for k in range(x.ndim) if k != x.ndim - 1], x.ndim - 1]
         with loops(r, x.dims, order) as index:
             there = [index[k] for k in kept]
-            write(r, shown, there, _combine(op, rep, load(shown, there), x.at(index)))
+            write(r, shown, there, combined(op, rep, load(shown, there), x.at(index)))
     else:
         with loops(r, shown.dims, vector="") as index:
 
@@ -485,7 +497,8 @@ def identity(op: str, rep: str) -> str:
     return "1" if one else "0"
 
 
-def _combine(op: str, rep: str, a: str, b: str) -> str:
+def combined(op: str, rep: str, a: str, b: str) -> str:
+    """C of a step of a reduction."""
     if rep in PARTS:
         if op not in ("add", "mul"):
             raise Unreadable("this reduction of complex numbers")
@@ -514,7 +527,7 @@ def _whole(r: Reader, op: str, x: Lazy) -> str:
     if last is None or not simd or rep in INTEGERS:
         vector = f"#pragma omp simd reduction(+:{total})" if simd else ""
         with loops(r, x.dims, vector=vector) as index:
-            r.line(f"{total} = {_combine(op, rep, total, x.at(index))};")
+            r.line(f"{total} = {combined(op, rep, total, x.at(index))};")
         return total
     if last > 0 and any(d.value != 1 for d in x.dims[:last]) and x.whole:
         # NumPy makes the array, and adds up its elements as they lie.
@@ -544,13 +557,19 @@ def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str)
     up to 128 elements, and in halves beyond."""
     ctype = C_TYPE[rep]
 
+    def few(low: str, count: str, into: str) -> None:
+        """One of less than eight elements."""
+        i = r.fresh("i")
+        r.line(f"{into} = -0.0;")
+        r.line(f"#pragma GCC unroll {_UNROLLED}")
+        with r.block(f"for (i64 {i} = {low}; {i} < {low} + {count}; {i}++)"):
+            r.line(f"{into} += {at(i)};")
+
     def block(low: str, count: str, into: str) -> None:
         """One of at most 128 elements."""
         i = r.fresh("i")
         with r.block(f"if ({count} < 8)"):
-            r.line(f"{into} = -0.0;")
-            with r.block(f"for (i64 {i} = {low}; {i} < {low} + {count}; {i}++)"):
-                r.line(f"{into} += {at(i)};")
+            few(low, count, into)
         with r.block("else"):
             parts, j = r.fresh("r"), r.fresh("j")
             r.line(f"{ctype} {parts}[8];")
@@ -574,7 +593,9 @@ def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str)
 
     made = r.fresh("s")
     r.line(f"{ctype} {made} = 0;")
-    if n.value is not None and n.value <= 128:
+    if n.value is not None and n.value < 8:
+        few("0", n.text, made)
+    elif n.value is not None and n.value <= 128:
         with r.block(""):
             block("0", n.text, made)
     else:
@@ -656,7 +677,7 @@ def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
         *row, k, j = index
         there = [*row, j]
         text = times(x.at([*row, k]), y.at([k, j]))
-        write(r, made, there, _combine("add", rep, load(made, there), text))
+        write(r, made, there, combined("add", rep, load(made, there), text))
     return made
 
 

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .dicts import CHANGING
 from .expressions import expression
 from .read import Reader, dotted
 from .source import written
-from .values import Bound, Known, Lst, Obj, Rng, Unreadable
+from .values import Bound, Known, Lst, Obj, Rng, Table, Unreadable
 
 
 def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
@@ -20,6 +21,8 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     what is evaluated before it, and loops have no `else`."""
     if isinstance(node, (ast.For, ast.While)) and node.orelse:
         return _without_else(r, node)
+    if isinstance(node, ast.While) and any(_is_named(x) for x in ast.walk(node.test)):
+        return _with_test_inside(r, node)
     found = _find(r, node, _alone(node))
     if found is None:
         return None
@@ -36,6 +39,8 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
 
 
 def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] | None:
+    if _is_named(found.call) and _is_read_before(node, found.call):
+        return None
     if not found.certain:
         if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
             return _split_test(node, prefix)
@@ -43,7 +48,7 @@ def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] |
     if (
         isinstance(node, ast.AugAssign)
         and not isinstance(node.target, ast.Name)
-        and found.call in ast.walk(node.value)
+        and (found.call is node.target or found.call in ast.walk(node.value))
     ):
         return _change_apart(node, prefix)
     made, memo = _named((*found.before, found.call), prefix)
@@ -66,7 +71,11 @@ def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict
     made: list[ast.stmt] = []
     memo: dict[int, Any] = {}
     for k, part in enumerate(parts):
-        made.append(_assign(f"{prefix}_{k}", part))
+        value: ast.expr = part
+        if isinstance(part, ast.NamedExpr):
+            made.append(_assign(part.target.id, part.value))
+            value = ast.Name(part.target.id, ast.Load())
+        made.append(_assign(f"{prefix}_{k}", value))
         memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
     return made, memo
 
@@ -111,16 +120,46 @@ def _without_else(r: Reader, node: ast.For | ast.While) -> list[ast.stmt]:
     return cache[key][0]
 
 
+def _is_named(node: ast.AST) -> bool:
+    return isinstance(node, ast.NamedExpr)
+
+
+def _is_read_before(node: ast.stmt, named: Any) -> bool:
+    """Whether the name of `name := ...` is read earlier in the statement."""
+    return any(
+        isinstance(x, ast.Name)
+        and x.id == named.target.id
+        and (x.lineno, x.col_offset) < (named.lineno, named.col_offset)
+        for part in _operands(node)
+        for x in ast.walk(part)
+    )
+
+
+def _with_test_inside(r: Reader, node: ast.While) -> list[ast.stmt]:
+    """`while t: b` as `while True: if t: b else: break`."""
+    cache = r.entry.normalized
+    key = (id(node), 1)
+    if key not in cache:
+        body: list[ast.stmt] = [ast.If(node.test, node.body, [ast.Break()])]
+        made: list[ast.stmt] = [ast.While(ast.Constant(True), body, [])]
+        for x in made:
+            ast.copy_location(x, node)
+            ast.copy_location(body[0], node)
+            ast.fix_missing_locations(x)
+        cache[key] = (made, node)
+    return cache[key][0]
+
+
 def _flat_breaks(name: str, node: ast.stmt) -> Any:
     return _Breaks(name).visit(node)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A call that changes something. certain: whether it is made whenever the statement is carried
-    out. before: what is evaluated before it."""
+    """A call that changes something, or `name := ...`. certain: whether it is made whenever the
+    statement is carried out. before: what is evaluated before it."""
 
-    call: ast.Call
+    call: ast.expr
     certain: bool
     before: tuple[ast.expr, ...] = ()
 
@@ -135,7 +174,7 @@ def _alone(node: ast.stmt) -> ast.expr | None:
 
 
 def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
-    """The first call in a statement or an expression that changes something."""
+    """The first call in a statement or an expression that changes something, or `name := ...`."""
     before: list[ast.expr] = []
     for k, x in enumerate(_operands(node)):
         found = _find(r, x, alone)
@@ -150,7 +189,20 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
             before += _parts(x)
     if isinstance(node, ast.Call) and node is not alone and _changes(r, node):
         return _Found(node, True)
+    if isinstance(node, ast.NamedExpr):
+        return _Found(node, True)
+    part = node.target if isinstance(node, ast.AugAssign) else node
+    if isinstance(part, ast.Subscript) and part is not alone and _may_add(r, node, part):
+        return _Found(part, True)
     return None
+
+
+def _may_add(r: Reader, node: ast.AST, part: ast.Subscript) -> bool:
+    """Whether an item that is asked for is added where there is none."""
+    if node is part and not isinstance(part.ctx, ast.Load):
+        return False
+    x = r.env.get(part.value.id) if isinstance(part.value, ast.Name) else None
+    return isinstance(x, Table) and x.factory is not None
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
@@ -172,6 +224,8 @@ def _operands(node: ast.AST) -> list[ast.expr]:
             found = [value]
         case ast.AnnAssign(value=value) | ast.Attribute(value=value) | ast.Starred(value=value):
             found = [value]
+        case ast.NamedExpr(value=value):
+            found = [value]
         case ast.If(test=test) | ast.Assert(test=test):
             found = [test]
         case ast.For(iter=values):
@@ -192,8 +246,10 @@ def _operands(node: ast.AST) -> list[ast.expr]:
             found = [value, part]
         case ast.Slice(lower=lower, upper=upper, step=step):
             found = [lower, upper, step]
-        case ast.Tuple(elts=items) | ast.List(elts=items):
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
             found = list(items)
+        case ast.Dict(keys=keys, values=values):
+            found = [x for pair in zip(keys, values, strict=True) for x in pair]
         case _:
             found = []
     return [x for x in found if x is not None]
@@ -215,6 +271,8 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     if isinstance(f, Bound):
         if isinstance(f.owner, (Rng, Lst)):
             return True
+        if isinstance(f.owner, Table):
+            return f.name in CHANGING
         found = written(getattr(f.owner.type, f.name, None)) if isinstance(f.owner, Obj) else None
     else:
         found = f.value if isinstance(f, Known) else None

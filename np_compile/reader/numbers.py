@@ -6,8 +6,7 @@ Where the result cannot be had in 64 bits, or Python raises, compiled code leave
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from .values import (
     python,
 )
 
-_EXACT = 1 << 53
+EXACT = 1 << 53  # between it and its negative, float64 has every integer
 # Operator -> the ufunc it is, and the operation of the loop IR on equal dtypes.
 OPERATORS = {
     "Add": ("add", "add"), "Sub": ("subtract", "sub"), "Mult": ("multiply", "mul"),
@@ -97,7 +96,7 @@ def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
     if x.rep in PARTS:
         raise Unreadable("a complex number where a real one is needed")
     if rep in FLOATS and x.rep == "i64":
-        limit = _EXACT if rep == "f64" else 1 << 24
+        limit = EXACT if rep == "f64" else 1 << 24
         inside = -limit <= x.low and x.high <= limit
         if not inside and x.lin is not None:
             inside = r.facts.proves(Linear(limit) - x.lin) and r.facts.proves(x.lin + limit)
@@ -131,92 +130,18 @@ def rep_of(dtype: np.dtype) -> str:
     return REPRESENTATION[kind_of(dtype)]
 
 
-# Operations on two numbers
+# Operations on two numbers, of one kind each
 
 
-def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
-    """`a op b`, op: the name of the operator's class in `ast`."""
-    if op == "MatMult":
-        raise Unreadable("@ of numbers")
-    if len(a.kinds) == len(b.kinds) == 1:
-        return _binary(r, op, a, b)
-    results: list[tuple[str, int, int]] = []
-    kinds: list[str] = []
-    # Either kind gives the same number, for where it does not, compiled code leaves.
-    for i, j in itertools.product(range(len(a.kinds)), range(len(b.kinds))):
-        kind = _result_kind(op, a.kinds[i], b.kinds[j])
-        results.append((kind, i, j))
-        if kind not in kinds:
-            kinds.append(kind)
-    x = _binary(r, op, _common(a), _common(b), careful=True)
-    if len(kinds) == 1:
-        return _as_kind(r, x, kinds[0])
-    target = _joined(kinds)
-    tag = str(kinds.index(results[-1][0]))
-    for kind, i, j in results[:-1]:
-        tests = [f"{t} == {k}" for t, k, n in ((a.tag, i, a), (b.tag, j, b)) if len(n.kinds) > 1]
-        tag = f"({' && '.join(tests)} ? {kinds.index(kind)} : {tag})"
-    x = convert(r, x, target.rep, exact=True)
-    return Num(r.named(x.text, C_TYPE[target.rep]), target.rep, tuple(kinds),
-               r.named(tag, "int", "kind"))  # fmt: skip
-
-
-def _joined(kinds: Sequence[str]) -> Num:
-    first = [Num("", REPRESENTATION[k], (k,)) for k in kinds]
-    found: Any = first[0]
-    for x in first[1:]:
-        found = join_numbers(found, x)
-        if isinstance(found, Conflict):
-            raise Unreadable(found.why)
-    return found
-
-
-def _common(x: Num) -> Num:
-    """A number of several kinds as one of the kind that its representation has in NumPy."""
-    if len(x.kinds) == 1:
-        return x
-    if all(k in PYTHON for k in x.kinds):
-        kind = {"f64": "float", "i64": "int", "c128": "complex", "bool": "bool"}[x.rep]
-    else:
-        reps = [k for k in x.kinds if k not in PYTHON]
-        if len(reps) == 1 and REPRESENTATION[reps[0]] != x.rep:
-            return _narrow(x, reps[0])  # of float and float32, say: the float has little weight
-        kind = reps[0] if len(reps) == 1 else kind_of(DTYPE_OF[x.rep])
-    return Num(x.text, x.rep, (kind,), "", x.lin, x.low, x.high)
-
-
-def _narrow(x: Num, kind: str) -> Num:
-    rep = REPRESENTATION[kind]
-    return Num(c_cast(x.rep, rep, x.text), rep, (kind,))
-
-
-def _as_kind(r: Reader, x: Num, kind: str) -> Num:
-    x = convert(r, x, REPRESENTATION[kind], exact=True)
-    return Num(r.named(x.text, C_TYPE[x.rep]), x.rep, (kind,), "", x.lin if x.rep == "i64" else
-               None, x.low, x.high)  # fmt: skip
-
-
-@functools.lru_cache(4096)
-def _result_kind(op: str, a: str, b: str) -> str:
-    if a in PYTHON and b in PYTHON:
-        if op in COMPARISONS:
-            return "bool"
-        if "complex" in (a, b):
-            return "complex"
-        if "float" in (a, b) or op == "Div":
-            return "float"
-        return "bool" if a == b == "bool" and op in ("BitAnd", "BitOr", "BitXor") else "int"
-    return kind_of(resolved(OPERATORS[op][0], (a, b))[-1])
-
-
-def _binary(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
+def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
+    """`a op b` of numbers of one kind each. careful: leave where Python's numbers would raise."""
     ka, kb = a.kinds[0], b.kinds[0]
     if ka in PYTHON and kb in PYTHON:
         if "complex" in (ka, kb):
             return _complex(r, op, a, b, python=True)
         if "float" in (ka, kb) or op == "Div":
             return _floats(r, op, a, b)
-        return _integers(r, op, a, b)
+        return python_integers(r, op, a, b)
     ufunc, name = OPERATORS[op]
     dtypes = resolved(ufunc, (ka, kb))
     reps = [rep_of(d) for d in dtypes]
@@ -236,13 +161,14 @@ def _binary(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
         name = "or" if op == "Add" else "and"
     if op in COMPARISONS and reps[0] != reps[1]:
         raise Unreadable("integers of unlike signs are compared")
-    text = (
-        _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
-    )
     kind = kind_of(dtypes[-1])
     rep = REPRESENTATION[kind]
     if op in COMPARISONS:
+        text = _comparison(name, reps[0], x, y)
         return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(op, a, b))
+    text = (
+        _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
+    )
     made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
     if rep == "i64" and a.lin is not None and b.lin is not None and op in ("Add", "Sub", "Mult"):
         lin = _linear(op, a, b)
@@ -255,16 +181,43 @@ def _binary(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
     return made
 
 
+def _comparison(name: str, rep: str, x: Num, y: Num) -> str:
+    """A comparison; with the absolute value of a complex number, mostly by its square."""
+    a, b = x.text, y.text
+    if rep == "f64" and x.modulus:
+        a = f"modulus_beside({x.modulus}, {b})"
+    elif rep == "f64" and y.modulus:
+        b = f"modulus_beside({y.modulus}, {a})"
+    return c_expression(name, rep, [a, b])
+
+
+def modulus(r: Reader, x: Num, kind: str) -> Num:
+    """The absolute value of a complex number of double precision, under a name."""
+    name = x.text if x.text.isidentifier() else r.named(x.text, "c128")
+    if kind == "float":
+        r.leave_if(f"modulus_overflows({name})", "an absolute value that is not finite")
+    return replace(r.number(f"abs_c128({name})", "f64", (kind,)), modulus=name)
+
+
 def _power_text(rep: str, a: Num, b: Num) -> str:
     if b.value == 2:
         return c_expression("mul", rep, [a.text, a.text])
     if b.value == 0.5 and rep in FLOATS:
         return c_expression("sqrt", rep, [a.text]) if rep == "f64" else f"powf({a.text}, 0.5f)"
+    if rep == "f64":
+        return _pow(a, b)
     return c_expression("pow", rep, [a.text, b.text])
 
 
-def fits(r: Reader, x: Num, rep: str) -> None:
-    """Leave where a Python integer is not one of a NumPy dtype: it raises."""
+def _pow(a: Num, b: Num) -> str:
+    """The bits of libm's pow, without it where the exponent is a small number of halves."""
+    if b.value is not None and abs(b.value) <= 12 and float(2 * b.value).is_integer():
+        return f"pow_halves({a.text}, {int(2 * b.value)})"
+    return f"pow_f64({a.text}, {b.text})"
+
+
+def fits(r: Reader, x: Num, rep: str, where: str = "1") -> None:
+    """Leave where a Python integer is not one of a NumPy dtype: it raises. where: C, if one."""
     info = np.iinfo(DTYPE_OF[rep])
     low, high = int(info.min), int(info.max)
     if x.value is not None:
@@ -272,10 +225,10 @@ def fits(r: Reader, x: Num, rep: str) -> None:
             raise Unreadable(f"the integer {x.value} is not one of {DTYPE_OF[rep]}")
     elif rep == "u64":
         if x.low < 0:
-            r.leave_if(f"{x.text} < 0", "a negative integer for an unsigned one")
+            r.leave_if(f"{where} && {x.text} < 0", "a negative integer for an unsigned one")
     elif rep != "i64" and not (low <= x.low and x.high <= high):
         r.leave_if(
-            f"{x.text} < {c_int(low)} || {x.text} > {c_int(high)}",
+            f"{where} && ({x.text} < {c_int(low)} || {x.text} > {c_int(high)})",
             f"an integer that is not one of {DTYPE_OF[rep]}",
         )
 
@@ -341,7 +294,7 @@ def _checked(r: Reader, op: str, a: Num, b: Num) -> tuple[str, str, Linear | Non
     return name, "i64", None, low, high
 
 
-def _integers(r: Reader, op: str, a: Num, b: Num) -> Num:
+def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
     if a.value is not None and b.value is not None:
         return _folded(op, a, b)
     if op in COMPARISONS:
@@ -385,7 +338,7 @@ def _integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         if b.low < 0:
             r.leave_if(f"{b.text} < 0", "an integer to a negative power")
         if b.value == 2:
-            return _integers(r, "Mult", a, a)
+            return python_integers(r, "Mult", a, a)
         name = r.fresh("n")
         r.line(f"i64 {name};")
         r.leave_if(f"power_overflows({a.text}, {b.text}, &{name})", "an integer beyond 64 bits")
@@ -465,7 +418,7 @@ def _floats(r: Reader, op: str, a: Num, b: Num) -> Num:
     x, y = convert(r, a, "f64", exact=True), convert(r, b, "f64", exact=True)
     name = OPERATORS[op][1]
     if op in COMPARISONS:
-        return Num(c_expression(name, "f64", [x.text, y.text]), "bool", ("bool",), low=0, high=1)
+        return Num(_comparison(name, "f64", x, y), "bool", ("bool",), low=0, high=1)
     if op in ("Div", "FloorDiv", "Mod") and not y.value:
         r.leave_if(f"{y.text} == 0", "division by zero")
     if op == "Pow":
@@ -479,7 +432,7 @@ def _float_power(r: Reader, x: Num, y: Num) -> Num:
     if y.value == 2:
         made = r.number(f"({x.text} * {x.text})", "f64", ("float",))
     else:
-        made = r.number(f"pow_f64({x.text}, {y.text})", "f64", ("float",))
+        made = r.number(_pow(x, y), "f64", ("float",))
     # Python raises, or goes on with complex numbers.
     finite = f"__builtin_isfinite({x.text}) && __builtin_isfinite({y.text})"
     r.leave_if(f"!__builtin_isfinite({made.text}) && {finite}", "a power that is not finite")
@@ -509,7 +462,8 @@ def _complex(
         raise Unreadable("this operation on complex numbers")
     if python and op == "Div":
         r.leave_if(f"{y.text}.r == 0 && {y.text}.i == 0", "division by zero")
-    text = f"{_COMPLEX[op]}_{rep}({x.text}, {y.text})"
+    name = "quotient" if python and op == "Div" else _COMPLEX[op]
+    text = f"{name}_{rep}({x.text}, {y.text})"
     if op in COMPARISONS:
         return Num(text, "bool", ("bool" if python else "bool_",), low=0, high=1)
     return r.number(text, rep, (kind,))
@@ -538,7 +492,7 @@ def unary(r: Reader, op: str, x: Num) -> Num:
             return x
         if op == "Invert":
             return r.integer(f"(~{x.text})", -x.high - 1, -x.low - 1)
-        return _integers(r, "Sub", int_constant(0), x)
+        return python_integers(r, "Sub", int_constant(0), x)
     if op == "UAdd":
         return x
     if x.rep == "bool":

@@ -5,8 +5,9 @@ from __future__ import annotations
 from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
-from .numbers import OPERATORS, binary
+from .numbers import OPERATORS
 from .read import Reader
+from .unions import binary
 from .values import Arr, Known, Lazy, Lst, Num, Tup, Unreadable, Value
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import ast
 import copy
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from np_compile.shim import quiet
+
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
 from .read import C_STORAGE, Reader
+from .runtime import data_of
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
@@ -106,11 +109,20 @@ def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) 
     site = Site(function, made, named, None, out.count)
     r.tables.append(site)
     r.lines += out.lines
-    r.leave_if(f"rt->python({number})", f"{getattr(function, '__name__', function)} raises")
+    how = _called(r, number)
+    r.line(f"if ({how} == 2) return -1;")
+    r.leave_if(how, f"{getattr(function, '__name__', function)} raises")
     words = [out.count]
     site.result, value = _result(r, result, words)
     r.entry.most = max(r.entry.most, words[0])
     return value
+
+
+def _called(r: Reader, number: int) -> str:
+    """The C name of how a call in Python ended. A signal's handler has its turn before: amid the
+    call back, what it raises would be lost."""
+    r.line("if (ask_python(rt)) return -1;")
+    return r.named(f"rt->python({number})", "int", "how")
 
 
 def _is_method(function: Any) -> bool:
@@ -166,7 +178,7 @@ def printed(r: Reader, node: ast.Expr) -> None:
     number = len(r.tables)
     r.tables.append(Site(eval(code, f.__globals__), [], values, ("nothing",), out.count))
     r.lines += out.lines
-    r.line(f"if (rt->python({number})) return -1;")
+    r.line(f"if ({_called(r, number)}) return -1;")
     r.changed()
     r.entry.most = max(r.entry.most, out.count)
 
@@ -221,8 +233,7 @@ class _Shown(ast.NodeTransformer):
 
 def _sampled(function: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with quiet(), np.errstate(all="ignore"):
             return function(*map(_sample, args), **{k: _sample(v) for k, v in kwargs.items()})
     except Unreadable:
         raise
@@ -288,9 +299,8 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
         parts = [_result(r, y, words) for y in x]
         made_of = tuple if type(x) is tuple else type(x)
         return ("tuple", type(x), [p[0] for p in parts]), Tup(tuple(p[1] for p in parts), made_of)
-    kind = type(x).__name__
-    if kind not in PYTHON and isinstance(x, np.generic):
-        kind = KIND_OF_DTYPE.get(x.dtype, "")
+    is_numpy = isinstance(x, np.generic)  # whose `bool` has the name of Python's
+    kind = KIND_OF_DTYPE.get(x.dtype, "") if is_numpy else type(x).__name__
     if kind not in REPRESENTATION:
         raise Unreadable(f"a result of type {type(x).__name__}")
     rep = REPRESENTATION[kind]
@@ -309,8 +319,9 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
     return ("number", type(x), at, part), r.number(f"({C_TYPE[rep]})out[{at}].{part}", rep, (kind,))
 
 
-def stored(x: Any, result: Any, out: Any, adopt: Any) -> bool:
-    """Store a result in words, as compiled code expects it; False if it is of another type."""
+def stored(x: Any, result: Any, out: Any, adopt: Callable[[np.ndarray], None]) -> bool:
+    """Store a result in words, as compiled code expects it; False if it is of another type. adopt:
+    told of the arrays whose addresses are stored."""
     kind = result[0]
     if kind == "nothing":
         return True
@@ -320,8 +331,9 @@ def stored(x: Any, result: Any, out: Any, adopt: Any) -> bool:
             return False
         if (flat and not x.flags.c_contiguous) or (writeable and not x.flags.writeable):
             return False
-        out[at].i = adopt(x)
-        out[at + 1].p = x.__array_interface__["data"][0]
+        adopt(x)
+        out[at].i = id(x)
+        out[at + 1].p = data_of(x)
         for k in range(ndim):
             out[at + 2 + k].i = x.shape[k]
             out[at + 2 + ndim + k].i = x.strides[k] // size

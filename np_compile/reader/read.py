@@ -13,11 +13,12 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 from .dependence import Accesses
 from .linear import SAFE, WIDE, Facts, Linear
-from .values import C_TYPE, Conflict, Maybe, Num, Opaque, OrNone, Unreadable, Value
+from .values import C_TYPE, Conflict, Known, Maybe, Num, Opaque, OrNone, Unreadable, Value
 
 BRANCH = 8  # operations on single elements that a test of a value is as good as
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
@@ -47,7 +48,9 @@ class Frame:
     """A function that is being read: the outermost one, or one that it calls.
 
     env: the value of each name. path: where it is, as `resume.py` wants it. whole: whether it
-    leaves at its own statements; one that changes nothing is run again from its call.
+    leaves at its own statements; one that changes nothing is run again from its call. home: of a
+    function that another one makes, that one, whose names it sees. inside: names of comprehensions
+    that are being read, which such functions do not see.
     """
 
     function: Any
@@ -61,6 +64,8 @@ class Frame:
     dead: bool = False
     made: set[str] = field(default_factory=set)
     scopes: int = 0
+    home: Frame | None = None
+    inside: frozenset[str] = frozenset()
 
     @property
     def depth(self) -> int:
@@ -88,10 +93,10 @@ class Leave:
 @dataclass
 class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
-    lines that store them. steady: lists that must not grow or shrink meanwhile."""
+    lines that store them. steady: containers that must not grow or shrink meanwhile."""
 
     scopes: int
-    steady: frozenset[str] = frozenset()
+    steady: tuple[Any, ...] = ()
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
 
@@ -117,6 +122,7 @@ class Grammar:
     operand: Callable[[Any, ast.AST], Value]
     function: Callable[..., Value]
     comprehension: Callable[[Any, Any], Value]
+    called: Callable[..., Value]
 
 
 class Reader:
@@ -132,11 +138,13 @@ class Reader:
         self.leaves: list[Leave] = []
         self.site: Leave | None = None
         self.loops: list[LoopState] = []
+        self.steady: list[tuple[int, Any]] = []  # of all loops that run: in which frame
         self.owned: list[list[str]] = [[]]
         self.memory: dict[Any, dict[Any, Any]] = {}
         self.missing: set[str] = set()
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
+        self.local: dict[Any, tuple[Any, Frame]] = {}  # functions: the statement that makes each
         self.inlined: tuple = ()
         self.cold = 0
         self.work: list[tuple[list[Linear | None], bool]] = []
@@ -146,6 +154,7 @@ class Reader:
         self.written: frozenset[str] = frozenset()  # memory that may be changed, by its roots
         self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at
         self.declarations: list[str] = []
+        self.on_stack: dict[str, Any] = {}  # arrays without memory of their own, once all is read
         self.here: Any = None
         self.alone: Any = None
         self.hoisted = False
@@ -242,6 +251,10 @@ class Reader:
         self._count = count  # so that what is read again has the same names
         for site, was in changed:
             site.changed = was
+
+    def is_local(self, x: Value) -> bool:
+        """Whether a value is a function that is made in the ones that are read: it has no cells."""
+        return isinstance(x, Known) and isinstance(x.value, FunctionType) and x.value in self.local
 
     # Names
 
@@ -404,11 +417,14 @@ class Reader:
     def in_loop(self, state: LoopState, times: float) -> Iterator[None]:
         """What is read meanwhile is a loop's body. times: that it runs, roughly."""
         self.loops.append(state)
+        steady = len(self.steady)
+        self.steady += [(len(self.frames), x) for x in state.steady]
         before, self.executions = self.executions, self.executions * times
         try:
             yield
         finally:
             self.loops.pop()
+            del self.steady[steady:]
             self.executions = before
 
     def one_by_one(self, weight: int = 1) -> None:

@@ -24,27 +24,39 @@ from np_compile.kernels.build.toolchain import (
 from np_compile.kernels.targets.c.prelude import prelude
 
 from . import resume, runtime, small, source, threads
+from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
+from .stack import settle
 from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
 from .values import Known, Unreadable
 
-_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension)
+_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _CALL = 1e-5  # seconds that a call in Python takes, from compiled code
 _WORKS = "the C compiler is at work on it"
 _NO_TIME = "what is new has taken longer than Python: it runs there for now"
-_PLAIN: Any = object()  # instead of a result: the call runs as it stands
+# Instead of a result: the call runs as it stands, always or until the compiler has ended.
+_PLAIN: Any = object()
+_LATER: Any = object()
 _NO_LOOPS = "there is no loop in it"
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _BYTES = 10_000  # that are moved in the time of one recorded operation on an element
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
+# GCC before 14 takes one element for its neighbour, where loads of several are masked:
+# https://gcc.gnu.org/PR114375. It masks what it has made of branches.
+_GCC = """\
+#pragma GCC target("prefer-vector-width=256")
+#if __GNUC__ < 14
+#pragma GCC optimize("no-tree-loop-if-convert")
+#endif
+"""
 _FILTERS = frozenset(("catch_warnings", "filterwarnings", "simplefilter", "resetwarnings"))
 _IDLE = 16  # calls that Python carries out to the end, before a function runs as it stands
 
@@ -88,12 +100,13 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
     """The rest of a function from a statement of its body on, for values such as these."""
     effectful: set[Any] = set()
     memory: dict[Any, Any] = {}
+    apart: dict[Any, Any] = {}  # what statements are taken apart into: places in it have a memory
     for _ in range(50):
         # What was found of loops is in names of the reading before.
         memory = {key: of for key, of in memory.items() if key[0] == "list"}
         entry = Entry(f, node, example, small)
         r = Reader(entry, _GRAMMAR)
-        r.effectful, r.memory = effectful, memory
+        r.effectful, r.memory, entry.normalized = effectful, memory, apart
         try:
             return _read(r, entry, f, node, first)
         except Again:
@@ -121,6 +134,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         block(r, nodes, "body")
         if not frame.dead:
             entry.result(r, Known(None))
+    r.on_stack = settle(body)
     shared = _flat(body, r, entry, first)
     functions, lines, numbers = outlined(shared, entry.prologue, r.declarations)
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
@@ -173,9 +187,10 @@ def _assembled(functions: list[str], lines: list[str], entry: Entry, r: Reader) 
         + body + "\n}\n"
         + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
         "        Buf *next = b->next;\n"
-        "        free_memory(b);\n        free(b);\n        b = next;\n    }\n}\n"
+        "        disown(rt, b);\n        free_memory(b);\n        free(b);\n"
+        "        b = next;\n    }\n}\n"
     )  # fmt: skip
-    head = '#pragma GCC target("prefer-vector-width=256")\n' if compiler().kind == "gcc" else ""
+    head = _GCC if compiler().kind == "gcc" else ""
     return head + prelude(text, vector_math_available(compiler().kind)) + text
 
 
@@ -199,26 +214,33 @@ def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | 
 
 class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
-    is left, for now. plainly: the result of a call that runs as it stands."""
+    is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
+    compiler is at work."""
 
     owed: float
     cold: bool
 
     def plainly(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
 
+    def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
+
 
 class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
     time does not matter. tensors: whether arrays stand for tensors, whose calls are recorded where
-    they are not read; away: whether they are copies of what lies on a device. is_compiled: whether
-    some of it is. runs: of its regions, but for the first of each."""
+    they are not read; away: whether they are copies of what lies on a device. general: whether it
+    serves calls with new sizes, whatever is better for others. is_compiled: whether some of it is.
+    runs: of its regions, but for the first of each. for_sizes: how such calls are read, where loops
+    do the same to whole arrays, and others are recorded."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
-        away: bool = False,
+        away: bool = False, general: bool = False,
     ):  # fmt: skip
         self.function = f
         self._budget, self._tensors, self._away = budget, tensors, away
+        self._general = general
+        self.for_sizes: Reading | None = None
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
         self.is_compiled = False
@@ -233,6 +255,7 @@ class Reading:
         if code is not self._code:
             self._code = code
             self._regions, self._refused, self.is_compiled = {}, {}, False
+            self.for_sizes = None
             self._vain: dict[int, int] = defaultdict(int)
             self.given_up, self._stands, self._idle = "", False, 0
             self.node: Any = None
@@ -242,10 +265,10 @@ class Reading:
             try:
                 if not source.has_loops(self.function, tuple(map(type, args))):
                     self.given_up = _NO_LOOPS
-                elif not _FILTERS.isdisjoint(code.co_names):
-                    self.given_up = "it says what becomes of warnings"
                 else:
                     self.node = source.tree(self.function)
+                    if not source.only_ignores(self.node, _FILTERS & {*code.co_names}):
+                        self.given_up = "it says what becomes of warnings"
             except Unreadable as e:
                 self.given_up = str(e)
         return None if self.given_up else self.node
@@ -254,6 +277,12 @@ class Reading:
     def stands(self) -> types.CodeType | None:
         """The code with which all calls run as the function stands; None where they do not."""
         return self._code if self.given_up and self._stands else None
+
+    @property
+    def serves(self) -> bool:
+        """Whether some calls are compiled whole."""
+        general = self.for_sizes
+        return self.is_compiled or (general is not None and general.is_compiled)
 
     @property
     def is_tried(self) -> bool:
@@ -287,12 +316,13 @@ class Reading:
             else:
                 ran = None
         result = self._go_on(node, 0, values, changed, ran)
-        if result is not _PLAIN:
+        if result is not _PLAIN and result is not _LATER:
             return result
         changed.append(None)
         if self._budget is None:
             return self.function(*args, **kwargs)
-        return self._budget.plainly(self.function, args, kwargs)
+        way = self._budget.plainly if result is _PLAIN else self._budget.waits
+        return way(self.function, args, kwargs)
 
     def _bound(self, args: tuple, kwargs: dict) -> dict[str, Any] | None:
         """The parameters' values; None where the call is not one of this function."""
@@ -308,7 +338,8 @@ class Reading:
 
     def texts(self) -> list[str]:
         """The C of the regions."""
-        return [region.text for known in self._regions.values() for region in known]
+        made = [region.text for known in self._regions.values() for region in known]
+        return made + (self.for_sizes.texts() if self.for_sizes is not None else [])
 
     def report(self) -> list[str]:
         """What became of the function's loops, for people: what is compiled whole, where compiled
@@ -331,6 +362,8 @@ class Reading:
                         made.append(f"  left {exit_.count} times at line {exit_.line}: {why}")
         for why, line in dict.fromkeys((x.why, x.line) for x in self._refused.values()):
             made.append(f"not read: {why}" + (f" ({code.co_filename}:{line})" if line else ""))
+        if self.for_sizes is not None and self.for_sizes.is_compiled:
+            made += [f"for sizes that are new: {line}" for line in self.for_sizes.report()]
         return made
 
     def _go_on(
@@ -348,7 +381,7 @@ class Reading:
                     if ran.why not in (_WORKS, _NO_TIME):
                         self._was_idle(node, ran.why)
                     if not begun:
-                        return _PLAIN
+                        return _LATER if ran.why == _WORKS else _PLAIN
                     return self._python(node, first, values, None)
                 changed.append(None)
                 result = self._python(node, first, values, step)
@@ -395,7 +428,7 @@ class Reading:
 
     def _key(self, first: int, values: dict[str, Any]) -> tuple:
         """What is the same for values that are read alike."""
-        small = len(self._regions[first]) < 3
+        small = len(self._regions[first]) < 3 and not self._general
         pieces = tuple([(k, piece(v, small)) for k, v in values.items()])
         return first, small, config.loops, pieces
 
@@ -411,7 +444,10 @@ class Reading:
         return self._next(node, at)
 
     def _next(self, node: Any, at: int) -> int | None:
-        """A statement that may have a loop, from one on; None if there is none."""
+        """A statement that may have a loop, from one on; None if there is none, or if the function
+        makes others: these see the names of the Python that goes on, to its end."""
+        if source.makes_functions(node):
+            return None
         if at not in self._begins:
             rest = range(at, len(node.body))
             self._begins[at] = next(
@@ -506,7 +542,9 @@ class Reading:
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)
-            if made.single < _SINGLE:
+            if made.single < _SINGLE and not self._general:
+                if first == 0 and self.for_sizes is None and not self._tensors:
+                    self.for_sizes = Reading(self.function, self._budget, general=True)
                 why = "its loops do the same to whole arrays"
                 return Refused(why, 0, len(node.body), by_size=True)
         return made
@@ -525,7 +563,7 @@ class Reading:
     def _resumed(self, exit_: Exit, left: list, until: int | None) -> Any:
         """What Python makes of the rest, from where compiled code has left."""
         value: Any = None
-        for depth, (f, node, path, names) in enumerate(reversed(left)):
+        for depth, (f, node, path, names, makes) in enumerate(reversed(left)):
             given = depth > 0
             last = depth == len(left) - 1
             whole_path = _at_top(path, exit_.top) if last else path
@@ -533,7 +571,7 @@ class Reading:
             made = self._continuations.get(key)
             if made is None:
                 made = resume.function(
-                    f, node, whole_path, tuple(names), given, until if last else None
+                    f, node, whole_path, tuple(names), given, until if last else None, makes
                 )
                 self._continuations[key] = made
             extra = [value] if given else []

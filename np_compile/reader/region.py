@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import signal
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -143,9 +144,10 @@ class Region:
         if exit_.frames is None:
             return exit_, state.value(exit_.result, self), None
         left = []
-        for f, node, path, names in exit_.frames:
+        for f, node, path, names, makes in exit_.frames:
             made = {k: state.value(v, self) for k, v in names.items()}
-            left.append((f, node, path, {k: v for k, v in made.items() if v is not MISS}))
+            named = {k: v for k, v in made.items() if v is not MISS}
+            left.append((f, node, path, named, makes))
         return exit_, None, left
 
     def at(self, state: _Call, path: Any) -> Any:
@@ -291,7 +293,15 @@ def locks_of(x: Any) -> Any:
     return bits.lock
 
 
-_OWN = 1 << 20  # numbers from which on owners are arrays that were made meanwhile
+def _raised_by_a_signal(error: Exception) -> bool:
+    """Whether it comes out of a signal's handler, not of the function that was called."""
+    at = error.__traceback__
+    frames = set()
+    while at is not None:
+        frames.add(at.tb_frame.f_code)
+        at = at.tb_next
+    handlers = map(signal.getsignal, signal.valid_signals())
+    return any(getattr(h, "__code__", None) in frames for h in handlers if callable(h))
 
 
 class _Call:
@@ -303,13 +313,9 @@ class _Call:
         self._held = (ctypes.c_char * len(self.words)).from_buffer(self.words)
         self.words_address = ctypes.addressof(self._held)
         self._out = (runtime.Word * room)()
-        self._callbacks = (
-            runtime.ALLOCATE(self._allocate), runtime.FREED(self._freed),
-            runtime.PYTHON(self._python),
-        )  # fmt: skip
         self.runtime = runtime.Runtime()
         r = self.runtime
-        r.allocate, r.freed, r.python = self._callbacks
+        r.python = self._callback = runtime.PYTHON(self._python)
         r.api = ctypes.addressof(runtime.api)
         self.runtime.out = ctypes.addressof(self._out)
         table = addresses()
@@ -321,8 +327,6 @@ class _Call:
             self.runtime.run = pool.run_address()
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
-        self._next = _OWN
-        self._made: dict[int, np.ndarray] = {}
         self._small: dict[int, Any] = {}
         self._views: dict[Any, np.ndarray] = {}
         self.found: tuple = ()
@@ -332,31 +336,12 @@ class _Call:
     def clear(self) -> None:
         """Forget the call."""
         self.found, self.arrays, self.error = (), [], None
-        if self._made:
-            self._made = {}
         if self._small:
             self._small = {}
         if self._views:
             self._views = {}
 
     # Meanwhile
-
-    def _allocate(self, code: int, zero: int, ndim: int, buf: int) -> int:
-        try:
-            b = runtime.Buffer.from_address(buf)
-            shape = tuple(b.dims[:ndim])
-            dtype = DTYPE_OF[CODES[code]]
-            made = np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
-            self._next += 1
-            self._made[self._next] = made
-            b.data = made.__array_interface__["data"][0]
-            return self._next
-        except BaseException as e:
-            self.error = e
-            return -1
-
-    def _freed(self, owner: int) -> None:
-        self._made.pop(owner, None)
 
     def raised(self) -> BaseException:
         """The exception with which compiled code was ended."""
@@ -371,7 +356,7 @@ class _Call:
         return found
 
     def _python(self, number: int) -> int:
-        """Make a call in Python; 1 if compiled code has to leave."""
+        """Make a call in Python; 1 if compiled code has to leave, 2 if the exception ends it."""
         try:
             region = self._region
             site = region.sites[number]
@@ -380,19 +365,18 @@ class _Call:
             # What lies in C's own memory was copied, and may change before the next call.
             self._small, self._views = {}, {}
             result = site.function(*args, **kwargs)
-            return int(not stored(result, site.result, self._out, self._adopt))
+            held: list[np.ndarray] = []
+            if not stored(result, site.result, self._out, held.append):
+                return 1
+            for x in held:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
+            return 0
         except Exception as e:
             self.error = e  # compiled code leaves, or, behind a statement, ends
-            return 1
+            return 2 if _raised_by_a_signal(e) else 1
         except BaseException as e:
             self.error = e
-            return 1
-
-    def _adopt(self, x: np.ndarray) -> int:
-        """The number by which C knows an array of NumPy's."""
-        self._next += 1
-        self._made[self._next] = x
-        return self._next
+            return 2
 
     # Out
 
@@ -438,7 +422,7 @@ class _Call:
         buf, data = out[at].p, out[at + 1].p or 0
         owner = runtime.Buffer.from_address(buf).owner if owner is None else out[owner].i
         base = self._owner(owner, buf)
-        start = base.__array_interface__["data"][0]
+        start = runtime.data_of(base)
         same = base.shape == shape and base.dtype == dtype and _alike(shape, base.strides, steps)
         moved = data - start if owner >= 0 else data - self._small[buf][1]
         kind = view[1] if type(view) is tuple else out[view].i
@@ -456,8 +440,8 @@ class _Call:
 
     def _owner(self, owner: int, address: int) -> np.ndarray:
         """The array whose memory it is."""
-        if owner >= _OWN:
-            return self._made[owner]
+        if owner >= runtime.OWN:
+            return ctypes.cast(owner, ctypes.py_object).value
         if owner >= 0:
             if not self.arrays:
                 self.arrays = [self._region.at(self, path) for path in self._region.arrays]
@@ -466,7 +450,7 @@ class _Call:
             b = runtime.Buffer.from_address(address)
             dtype = DTYPE_OF[CODES[b.code]]
             made = np.empty(tuple(b.dims[: b.ndim]), dtype)
-            ctypes.memmove(made.__array_interface__["data"][0], b.data, b.bytes)
+            ctypes.memmove(runtime.data_of(made), b.data, b.bytes)
             self._small[address] = made, b.data
         return self._small[address][0]
 
@@ -479,7 +463,7 @@ class _Call:
             found: list = []
             if isinstance(items, str):
                 held = np.empty(n, DTYPE_OF[CODES[b.code]])
-                ctypes.memmove(held.__array_interface__["data"][0], b.data, held.nbytes)
+                ctypes.memmove(runtime.data_of(held), b.data, held.nbytes)
                 found = held.tolist() if items in PYTHON else list(held)
             elif items is not None:
                 size = b.dims[4]

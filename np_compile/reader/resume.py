@@ -147,12 +147,12 @@ def _copied(node: Any) -> Any:
 
 def function(
     f: types.FunctionType, node: Any, path: Sequence[tuple], names: Sequence[str],
-    given: bool = False, until: int | None = None,
+    given: bool = False, until: int | None = None, makes: Sequence[ast.stmt] = (),
 ) -> types.FunctionType:  # fmt: skip
     """A function of the values of `names` (and of a call, if it is `given`) that goes on in f from
     a path, to its end or to the statement `until` of its body. It gives RETURNED and what f
-    returns, or WENT_ON and the names' values."""
-    body = _copied(_Made(path, given, until).statements())
+    returns, or WENT_ON and the names' values. makes: statements that make functions of its own."""
+    body = _copied([*makes, *_Made(path, given, until).statements()])
     body = [_Returns().visit(s) for s in body]
     if until is None:
         end: ast.expr = ast.Tuple([ast.Constant(RETURNED), ast.Constant(None)], ast.Load())

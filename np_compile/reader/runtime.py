@@ -5,6 +5,11 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+
+from .values import DTYPE_OF, SIZES
 
 AXES = 8
 
@@ -13,7 +18,8 @@ class Buffer(ctypes.Structure):
     """Memory of an array or a list. next, prev: the others of the call. owner: a number that
     Python knows it by, -1 if it is C's own. code: of its representation. For a list, `dims` is its
     length, the room that there is, how much of it is before the first item, which words of an item
-    are buffers, and the bytes of an item."""
+    are buffers, and the bytes of an item; for a dict or a set also the address of its index, and
+    the logarithm of how long that is."""
 
 
 Buffer._fields_ = [
@@ -29,8 +35,11 @@ class Word(ctypes.Union):
     _fields_ = (("i", ctypes.c_int64), ("f", ctypes.c_double), ("p", ctypes.c_void_p))
 
 
-ALLOCATE = ctypes.CFUNCTYPE(c_int64, c_int64, c_int64, c_int64, c_void_p)
-FREED = ctypes.CFUNCTYPE(None, c_int64)
+def data_of(x: np.ndarray) -> int:
+    """The address of an array's first element: of what NumPy's C headers say it is."""
+    return c_int64.from_address(id(x) + 2 * ctypes.sizeof(c_void_p)).value
+
+
 PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
 
 
@@ -39,21 +48,41 @@ class Runtime(ctypes.Structure):
     run, threads, worth: how loops are shared among threads; job: the one that this is a part of."""
 
     _fields_ = (
-        ("first", Buffer), ("allocate", ALLOCATE), ("freed", FREED), ("api", c_void_p),
-        ("python", PYTHON), ("ticks", c_int64), ("deadline", c_int64), ("out", c_void_p),
-        ("draws", c_void_p), ("error", c_void_p * 3), ("given", c_void_p), ("run", c_void_p),
-        ("threads", c_int64), ("worth", c_int64), ("job", c_void_p),
+        ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
+        ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p), ("error", c_void_p * 3),
+        ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
+        ("job", c_void_p),
     )  # fmt: skip
 
 
-# What compiled code calls of Python's, in this order.
+def _table() -> Any:
+    """The addresses of the functions of Python's and NumPy's that `_API` names."""
+    get = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    numpy = (c_void_p * 512).from_address(get(capsule, None))
+    found = []
+    for name in _API:
+        at = _IN_NUMPY.get(name)
+        f = (
+            ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p).value
+            if at is None
+            else numpy[at]
+        )
+        found.append(f)
+    return (c_void_p * len(found))(*found)
+
+
+# What compiled code calls of Python's and NumPy's, in this order; where in NumPy's table it is.
 _API = (
     "PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_NormalizeException",
-    "PyGILState_Release",
+    "PyGILState_Release", "PyErr_Clear", "Py_DecRef",
+    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty",
 )  # fmt: skip
-api = (c_void_p * len(_API))(
-    *(ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p).value for name in _API)
-)
+_IN_NUMPY = {"PyArray_DescrFromType": 45, "PyArray_Zeros": 183, "PyArray_Empty": 184}
+api = _table()
+OWN = 1 << 20  # owners from here on are addresses of arrays, which they hold
 
 # An array of so many bytes is memory of NumPy's from the beginning: nothing is copied at the end.
 LARGE = 1 << 14
@@ -62,6 +91,8 @@ _NANOSECONDS = 20_000_000  # between looks at what Python wants
 
 # Flags of NumPy's arrays.
 FLAT, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
+_TYPE_NUMBERS = ", ".join(str(DTYPE_OF[x].num if x in DTYPE_OF else -1) for x in SIZES)
 
 C = f"""
 typedef struct {{
@@ -79,8 +110,6 @@ struct Buf {{ Buf *next, *prev; i64 refs, owner, bytes, code, ndim, dims[{AXES}]
 typedef struct Job Job;
 typedef struct {{
     Buf first;
-    i64 (*allocate)(i64, i64, i64, void *);
-    void (*freed)(i64);
     void **api;
     i64 (*python)(i64);
     i64 ticks, deadline;
@@ -106,12 +135,41 @@ typedef struct {{
 extern void *malloc(u64), *calloc(u64, u64), *realloc(void *, u64);
 extern void free(void *);
 typedef struct {{ i64 seconds, nanoseconds; }} Time;
+#ifdef __APPLE__
+#define MONOTONIC 8
+#else
+#define MONOTONIC 1
+#endif
 extern int clock_gettime(int, Time *);
 #define QUIET static __attribute__((unused, noinline))
-INLINE void retain(Buf *b) {{ if (b) b->refs++; }}
+/* Threads that share a loop may hold the same item of a list. */
+INLINE void retain(Runtime *rt, Buf *b) {{
+    if (!b) return;
+    if (rt->job) __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
+    else b->refs++;
+}}
 INLINE void free_memory(Buf *b) {{
     if (b->owner >= 0 || b->data == (void *)(b + 1)) return;
     free(b->ndim < 0 ? (char *)b->data - b->dims[2] * b->dims[4] : b->data);
+    if (b->ndim < 0) free((void *)b->dims[5]);
+}}
+/* NumPy's arrays are made and given back without a line of Python, where a signal's handler would
+   raise amid what C does. */
+QUIET void *new_array(Runtime *rt, i64 code, i64 zero, i64 ndim, const i64 *dims) {{
+    static const signed char types[] = {{{_TYPE_NUMBERS}}};
+    int held = ((int (*)(void))rt->api[0])();
+    void *descr = ((void *(*)(int))rt->api[7])(types[code]);
+    void *(*make)(int, const i64 *, void *, int) = rt->api[zero ? 8 : 9];
+    void *made = make(ndim, dims, descr, 0);
+    if (!made) ((void (*)(void))rt->api[5])();
+    ((void (*)(int))rt->api[4])(held);
+    return made;
+}}
+QUIET void disown(Runtime *rt, Buf *b) {{
+    if (b->owner < {OWN}) return;
+    int held = ((int (*)(void))rt->api[0])();
+    ((void (*)(void *))rt->api[6])((void *)b->owner);
+    ((void (*)(int))rt->api[4])(held);
 }}
 static void release(Runtime *rt, Buf *b);
 QUIET void release_items(Runtime *rt, Buf *b) {{
@@ -124,11 +182,15 @@ QUIET void destroy(Runtime *rt, Buf *b) {{
     b->prev->next = b->next;
     if (b->next) b->next->prev = b->prev;
     if (b->ndim < 0) release_items(rt, b);
-    if (b->owner >= 0) rt->freed(b->owner);
+    disown(rt, b);
     free_memory(b);
     free(b);
 }}
-INLINE void release(Runtime *rt, Buf *b) {{ if (b && --b->refs == 0) destroy(rt, b); }}
+INLINE void release(Runtime *rt, Buf *b) {{
+    if (!b) return;
+    i64 left = rt->job ? __atomic_sub_fetch(&b->refs, 1, __ATOMIC_RELAXED) : --b->refs;
+    if (left == 0) destroy(rt, b);
+}}
 INLINE void link_in(Runtime *rt, Buf *b) {{
     b->next = rt->first.next;
     b->prev = &rt->first;
@@ -151,8 +213,10 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
     for (i64 k = 0; k < ndim; k++) b->dims[k] = dims[k];
     b->data = b + 1;
     if (large) {{
-        b->owner = rt->allocate(code, zero, ndim, b);
-        if (b->owner < 0) {{ free(b); return 0; }}
+        PyArray *made = new_array(rt, code, zero, ndim, dims);
+        if (!made) {{ free(b); return 0; }}
+        b->owner = (i64)made;
+        b->data = made->data;
     }} else if (zero) __builtin_memset(b->data, 0, bytes);
     link_in(rt, b);
     return b;
@@ -164,6 +228,7 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     if (!b) return 0;
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
     b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
+    b->dims[5] = b->dims[6] = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
     link_in(rt, b);
@@ -236,6 +301,47 @@ QUIET void reverse(Buf *b) {{
     for (; a < z; a += size, z -= size)
         for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
 }}
+/* The index of a table: places of entries, -1 where there is none. */
+INLINE u64 first_slot(const Buf *b, i64 hash) {{ return (u64)hash >> (64 - b->dims[6]); }}
+INLINE u64 next_slot(const Buf *b, u64 s) {{ return (s + 1) & ((1UL << b->dims[6]) - 1); }}
+INLINE u64 bits_of(f64 x) {{
+    u64 bits;
+    x += 0.0;  /* equal zeros are the same */
+    __builtin_memcpy(&bits, &x, 8);
+    return bits ^ bits >> 32;
+}}
+INLINE void enter(Buf *b, i64 k, i64 hash) {{
+    int *slots = (int *)b->dims[5];
+    u64 s = first_slot(b, hash);
+    while (slots[s] >= 0) s = next_slot(b, s);
+    slots[s] = k;
+}}
+INLINE void entered(Buf *b, i64 hash) {{ enter(b, b->dims[0], hash); b->dims[0]++; }}
+QUIET void enter_all(Buf *b) {{
+    __builtin_memset((void *)b->dims[5], -1, 4UL << b->dims[6]);
+    for (i64 k = 0; k < b->dims[0]; k++) enter(b, k, *(i64 *)((char *)b->data + k * b->dims[4]));
+}}
+/* Room for n more entries. */
+QUIET int larger_index(Buf *b, i64 need) {{
+    i64 bits = 4;
+    while (2 * need > 1L << bits) bits++;
+    if (bits > 31) return 1;
+    void *slots = malloc(4UL << bits);
+    if (!slots) return 1;
+    free((void *)b->dims[5]);
+    b->dims[5] = (i64)slots; b->dims[6] = bits;
+    enter_all(b);
+    return 0;
+}}
+INLINE int more_entries(Buf *b, i64 n) {{
+    i64 need = b->dims[0] + n;
+    if (room_for(b, n)) return 1;
+    return !b->dims[5] || 2 * need > 1L << b->dims[6] ? larger_index(b, need) : 0;
+}}
+INLINE void forget_entries(Buf *b) {{
+    free((void *)b->dims[5]);
+    b->dims[0] = b->dims[5] = 0;
+}}
 /* Whether a signal's handler raises; other threads of Python's have their turn meanwhile. */
 QUIET int ask_python(Runtime *rt) {{
     int held = ((int (*)(void))rt->api[0])();
@@ -249,7 +355,7 @@ QUIET int ask_python(Runtime *rt) {{
 }}
 INLINE i64 nanoseconds(void) {{
     Time t;
-    clock_gettime(1, &t);
+    clock_gettime(MONOTONIC, &t);
     return t.seconds * 1000000000L + t.nanoseconds;
 }}
 QUIET int is_wanted(Runtime *rt) {{
@@ -262,7 +368,7 @@ QUIET int is_wanted(Runtime *rt) {{
     rt->deadline = now + {_NANOSECONDS}L;
     return first ? 0 : ask_python(rt);
 }}
-#define TICK if (__builtin_expect(++rt->ticks > {_EVERY}, 0) && is_wanted(rt)) return -1
+#define TICK(n) if (__builtin_expect((rt->ticks += n) > {_EVERY}, 0) && is_wanted(rt)) return -1
 INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{
     return (const char *)a < (const char *)b_end && (const char *)b < (const char *)a_end;
 }}
@@ -311,15 +417,46 @@ INLINE u64 low_bits(u64 x) {{
     x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
     return x;
 }}
+/* x to the power n / 2, n a constant: in twice the precision, of which pow gives the nearest number
+   but where two are about as near, for its error is below 0.53 units in the last place. */
+static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) {{ return pow_f64(x, y); }}
+INLINE f64 pow_halves(f64 x, i64 n) {{
+#ifdef __FP_FAST_FMA
+    f64 size = __builtin_fabs(x), high = 1, low = 0;
+    i64 m = n < 0 ? -n : n;
+    if (!(size > 0x1p-80 && size < 0x1p80) || (m & 1 && x < 0)) return pow_itself(x, n * 0.5);
+    if (m & 1) {{
+        high = __builtin_sqrt(x);
+        low = __builtin_fma(-high, high, x) / (2 * high);
+    }}
+    for (i64 k = 0; k < m / 2; k++) {{
+        f64 product = high * x;
+        low = __builtin_fma(high, x, -product) + low * x;
+        high = product;
+    }}
+    if (n < 0) {{
+        f64 inverse = 1 / high;
+        low = inverse * (__builtin_fma(-inverse, high, 1) - inverse * low);
+        high = inverse;
+    }}
+    f64 sum = high + low, rest = low - (sum - high);
+    if (__builtin_expect(sum + 1.08 * rest == sum, 1)) return sum;
+#endif
+    return pow_itself(x, n * 0.5);
+}}
 INLINE f64 next_double(bitgen *g) {{ return g->next_double(g->state); }}
 """
 
 # Complex numbers as NumPy computes them: products by the four products, quotients by the larger
-# part of the divisor.
+# part of the divisor; Python divides where NumPy multiplies by an inverse.
 _COMPLEX = """
 INLINE C add_C(C a, C b) { return (C){a.r + b.r, a.i + b.i}; }
 INLINE C sub_C(C a, C b) { return (C){a.r - b.r, a.i - b.i}; }
-INLINE C mul_C(C a, C b) { return (C){a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r}; }
+INLINE C mul_C(C a, C b) {
+    F p = a.r * b.r, q = a.i * b.i;
+    ROUNDED(p); ROUNDED(q);
+    return (C){p - q, a.r * b.i + a.i * b.r};
+}
 INLINE C neg_C(C a) { return (C){-a.r, -a.i}; }
 INLINE C conj_C(C a) { return (C){a.r, -a.i}; }
 INLINE int eq_C(C a, C b) { return a.r == b.r && a.i == b.i; }
@@ -329,24 +466,70 @@ INLINE C div_C(C a, C b) {
     F x = FABS(b.r), y = FABS(b.i);
     if (x >= y) {
         if (x == 0 && y == 0) return (C){a.r / x, a.i / x};
-        F q = b.i / b.r, s = 1 / (b.r + b.i * q);
-        return (C){(a.r + a.i * q) * s, (a.i - a.r * q) * s};
+        F q = b.i / b.r, s = 1 / (b.r + b.i * q), p = a.i * q;
+        ROUNDED(p);
+        return (C){(a.r + p) * s, (a.i - a.r * q) * s};
     }
-    F q = b.r / b.i, s = 1 / (b.i + b.r * q);
-    return (C){(a.r * q + a.i) * s, (a.i * q - a.r) * s};
+    F q = b.r / b.i, s = 1 / (b.i + b.r * q), p = a.r * q;
+    ROUNDED(p);
+    return (C){(p + a.i) * s, (a.i * q - a.r) * s};
+}
+INLINE C quotient_C(C a, C b) {
+    if (FABS(b.r) >= FABS(b.i)) {
+        F q = b.i / b.r, s = b.r + b.i * q, p = a.i * q;
+        ROUNDED(p);
+        return (C){(a.r + p) / s, (a.i - a.r * q) / s};
+    }
+    if (FABS(b.i) >= FABS(b.r)) {
+        F q = b.r / b.i, s = b.r * q + b.i, p = a.r * q;
+        ROUNDED(p);
+        return (C){(p + a.i) / s, (a.i * q - a.r) / s};
+    }
+    return (C){__builtin_nan(""), __builtin_nan("")};
+}
+"""
+
+# GCC before 12.3 fuses products and sums of two neighbours whatever -ffp-contract says:
+# https://gcc.gnu.org/bugzilla/show_bug.cgi?id=107647
+_ROUNDED = """
+#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ * 100 + __GNUC_MINOR__ < 1203
+#define ROUNDED(x) __asm__("" : "+x"(x))
+#else
+#define ROUNDED(x)
+#endif
+"""
+
+# Comparing is what absolute values are for as a rule, and the square mostly tells: within its
+# rounding, and that of a hypotenuse, of the limit's square it does not. A call that the compiler
+# knows nothing of is not made before it is needed.
+_MODULUS = """
+static __attribute__((noipa, unused)) f64 modulus_itself(f64 r, f64 i) { return hypot_f64(r, i); }
+INLINE f64 modulus_beside(c128 a, f64 limit) {
+    f64 square = a.r * a.r + a.i * a.i, other = limit * limit;
+    if (limit > 0x1p-500 && limit < 0x1p500) {
+        if (square < other * (1 - 0x1p-45)) return 0;
+        if (square > other * (1 + 0x1p-45)) return __builtin_inf();
+    }
+    return modulus_itself(a.r, a.i);
+}
+INLINE int modulus_overflows(c128 a) {
+    if (a.r * a.r + a.i * a.i < 0x1p1000) return 0;
+    return __builtin_isinf(modulus_itself(a.r, a.i)) && __builtin_isfinite(a.r)
+        && __builtin_isfinite(a.i);
 }
 """
 
 
 def complex_numbers() -> str:
     """The C of operations on both complex representations."""
-    made = ""
+    made = _ROUNDED
     for c, f, s in (("c128", "f64", ""), ("c64", "f32", "f")):
         text = _COMPLEX.replace("FABS", f"__builtin_fabs{s}").replace("_C", f"_{c}")
         for old, new in (("(C)", f"({c})"), (" C ", f" {c} "), ("(C ", f"({c} "), ("_F(", f"_{f}("),
                          (" F ", f" {f} ")):  # fmt: skip
             text = text.replace(old, new)
         made += text
+    made += _MODULUS
     convert = "INLINE c64 c64_of_c128(c128 a) { return (c64){(f32)a.r, (f32)a.i}; }\n"
     return made + convert + "INLINE c128 c128_of_c64(c64 a) { return (c128){a.r, a.i}; }\n"
 

@@ -19,7 +19,7 @@ from .values import INTEGERS, Arr, Known, Lazy, Unreadable, Value
 _MOST = 24  # rows of a matrix, and
 _ELEMENTS = 512  # elements, up to which C of its own is used
 
-C = """
+C = r"""
 /* The factors of a matrix, rows exchanged, as LAPACK's getrf has them; 1 if it is singular. */
 QUIET int lu_f64(i64 n, f64 *a, i64 *rows, int *odd) {
     int singular = 0;
@@ -85,6 +85,30 @@ QUIET void sort_f64(i64 n, f64 *x) {
             x[k] = v;
         }
 }
+/* In ascending or descending order, equal items as they were; 1 if there is no memory. */
+#define SORTED(T) \
+QUIET int sorted_##T(i64 n, T *x, i64 descending) { \
+    T *from = x, *to = n > 1 ? malloc(n * sizeof(T)) : x, *held = to; \
+    if (!to) return 1; \
+    for (i64 run = 1; run < n; run *= 2) { \
+        for (i64 low = 0; low < n; low += 2 * run) { \
+            i64 middle = n - low < run ? n : low + run; \
+            i64 end = n - low < 2 * run ? n : low + 2 * run; \
+            i64 a = low, b = middle; \
+            for (i64 k = low; k < end; k++) { \
+                int second = b < end && (a == middle || \
+                    (descending ? from[b] > from[a] : from[b] < from[a])); \
+                to[k] = second ? from[b++] : from[a++]; \
+            } \
+        } \
+        T *other = from; from = to; to = other; \
+    } \
+    if (from != x) __builtin_memcpy(x, from, n * sizeof(T)); \
+    if (n > 1) free(held); \
+    return 0; \
+}
+SORTED(i64)
+SORTED(f64)
 QUIET f64 median_f64(i64 n, f64 *x) {
     sort_f64(n, x);
     if (x[n - 1] != x[n - 1]) return x[n - 1];
@@ -93,7 +117,7 @@ QUIET f64 median_f64(i64 n, f64 *x) {
 """
 
 
-NAMES = ("solve_f64", "det_f64", "median_f64", "sort_f64")
+NAMES = ("solve_f64", "det_f64", "median_f64", "sort_f64", "sorted_i64", "sorted_f64")
 
 
 def _array(r: Reader, x: Value) -> Arr | Lazy:

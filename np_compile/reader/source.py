@@ -57,6 +57,35 @@ def tree(f: types.FunctionType) -> Any:
     return _tree(f.__code__)
 
 
+def made_in(f: types.FunctionType, node: Any) -> types.FunctionType:
+    """The function that a `def` or a `lambda` in f makes, but for its cells: those of names that
+    are f's own are empty."""
+    name = getattr(node, "name", "<lambda>")
+    found = [
+        c for c in f.__code__.co_consts
+        if isinstance(c, types.CodeType) and (c.co_name, c.co_firstlineno) == (name, node.lineno)
+    ]  # fmt: skip
+    values = [*node.args.defaults, *(x for x in node.args.kw_defaults if x is not None)]
+    if len(found) != 1 or getattr(node, "decorator_list", []):
+        raise Unreadable("a function that is made in it, with a decorator or beside another one")
+    if not all(isinstance(x, ast.Constant) for x in values):
+        raise Unreadable("a function that is made in it, with a default that is computed")
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    closure = tuple([cells.get(x) or types.CellType() for x in found[0].co_freevars])
+    made = types.FunctionType(found[0], f.__globals__, name, None, closure)
+    made.__defaults__ = tuple([x.value for x in node.args.defaults]) or None
+    named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    made.__kwdefaults__ = {a.arg: x.value for a, x in named if x is not None} or None
+    return made
+
+
+@functools.lru_cache(4096)
+def makes_functions(node: Any) -> bool:
+    """Whether a function makes others."""
+    inner = (ast.FunctionDef, ast.Lambda)
+    return any(isinstance(x, inner) for part in node.body for x in ast.walk(part))
+
+
 _REFUSED = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
     ast.Delete, ast.ClassDef,
@@ -64,11 +93,10 @@ _REFUSED = (
 
 
 def _checked(node: Any) -> Any:
-    for x in ast.walk(node):
+    own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
+    for x in (y for part in own for y in ast.walk(part)):
         if isinstance(x, _REFUSED):
             raise Unreadable(f"{type(x).__name__.lower()} in it")
-        if isinstance(x, (ast.FunctionDef, ast.Lambda)) and x is not node:
-            raise Unreadable("a function that is made in it")
     if isinstance(node, ast.Lambda):
         body: list = [ast.copy_location(ast.Return(node.body), node.body)]
         made = ast.FunctionDef(
@@ -76,6 +104,25 @@ def _checked(node: Any) -> Any:
         )  # fmt: skip
         return ast.fix_missing_locations(ast.copy_location(made, node))
     return node
+
+
+def only_ignores(node: Any, filters: frozenset[str]) -> bool:
+    """Whether all that a function does with these functions of `warnings` is to ask, in statements
+    of their own, that some be ignored: compiled code gives none."""
+    mentioned = sum(
+        getattr(x, "attr", getattr(x, "id", "")) in filters
+        for x in ast.walk(node)
+        if isinstance(x, (ast.Name, ast.Attribute))
+    )
+    calls = [
+        x.value for x in node.body if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)
+    ]
+    quiet = [
+        x for x in calls
+        if getattr(x.func, "attr", getattr(x.func, "id", "")) in filters
+        and x.args and isinstance(x.args[0], ast.Constant) and x.args[0].value == "ignore"
+    ]  # fmt: skip
+    return mentioned == len(quiet)
 
 
 def has_loops(f: types.FunctionType, classes: tuple[type, ...] = (), depth: int = 3) -> bool:

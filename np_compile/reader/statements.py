@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import assignments, loops, outside
-from .expressions import anything, condition, expression, kept
+from .dicts import new_table
+from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
 from .normalize import normalized
 from .read import BRANCH, Frame, Reader, Return, assigned
@@ -44,7 +45,8 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
     scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
     outer = r.frame
     whole = whole and outer.whole
-    frame = Frame(f, node, env, scope, whole=whole, scopes=len(r.owned))
+    home = r.local[f][1] if f in r.local else None
+    frame = Frame(f, node, env, scope, whole=whole, scopes=len(r.owned), home=home)
     if not whole and not outer.whole:
         frame.made |= outer.made
     frame.label = r.fresh("ret")
@@ -199,6 +201,10 @@ def _return(r: Reader, node: ast.Return) -> None:
     if not frame.depth:
         place = r.lines
     frame.returns.append(Return(value, place, r.releases(frame.scopes), _attributes(r)))
+
+
+def _def(r: Reader, node: ast.FunctionDef) -> None:
+    r.env[node.name] = made_function(r, node, node)
 
 
 def _pass(r: Reader, node: ast.stmt) -> None:
@@ -384,17 +390,25 @@ def _with(r: Reader, node: ast.With) -> None:
 # Comprehensions
 
 
-def comprehension(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Value:
-    """A list of numbers, made by a loop."""
+def comprehension(
+    r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+) -> Value:
+    """A list, a dict or a set, made by a loop."""
+    if any(isinstance(x, ast.NamedExpr) for x in ast.walk(node)):
+        raise Unreadable(":= in a comprehension, which binds a name of the function")
     hidden = f"__list{node.lineno}_{node.col_offset}"
     at = {"lineno": node.lineno, "col_offset": node.col_offset,
           "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
     tree = _comprehensions.get(id(node))
     if tree is None:
         name = ast.Name(hidden, ast.Load())
-        inner: ast.stmt = ast.Expr(
-            ast.Call(ast.Attribute(name, "append", ast.Load()), [node.elt], [])
-        )
+        inner: ast.stmt
+        if isinstance(node, ast.DictComp):
+            place = ast.Subscript(name, node.key, ast.Store())
+            inner = ast.Assign([place], node.value)
+        else:
+            add = "add" if isinstance(node, ast.SetComp) else "append"
+            inner = ast.Expr(ast.Call(ast.Attribute(name, add, ast.Load()), [node.elt], []))
         for g in reversed(node.generators):
             for test in reversed(g.ifs):
                 inner = ast.If(test, [inner], [])
@@ -411,15 +425,17 @@ def comprehension(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Value:
     scope = dict(frame.scope)
     frame.scope = {**scope, **dict.fromkeys(names), hidden: None}
     frame.whole = False
+    inside, frame.inside = frame.inside, frame.inside.union(names)
     made, frame.made = frame.made, set()
     r.comprehensions += 1
     try:
-        frame.env[hidden] = new_list(r, [])
+        made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
+        frame.env[hidden] = new_list(r, []) if made_of is None else new_table(r, made_of, ())
         statement(r, tree[0])
         result = frame.env[hidden]
     finally:
         r.comprehensions -= 1
-        frame.whole, frame.scope = whole, scope
+        frame.whole, frame.scope, frame.inside = whole, scope, inside
         frame.made |= made
     frame.env = {k: env[k] if k in names else v for k, v in frame.env.items() if k in env}
     return result
@@ -433,5 +449,5 @@ _READERS = {
     ast.AugAssign: assignments.augmented, ast.Expr: _expr, ast.Return: _return, ast.Pass: _pass,
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
     ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
-    ast.Try: _try, ast.With: _with,
+    ast.Try: _try, ast.With: _with, ast.FunctionDef: _def,
 }  # fmt: skip

@@ -57,7 +57,7 @@ FLOATS = frozenset(("f32", "f64"))
 class Num:
     """A number. text: its C. lin: of a Python or 64-bit integer, its linear form. low, high: bounds
     of an integer. value: of a literal. true, false: linear forms that are not negative if it is
-    true, if it is false."""
+    true, if it is false. modulus: the C name of the complex number whose absolute value it is."""
 
     text: str
     rep: str
@@ -69,6 +69,7 @@ class Num:
     value: Any = None
     true: tuple[Linear, ...] = ()
     false: tuple[Linear, ...] = ()
+    modulus: str = ""
 
     @property
     def kind(self) -> str | None:
@@ -212,20 +213,32 @@ class Tup:
 
 
 @dataclass(frozen=True)
-class Lst:
-    """A Python list, or a deque, that was made here: it grows and shrinks. buf: the C name. of: the
-    type of its items; None where nothing was seen of them yet. site: where it is made."""
+class Items:
+    """A container that was made here: it grows and shrinks. buf: the C name. of: the type of its
+    items; None where nothing was seen of them yet. sites: where it may have been made."""
 
     buf: str
     of: Any
     roots: frozenset[str]
-    site: Any = None
+    sites: frozenset[Any] = frozenset()
     made: type = list
 
     @property
     def kind(self) -> str | None:
         """Of a list of numbers of one kind, which lie without gaps: the kind."""
         return self.of.kind if isinstance(self.of, Num) else None
+
+
+class Lst(Items):
+    """A Python list, or a deque."""
+
+
+@dataclass(frozen=True)
+class Table(Items):
+    """A dict or a set. of: a tuple of a hash, a key, and of a dict a value. factory: of a
+    `defaultdict`; of a set the constants that Python makes it of at once, if it does."""
+
+    factory: Any = None
 
 
 # Memory of which nothing is known: of an item of a list.
@@ -299,7 +312,7 @@ class OrNone(Flagged):
 Value = Any
 
 # What variables hold: see `variables.Variable`.
-HELD = (Num, Arr, Tup, Lst, Maybe, OrNone)
+HELD = (Num, Arr, Tup, Items, Maybe, OrNone)
 
 
 @dataclass

@@ -15,11 +15,13 @@ from .values import (
     Arr,
     Conflict,
     Flagged,
+    Items,
     Known,
     Lst,
     Maybe,
     Num,
     OrNone,
+    Table,
     Tup,
     Value,
 )
@@ -59,7 +61,7 @@ class Variable:
                     self._new(r, "i64", hint + "_n")
             if x.view == "?":
                 self._new(r, "int", hint + "_view")
-        elif isinstance(x, Lst):
+        elif isinstance(x, Items):
             self._new(r, "Buf *", hint + "_list")
         elif isinstance(x, Tup):
             self.items = [Variable(r, hint, y, self._places) for y in x.items]
@@ -76,8 +78,8 @@ class Variable:
 
     def hold(self, x: Value) -> list[str]:
         """The C that holds the arrays of a value, before any variable gives back what it has."""
-        if isinstance(self.of, (Arr, Lst)):
-            return [f"retain({x.buf});"]
+        if isinstance(self.of, (Arr, Items)):
+            return [f"retain(rt, {x.buf});"]
         if isinstance(self.of, Tup):
             return [y for v, item in zip(self.items, x.items, strict=True) for y in v.hold(item)]
         if isinstance(self.of, Flagged):
@@ -110,7 +112,7 @@ class Variable:
             if self.of.view == "?":
                 values.append(x.view)
             return [*free, *(f"{p} = {v};" for p, v in zip(self._parts, values, strict=True))]
-        if isinstance(self.of, Lst):
+        if isinstance(self.of, Items):
             return [*free, f"{self._parts[0]} = {x.buf};"]
         if isinstance(self.of, Tup):
             return [
@@ -129,7 +131,7 @@ class Variable:
 
     def buffers(self) -> list[str]:
         """The C variables that hold arrays."""
-        if isinstance(self.of, (Arr, Lst)):
+        if isinstance(self.of, (Arr, Items)):
             return [self._parts[0]]
         if isinstance(self.of, Tup):
             return [name for v in self.items for name in v.buffers()]
@@ -159,7 +161,7 @@ class Variable:
             view = r.named(next(parts), "int", "view") if x.view == "?" else x.view
             return Arr(x.rep, buf, data, tuple(dims), tuple(strides), x.roots, None, x.readonly,
                        x.flat, x.ordered, view)  # fmt: skip
-        if isinstance(x, Lst):
+        if isinstance(x, Items):
             return replace(x, buf=r.named(self._parts[0], "Buf *", "b"))
         if isinstance(x, Tup):
             return replace(x, items=tuple(v.load(r) for v in self.items))
@@ -203,8 +205,8 @@ def join(a: Value, b: Value, r: Reader) -> Value:
                 a.ordered and b.ordered, a.view if a.view == b.view else "?",
             )  # fmt: skip
         return Conflict("it is an array of one dtype or rank, or of another")
-    if isinstance(a, Lst) and isinstance(b, Lst) and a.made is b.made:
-        return _join_lists(a, b, r)
+    if isinstance(a, Items) and isinstance(b, Items) and _alike(a) == _alike(b):
+        return _join_items(a, b, r)
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Tup) and x.made is list and x.site and isinstance(y, Lst):
             r.memory[x.site] = {"of": y.of}
@@ -226,19 +228,29 @@ def join(a: Value, b: Value, r: Reader) -> Value:
     return Conflict("its type is one or another")
 
 
-def _join_lists(a: Lst, b: Lst, r: Reader) -> Value:
+def _alike(x: Items) -> tuple:
+    """What two containers have in common that a name may stand for."""
+    return type(x), x.made, x.factory if isinstance(x, Table) else None
+
+
+def _join_items(a: Items, b: Items, r: Reader) -> Value:
     of = a.of if a.of == b.of else b.of if a.of is None else a.of if b.of is None else None
     of = of or (join(a.of, b.of, r) if a.of is not None and b.of is not None else None)
     if isinstance(of, Conflict):
         return of
-    if a.site != b.site:
+    if a.sites != b.sites:
         for x in (a, b):
             if x.of != of:  # its items are as those of the other one, from the beginning
-                if x.site is None:
-                    return Conflict("it is a list of one type or another")
-                r.memory[x.site] = {"of": of}
-                raise Again
-    return Lst("", of, a.roots | b.roots, a.site if a.site == b.site else None, a.made)
+                if not x.sites:
+                    return Conflict(f"it is a {x.made.__name__} of one type or another")
+                made_anew(r, x, of)
+    return replace(a, buf="", of=of, roots=a.roots | b.roots, sites=a.sites | b.sites)
+
+
+def made_anew(r: Reader, x: Items, of: Value) -> None:
+    """Read again, with a container that is made for items of another type from the beginning."""
+    r.memory |= {site: {"of": of} for site in x.sites}
+    raise Again
 
 
 def _join_extent(a: Num, b: Num, r: Reader) -> Num:
@@ -256,8 +268,8 @@ def settled_extent(d: Num) -> Num:
         return d
     parts = [f"{c}L * {k}" if c != 1 else k for k, c in d.lin.terms.items()]
     text = " + ".join([*parts, *([f"{d.lin.const}L"] if d.lin.const else [])])
-    return Num(text if len(parts) == 1 and not d.lin.const else f"({text})", "i64", ("int",), "",
-               d.lin, d.low, d.high)  # fmt: skip
+    text = text if text in d.lin.terms else f"({text})"
+    return Num(text, "i64", ("int",), "", d.lin, d.low, d.high)
 
 
 def same_type(a: Value, b: Value, r: Reader) -> bool:
@@ -290,8 +302,8 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
                 )
             )
         )
-    if isinstance(a, Lst):
-        same = (a.of, a.made) == (b.of, b.made) and a.site in (b.site, None)
+    if isinstance(a, Items):
+        same = (a.of, _alike(a)) == (b.of, _alike(b)) and b.sites <= a.sites
         return same and b.roots <= a.roots
     if isinstance(a, Tup):
         return len(a.items) == len(b.items) and all(
@@ -348,7 +360,7 @@ def item_type(x: Value) -> Value:
             x, buf="", data="", dims=dims, strides=strides, roots=frozenset((ANYWHERE,)),
             origin=None, view="?",
         )  # fmt: skip
-    if isinstance(x, Lst):
+    if isinstance(x, Items):
         return replace(x, buf="", roots=frozenset((ANYWHERE,)))
     if isinstance(x, OrNone):
         return OrNone(item_type(x.value), "")

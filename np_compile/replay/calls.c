@@ -11,12 +11,22 @@
  */
 typedef struct object object;
 
+/* The clock of `time.monotonic_ns`. */
+#ifdef __APPLE__
+#define MONOTONIC 8
+#else
+#define MONOTONIC 1
+#endif
+extern int clock_gettime(int clock, i64 *time);
+
 /* Functions of Python's. */
 #define PYTHON(X)                                                    \
     X(object *, PyTuple_New, (i64))                                  \
     X(int, PyTuple_SetItem, (object *, i64, object *))               \
     X(object *, PyTuple_GetItem, (object *, i64))                    \
     X(i64, PyTuple_Size, (object *))                                 \
+    X(i64, PyObject_Size, (object *))                                \
+    X(object *, PyList_GetItem, (object *, i64))                     \
     X(object *, PyList_New, (i64))                                   \
     X(int, PyList_SetItem, (object *, i64, object *))                \
     X(object *, PyObject_Call, (object *, object *, object *))       \
@@ -115,6 +125,12 @@ static int same(object *a, object *b) {
     return equal(a, b);
 }
 
+/* The type of the first item of a list or a tuple. */
+static object *type_of_first(object *o) {
+    object *first = ((const Array *)o)->type == tuple ? PyTuple_GetItem(o, 0) : PyList_GetItem(o, 0);
+    return first ? ((const Array *)first)->type : 0;
+}
+
 /* Whether an answer is True. */
 static int is_yes(object *answer) {
     if (answer)
@@ -185,6 +201,15 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             if (((const Array *)args[w[1]])->type != (object *)w[2]) return 0;
             w += 3;
             break;
+        case LENGTH: { /* position, type, most items, type of the first one, or 0 */
+            object *o = args[w[1]];
+            if (((const Array *)o)->type != (object *)w[2]) return 0;
+            i64 n = PyObject_Size(o);
+            if (n > w[3] || !n != !w[4]) return 0;
+            if (n && type_of_first(o) != (object *)w[4]) return 0;
+            w += 5;
+            break;
+        }
         case PAIR: { /* two positions, whether they are one array, whether memory matters, bytes */
             const Array *a = (const Array *)args[w[1]], *b = (const Array *)args[w[2]];
             if ((a == b) != w[3]) return 0;
@@ -456,11 +481,21 @@ static int undisturbed(void) {
     return callback == none;
 }
 
+/* Whether a pause lasts. */
+static int rests(i64 *pause) {
+    if (!*pause) return 0;
+    i64 now[2]; /* seconds and nanoseconds */
+    clock_gettime(MONOTONIC, now);
+    if (now[0] * 1000000000 + now[1] >= *pause) return 0;
+    pause[1]++;
+    return 1;
+}
+
 /* Whether all calls run as they stand now. */
 static int stands(const Table *t, i64 ways) {
     if (PyDict_GetItem(modules, cupy)) return 0; /* its arrays stand for tensors */
     if (ways & STANDS && t->stands && PyFunction_GetCode(t->function) == t->stands) return 1;
-    return ways & COLD && *t->skips > 0;
+    return ways & COLD && rests(t->pause);
 }
 
 /* A call of a compiled function. Where nothing is known of such calls, Python makes it. Of Python's
@@ -479,7 +514,6 @@ object *npc_enter(object *self, object *const *args, i64 count, object *names) {
                 Py_DecRef(result);
             }
         } else if (stands(t, ways) && undisturbed()) {
-            *t->skips -= *t->skips > 0;
             return PyObject_Vectorcall(t->function, args, count, names);
         }
     }

@@ -217,12 +217,13 @@ class _Table(ctypes.Structure):
         ("miss", c_void_p),
         ("function", c_void_p),
         ("stands", c_void_p),  # the code with which all calls run as the function stands, or 0
-        ("skips", POINTER(c_int64)),  # calls that are not known and run as it stands next
+        # Until when calls that are not known run as it stands, in nanoseconds; such calls.
+        ("pause", POINTER(c_int64)),
     )
 
 
 class Table:
-    """The entries of a function. skips: see `Budget`.
+    """The entries of a function. pause: see `Budget`.
 
     capsule: what C knows it by. call: called as the function is, gives what it gives, or MISS:
     where no entry is for such a call, where its entry is not settled, where something that the
@@ -230,12 +231,10 @@ class Table:
     reads is what it was, else 0.
     """
 
-    def __init__(self, function: Any = None, skips: c_int64 | None = None) -> None:
-        self._function, self._skips = function, c_int64() if skips is None else skips
+    def __init__(self, function: Any = None, pause: Any = None) -> None:
+        self._function, self._pause = function, (c_int64 * 2)() if pause is None else pause
         self._stands: Any = None
-        self._memory = _Table(
-            miss=id(MISS), function=id(function), skips=ctypes.pointer(self._skips)
-        )
+        self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
         self._held: tuple = ()
         self._read: Any = None
         # Held, as its methods lie in it: threads that begin at once may make one each.

@@ -31,7 +31,8 @@ class Refused(Exception):
 class Check(IntEnum):
     """What a guard looks at, for C."""
 
-    ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION, GRAD, ALIKE, RANGE, SMALL = range(12)
+    ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION, GRAD, ALIKE = range(10)
+    RANGE, SMALL, LENGTH = range(10, 13)
 
 
 class Words:
@@ -200,6 +201,26 @@ class Small(Guard):
     def write(self, words: Words) -> None:
         at = self.position, words.of(self.dtype)
         words.add(Check.SMALL, *at, self.axes, self.elements)
+
+
+@dataclass(frozen=True)
+class Length(Guard):
+    """An argument is a list or a tuple of at most so many items. first: the type of the first one;
+    None where there is none."""
+
+    position: int
+    name: str
+    kind: type
+    most: int
+    first: type | None
+
+    def __str__(self) -> str:
+        of = "" if self.first is None else f" like {text_of(self.first)}"
+        return f"argument {self.name}: {self.kind.__name__} of at most {self.most} items{of}"
+
+    def write(self, words: Words) -> None:
+        kinds = words.of(self.kind), words.of(self.first, None)
+        words.add(Check.LENGTH, self.position, kinds[0], self.most, kinds[1])
 
 
 @dataclass(frozen=True)

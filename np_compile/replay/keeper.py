@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from ctypes import c_int64
+from ctypes import Array, c_int64
 from typing import Any
 
 import torch
@@ -51,15 +51,15 @@ class Keeper:
     watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
     last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
     as of a `Watch`. call_in_python: as the function is called; gives what it gives, or MISS. None
-    where C finds all calls that are known. skips: see `Budget`.
+    where C finds all calls that are known. pause: see `Budget`.
     """
 
     def __init__(
         self, function: Any, tensors: bool, device: torch.device | None = None,
-        skips: c_int64 | None = None,
+        pause: Array[c_int64] | None = None,
     ):  # fmt: skip
         self.function = function
-        self._skips = skips
+        self._pause = pause
         self.kept: tuple[Kept, ...] = ()
         self.for_sizes: tuple[KeptForSizes, ...] = ()
         self.plain: dict[Choice, Plain] = {}
@@ -149,9 +149,10 @@ class Keeper:
             kept.settle(False)
         return result
 
-    def run_plainly(self, choice: Choice, args: tuple, kwargs: dict) -> Any:
+    def run_plainly(self, choice: Choice, args: tuple, kwargs: dict, roughly: bool = False) -> Any:
         """The result of a call for which NumPy was found to be faster. Calls like it are known from
-        now on, if not too many are, and few of them come here."""
+        now on, if not too many are, and few of them come here. roughly: whether that was found for
+        about its sizes."""
         known, given, names = self.plain.get(choice), (*args, *kwargs.values()), tuple(kwargs)
         found = self._plain(given, names)
         calls = found.entry.skips + 1 if found is not None and found is known else 1
@@ -163,7 +164,7 @@ class Keeper:
             self.plain[choice] = found
             found.entry.skips = choice.sampled - 1  # the first calls were longer, as a rule
         elif known is None and not pending() and available():
-            guards = alike(given, parameter_names(self.function, len(given), names))
+            guards = alike(given, parameter_names(self.function, len(given), names), roughly)
             if guards is not None:
                 self._learn(choice, guards, names)
         return result
@@ -213,14 +214,19 @@ class Keeper:
         found = next((k for k in self.for_sizes if k.holds(given, names)), None)
         if found is None or found.reach is not self.reach or not found.reach.unchanged():
             return MISS
-        if 0 < self._meet(args, kwargs, False) < _AGAIN and len(self.kept) < KEPT:
+        if 0 < self.meet(args, kwargs, False) < _AGAIN and len(self.kept) < KEPT:
             return MISS
         result = found.run(given)
         if result is not MISS:
-            self._meet(args, kwargs)
+            self.meet(args, kwargs)
         return result
 
-    def _meet(self, args: tuple, kwargs: dict, note: bool = True) -> int:
+    def came(self, args: tuple, kwargs: dict) -> int | None:
+        """How often such arguments came; None where no others did."""
+        times = self.meet(args, kwargs, False)
+        return times if len(self._met) > (times > 0) else None
+
+    def meet(self, args: tuple, kwargs: dict, note: bool = True) -> int:
         """How often such arguments were met before. note: that they are now."""
         kind = signature(args, kwargs)
         times = self._met.get(kind, 0)
@@ -240,7 +246,7 @@ class Keeper:
         first, self._first = self._first, False
         try:
             arguments = self._binding.arguments(args, kwargs)
-            if self._meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
+            if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
                 return None
             found = self._reads()
         except Refused:
@@ -356,7 +362,7 @@ class Keeper:
 
     def _known(self) -> Table:
         if self._table is None:
-            self._table = Table(self.function, self._skips)
+            self._table = Table(self.function, self._pause)
         return self._table
 
     def table(self, needed: bool) -> Table | None:

@@ -8,20 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from .calls import Entry, Names, Way
-from .guards import Between, Guard, Kind, Layout, Small, Value
+from .guards import Between, Guard, Kind, Layout, Length, Small, Value
 
 _WORD = 1 << 63
 
 
-def alike(args: tuple, names: Sequence[str]) -> list[Guard] | None:
-    """Guards that hold for calls of the same `choice.signature`; None where they cannot say it."""
+def alike(args: tuple, names: Sequence[str], roughly: bool = False) -> list[Guard] | None:
+    """Guards that hold for calls of the same `choice.signature`, or `choice.kind_of`; None where
+    they cannot say it."""
     guards: list[Guard] = []
     for k, (a, name) in enumerate(zip(args, names, strict=True)):
         kind = type(a)
-        if kind is np.ndarray:
+        if kind is np.ndarray and roughly:
+            guards.append(Small(k, name, a.dtype, a.ndim, (1 << a.size.bit_length()) - 1))
+        elif kind is np.ndarray:
             guards.append(Layout.of(k, name, a, 0))
+        elif roughly and (kind is list or kind is tuple):
+            first = type(a[0]) if a else None
+            if first in (np.ndarray, list, tuple, dict) and _hold_arrays(a):
+                return None  # how large these are tells more
+            guards.append(Length(k, name, kind, (1 << len(a).bit_length()) - 1, first))
         elif kind is int and -_WORD <= a < _WORD:
-            rest = max(a.bit_length() - 4, 0)
+            rest = max(a.bit_length() - (1 if roughly else 4), 0)
             low = a >> rest << rest
             guards.append(Between(k, name, low, low + (1 << rest) - 1))
         elif kind in (int, bool, str, type(None)):
@@ -47,10 +55,21 @@ def _wider(a: Guard, b: Guard) -> Guard | None:
         return a
     if isinstance(a, Between) and isinstance(b, Between):
         return Between(a.position, a.name, min(a.low, b.low), max(a.high, b.high))
+    if isinstance(a, Length) and isinstance(b, Length):
+        if (a.kind, a.first) != (b.kind, b.first):
+            return None
+        return a if a.most >= b.most else b
     x, y = _small(a), _small(b)
     if x is None or y is None or (x.dtype, x.axes) != (y.dtype, y.axes):
         return None
     return x if x.elements >= y.elements else y
+
+
+def _hold_arrays(x: object) -> bool:
+    """Whether there are arrays in a structure."""
+    if isinstance(x, dict):
+        x = tuple(x.values())
+    return isinstance(x, np.ndarray) or (isinstance(x, (list, tuple)) and any(map(_hold_arrays, x)))
 
 
 def _small(guard: Guard) -> Small | None:

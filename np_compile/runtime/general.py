@@ -77,6 +77,11 @@ class General:
         every = (*sizes, *ints)
         return self._graph.holds(every) and self._made.serves(every)
 
+    @property
+    def ready(self) -> bool:
+        """Whether its programs can run: the C compiler is done."""
+        return bool(self._made.ready)
+
     def fits(self, data: frozenset[int]) -> bool:
         """Whether none of these integers, which change alone, is a size of it."""
         return not self.symbolic & data

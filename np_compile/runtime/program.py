@@ -22,6 +22,7 @@ from np_compile.errors import BackendError
 from np_compile.lowering.lower import interpreter, lower, written_inputs
 from np_compile.runtime.operators import Operators
 from np_compile.runtime.progress import progress
+from np_compile.shim import quiet
 from np_compile.tape.node import Node
 
 
@@ -30,8 +31,7 @@ class Program:
 
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
     mutates: numbers of the values whose memory it writes to. written: positions of those of them
-    that are inputs. turn: of the call that compiled it, 0 once another
-    one ran it (see `capture.budget`). name: of the compiled function. constant_ints: values of the
+    that are inputs. name: of the compiled function. constant_ints: values of the
     integers that are constants of it, by number. grad: whether it may be differentiated. sizes:
     what a graph for many sizes takes beside its tensors. notes: on what it is for. general: what it
     is of for some sizes, if there are others.
@@ -41,7 +41,7 @@ class Program:
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
         "constant_ints", "general", "grad", "graph", "live", "mutates", "name", "node", "notes",
         "seconds",
-        "sizes", "turn", "written",
+        "sizes", "written",
     )  # fmt: skip
 
     def __init__(
@@ -60,7 +60,6 @@ class Program:
         self._dynamic = tuple(sorted(dynamic))
         self._device = device
         self._signatures: list[tuple] | None = None
-        self.turn = 0
         # An entry that takes the parameters as they are, without tensors made of them.
         self._direct: Callable | None = getattr(compiled, "run", None)
         self.name = name
@@ -110,7 +109,7 @@ class Program:
         made._direct = getattr(compiled, "run", None)
         made._pending = hasattr(compiled, "wait")
         made._signatures = None
-        made.seconds, made.turn = {}, 0
+        made.seconds = {}
         return made
 
     @property
@@ -242,10 +241,10 @@ def build(
     tensors = len(inputs), bool(floats), ints, order
     with (
         uncollected(), torch.inference_mode(False), progress(options.name, node),
-        torch.set_grad_enabled(grad), torch._C._DisableAutocast(), warnings.catch_warnings(),
-    ):  # fmt: skip
+        torch.set_grad_enabled(grad), torch._C._DisableAutocast(),
         # torch's, where AOTAutograd looks at `.grad` of what is no leaf
-        warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf")
+        quiet("The .grad attribute of a Tensor that is not a leaf"),
+    ):  # fmt: skip
         start = time.perf_counter()
         try:
             graph = lower(node, live, args, *tensors, device, options.backend == "native")

@@ -17,7 +17,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture.policy import decide
 from np_compile.kernels import build
-from np_compile.kernels.build import beside, library
+from np_compile.kernels.build import Job, beside, library
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.runtime.program import Program
 
@@ -351,3 +351,33 @@ def test_deterministic_calls_give_equal_bits(gate):
         found = {b"".join(np.asarray(r).tobytes() for r in fast(data(1001))) for _ in range(30)}
     assert len(found) == 1
     assert fast._options.choices == {}
+
+
+def test_threads_take_short_turns_while_a_worker_works():
+    before, inside, gate = sys.getswitchinterval(), [], threading.Event()
+    jobs = [Job(lambda: inside.append(sys.getswitchinterval()) or gate.wait(60)) for _ in range(2)]
+    while not inside:
+        time.sleep(1e-3)
+    assert max(inside) < before
+    gate.set()
+    for job in jobs:
+        job.result()
+    while beside._workers.threads:
+        time.sleep(1e-3)
+    assert sys.getswitchinterval() == before
+
+
+def test_turns_that_somebody_else_has_set_meanwhile_stay():
+    before, gate = sys.getswitchinterval(), threading.Event()
+    try:
+        job = Job(lambda: gate.wait(60))
+        while sys.getswitchinterval() == before:
+            time.sleep(1e-3)
+        sys.setswitchinterval(0.01)
+        gate.set()
+        job.result()
+        while beside._workers.threads:
+            time.sleep(1e-3)
+        assert sys.getswitchinterval() == pytest.approx(0.01)
+    finally:
+        sys.setswitchinterval(before)

@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
+from np_compile.shim import quiet
 
 import np_compile
 from np_compile import config
@@ -255,3 +257,130 @@ def test_fullgraph_says_so():
     g = np_compile.compile(raises, fullgraph=True)
     with pytest.raises(np_compile.errors.GraphBreak, match="errstate"):
         g(Z)
+
+
+class _Beside:
+    """A thread that is in `quiet()` while this block runs."""
+
+    def __enter__(self):
+        self.entered, self.leave = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+        self.entered.wait()
+        return self
+
+    def _run(self):
+        with quiet():
+            warnings.warn("not to be seen", stacklevel=1)
+            self.entered.set()
+            self.leave.wait()
+
+    def end(self):
+        self.leave.set()
+        self.thread.join()
+
+    def __exit__(self, *_):
+        self.end()
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_filters_of_the_caller_that_a_function_changes(backend):
+    def f(z):
+        y = z + 1
+        warnings.simplefilter("error")
+        return y, np.sqrt(z)
+
+    f = np_compile.compile(f, backend=backend)
+    for _ in range(3):
+        with warnings.catch_warnings(), pytest.raises(RuntimeWarning, match="invalid value"):
+            f(Z)
+
+
+def test_quiet_threads_leave_others_their_warnings():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with _Beside():
+            warnings.warn("to be seen", stacklevel=1)
+        warnings.warn("also", stacklevel=1)
+    assert [str(w.message) for w in seen] == ["to be seen", "also"]
+
+
+def test_quiet_for_some_texts():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with quiet("a text"):
+            warnings.warn("a text, and more", stacklevel=1)
+            warnings.warn("another text", stacklevel=1)
+            with quiet():
+                warnings.warn("another text", stacklevel=1)
+            warnings.warn("b", stacklevel=1)
+    assert [str(w.message) for w in seen] == ["another text", "b"]
+
+
+def test_quiet_threads_that_leave_out_of_order():
+    before = warnings.filters[:]
+    with _Beside() as first:
+        second = _Beside().__enter__()
+        first.end()
+        second.end()
+    assert [f for f in warnings.filters if f in before] == before
+    with pytest.warns(UserWarning, match="to be seen"):
+        warnings.warn("to be seen", stacklevel=1)
+
+
+def test_functions_do_not_hear_what_other_threads_filter():
+    warnings.simplefilter("default")
+
+    def steps(z):
+        y = np.sin(z) + 1
+        with _Beside():
+            y = np.cos(y) * 2
+        return y - 1
+
+    report = np_compile.explain(np_compile.compile(steps))(Z)
+    assert [b.reason for b in report.breaks if b.kind == "plain"] == []
+    assert len(report.segments) == 1
+
+
+def means_of_nothing(x):
+    middle = x.mean(axis=0)
+    return middle + 1, np.median(x), x.mean() * 2
+
+
+def too_few_for_a_variance(x):
+    return np.var(x, ddof=len(x)), np.cov(x, ddof=4) + 1, np.nanstd(x.astype(int), ddof=9)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"), [(means_of_nothing, np.ones((0, 3))), (too_few_for_a_variance, np.ones(3))]
+)
+def test_warnings_that_follow_from_shapes(f, x):
+    """No kernel computes what NumPy warns of whatever the data are."""
+    fast = np_compile.compile(f, backend="eager")
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning) as wanted:
+            f(x)
+        with pytest.warns(RuntimeWarning) as given:
+            fast(x)
+        assert [str(w.message) for w in given] == [str(w.message) for w in wanted]
+        assert [(w.filename, w.lineno) for w in given] == [(w.filename, w.lineno) for w in wanted]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match=r"Degrees|Mean"):
+                fast(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fast(np.ones((12, 12)))
+
+
+def test_gradients_beside_a_mean_of_nothing():
+    @np_compile.compile(backend="eager")
+    @np_compile.wrap_numpy
+    def f(x):
+        return np.sum(x * 2) + np.nansum(np.mean(x[:0]))
+
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice") as given:
+        f(x).backward()
+    assert {w.filename for w in given} == {__file__}
+    assert x.grad.tolist() == [2, 2, 2]

@@ -8,7 +8,8 @@ import pytest
 
 import np_compile
 
-from ..support import check
+from ..support import check, data
+from .test_devices import fails_after_writes
 
 
 class Box:
@@ -83,3 +84,65 @@ def test_cells_are_not_bound_to_what_was_not_made(backend):
     with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 2"):
         np_compile.compile(f, backend=backend)(np.arange(2.0), OUTSIDE)
     assert last == "nothing"
+
+
+HANDLED = {
+    "at": lambda x, m, i: np.add.at(x, i, 1),
+    "at_with_tuples": lambda x, m, i: np.maximum.at(m, (0, i), 1),
+    "store": lambda x, m, i: m.__setitem__((i, 0), 2),
+    "take": lambda x, m, i: x.take(i),
+    "along_axis": lambda x, m, i: np.take_along_axis(x, i, 0),
+    "choose": lambda x, m, i: np.choose(i, [x, x]),
+    "reduceat": lambda x, m, i: np.add.reduceat(x, i),
+    "unravel": lambda x, m, i: np.unravel_index(i, (2,)),
+    "bins": lambda x, m, i: np.histogram(x, [3, 1]),
+    "bools": lambda x, m, i: np.histogram(x, [0, 1, 3], weights=x > 1),
+    "quantile": lambda x, m, i: np.quantile(x, x[2]),
+    "repeat": lambda x, m, i: np.repeat(x, -i),
+    "sorter": lambda x, m, i: np.searchsorted(x, x, sorter=i),
+    "power": lambda x, m, i: i ** (i - 9),
+}
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", HANDLED)
+def test_errors_come_within_the_try_block(name, backend):
+    call = HANDLED[name]
+
+    def f(x, m, i):
+        y = x + 1
+        try:
+            call(y, m, i)
+        except (IndexError, ValueError, TypeError) as e:
+            return str(e), y, y * 2
+        return y * 3
+
+    check(f, np.arange(3.0), np.arange(9.0).reshape(3, 3), np.array([2, 7, 1]), backend=backend)
+
+
+def writes_and_fails(x, i):
+    x -= 1
+    y = x * 2
+    x[i] = y[i + 40]
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("f", [fails_after_writes, writes_and_fails])
+def test_what_comes_before_an_index_that_fails_is_written(f, backend):
+    check(f, data(6), np.array([3, 1, 2]), backend=backend)
+
+
+def test_a_handler_in_a_test_of_numpys():
+    """Its file lies in NumPy's folder, and it is user code."""
+    source = """
+def f(x, index):
+    try:
+        y = x[index] * 2
+    except IndexError:
+        return -1
+    return y + 1
+"""
+    names = {"np": np}
+    file = np.__file__.replace("__init__.py", "lib/tests/test_made.py")
+    exec(compile(source, file, "exec"), names)
+    check(names["f"], np.arange(3.0), OUTSIDE)

@@ -51,6 +51,13 @@ def test_writes_to_a_read_only_argument_raise(write):
     check(function("z = x", write, "return z"), x)
 
 
+@pytest.mark.parametrize("shape", [(1,), (3,), (1, 3), (0,)])
+def test_read_only_arrays_that_are_read_backwards(shape):
+    x = np.arange(float(np.prod(shape))).reshape(shape)[::-1, ...]
+    x.flags.writeable = False
+    check(lambda x: (x[::1] + 1, x.T * 2), x)
+
+
 def test_flags_are_read_and_set():
     def f(x):
         z = x * 2

@@ -1,14 +1,20 @@
 """Operators of an array and something that is neither array nor number: both sides have a say."""
 
+import cmath
 import copy
 import datetime
 import decimal
 import fractions
+import math
 import operator
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
+
+import np_compile
+from np_compile import config
 
 from ..support import check, compiled, data
 
@@ -172,9 +178,58 @@ class Holder:
         lambda x: np.bincount(Holder(np.array([1, 2]))) + x[0],
         lambda x: np.where(x > 1, Holder(x), 0.0),
         lambda x: np.average(x, weights=Holder(x + 1)),
+        lambda x: np.sum(a=Holder(x * 2)),
+        lambda x: np.mean(a=Holder(x), axis=0) + np.clip(1.0, a_min=Holder(x), a_max=None),
+        lambda x: np.array(object=[x, x + 1]) + np.full((2, 4), fill_value=Holder(x)),
+        lambda x: np.sort(a=np.array([3, 1])) + np.dot(a=Holder(x), b=[1, 2, 3, 4]),
+        lambda x: scipy.linalg.norm(Holder(x * 2)) + 1,
+        lambda x: np.polynomial.polynomial.polyval(2.0, Holder(x * 2)),
+        lambda x: np.ma.masked_array(Holder(x * 2)).sum(),
+        lambda x: np.sum(a=Holder(x * 3)),
     ],
 )
-def test_array_likes_that_hold_what_is_computed(f):
+@pytest.mark.parametrize("plain", ["never", "always"])
+def test_array_likes_that_hold_what_is_computed(f, plain, monkeypatch):
+    monkeypatch.setattr(config, "plain", plain)
+    check(f, np.arange(4.0))
+
+
+def test_array_likes_among_the_arguments_once_numpy_runs():
+    def stacked(v, u):
+        return np.stack([v, u]) + np.mean(v), np.maximum(v, u)
+
+    made = np_compile.compile(stacked)
+    for n in range(2, 9):
+        v, u = Holder(np.arange(n) * 1.0), Holder(np.ones(n))
+        for got, want in zip(made(v, u), stacked(v, u), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+class Number:
+    """What is a number by its sum."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __float__(self):
+        return self.values.sum()
+
+    def __complex__(self):
+        return complex(self.values.sum(), 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*strict subclass:DeprecationWarning")
+def test_numbers_of_the_users_hold_what_is_computed():
+    def f(x):
+        a = Number(x * 2)
+        return (
+            float(a),
+            math.sqrt(a),
+            complex(a),
+            cmath.phase(a),
+            a.__float__() + x,
+        )
+
     check(f, np.arange(4.0))
 
 

@@ -41,11 +41,13 @@ def running(x, limit):
     return x, x[1:], total
 
 
-# A function that makes another one is not read, so it is recorded.
+# A function that deletes a name is not read, so it is recorded.
 
 
 def changes_what_it_is_given(x):
     twice = lambda v: v * 2  # noqa: E731
+    unused = None
+    del unused
     y = twice(x) + 1
     z, tail, total = running(y, 5.0)
     tail += 100
@@ -54,6 +56,8 @@ def changes_what_it_is_given(x):
 
 def fails_in_a_helper(x):
     more = lambda v: v + 1  # noqa: E731
+    unused = None
+    del unused
     y = more(x)
     try:
         running(y, None)
@@ -72,6 +76,8 @@ def draws(rng, n):
 
 def uses_a_generator(x, rng):
     twice = lambda v: v * 2  # noqa: E731
+    unused = None
+    del unused
     return twice(x[draws(rng, len(x))]), rng.random()
 
 
@@ -95,6 +101,8 @@ def test_results_are_those_of_the_plain_function(f, args):
 
 def bands(x):
     twice = lambda v: v * 2  # noqa: E731
+    unused = None
+    del unused
     y = twice(x)
     whole, tail, total = running(y, 5.0)
     return y, whole, tail + 1, total, np.sqrt(np.abs(y)).sum()
@@ -131,6 +139,8 @@ def scaled(x):
 def test_helpers_that_come_to_tensors_are_recorded():
     def f(x):
         twice = lambda v: v * 2  # noqa: E731
+        unused = None
+        del unused
         return scaled(twice(x))
 
     fast = np_compile.compile(np_compile.wrap_numpy(f))
@@ -150,6 +160,8 @@ def test_the_helper_is_not_recorded():
 
 def rebound(x):
     whole = lambda v: v * 1.0  # noqa: E731
+    unused = None
+    del unused
     return running(whole(x), 3.0)[2]
 
 

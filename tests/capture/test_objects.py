@@ -455,3 +455,42 @@ def test_functions_made_in_a_call_are_on_the_callers_objects(name, backend):
             c.backward()
             gradients.append([x.grad.tolist() for x in (a, b, c)])
         assert gradients[0] == gradients[1]
+
+
+class Quantity:
+    """Numbers with a unit, which NumPy asks for what its functions give."""
+
+    def __init__(self, values, unit):
+        self.values, self.unit = np.asarray(values, float), unit
+
+    def __array_function__(self, function, types, args, kwargs):
+        if function is np.mean:
+            return Quantity(
+                np.mean((args[0] if args else kwargs.pop("a")).values, *args[1:], **kwargs),
+                self.unit,
+            )
+        if function is np.concatenate:
+            return Quantity(np.concatenate([q.values for q in args[0]], **kwargs), self.unit)
+        return NotImplemented
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        values = [x.values if isinstance(x, Quantity) else x for x in inputs]
+        if method == "__call__" and ufunc is np.add:
+            return Quantity(ufunc(*values, **kwargs), self.unit)
+        return NotImplemented
+
+
+@pytest.mark.parametrize("plain", ["auto", "always", "never"])
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_objects_are_asked_of_numpys_functions_themselves(backend, plain):
+    def f(x):
+        a, b = Quantity(x, "m"), Quantity([1.0, 2.0], "s")
+        means = [np.mean(a), np.mean(a=b), np.concatenate([a, b]), np.concatenate((b, a), axis=0)]
+        sums = [np.add(a, a), np.add(b, 1)]
+        try:
+            np.sum(b)
+        except TypeError as e:
+            text = type(e).__name__
+        return [(q.values.tolist(), q.unit) for q in means + sums], text, float(x[0])
+
+    check(f, data(4), backend=backend, plain=plain)

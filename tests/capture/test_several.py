@@ -155,7 +155,7 @@ def test_a_function_that_is_not_kept_goes_on_as_it_does() -> None:
 
 def test_other_sizes_have_as_many_at_a_time() -> None:
     compiled = np_compile.compile(decays)
-    with config.patch(compile_in="call"):
+    with config.patch(compile_in="call", loops="recorded"):
         for size in (200, 300, 431):
             for _ in range(3):
                 same(compiled(data(size), 20), decays(data(size), 20), "decays")

@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.random import random as _drawn
 
 import np_compile
+from np_compile.capture import frames
 from np_compile.capture.arrays.array import Array
 
 from ..support import check, compiled, data
@@ -394,3 +395,17 @@ def test_a_function_of_a_cython_class_among_the_globals():
     want = draws_by_name(np.ones(3))
     np.random.seed(3)
     np.testing.assert_array_equal(np_compile.compile(draws_by_name)(np.ones(3)), want)
+
+
+def test_whose_code_a_file_is():
+    own = np.__file__.rpartition("/")[0]
+    for file, is_own in (
+        (f"{own}/lib/_function_base_impl.py", True),
+        (f"{own}/lib/tests/test_histograms.py", False),
+        (f"{own}_financial/rates.py", False),
+        (frames.__file__, True),
+        (frames.__file__.replace("np_compile/capture", "np_compile_user/capture"), False),
+        ("<np_compile.shim stack>", True),
+        ("user.py", False),
+    ):
+        assert frames._is_own(file) == is_own, file

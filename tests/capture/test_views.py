@@ -578,6 +578,40 @@ def test_views_of_an_array_whose_shape_is_set():
     check(f, np.arange(6.0))
 
 
+def _of_an_array_shaped_twice(x):
+    x.shape = (3, 4)
+    column, turned = x[:, 1], x.T
+    x.shape = (12,)
+    column += 1
+    return x, column, turned.swapaxes(0, 1)
+
+
+def _of_a_view_that_is_shaped(x):
+    part = x[2:10]
+    every = part[::3]
+    part.shape = (2, 4)
+    every[0] = 9.0
+    part *= 2
+    return part, every, every[1:]
+
+
+def _of_a_view_under_another_dtype(x):
+    part = x[2:10]
+    first = part[:3]
+    part.dtype = np.int64
+    part += 1
+    first *= 2
+    return part, first
+
+
+@pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
+@pytest.mark.parametrize(
+    "f", [_of_an_array_shaped_twice, _of_a_view_that_is_shaped, _of_a_view_under_another_dtype]
+)
+def test_views_of_a_view_that_is_changed_in_place(f):
+    check(f, np.arange(12.0))
+
+
 def _flattened(x):
     x.shape = (len(x),)
     x.shape = (len(x),)

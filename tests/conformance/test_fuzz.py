@@ -43,7 +43,9 @@ def test_a_seed_gives_the_same_programs(kind: str) -> None:
     assert driver.made(kind, 1, 2) != driver.made(kind, 1, 3) != driver.made(kind, 2, 3)
 
 
-@pytest.mark.parametrize(("kind", "most"), [("arrays", 0.25), ("loops", 0.45), ("histories", 0.1)])
+@pytest.mark.parametrize(
+    ("kind", "most"), [("arrays", 0.25), ("loops", 0.45), ("histories", 0.1), ("calls", 0.3)]
+)
 def test_most_calls_raise_nothing(kind: str, most: float, tmp_path: Path) -> None:
     seen: Counter = Counter()
     for k in range(40):

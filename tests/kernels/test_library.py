@@ -119,3 +119,8 @@ def test_an_index_out_of_bounds_before_a_call() -> None:
         np.testing.assert_array_equal(compiled(x, good), expected)
         with pytest.raises(IndexError, match="index 3000 is out of bounds for axis 0"):
             compiled(x, bad)
+
+
+def test_interpolation_takes_numpys_choice_among_equal_places() -> None:
+    y, x = data(40), data(40, seed=1)
+    check(lambda y, x: np.interp(y, np.arange(40.0), x, period=3) * 2, y, x, backend="native")

@@ -209,6 +209,20 @@ def test_writes_to_nothing():
     check_table({"empty": (empty, (data(4, 6),))})
 
 
+def test_complex_memory_that_is_written_in_part():
+    def row(x):
+        z = np.empty(x.shape, complex)
+        z[1] = x[0]
+        return z[1]
+
+    def whole(x):
+        z = np.empty(x.shape, complex)[...]
+        np.multiply(x, 2j, out=z)
+        return z, z[:, 0] * 2
+
+    check_table({f.__name__: (f, (data(4, 6),)) for f in (row, whole)}, alias=False)
+
+
 def test_parts_of_complex_numbers():
     z = data(4, 4, dtype="D")
 

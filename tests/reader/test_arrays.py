@@ -502,3 +502,15 @@ def test_what_may_not_be_written_stays() -> None:
 
 def test_bytes_in_another_order_and_other_dtypes() -> None:
     check(exact(heat, (np.arange(6.0).astype(">f8"), 2), (np.arange(6.0), 2), refused="dtype >f8"))
+
+
+def mean_of_doubled(x, steps):
+    c = np.concatenate([x, -x + 1])
+    for _ in range(steps):
+        c = c * 0.5
+    return c.mean(), c.std(), c.var(ddof=1), c[::2].mean()
+
+
+def test_extents_that_are_multiples():
+    """An extent with a factor is one number where something is divided by it."""
+    check(exact(mean_of_doubled, *((line(n), k) for n in (3, 9, 40) for k in (1, 3))))

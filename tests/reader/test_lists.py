@@ -126,6 +126,23 @@ def sorts(x):
     return order
 
 
+def to_lists(x):
+    a, total = x.tolist(), 0
+    rows = np.stack((x, x)).tolist()
+    for i in range(len(a)):
+        total += a[i] + rows[1][i]
+        rows[0][i] = a[i]
+    a.append(total)
+    return a, rows, total, x[1:].tolist(), (x + x).tolist(), x[::-2].tolist()
+
+
+def to_lists_that_change(x):
+    a = x.tolist()
+    for i in range(len(a)):
+        a[i] = a[i] * 0.5
+    return a
+
+
 def dictionary(x):
     counts = {}
     for v in x:
@@ -450,6 +467,28 @@ GRID = np.random.default_rng(3).random((9, 7)) < 0.3
 COST = np.random.default_rng(4).random((7, 7)).round(1)
 X = np.array([3.0, -1.0, 4.0, 1.5, -9.5])
 M = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]])
+
+
+def with_dtypes(x, y):
+    """Items that C cannot hold, in a list that is there where Python goes on."""
+    out = []
+    out.append((y.size, y.dtype))
+    try:
+        out.append(y.spam)
+    except AttributeError:
+        out.append(0)
+    for k in range(len(x)):
+        x[k] *= 2
+    return out
+
+
+def running_complex(z):
+    a = b = z * 1
+    for _ in range(2):
+        a, b = np.cumsum(z, axis=-1) + a, np.cumprod(z[0]) * b
+    return a, b
+
+
 CASES = [
     exact(collects, (X, 0), (X, 99), (X[:0], 0.0), (X, 0.5)),
     exact(collects_floats, (X,), (X[:0],), (X[:1],)),
@@ -489,9 +528,15 @@ CASES = [
     exact(events, (np.random.default_rng(8), 40)),
     exact(of_lists, (6,), (0,)),
     exact(fails_in_the_middle, (2,), (9,)),
-    exact(dictionary, (X,), (X[:0],), refused="Dict"),
+    exact(dictionary, (X,), (X[:0],)),
+    exact(
+        to_lists, *[(X.astype(t),) for t in ("f4", "i8", "i2", "u1", "c16")], (X,), (X[:0],)
+    ),
+    exact(to_lists_that_change, (X,), (X[:0],)),
     case(prints, (X, 0), (X, 5), (X, 6)),
     exact(prints_arrays, (X, 3), (X, 6)),
+    case(with_dtypes, (np.arange(3.0), np.ones(2)), refused="of a list"),
+    exact(running_complex, (np.arange(6.0).reshape(2, 3) * (1 + 2j),)),
     exact(prints_then_fails, (X, 3), (X, 9)),
 ]  # fmt: skip
 

@@ -117,6 +117,15 @@ def step(flock):
     return force
 
 
+def truths(v):
+    """Of a function that Python calls: NumPy's bool, which has the name of Python's."""
+    out = []
+    for k in range(len(v)):
+        v[k] += 1
+    out.append(np.all(v, where=True))
+    return out, np.any(v, where=v > 1), v.all(axis=0, where=v > 0)
+
+
 _v = np.random.default_rng(0).random((12, 2))
 
 CASES = [
@@ -127,6 +136,7 @@ CASES = [
     exact(in_a_loop, (_v, 0.2), (_v, 1.5)),
     exact(or_none, (_v,)),
     exact(pairs, (_v,)),
+    exact(truths, (_v,)),
     exact(step, (Flock(25),), (Flock(3),)),
 ]
 

@@ -209,6 +209,55 @@ def complex_orbit(re, im, n):
     return z, k, z.real, z.imag, z.conjugate()
 
 
+def moduli(z, limits):
+    """Absolute values of Python's complex numbers against limits, on either side."""
+    found = []
+    for a in z:
+        c = complex(a)
+        for e in limits:
+            x = float(e)
+            found.append(
+                (abs(c) <= x, abs(c) < x, x <= abs(c), abs(c) == x, abs(c) != x, x > abs(c))
+            )
+    return found
+
+
+def moduli_of_items(z, limits):
+    """The same of NumPy's; np.abs may be a bit off."""
+    counts = np.zeros(6, dtype=int)
+    for a in z:
+        for x in limits:
+            counts[0] += abs(a) <= x
+            counts[1] += np.abs(a) < 1.1 * x
+            counts[2] += x * 0.9 <= np.abs(a)
+            counts[3] += abs(a) == x
+            counts[4] += abs(a) != 2
+            counts[5] += 2.0 * x > abs(a)
+    return counts
+
+
+def complex_quotients(x, y):
+    """Python's own, which differ in bits from NumPy's."""
+    s = []
+    for i in range(len(x)):
+        for j in range(len(y)):
+            s.append(complex(x[i]) / complex(y[j]))
+            s.append(complex(x[i]) / float(y[j].real))
+    return s
+
+
+def halves(x):
+    """Exponents that are halves: the bits of libm."""
+    found, more, inverse = [], [], []
+    for a in x:
+        p = float(a)
+        found.append((a**3, a**-1.5, a**1.5, a**-0.5, a**-2, a**6, a**12, a**-12.0, a**2.5, a**1.0))
+        more.append((p**3.0, p**4, p**5.5, p**0.5, p**11.5, p**8))
+        if p != 0:
+            inverse.append((p**-1.5, p**-3, p**-0.5, p**-1, p**-7.5, p**-12))
+    return found, more, inverse
+
+
 def complex_sum(x):
     s = 0j
     for i in range(len(x)):
@@ -276,6 +325,18 @@ def rounded_items(x):
     return total
 
 
+_SIZES = np.random.default_rng(0)
+_SOME_SIZES = _SIZES.random(4000) * 10 ** _SIZES.uniform(-4, 4, 4000)
+# Numbers with absolute values next to each other, tiny, great, and none.
+_AROUND = 2 * np.exp(1j * np.linspace(0.01, 3, 40))
+WAYS = np.array(
+    [0, -0.0, 5e-324, 3e-200 + 4e-200j, 3e200 + 4e200j, 3 + 4j, -4 + 3j, -0.5j, *_AROUND,
+     *(_AROUND * (1 + 2.0**-52)), *(_AROUND * (1 - 2.0**-44))]
+)  # fmt: skip
+FARTHEST = np.array(
+    [1.5e308 + 1.5e308j, np.inf + 1j, complex(1, -np.inf), complex(np.nan, 1),
+     complex(np.inf, np.nan)]
+)  # fmt: skip
 CASES = [
     exact(factorial, (0,), (1,), (20,), (21,), (30,)),
     exact(fibonacci, (0,), (1,), (90,), (93,), (150,)),
@@ -320,6 +381,13 @@ CASES = [
     *(exact(extremes_of_items, (np.array([3, 100, 7]).astype(t),)) for t in INTEGERS),
     exact(rounded_items, (MIXED,), refused="keywords of the method 'astype'"),
     exact(complex_orbit, (-0.5, 0.5, 30), (2.0, 2.0, 30), (0.0, 0.0, 3), (1.0, 0.0, 0)),
+    exact(halves, (_SOME_SIZES,), (2.0 ** np.arange(-90, 90),), (np.array([0.0, 1.0, np.inf]),),
+          (np.array([np.nan, -0.0]),), (np.array([1e300, 1e-300]),), (-np.ones(2),)),
+    exact(moduli, (WAYS, np.abs(WAYS)), (WAYS[:0], np.zeros(0)), (FARTHEST[:1], np.ones(2)),
+          (FARTHEST[1:], np.ones(2)), (FARTHEST, np.array([1.0, 1e308]))),
+    exact(moduli_of_items, (WAYS, np.abs(WAYS)), (FARTHEST[1:], np.array([0.5, np.inf, 1e308]))),
+    exact(complex_quotients, (WAYS, WAYS[WAYS.real != 0]), (FARTHEST[1:], WAYS[3:20]),
+          (WAYS[3:20], FARTHEST[1:]), (WAYS[3:6], np.array([2.0, 1j]))),
     exact(complex_sum, (np.array([1 + 2j, -3j]),), (np.zeros(0, "c16"),)),
     exact(complex_sum, (np.array([1 + 2j, -3j], "c8"),), (np.zeros(0, "c8"),),
           refused="complex or complex64"),

@@ -766,3 +766,24 @@ def test_loops_begin_in_the_calling_thread(monkeypatch):
     monkeypatch.setattr(threads, "WORTH", 30_000)
     for c in INDEPENDENT:
         check(c, rounds=3)
+
+
+def test_threads_hold_items_of_one_list():
+    def by_items(n):
+        lists = [[1, 2, 3] for _ in range(2)]
+        out = np.zeros(n)
+        for i in range(n):
+            s = 0
+            for v in lists[i & 1]:
+                s += v
+            out[i] = s
+        lists[0].append(4)
+        return out, lists
+
+    fast = np_compile.compile(by_items)
+    with whole():
+        for _ in range(10):
+            out, lists = fast(100_000)
+            assert lists == [[1, 2, 3, 4], [1, 2, 3]]
+            assert (out == 6).all()
+    assert len(shared(fast)) == 1

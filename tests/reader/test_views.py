@@ -215,7 +215,7 @@ CASES = [
     exact(row_into, (M, X, X), refused="another rank"),
     exact(bounded_queue, (5,), (0,), refused="deque"),
     exact(started_sum, (X,), refused="sum of this"),
-    exact(largest_by_key, (X,), refused="with keywords"),
+    exact(largest_by_key, (X,)),
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def kept(monkeypatch):
     """A function whose calls are kept by a program for many sizes, and that kept call."""
     monkeypatch.setattr(hot, "_SECONDS", 0.0)
     fast = np_compile.compile(stencil)
-    with config.patch(compile_in="call"):
+    with config.patch(compile_in="call", loops="recorded"):
         for n in (5000, 5001, 5001, 5001):
             fast(data(n), 4)
     (found,) = [k for k in fast._keeper.kept if k.heat is not None]

@@ -97,28 +97,28 @@ def chosen(f, calls, ways):
 
 
 def test_calls_of_many_sizes_are_of_one_kind():
-    sizes = range(2, 15)
+    sizes = [64 << k for k in range(7)]
     compiled = chosen(steps, sizes, ["plain"] * len(sizes))
     kept = set(compiled._keeper.plain.values())
     assert len(kept) < 5
     assert any(p.is_wide for p in kept)
     for n in range(1, 40):
         assert compiled(n) == steps(n)
-    compiled = chosen(total, [np.ones(n) for n in range(1, 12)], ["plain"] * 11)
+    compiled = chosen(total, [np.ones(n) for n in sizes], ["plain"] * len(sizes))
     assert len(set(compiled._keeper.plain.values())) < 5
     for n in range(20):
         assert compiled(np.full(n, 0.5)) == total(np.full(n, 0.5))
 
 
 def test_a_call_that_is_faster_compiled_ends_the_kind_that_it_is_of():
-    sizes = range(2, 15)
+    sizes = [64 << k for k in range(7)]
     compiled = chosen(steps, sizes, ["plain"] * len(sizes))
     keeper = compiled._keeper
-    assert keeper._plain((9,), ()) is not None
-    keeper.is_compiled((9,), {})
-    assert keeper._plain((9,), ()) is None
-    assert keeper._table.call(9) is MISS
-    assert compiled(9) == steps(9)
+    assert keeper._plain((99,), ()) is not None
+    keeper.is_compiled((99,), {})
+    assert keeper._plain((99,), ()) is None
+    assert keeper._table.call(99) is MISS
+    assert compiled(99) == steps(99)
 
 
 def test_short_loops_run_as_they_stand_where_that_is_faster():
@@ -140,7 +140,7 @@ def test_long_loops_stay_compiled_and_are_not_tried():
 
     compiled = np_compile.compile(f)
     x = np.ones(2_000_000)
-    with config.patch(loops="auto"):
+    with config.patch(loops="auto", compile_in="call"):
         for _ in range(4):
             assert compiled(x) == 2e6
     (choice,) = compiled._options.choices.values()
@@ -155,3 +155,35 @@ def test_settings_that_ask_for_compiled_loops(settings):
         for _ in range(50):
             assert compiled(4) == 2
     assert not compiled._options.choices
+
+
+def test_guards_of_about_a_size_hold_for_lists_up_to_it():
+    guards = alike(([1] * 9, 20, np.zeros(9)), "abc", True)
+    for given, expected in [
+        (([1] * 15, 31, np.ones(15)), True), (([1], 16, np.ones(1)), True),
+        (([1] * 16, 20, np.zeros(9)), False), (([1.0], 20, np.zeros(9)), False),
+        (([], 20, np.zeros(9)), False), (((1,), 20, np.zeros(9)), False),
+        (([1], 15, np.zeros(9)), False), (([1], 32, np.zeros(9)), False),
+        (([1], 20, np.zeros(16)), False), (([1], 20, np.zeros(9, int)), False),
+    ]:  # fmt: skip
+        assert knows(guards, *given) == expected
+    empty = alike(((),), "a", True)
+    assert knows(empty, ())
+    assert not knows(empty, (1,))
+    assert not knows(empty, [])
+
+
+def test_lists_of_arrays_are_of_no_size():
+    for a in [np.zeros(3)], [[np.zeros(3)]], ({"a": np.zeros(3)},):
+        assert alike((a,), "a", True) is None
+    assert alike(([[1, 2], [3]],), "a", True) is not None
+
+
+def test_what_is_wider_of_lists():
+    def of(a):
+        return alike((a,), "a", True)
+
+    assert wider(of([1]), of([1] * 9)) == of([1] * 9)
+    assert wider(of([1] * 9), of([1])) == of([1] * 9)
+    assert wider(of([1]), of([1.0])) is None
+    assert wider(of([1]), of((1,))) is None

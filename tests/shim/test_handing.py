@@ -96,6 +96,8 @@ WRONG = {
     "keyword": lambda m, x: m.add(x, x, spam=1),
     "index": lambda m, x: x[7],
     "object": lambda m, x: m.array([None], dtype=object) + 1,
+    "correction": lambda m, x: m.array(x).std(correction=1),
+    "bool_weights": lambda m, x: m.histogram(x, [0, 1, 3], weights=x > 1),
     "bins": lambda m, x: m.histogram(m.array([1, 1 + 2e-16]), bins=10),
     "inverse": lambda m, x: m.linalg.inv(m.zeros((2, 2))),
 }

@@ -17,6 +17,7 @@ CASES = {
     "pad_reflect": lambda x: shim.pad(x, 2, "reflect"),
     "pad_constant": lambda x: shim.pad(x, 2, constant_values=3),
     "pad_ramp": lambda x: shim.pad(x, 2, "linear_ramp"),
+    "pad_ramp_to_values": lambda x: shim.pad(x, 2, "linear_ramp", end_values=((1, 2), (3, 4.5))),
     "eye": lambda x: x + shim.eye(3),
     "arange": lambda x: x * shim.arange(3.0),
     "arange_uint16": lambda x: shim.arange(5, dtype="u2"),

@@ -43,6 +43,7 @@ from np_compile.tape.node import Break
 from np_compile.tape.tree import mapped
 
 from ..frames import as_user
+from ..names.entrances import captured
 from ..names.substitute import origin_of
 from .flags import Flags
 
@@ -302,7 +303,7 @@ class Array:
         return bytes(self._c.real(self, "reads an array's memory"))
 
     def __buffer__(self, flags: int) -> memoryview:  # from Python 3.12 on
-        return memoryview(self._read_by_c())
+        return self._read_by_c().__buffer__(flags)
 
     def _read_by_c(self) -> Any:
         """What C code gets the buffer of; see `runtime.buffers`."""
@@ -521,7 +522,7 @@ def is_array_like(value: Any) -> bool:
 
 
 def _of_array_like(value: Any) -> Any:
-    return value.__array__() if is_array_like(value) else value
+    return captured(type(value).__array__)(value) if is_array_like(value) else value
 
 
 def _python_operator(name: str) -> Callable:

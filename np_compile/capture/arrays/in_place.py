@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
     """`a.setflags(...)`: NumPy does it, and says of all that follows whether it may write."""
     why = Break("numpy", "sets flags of an array")
+    c.leave_device(why.text)
     c.cut(why)
     if c.tensors or c.device is not None:  # which know no such flags
         shim.TABLE["ndarray.setflags"].function(c.shim_array(a, why), write, align, uic)
@@ -58,12 +58,14 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
         )
     for holder in gc.get_referrers(a):  # views of it are views of what it was
         state = holder.__dict__ if type(holder) is Array else holder
-        if type(state) is dict and state.get("_c") is c and state.get("_root") is a:
+        if type(state) is not dict or state.get("_c") is not c:
+            continue
+        if state.get("_root") is a:
             state["_root"] = old
-            if state["_base"] is a:
-                name, args, kwargs, pick = state["_via"]
-                args = tuple(old if v is a else v for v in args)
-                state.update(_base=old, _via=(name, args, kwargs, pick))
+        if state.get("_base") is a:  # be it a view itself
+            name, args, kwargs, pick = state["_via"]
+            args = tuple(old if v is a else v for v in args)
+            state.update(_base=old, _via=(name, args, kwargs, pick))
     state = dict(view.__dict__)
     a.__dict__.clear()
     a.__dict__.update(state)
@@ -92,8 +94,7 @@ def change_callers(c: Capture) -> None:
             continue
         if a._root is not None:
             a._root._np = array.view()  # what other views are views of keeps its form
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # it was the user who set it
+        with shim.quiet():  # it was the user who set it
             if a.dtype != array.dtype:
                 array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
             if a._extents() != array.shape:

@@ -8,6 +8,7 @@ While somebody keeps the memory, nothing is recorded.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -27,10 +28,8 @@ class Loan:
 
     def without(self, arguments: Any) -> Loan:
         """The same, where references were counted that the arguments of a call were."""
-        self._counts = [
-            n - sum(v is a for v in _arrays(arguments))
-            for n, a in zip(self._counts, self._arrays, strict=True)
-        ]
+        counted = Counter(map(id, _arrays(arguments)))
+        self._counts = [n - counted[id(a)] for n, a in zip(self._counts, self._arrays, strict=True)]
         return self
 
     def _references(self) -> list[int]:

@@ -177,6 +177,7 @@ def from_tensor(c: Capture, t: torch.Tensor, scalar: bool = False) -> Array:
     r = Array(c)
     r._t = t
     r._scalar = scalar
+    c.notes_new(r)
     if t.is_conj() or t.is_neg():  # its memory holds other values: those of a copy do
         r._t = t.resolve_conj().resolve_neg()
         r._readonly = True  # as what is written to a copy is lost

@@ -18,7 +18,8 @@ from ..masks import masked
 from ..names.numpy_names import numpy_function
 from .array import Array, owner
 from .loans import Loan
-from .transfers import copy, to_host
+from .on_device import to_array
+from .transfers import to_host
 
 if TYPE_CHECKING:
     from ..capture import Capture
@@ -82,11 +83,7 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
         r = picked(r, pick)
     elif a._host is not None:
         if a._dirty:
-            host = shim.share_numpy(a._host)
-            if host._flip == a._flip and host._t.stride() == a._t.stride():
-                copy(host._t, a._t)
-            else:
-                a._host[...] = shim.to_numpy(shim.ndarray(a._t, a._flip))
+            to_array(a._host, a)
             a._dirty = False
         _touched(c, a)
         return a._host
@@ -128,6 +125,7 @@ def memory(c: Capture, a: Array, why: str) -> Any:
 
     Errors: GradientLost, since what that code computes has no gradient.
     """
+    c.leave_device(why)
     root = owner(a)
     if root._s is c.seg:
         c.cut(Break("value", why))

@@ -18,6 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -28,24 +29,28 @@ from ..arrays.array import Array
 from ..names.substitute import contents, origin_of
 from .objects import slot_values, slots
 
-# References to a capture of the caller, of `replace_escaped`, and of getrefcount.
-_OWN = 3
+# What Python counts of an object that only a list refers to, and of one whose list is gone through:
+# from Python 3.14 on variables lend to calls what they refer to.
+_probe = [object()]
+_OWN = sys.getrefcount(_probe[0])
+_LISTED = next(sys.getrefcount(x) for x in [object()])
 _IMMUTABLE = (tuple, frozenset, types.MethodType)
 
 
-def replace_escaped(capture: Any, roots: Callable[[], Iterable], raised: bool) -> None:
+def replace_escaped(held: list[Any], roots: Callable[[], Iterable], raised: bool) -> None:
     """Put real arrays in the place of stand-ins that something still refers to.
 
-    roots: gives what the call could reach. raised: whether it ends with an exception.
+    held: the capture, to which its caller has no reference of its own. roots: gives what the call
+    could reach. raised: whether it ends with an exception.
     """
-    if sys.getrefcount(capture) <= _OWN:
+    if sys.getrefcount(held[0]) <= _OWN:
         return
-    search = _Search(capture)
+    search = _Search(held[0])
     layer = search.layer([list(roots())])  # a list of ours in place of the caller's variables
     while layer:
         layer = search.layer(layer)
         search.exchange()
-        if search.found_all(sys.getrefcount(capture) - _OWN - 1):  # the search's own
+        if search.found_all(sys.getrefcount(held[0]) - _OWN - 1):  # the search's own
             return
     if not raised:  # somebody has one whom nothing tells: a library's cache, say
         search.everywhere()
@@ -147,8 +152,8 @@ class _Search:
 
         references: how many there are to the capture, beside those of the search.
         """
-        return references <= len(self.arrays) and all(  # of the list, the variable, getrefcount
-            sys.getrefcount(x) <= 3 + self.held[id(x)]
+        return references <= len(self.arrays) and all(
+            sys.getrefcount(x) <= _LISTED + self.held[id(x)]
             for known in (self.arrays, self.remade)
             for x in known
         )
@@ -160,16 +165,18 @@ class _Search:
         looked_for: list[Any] = list(self.arrays)
         while looked_for:
             holders = gc.get_referrers(*looked_for)
-            own = (looked_for, self.arrays, self.remade, holders)
+            own = {id(x) for x in (looked_for, self.arrays, self.remade, holders)}
             looked_for = []
             for holder in holders:
                 if isinstance(holder, types.FrameType) or type(holder) is Array:
+                    continue
+                if sys.getrefcount(holder) <= _LISTED:  # nobody's: arguments of `get_referrers`
                     continue
                 if isinstance(holder, _IMMUTABLE):
                     if id(holder) not in self.real:
                         self._make_again(holder)
                         looked_for.append(holder)
-                elif not any(holder is x for x in own):
+                elif id(holder) not in own:
                     _replace(holder, self.real)
 
 
@@ -234,6 +241,9 @@ def _replace(holder: Any, real: dict[int, Any]) -> None:
         for v in [v for v in holder if id(v) in real]:
             holder.discard(v)
             holder.add(real[id(v)])
+    elif isinstance(holder, SimpleQueue):
+        for v in [holder.get() for _ in range(holder.qsize())]:
+            holder.put(real.get(id(v), v))
     elif isinstance(holder, types.CellType):
         found = real.get(id(contents(holder)))
         if found is not None:

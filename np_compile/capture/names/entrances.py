@@ -15,8 +15,10 @@ import inspect
 import threading
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from .. import state
 
@@ -24,6 +26,12 @@ _lock = threading.Lock()
 _PARTS = ("fget", "fset", "fdel", "func", "__func__")  # of properties, class methods, and the like
 _GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _PLACE = "np_compile: the entrance"
+# Methods that C asks for an object of a type, and looks at itself: a stand-in will not do.
+_FOR_C: dict[str, tuple[type, Callable]] = {
+    "__array__": (np.ndarray, np.asarray),
+    "__float__": (float, float),
+    "__complex__": (complex, complex),
+}
 
 
 class Entrance:
@@ -38,12 +46,19 @@ class Entrance:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Called in the place of the function, with the values of all its parameters."""
         f: Any = self.function()  # it is there, as it runs
+        result = self.behind(f)(*args, **kwargs)
+        if f.__name__ in _FOR_C:
+            kind, real = _FOR_C[f.__name__]
+            if isinstance(result, kind) and not issubclass(type(result), kind):
+                return real(result)
+        return result
+
+    def behind(self, f: Any) -> Callable:
+        """What runs in the place of the function in this thread."""
         substitution = getattr(state.local, "substitution", None)
         if substitution is not None:
-            return substitution.helper(f)(*args, **kwargs)
-        return types.FunctionType(self.own, f.__globals__, f.__name__, None, f.__closure__)(
-            *args, **kwargs
-        )
+            return substitution.helper(f)
+        return types.FunctionType(self.own, f.__globals__, f.__name__, None, f.__closure__)
 
 
 def _entrance_code(code: types.CodeType, entrance: Entrance) -> types.CodeType:
@@ -88,13 +103,20 @@ def _entrance_code(code: types.CodeType, entrance: Entrance) -> types.CodeType:
     )
 
 
+def _entrance(f: types.FunctionType) -> Entrance | None:
+    return next((c for c in f.__code__.co_consts if type(c) is Entrance), None)
+
+
 def own_code(f: types.FunctionType) -> types.CodeType:
     """The code of a function, which may have an entrance in its place."""
-    code = f.__code__
-    for constant in code.co_consts:
-        if type(constant) is Entrance:
-            return constant.own
-    return code
+    entrance = _entrance(f)
+    return f.__code__ if entrance is None else entrance.own
+
+
+def captured(f: types.FunctionType) -> Callable:
+    """What gives what a function gives, stand-ins too, which C could not take from it."""
+    entrance = _entrance(f)
+    return f if entrance is None else entrance.behind(f)
 
 
 @functools.cache
@@ -121,7 +143,7 @@ class Entrances:
         if f in self._known:
             return
         code = own_code(f)
-        if code.co_flags & _GENERATOR or not _reads_names(code):
+        if code.co_flags & _GENERATOR or not (_reads_names(code) or f.__name__ in _FOR_C):
             return
         self._known.add(f)
         if self._open is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from functools import partial
 from typing import Any
@@ -20,10 +20,10 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from ..arrays.array import Array, binary, read, recorded
+from ..arrays.array import OPERANDS, Array, binary, read, recorded
 from ..arrays.traced import has_traced, known
 from ..frames import as_user
-from ..state import current
+from ..state import current, switch
 from .numpy_names import numpy_function, row_of_function
 
 _SUBMODULES = ("linalg", "fft", "random")
@@ -102,6 +102,7 @@ def _recorder(name: str, real: Callable) -> Callable:
 
 def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwargs: dict) -> Any:
     """A call none of whose positional arguments is a stand-in (but lists may hold some)."""
+    given = (*args, *kwargs.values()) if kwargs else args
     capture = current()
     if capture is None:
         return real(*args, **kwargs)
@@ -110,6 +111,8 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
             return capture.call(name, args, kwargs)
         args, kwargs = known(args), known(kwargs)
     if capture.plain and capture.is_plain():
+        if any(map(_is_read, given)):
+            args, kwargs = read(args), read(kwargs)
         if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
             return capture.call(name, args, kwargs)
         return capture.new_plain(_called(real, args, kwargs))
@@ -119,15 +122,14 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
         return capture.call(name, args, kwargs)
     if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):
         return _of_tensor(capture, name, real, args[0], kwargs)
-    if any(isinstance(a, np.ndarray) or hasattr(a, "__dlpack__") for a in args):
+    if any(isinstance(a, np.ndarray) or hasattr(type(a), "__dlpack__") for a in given):
         return capture.call(name, args, kwargs)
-    if creates and not any(isinstance(a, list) for a in args):
+    if creates and not any(isinstance(a, list) for a in given):
         return capture.call(name, args, kwargs)
-    if any(map(_is_read, args)):
-        given = read(args)
-        if _mentions(given):
-            return capture.call(name, given, kwargs)
-        args = given
+    if any(map(_is_read, given)):
+        args, kwargs = read(args), read(kwargs)
+        if _mentions(args) or _mentions(kwargs):
+            return capture.call(name, args, kwargs)
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
     return capture.fresh(_called(real, args, kwargs))
 
@@ -140,7 +142,29 @@ def _is_read(value: Any) -> bool:
 
 
 def _called(real: Callable, args: tuple, kwargs: dict) -> Any:
-    return as_user(3)(partial(real, **kwargs) if kwargs else real, *args)
+    function = partial(real, **kwargs) if kwargs else real
+    if not _answer(args) and not (kwargs and _answer(tuple(kwargs.values()))):
+        return as_user(3)(function, *args)
+    before = switch(None, None)  # it is asked of NumPy's own function: `f is np.mean`
+    try:
+        return as_user(3)(function, *args)
+    finally:
+        switch(*before)
+
+
+def _answer(values: Sequence) -> bool:
+    """Whether NumPy asks arguments, or items of lists among them, what a function of its gives."""
+    kinds = set(map(type, values)) - OPERANDS
+    if not kinds:
+        return False
+    if any(
+        not issubclass(k, np.ndarray)
+        and (hasattr(k, "__array_function__") or hasattr(k, "__array_ufunc__"))
+        for k in kinds
+    ):
+        return True
+    within = not kinds.isdisjoint((list, tuple))
+    return within and any(type(v) in (list, tuple) and _answer(v) for v in values)
 
 
 class RecordingUfunc(Standing):

@@ -12,6 +12,19 @@ import numpy as np
 from np_compile import shim
 
 
+class Method:
+    """Calls a method of NumPy's arrays and scalars. Who wants warnings to point to its own caller
+    takes the method of the first argument: this has a frame."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, array: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(array, self.name)(*args, **kwargs)
+
+
 @cache
 def numpy_function(name: str) -> Callable:
     """NumPy's function for a row's name; for "ndarray.<m>" one that calls the method."""
@@ -24,12 +37,7 @@ def numpy_function(name: str) -> Callable:
 
         return _window_numpy
     if name.startswith("ndarray."):
-        method = name.removeprefix("ndarray.")
-
-        def call(array: Any, *args: Any, **kwargs: Any) -> Any:
-            return getattr(array, method)(*args, **kwargs)
-
-        return call
+        return Method(name.removeprefix("ndarray."))
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part)

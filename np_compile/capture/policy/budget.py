@@ -1,71 +1,107 @@
 """How long a function may be read, recorded and compiled anew, before what is new runs in NumPy.
 
 Code whose arrays have other shapes each time, or that takes another way each time, would be
-compiled each time. So time for that is lent, and a share of the time that the function runs is
-added. When all is spent, nothing new is recorded or compiled but what NumPy takes longer for. Where
-compiled calls were measured to be faster than NumPy (`choice`), time is lent anew.
+compiled each time. So a function has an account, in seconds: what its calls cost beyond what NumPy
+would take is owed, what compiled calls were measured to gain is paid back, and a twentieth of the
+time that the calls take as they stand may be owed, beside what is lent. Where nothing is left,
+nothing new is recorded or compiled but what NumPy takes longer for.
 
-Where nobody waits for the compiler, time is lent to the first calls alone. A function whose later
-ones have spent more than that share is *cold*: calls that are not known already run as they stand,
-until they have made up for it. Each time that it gets cold the share is halved.
+Where nobody waits for the compiler, time is lent to the first attempts alone: calls that read,
+record, compile, or try what is compiled. An attempt that has to do without what it compiles is
+followed by the next one when that is there; others, when the account has what the last one cost.
+Until then a function is *cold*: calls that are not known already run as they stand.
+Nothing is lent to a function that is first called alone by a later call of another one, and
+functions that are made of one code again and again have one account.
 """
 
 from __future__ import annotations
 
-import math
+import threading
 import time
 from collections.abc import Callable
 from ctypes import c_int64
+from types import CodeType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from np_compile import config
+from np_compile.runtime.general import Job
 
-from .weigh import least_seconds, likely_seconds
+from .weigh import likely_seconds
 
 SECONDS = 0.5  # that are lent,
 ASKED = 60.0  # and where the user asked for the back end, which is to be used then
 _FREE = 3  # programs that cost nothing: the bodies of some loops
-_SHARE = 0.5  # of the time that calls took, where all programs run again in later calls
+_SHARE = 1 / 20  # of the time that calls take as they stand
 _RATE = 0.01  # seconds that a compile takes for each NumPy call, until it is known,
 _EXTRA = 10  # and a compile in itself is as long as one of so many calls
 _RECORD = 1e-3  # seconds that recording a new call takes at most
-_FIRST = 2  # calls that time is lent to, where nobody waits for the compiler
-_LEAST = 1 / 64  # of the time that calls took, where they are cold again and again
+_FIRST = 2  # attempts that time is lent to, where nobody waits for the compiler
 _SHORTEST = 1e-7  # seconds of a call
-_SKIPS = 64  # calls of a cold function, one of which is timed,
-_SKIPS_SHORT, _UNTIMED = 1024, 1e-3  # or of short ones in so many seconds
+_PAUSE = 1e-3  # seconds in which calls run as they stand, before one is looked at again
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
+
+
+_OWN = 3  # functions of one code that have accounts of their own
+# How many functions were compiled of a code, and the account of those after the first.
+_of_code: WeakKeyDictionary[CodeType, tuple[int, Budget | None]] = WeakKeyDictionary()
+_opening = threading.Lock()
+
+
+def account(code: CodeType) -> Budget:
+    """The account of a function of this code, which may run as it stands. Where a program makes one
+    after the other of it, as where a function is compiled within another one, they have one in
+    common: each is read, recorded and compiled anew."""
+    if config.waits():
+        return Budget(asked=False)
+    with _opening:
+        count, shared = _of_code.get(code, (0, None))
+        made = shared or Budget(asked=False)
+        _of_code[code] = count + 1, made if count >= _OWN else None
+    return made
+
+
+class _Local(threading.local):
+    """The account of the function that runs as it stands in a thread, if one does."""
+
+    outer: Budget | None = None
+
+
+_local = _Local()
 
 
 class Budget:
     """What one compiled function has spent. Threads share it: a race costs some precision.
 
-    lent: seconds that are lent. owed: seconds of recording and compiling. worked: seconds that
-    calls took otherwise. turn: the number of the last call. cold: whether calls that are not known
-    run as they stand. skips: so many of them next, at no cost but the look at what is known. start:
-    when the last call began that was not known.
+    lent: seconds that are lent. owed: seconds that calls took beyond what they take as they stand,
+    less what others gained. worked: seconds that calls took otherwise. turn: the number of the last
+    call. cold: whether calls that are not known run as they stand. pause: until when they do at no
+    cost but the look at what is known, in nanoseconds, and how many have done so. start: when the
+    last call began that was not known.
     """
 
     __slots__ = (
-        "_again", "_asked", "_begun", "_built", "_calls", "_inside", "_noted", "_seconds", "_share",
-        "_usual", "cold", "lent", "owed", "skips", "start", "turn", "worked",
+        "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
+        "_noted", "_seconds", "_usual", "cold", "lent", "owed", "pause", "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.skips = c_int64()  # calls that run as they stand next, where C reads it
+        self.pause = (c_int64 * 2)()  # where C reads it
         self._inside = False  # a call that is timed
-        self._begun = 0  # calls that were not known, and spent something
-        self._noted = 0.0  # what was owed after the last one
+        self._attempts = 0
+        self._awaited: Any = None  # a program that the last call has run without, or its job
+        self._begun = 0  # calls that were not known
+        self._last = 0.0  # seconds that the last one cost
+        self._noted = 0.0  # what was owed before the call, and has to do with no attempt
         self.start = 0.0
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
-        self._share = 1.0  # of the time that calls took, where nobody waits
         self.owed = 0.0
         self.worked = 0.0
         self.turn = 0
-        self._built = self._again = 0  # programs; those that a later call ran again
+        self._built = 0  # programs
         self._seconds = self._calls = 0.0  # of all compiles
 
     def next_turn(self) -> int:
@@ -73,60 +109,102 @@ class Budget:
         self.turn += 1
         return self.turn
 
-    def _left(self, worked: float) -> float:
+    def _left(self, worked: float = 0.0) -> float:
         """worked: seconds that the present call took, beside recording and compiling."""
-        if self._begun >= _FIRST:
-            share = self._share
-        else:
-            share = _SHARE * self._again / self._built if self._built else 0.0
-        return self.lent + share * (self.worked + worked) - self.owed
+        return self.lent + _SHARE * (self.worked + worked) - self.owed
 
     def begins(self) -> None:
         """Note that a call begins that is not known."""
+        self._begun += 1
+        self._noted = self.owed
         self.start = time.perf_counter()
 
     def ended(self) -> None:
         """Note that a call has ended that was not known."""
-        if self.owed == self._noted and self._begun >= _FIRST:
-            return
-        self._noted = self.owed
+        spent, self._noted = self.owed - self._noted, self.owed
         if self._asked or config.waits() or not config.measures():
             self.cold = False
             return
-        self._begun += 1
-        if self._begun == _FIRST:
-            self.lent = self.owed = 0.0
-        self._settle()
+        if spent > 0:
+            self._attempts += 1
+            self._last = spent
+            if self._attempts <= _FIRST:
+                self.owed = self._noted = 0.0
+            if self._attempts == _FIRST:
+                self.lent = 0.0
+        self.cold = self._missing() > 0
 
-    def _settle(self) -> None:
-        if self._begun < _FIRST or self._left(0.0) >= 0:
-            self.cold = False
-        elif not self.cold:
-            self.cold = True
-            self._share = max(self._share / 2, _LEAST)
+    def is_cold(self) -> bool:
+        """Whether calls that are not known run as they stand now."""
+        if self._begun == 0 and not self._asked:
+            outer = _local.outer
+            if outer is not None and outer._begun > _FIRST:
+                self._begun, self._attempts, self._last = 1, _FIRST, outer._last
+                self.lent = 0.0
+                self.cold = outer._last > 0
+        if self.cold and self._awaited is not None:
+            self.cold = self._missing() > 0
+        return self.cold
 
     def coldly(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """The result of a call that runs as it stands, as the function is cold. Some that come
-        after it are taken to be as long, and do not come here: `skips` of them."""
+        """The result of a call that runs as it stands, as the function is cold. Those that come in
+        the pause after it do not come here, and are taken to be as long."""
         try:
             return self.timed(function, args, kwargs)
         finally:
-            left = (self.owed - self.lent) / self._share - self.worked
-            most = min(max(_SKIPS, int(_UNTIMED / self._usual)), _SKIPS_SHORT)
-            self.skips.value = max(min(int(left / self._usual), most), 0)
-            self.worked += self._usual * self.skips.value
-            self.cold = left > 0
+            missing = self._missing()
+            self.cold = missing > 0
+            self._rests(min(missing, _PAUSE))
+
+    def _missing(self) -> float:
+        """Seconds that calls have to take as they stand before the next attempt."""
+        if self._has_come():
+            self._last = 0.0
+        if self._awaited is not None:
+            return _PAUSE
+        return (self._last - self._left()) / _SHARE if self._attempts >= _FIRST else 0.0
+
+    def awaits(self, program: Any) -> None:
+        """Note what a captured call has run without, as it is being compiled; None: nothing."""
+        self._awaited = program
+
+    def _has_come(self) -> bool:
+        """Whether that is compiled by now, for the first time that this is asked."""
+        awaited = self._awaited
+        if awaited is None or not awaited.ready:
+            return False
+        self._awaited = None
+        if isinstance(awaited, Job):  # it has made a program, or found that there is none
+            try:
+                self._awaited = awaited.result()
+            except Exception:
+                return False
+            return self._has_come()
+        return True
+
+    def _rests(self, seconds: float) -> None:
+        """A pause begins."""
+        self.worked += self._usual * self.pause[1]
+        self.pause[1] = 0
+        self.pause[0] = time.monotonic_ns() + int(max(seconds, 0.0) * 1e9)
+
+    @property
+    def rests(self) -> bool:
+        """Whether there was a pause, which C ends."""
+        return self.pause[0] != 0
 
     def timed(self, function: Callable, args: tuple, kwargs: dict, calls: int = 1) -> Any:
         """The result of a call that runs as it stands, one of so many."""
         if self._inside:  # the time of the outer one is its time too
             return function(*args, **kwargs)
         self._inside = True
+        outer, _local.outer = _local.outer, self
         start = time.perf_counter()
         try:
             return function(*args, **kwargs)
         finally:
             seconds = time.perf_counter() - start
+            _local.outer = outer
             self._usual = max(min(seconds, 2 * self._usual), _SHORTEST)
             self.worked += seconds + (calls - 1) * self._usual
             self._inside = False
@@ -146,9 +224,19 @@ class Budget:
         self.dispatched()
         return self.timed(function, args, kwargs)
 
+    def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """The result of a call that runs as it stands, as a compiler is at work. It is looked for
+        its work once in a pause."""
+        try:
+            return self.plainly(function, args, kwargs)
+        finally:
+            self._rests(_PAUSE)
+
     def dispatched(self) -> None:
         """Note that it was found out that a call runs as it stands."""
-        self.owed += min(time.perf_counter() - self.start, _DISPATCH)
+        seconds = min(time.perf_counter() - self.start, _DISPATCH)
+        self.owed += seconds
+        self._noted += seconds
 
     def compiles(self, calls: int, touched: int, worked: float, body: bool) -> bool:
         """Whether a segment of so many calls is to be compiled. body: whether it is a whole piece
@@ -156,38 +244,33 @@ class Budget:
         rate = self._seconds / self._calls if self._calls else _RATE
         expected = rate * (calls + _EXTRA)
         return (
-            (body and self._built < _FREE)
+            (body and self._is_free(1))
             or expected <= self._left(worked)
             or expected <= likely_seconds(calls, touched)
         )
 
-    def compiled(self, program: Any, turn: int, calls: int, seconds: float) -> None:
-        """Note a compile, in the call of that number."""
-        program.turn = turn
+    def compiled(self, calls: int, seconds: float) -> None:
+        """Note a compile of so many NumPy calls, for which a call has waited."""
         self._seconds += seconds
         self._calls += calls + _EXTRA
         self._built += 1
-        if self._built > _FREE:
+        if not self._is_free(0):
             self.owed += seconds
 
-    def ran_again(self, program: Any) -> None:
-        """Note that a program runs that another call compiled."""
-        program.turn = 0
-        self._again += 1
+    def _is_free(self, more: int) -> bool:
+        """Whether so many programs more cost nothing."""
+        return self.lent > 0 and self._built + more <= _FREE
 
-    def pays(self, gain: float = math.inf) -> None:
-        """Note that compiled calls were measured to be faster. gain: seconds a call, where nobody
-        waits; as many calls are taken to come as there were."""
-        if self._begun >= _FIRST:
-            self.owed = max(self.owed - gain * self._begun, 0.0)
-            self._share = min(2 * self._share, 1.0)
-        else:
-            self.owed = 0.0
+    def pays(self, gain: float) -> None:
+        """Note that compiled calls were measured to gain so many seconds. Where calls wait for the
+        compiler, time is lent anew."""
+        self.owed = 0.0 if config.waits() else max(self.owed - gain, -SECONDS)
 
-    def tried(self, seconds: float, calls: int, touched: int) -> None:
-        """Note a compiled call that took so long, recording and compiling apart, of which it is not
-        known whether NumPy is faster."""
-        if not config.waits():
-            spent = max(seconds - least_seconds(calls, touched), 0.0)
-            self.owed += spent
-            self.worked -= spent  # which it was taken for when it ended
+    def captured(self, seconds: float, calls: int, touched: int, known: bool) -> None:
+        """Note a call that was captured, and took so long, recording and compiling apart. known:
+        whether it was measured to be faster than NumPy, or is asked for in any case."""
+        spent = 0.0
+        if not known and not config.waits():
+            spent = max(seconds - likely_seconds(calls, touched), 0.0)
+        self.owed += spent
+        self.worked += max(seconds - spent, 0.0)

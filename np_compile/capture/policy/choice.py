@@ -7,8 +7,9 @@ quicker way is taken from then on, and looked at again when its times change.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,33 @@ def signature(args: tuple, kwargs: dict) -> tuple:
     if kwargs:
         made += tuple([(k, _piece(v)) for k, v in kwargs.items()])
     return made
+
+
+def kind_of(args: tuple, kwargs: dict) -> tuple[tuple, tuple]:
+    """Types of arguments, and about what size they have: of a function whose compiled calls are the
+    same for all sizes."""
+    every = (*args, *kwargs.values())
+    return (*map(_type, every), *kwargs), tuple(map(_size, every))
+
+
+def _type(x: Any) -> Any:
+    kind = type(x)
+    if kind is np.ndarray:
+        return x.ndim, x.dtype.char
+    if kind is tuple or kind is list:
+        return kind, type(x[0]) if x else None
+    return kind
+
+
+def _size(x: Any) -> Any:
+    kind = type(x)
+    if kind is np.ndarray:
+        return x.size.bit_length()
+    if kind is int:
+        return x < 0, x.bit_length()
+    if kind is tuple or kind is list:
+        return len(x).bit_length()
+    return _piece(x, 1)
 
 
 def _piece(x: Any, depth: int = 3) -> Any:
@@ -139,8 +167,14 @@ class Choice:
             self._compare(seconds, self.compiled)
 
     def ran_kept(self, seconds: float) -> None:
-        """Note a compiled call that ran without Python."""
+        """Note a compiled call that ran without Python, as those before it did."""
+        self._gains(seconds, SELDOM)
         self._compare(seconds, self.plain)
+
+    def _gains(self, seconds: float, calls: int) -> None:
+        """Note so many compiled calls in the way that was chosen."""
+        if math.isfinite(self.plain):
+            self.budget.pays(max(self.plain - seconds, 0.0) * calls)
 
     def _compare(self, seconds: float, other: float) -> None:
         """Note a call in the way that was chosen, by what the other way takes."""
@@ -152,6 +186,7 @@ class Choice:
         """Note a compiled call. built: programs that were compiled meanwhile; such a call is not
         typical. calls, touched: the NumPy calls it recorded, the bytes of arrays they touch."""
         if self.way is not None:
+            self._gains(seconds, 1)
             self._until -= 1
             if self._until == 0 and (self._first or self.plain < _HOPELESS * self.compiled):
                 self._again(2 * self._span)
@@ -167,18 +202,36 @@ class Choice:
         if slow or self.compiled < least_seconds(calls, touched):
             self._is_compiled()
 
-    def ran_whole(self, seconds: float) -> None:
+    def ran_whole(self, seconds: float, others: Iterable[Choice]) -> None:
         """Note a compiled call of a function that is compiled whole: loops, of which Python takes
-        many times as long, but for what calls cost."""
-        self.ran_compiled(seconds, 0, 0, 0)
+        many times as long, but for what calls cost. others: of calls with arguments of the same
+        types."""
+        if self.way is not None:
+            self._gains(seconds, SELDOM)
+        self.ran_for_sizes(seconds, others)
         if self.way is None and self.runs > 1 and self.compiled > _SHORT:
             self._is_compiled()
+
+    def ran_for_sizes(self, seconds: float, others: Iterable[Choice]) -> None:
+        """Note a compiled call of what serves many sizes. Where short calls are faster so, longer
+        ones are."""
+        self.ran_compiled(seconds, 0, 0, 0)
+        if self.way is None and any(
+            c.way == "compiled" and c.compiled <= self.compiled for c in others
+        ):
+            self._is_compiled()
+
+    def passes(self) -> None:
+        """Note a call for which NumPy was found to be faster."""
+        self._until -= 1
+        if self._until <= 0:
+            self._again(2 * self._span)
 
     def _decide(self) -> None:
         ratio = self.plain / self.compiled
         if ratio < 1 / _CLEAR:
             self.way = "plain"
-        elif ratio > _CLEAR and (self.tries > 1 or self.plain > _LONG):
+        elif ratio > (_CLEAR if self.tries > 1 or self.plain > _LONG else _HOPELESS):
             self._is_compiled()
         elif self.tries >= (_CALLS if self.plain > _SHORT else _MORE):
             if ratio < 1:
@@ -188,7 +241,7 @@ class Choice:
 
     def _is_compiled(self) -> None:
         self.way = "compiled"
-        self.budget.pays(self.plain - self.compiled)
+        self._gains(self.compiled, self.runs)
 
     def _again(self, span: int) -> None:
         """Time both ways again, and then not before so many calls more."""
@@ -203,6 +256,11 @@ class Choice:
             f"calls with such arguments run in plain NumPy: {self.plain * 1e6:.0f} us, "
             f"{self.compiled * 1e6:.0f} us compiled"
         )
+
+
+def of_types(choices: dict[tuple, Choice], kind: tuple[tuple, tuple]) -> Iterator[Choice]:
+    """The choices of calls with arguments of the types of a kind."""
+    return (c for (types, *_), c in choices.items() if types == kind[0])
 
 
 def new_choice(choices: dict[tuple, Choice], key: tuple, budget: Budget) -> Choice:

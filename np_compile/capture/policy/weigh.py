@@ -6,7 +6,6 @@ The verdict stays with the segment's node, so that later calls with arrays of th
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -104,8 +103,7 @@ def in_numpy(seg: Segment) -> float:
         return result
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with shim.quiet(), np.errstate(all="ignore"):
             for _ in range(_REPEATS):
                 total = 0.0
                 rerun(seg, values, timed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -21,6 +22,32 @@ from typing import Any
 from . import library
 
 _SECONDS, _BYTES = 0.1, 20_000  # what a compile takes, of sources of that length; until it is known
+# Seconds that the interpreter's lock is kept while others wait for it. NumPy gives it back in each
+# call, and would wait for the usual 5 ms each time that a worker takes it meanwhile.
+_SLICE = 2e-4
+
+
+class _Slices:
+    """Threads take the interpreter's lock by short turns while a worker has something to do."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers = 0
+        self._before = self._set = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._workers += 1
+            if self._workers == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, _SLICE))
+                self._set = sys.getswitchinterval()
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._workers -= 1
+            if self._workers == 0 and sys.getswitchinterval() == self._set:
+                sys.setswitchinterval(self._before)
 
 
 class _Workers:
@@ -32,6 +59,7 @@ class _Workers:
         self.running: set[Job] = set()
         self.threads = 0
         self.ending = False
+        self.slices = _Slices()
         self.seconds, self.bytes = _SECONDS, _BYTES
 
     def add(self, job: Job) -> None:
@@ -56,7 +84,8 @@ class _Workers:
                 job = self.jobs.popleft()
                 self.running.add(job)
             start = time.perf_counter()
-            job.run()
+            with self.slices:
+                job.run()
             job.took = time.perf_counter() - start
             job.done.set()
             with self.lock:

@@ -319,8 +319,8 @@ class Translation:
             return result
         loaded = {x.value for p in result.parts for x in E.loads(p)}
         own = loaded <= self._fresh and all(arrays.element_of(p) for p in result.parts)
-        if own and not (mutated and result.complex):
-            return result
+        if own and (not (mutated and result.complex) or arrays.strided(result) is not None):
+            return result  # a complex one that is written to has its parts side by side
         apart = result.complex and not mutated
         return self.materialize(result, None if apart else value)
 

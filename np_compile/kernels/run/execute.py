@@ -132,6 +132,13 @@ def libraries_of(source: Source, waits: bool) -> build.Libraries:
     return build.Libraries([(source.text, "program"), (pool.source(), "pool"), *products], waits)
 
 
+def out_of_bounds(text: str) -> IndexError:
+    """The error of a program that has written nothing, or has undone it."""
+    error = IndexError(text)
+    error.undone = True  # type: ignore[attr-defined]
+    return error
+
+
 class Executable:
     """A compiled program: called with the graph's inputs, gives its outputs.
 
@@ -422,8 +429,8 @@ class Executable:
         try:
             self._eager(*(t.clone() for t in tensors))
         except (IndexError, RuntimeError) as e:
-            return IndexError(str(e).splitlines()[0].replace(" dimension ", " axis "))
-        return IndexError("an index is out of bounds")
+            return out_of_bounds(str(e).splitlines()[0].replace(" dimension ", " axis "))
+        return out_of_bounds("an index is out of bounds")
 
     def entry(self) -> Entry | None:
         """The addresses to run it by; None where it calls torch in between, gives views, or may

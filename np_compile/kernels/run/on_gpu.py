@@ -21,7 +21,7 @@ from ..build.driver import launch, launches_of
 from ..build.nvrtc import Modules
 from ..ir.program import Fence
 from ..target import Gpu
-from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace
+from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace, out_of_bounds
 from .private import current_device, empty_strided_cuda, raw_stream
 from .sizes import launches_at
 
@@ -265,7 +265,7 @@ class OnGpu(Executable):
         """The error of an index out of bounds; what was written is undone."""
         for t, values in old:
             t.copy_(values)
-        return IndexError("an index is out of bounds")
+        return out_of_bounds("an index is out of bounds")
 
     def entry(self) -> None:
         """None: a sequence of runs is C, on the CPU."""

@@ -25,8 +25,9 @@ from ..nest import (
     solid,
     write,
 )
-from ..numbers import binary, rep_of, to_int
+from ..numbers import rep_of, to_int
 from ..read import Reader, int_constant
+from ..unions import binary
 from ..values import (
     FLOATS,
     PARTS,
@@ -40,7 +41,7 @@ from ..values import (
     Value,
     python,
 )
-from .operands import as_item, as_operand, axis_of, operand_kind, stacked
+from .operands import agreed, as_item, as_operand, axis_of, operand_kind, stacked
 from .ufuncs import into, ufunc
 
 
@@ -69,19 +70,24 @@ def _outer(r: Reader, a: Value, b: Value) -> Value:
     return ufunc(r, "multiply", [column, second])
 
 
+_WEAK = {"bool": True, "int": 0, "float": 0.0, "complex": 0j}
+
+
+def _common_dtype(kinds: tuple[str, ...]) -> np.dtype:
+    return np.result_type(*(_WEAK.get(k, k.rstrip("_")) for k in kinds))
+
+
 def _where(r: Reader, test: Value, *ways: Value) -> Value:
     if len(ways) != 2:
         raise Unreadable("np.where of one argument")
     operands = [as_operand(r, x) for x in (test, *ways)]
     if all(isinstance(x, Num) for x in operands):
         raise Unreadable("np.where of numbers")
-    kinds: list[Any] = []
-    for x in operands[1:]:
-        if isinstance(x, Num) and x.is_python:
-            kinds.append({"bool": True, "int": 0, "float": 0.0, "complex": 0j}[operand_kind(x)])
-        else:
-            kinds.append(np.dtype(operand_kind(x).rstrip("_")))
-    target = np.result_type(*kinds)
+    agreed(
+        [w if isinstance(w, Num) else x for w, x in zip(ways, operands[1:], strict=True)],
+        _common_dtype,
+    )
+    target = _common_dtype(tuple(map(operand_kind, operands[1:])))
     rep = rep_of(target)
     c = operands[0]
     c_rep = c.rep
@@ -221,6 +227,8 @@ def _cross(r: Reader, a: Value, b: Value) -> Value:
     if x.dims[0].value != 3 or y.dims[0].value != 3:
         raise Unreadable("np.cross of vectors of a length that is not known")
     rep = rep_of(np.result_type(x.dtype, y.dtype))
+    if rep in PARTS or rep == "bool":
+        raise Unreadable("np.cross of these")
     p, q = cast(lazy(x), rep), cast(lazy(y), rep)
     made = alloc(r, rep, [int_constant(3)])
     for k in range(3):

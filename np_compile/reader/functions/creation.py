@@ -7,19 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from ..index import assign, store_text
+from ..index import assign, element, store_text, view
+from ..lists import allocated, each, list_method, made_list, put
 from ..nest import (
     alloc,
     lazy,
     loops,
     materialized,
     named_numbers,
+    place,
     write,
 )
 from ..numbers import convert
 from ..read import Reader
 from ..values import (
+    FLOATS,
     PARTS,
+    PYTHON,
     Arr,
     Known,
     Lazy,
@@ -29,7 +33,15 @@ from ..values import (
     Value,
     python,
 )
-from .operands import arange, array_of, as_operand, dtype_of, extents_of, rep_or
+from .operands import (
+    arange,
+    array_of,
+    as_operand,
+    dtype_of,
+    extents_of,
+    number_method,
+    rep_or,
+)
 
 
 def filled(r: Reader, rep: str, dims: Sequence[Num], text: str | None) -> Arr:
@@ -182,6 +194,35 @@ def _fill(r: Reader, x: Value, value: Value) -> Value:
     return Known(None)
 
 
+def _to_list(r: Reader, x: Value) -> Value:
+    """`x.tolist()`, of one axis or two."""
+    a = materialized(r, x) if isinstance(x, Lazy) else x
+    if not isinstance(a, Arr) or a.ndim not in (1, 2):
+        raise Unreadable("a list of this")
+    site = r.list_site()
+    if a.ndim == 1:
+        return _python_numbers(r, a, site)
+    inner = r.list_site()
+    made = made_list(r, (), site)
+    with each(r, a.dims[0]) as k:
+        row = view(r, a, [k])
+        assert isinstance(row, Arr)
+        list_method(r, made, "append", [_python_numbers(r, row, inner)], {})
+    return made
+
+
+def _python_numbers(r: Reader, a: Arr, site: Any) -> Value:
+    """A list of the elements of a vector as Python's numbers."""
+    parts = {**dict.fromkeys(FLOATS, "float"), **dict.fromkeys(PARTS, "complex"), "bool": "bool"}
+    kind = parts.get(a.rep, "int")
+    n = a.dims[0]
+    made = allocated(r, Num("", PYTHON[kind], (kind,)), n, site)
+    with each(r, n) as k:
+        x = number_method(r, element(r, a, place(a, [k.text])), "item", [])
+        put(r, made, k.text, x, True)
+    return made
+
+
 TABLE: dict[Any, Callable] = {
     np.zeros: _of_value(0), np.ones: _of_value(1), np.empty: _empty, np.full: _full,
     np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(None),
@@ -191,4 +232,4 @@ TABLE: dict[Any, Callable] = {
     np.dtype: lambda r, x: Known(dtype_of(x)),
 }  # fmt: skip
 
-METHODS: dict[str, Callable] = {"copy": copied, "fill": _fill}
+METHODS: dict[str, Callable] = {"copy": copied, "fill": _fill, "tolist": _to_list}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,17 +60,24 @@ def operand_kind(x: Value) -> str:
 
 
 def as_operand(r: Reader, x: Value) -> Value:
-    if isinstance(x, Num) and len(x.kinds) > 1 and not all(k in PYTHON for k in x.kinds):
+    if isinstance(x, Num) and len(x.kinds) > 1 and not x.is_python:
         strong = [k for k in x.kinds if k not in PYTHON]
-        if len(strong) == 1 and REPRESENTATION[strong[0]] == x.rep:
+        if len(strong) == 1 and {REPRESENTATION[k] for k in x.kinds} == {x.rep}:
             # Of a Python number and NumPy's of the same representation: with float64 and int64
-            # arrays the result is the same.
+            # arrays the result is the same, see `agreed`.
             return Num(x.text, x.rep, (strong[0],), "", x.lin, x.low, x.high)
     if isinstance(x, (Num, Arr, Lazy)):
         return x
     if isinstance(x, (Tup, Lst, Range)):
         return array_of(r, x)
     raise Unreadable("an operand that is no array")
+
+
+def agreed(operands: Sequence[Value], result: Callable[[tuple[str, ...]], Any]) -> None:
+    """That all the kinds that operands may be of give one result."""
+    kinds = [x.kinds if isinstance(x, Num) else (operand_kind(x),) for x in operands]
+    if len({result(k) for k in itertools.product(*kinds)}) > 1:
+        raise Unreadable("its type is one or another")
 
 
 def as_array(r: Reader, x: Value, other: Value) -> Value:

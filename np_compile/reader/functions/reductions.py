@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from np_compile.kernels.ir.scalars import c_expression
-
 from ..nest import (
     alloc,
     cast,
     cast_text,
+    combined,
     common_extent_of_product,
     extreme,
+    identity,
     lazy,
     load,
     loops,
@@ -26,8 +26,9 @@ from ..nest import (
     solid,
     write,
 )
-from ..numbers import binary, kind_of
+from ..numbers import kind_of
 from ..read import Reader, int_constant
+from ..unions import binary
 from ..values import (
     C_TYPE,
     DTYPE_OF,
@@ -247,17 +248,17 @@ def _cumulative(op: str) -> Callable:
                 r, [d if j != k else int_constant(1) for j, d in enumerate(x.dims)], vector=""
             ) as index:
                 s, i = r.fresh("s"), r.fresh("i")
-                r.line(f"{C_TYPE[rep]} {s} = {'0' if op == 'add' else '1'};")
+                r.line(f"{C_TYPE[rep]} {s} = {identity(op, rep)};")
                 with r.block(f"for (i64 {i} = 0; {i} < {x.dims[k].text}; {i}++)"):
                     index[k] = i
-                    r.line(f"{s} = {c_expression(op, rep, [s, source.at(index)])};")
+                    r.line(f"{s} = {combined(op, rep, s, source.at(index))};")
                     write(r, made, index, s)
             return made
         with loops(r, x.dims, [k, *order]) as index:
             before = list(index)
             before[k] = f"({index[k]} - 1)"
             text = source.at(index)
-            sum_ = c_expression(op, rep, [load(made, before), text])
+            sum_ = combined(op, rep, load(made, before), text)
             write(r, made, index, f"({index[k]} == 0 ? {text} : {sum_})")
         return made
 

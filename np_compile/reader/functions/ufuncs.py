@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..nest import (
     of_number,
     pointwise,
 )
-from ..numbers import convert, fits, kind_of, rep_of, resolved
+from ..numbers import convert, fits, kind_of, modulus, rep_of, resolved
 from ..read import Reader
 from ..values import (
     DTYPE_OF,
@@ -33,7 +34,7 @@ from ..values import (
     Unreadable,
     Value,
 )
-from .operands import as_operand, dtype_of, operand_kind
+from .operands import agreed, as_operand, dtype_of, operand_kind
 
 # ufunc -> operation of the loop IR, on operands of the loop's dtype.
 _OPERATIONS = {
@@ -134,9 +135,14 @@ def _complex_operation(name: str, rep: str) -> Callable[..., str]:
 
 def ufunc(r: Reader, name: str, operands: Sequence[Value]) -> Value:
     """The ufunc of this name on arrays and numbers: an array, or NumPy's scalar."""
-    operands = [as_operand(r, x) for x in operands]
+    given, operands = operands, [as_operand(r, x) for x in operands]
     if name == "matmul":
         return product(r, *operands)
+    if any(x is not y for x, y in zip(given, operands, strict=True)):
+        agreed(
+            [x if isinstance(x, Num) else y for x, y in zip(given, operands, strict=True)],
+            functools.partial(resolved, name),
+        )
     kinds = tuple(operand_kind(x) for x in operands)
     dtypes = resolved(name, kinds)
     reps = [rep_of(d) for d in dtypes]
@@ -163,6 +169,8 @@ def ufunc(r: Reader, name: str, operands: Sequence[Value]) -> Value:
             for x, rep in zip(operands, reps, strict=False)
         ]
         kind = kind_of(dtypes[-1])
+        if name == "absolute" and reps[0] == "c128":
+            return modulus(r, Num(texts[0], "c128", ("complex",)), kind)
         if reps[-1] == "bool":
             return Num(text(*texts), "bool", (kind,), low=0, high=1)
         made = r.number(text(*texts), reps[-1], (kind,))

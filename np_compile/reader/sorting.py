@@ -1,0 +1,150 @@
+"""Lists in order: `sort`, `sorted`, and the least or greatest item by a key."""
+
+from __future__ import annotations
+
+from .lists import (
+    admit,
+    allocated,
+    as_vector,
+    each,
+    item_at,
+    length,
+    less,
+    list_method,
+    list_of,
+    made_list,
+    no_nan,
+    place_of,
+    size_of_item,
+)
+from .numbers import truth
+from .read import Reader
+from .values import ANYWHERE, Items, Known, Lst, Num, Tup, Unreadable, Value, python
+
+
+def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None = None) -> Value:
+    """`a.sort(key=..., reverse=...)`."""
+    if _sees(r, key, a):
+        raise Unreadable("a list that its key looks at while it is sorted")
+    descending = python(False) if reverse is None else reverse
+    if not isinstance(descending, Num):
+        raise Unreadable("sorting in an order that is no number")
+    if a.of is None:
+        return Known(None)
+    down = truth(descending)
+    if _is_none(key) and a.kind is not None and a.of.rep in ("i64", "f64"):
+        _sort_numbers(r, a, down.text)
+    else:
+        keys = _keys(r, a, key)
+        _move(r, a, _order(r, keys, length(r, a), down))
+    r.changed(a.roots)
+    return Known(None)
+
+
+def sorted_list(
+    r: Reader, x: Value, *, key: Value | None = None, reverse: Value | None = None
+) -> Value:
+    """`sorted(x, key=..., reverse=...)`."""
+    made = list_of(r, x)
+    sort(r, made, key=key, reverse=reverse)
+    return made
+
+
+def extreme_by_key(r: Reader, name: str, x: Value, key: Value) -> Value:
+    """`min(x, key=...)`: the first of those with the least key; or `max`."""
+    a = list_of(r, x)
+    keys = _keys(r, a, key)
+    n = length(r, a)
+    r.leave_if(f"{n.text} == 0", f"{name} of nothing")
+    best = r.fresh("best")
+    r.line(f"i64 {best} = 0;")
+    with each(r, n) as k:
+        pair = place_of(r, keys, k.text).load(r), place_of(r, keys, best).load(r)
+        test = less(r, *(pair if name == "min" else pair[::-1]))
+        r.line(f"if ({test}) {best} = {k.text};")
+    return item_at(r, a, r.integer(best, 0))
+
+
+def _is_none(key: Value | None) -> bool:
+    return key is None or (isinstance(key, Known) and key.value is None)
+
+
+def _sees(r: Reader, key: Value | None, a: Lst) -> bool:
+    """Whether a function that is made where it is called sees a list under a name: Python shows it
+    an empty one."""
+    if key is None or not r.is_local(key):
+        return False
+    seen = [r.local[key.value][1].env.get(name) for name in key.value.__code__.co_freevars]
+    return any(_reaches(x, a.roots) for x in seen)
+
+
+def _reaches(x: Value, roots: frozenset[str]) -> bool:
+    if isinstance(x, Tup):
+        return any(_reaches(y, roots) for y in x.items)
+    return isinstance(x, Items) and bool(x.roots & roots or ANYWHERE in x.roots | roots)
+
+
+def _sort_numbers(r: Reader, a: Lst, descending: str) -> None:
+    n = length(r, a)
+    x = as_vector(r, a)
+    if a.of.rep == "f64":
+        odd = r.fresh("odd")
+        r.line(f"int {odd} = 0;")
+        with each(r, n) as k:
+            r.line(f"{odd} |= {x.data}[{k.text}] != {x.data}[{k.text}];")
+        r.leave_if(odd, "NaN among what is sorted")
+    r.leave_if(f"sorted_{a.of.rep}({n.text}, {x.data}, {descending})", "no memory")
+
+
+def _keys(r: Reader, a: Lst, key: Value | None) -> Lst:
+    """A list of what items are compared by, of which none is NaN."""
+    r.one_by_one()
+    r.hoisted = False
+    keys = a if _is_none(key) else made_list(r, (), r.list_site())
+    with each(r, length(r, a)) as k:
+        x = item_at(r, a, k)
+        if keys is not a:
+            x = r.grammar.called(r, key, [x], {})
+            list_method(r, keys, "append", [x], {})
+        no_nan(r, x)
+    return keys
+
+
+def _order(r: Reader, keys: Lst, n: Num, descending: Num) -> str:
+    """The C name of the places of items in their order: a merge sort, by which equal ones stay in
+    the order in which they are."""
+    if keys.of is None:
+        admit(r, keys, python(0))
+    int_ = Num("", "i64", ("int",))
+    p, q = (allocated(r, int_, n) for _ in range(2))
+    old, new = r.fresh("old"), r.fresh("new")
+    r.line(f"i64 *{old} = {p.buf}->data, *{new} = {q.buf}->data;")
+    r.line(f"for (i64 k = 0; k < {n.text}; k++) {old}[k] = k;")
+    with r.block(f"for (i64 width = 1; width < {n.text}; width *= 2)"):
+        with r.block(f"for (i64 low = 0; low < {n.text}; low += 2 * width)"):
+            r.line(f"i64 mid = low + width < {n.text} ? low + width : {n.text};")
+            r.line(f"i64 end = mid + width < {n.text} ? mid + width : {n.text};")
+            with r.block("for (i64 k = low, i = low, j = mid; k < end; k++)"):
+                r.line("int right = i == mid;")
+                with r.block("if (i < mid && j < end)"), r.scope():
+                    x, y = (place_of(r, keys, f"{old}[{at}]").load(r) for at in "ij")
+                    up, down = less(r, y, x), less(r, x, y)
+                    if descending.value is not None:
+                        r.line(f"right = {down if descending.value else up};")
+                    else:
+                        r.line(f"right = {descending.text} ? {down} : {up};")
+                r.line(f"{new}[k] = right ? {old}[j++] : {old}[i++];")
+        r.line(f"i64 *other = {old}; {old} = {new}; {new} = other;")
+    return old
+
+
+def _move(r: Reader, a: Lst, order: str) -> None:
+    """Put the items of a list in this order."""
+    n, size = length(r, a), size_of_item(r, a.of)
+    moved = r.fresh("moved")
+    r.line(f"char *{moved} = malloc({n.text} * {size} + 1);")
+    r.leave_if(f"{moved} == 0", "no memory")
+    r.line(f"for (i64 k = 0; k < {n.text}; k++) __builtin_memcpy({moved} + k * {size}, "
+           f"(char *){a.buf}->data + {order}[k] * {size}, {size});")  # fmt: skip
+    r.line(f"__builtin_memcpy({a.buf}->data, {moved}, {n.text} * {size});")
+    r.line(f"free({moved});")

@@ -1,0 +1,162 @@
+"""Lists and dicts that code outside a captured function is given: what it does to them stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config
+from np_compile.capture.exchange.escape import _Search
+
+KEPT: list = []
+
+
+@np_compile.disable
+def _extended(items, x=None):
+    items.append(items[0] if x is None else x)
+    items[1] = items[1] * 2
+    items[0][0] = 5
+    return items
+
+
+@np_compile.disable
+def _renewed(d):
+    d["new"] = d["a"] * 2
+    del d["b"]
+    d["a"][0] = 9
+    return d["new"]
+
+
+@np_compile.disable
+def _kept(items):
+    KEPT.append(items.pop())
+
+
+@np_compile.disable
+def _failing(items):
+    items.append(items[0] + 1)
+    raise ValueError("half done")
+
+
+def _dict(items, rng):
+    d = {"a": items[0] * 1, "b": items[1]}
+    return _renewed(d), d
+
+
+def _caught(items, rng):
+    try:
+        _failing(items)
+    except ValueError as e:
+        return str(e), items[-1] * 2
+
+
+def _nested(items, rng):
+    pairs = [[items[0], items[1] * 2], [items[2]], (items[0], 1)]
+    rng.shuffle(pairs)
+    return pairs, [items[0] is p[0] for p in pairs]
+
+
+def _of_pairs(items, rng):
+    pairs = list(zip(items, range(4), strict=True))
+    first = pairs[0]
+    rng.shuffle(pairs)
+    return pairs, [p is first for p in pairs], [a * b for a, b in pairs]
+
+
+def _popped(items, rng):
+    last = items[-1]
+    _kept(items)
+    last += 1
+    return len(items), last
+
+
+def _same_list(items, rng):
+    return _extended(items, items[2] * 3) is items, items[-1] + 1
+
+
+@np_compile.disable
+def _views(x):
+    a = x * 2
+    return a[1:], a, {"same": a, "end": [a[-2:], x[1:]]}
+
+
+@np_compile.disable
+def _overlapping(x):
+    a = x * 2
+    return a[1:], a[:-1]
+
+
+def _of_one_array(items, rng):
+    b, a, more = _views(items[3])
+    a -= 1
+    z = b * 2
+    more["end"][0] += z[0]
+    items[3] += 1
+    return a, b, more, z, more["same"] is a
+
+
+def _in_part(items, rng):
+    b, a = _overlapping(items[3])
+    a -= 1
+    z = b * 2
+    b += 1
+    return a, b, z
+
+
+CASES = {
+    "shuffled": lambda items, rng: rng.shuffle(items),
+    "and read": lambda items, rng: (rng.shuffle(items), items[0] * 2),
+    "by the module": lambda items, rng: (np.random.shuffle(items), items[0] * 2),
+    "extended": lambda items, rng: _extended(items),
+    "object array": lambda items, rng: rng.shuffle(np.array([*items, None], dtype=object)),
+    "dict": _dict,
+    "caught": _caught,
+    "nested": _nested,
+    "pairs": _of_pairs,
+    "popped": _popped,
+    "the same list": _same_list,
+    "views of one array": _of_one_array,
+    "views that overlap": _in_part,
+}
+
+
+def _equal(a, b):
+    if isinstance(b, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(b, dict):
+        return list(a) == list(b) and all(_equal(a[k], b[k]) for k in b)
+    return type(a) is type(b) and np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("plain", ["auto", "never", "always"])
+@pytest.mark.parametrize("f", CASES.values(), ids=CASES)
+def test_what_code_outside_does_to_containers_stays(f, plain, monkeypatch):
+    monkeypatch.setattr(config, "plain", plain)
+    fast = np_compile.compile(f)
+    for seed in range(4):
+        seen = []
+        for run in (f, fast):
+            KEPT.clear()
+            np.random.seed(seed)
+            items = [np.random.default_rng(seed).random(n + 1) for n in range(4)]
+            before = list(items)
+            result = run(items, np.random.default_rng(seed))
+            places = [[a is b for b in before] for a in items]
+            seen.append((result, items, places, list(KEPT)))
+        assert _equal(seen[1], seen[0])
+
+
+@pytest.mark.parametrize("f", CASES.values(), ids=CASES)
+def test_nobody_is_looked_for_who_holds_what_was_given(f, monkeypatch):
+    """Where a call's stand-ins are gone when it ends, no search through all objects is needed."""
+
+    def everywhere(self):
+        raise AssertionError("something holds the capture")
+
+    monkeypatch.setattr(_Search, "everywhere", everywhere)
+    monkeypatch.setattr(config, "plain", "never")
+    fast = np_compile.compile(f)
+    for seed in range(3):
+        KEPT.clear()
+        fast([np.arange(n + 1.0) for n in range(4)], np.random.default_rng(seed))
