@@ -245,7 +245,8 @@ def test_powers_by_real_numbers(dtype):
         with np.errstate(all="ignore"):
             want, exact = x**exponent, x.astype(np.longdouble) ** exponent
             np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+            number = ~np.isnan(want)  # the sign of a NaN is the machine's
+            np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(want[number]))
             known = np.isfinite(want) & np.isfinite(got)
             ulps = np.abs(got[known] - exact[known]) / np.spacing(np.abs(want[known]))
             assert ulps.max() <= 4
