@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "config": {"errors"},
     "errstate": set(),
+    "size": set(),
     "kernels.target": set(),
     "kernels.ir": set(),
     "kernels.frontend": {"kernels.analysis", "kernels.ir"},

@@ -13,6 +13,7 @@ import torch
 from torch import fx
 
 from np_compile import config
+from np_compile.size import Facts
 
 from .analysis import memory
 from .analysis.footprint import Footprint, sections
@@ -24,7 +25,6 @@ from .frontend.translate import Translation
 from .ir import expr as E
 from .ir.check import check
 from .ir.program import Program
-from .ir.size import Facts
 from .passes.pipeline import stages
 from .run.execute import Executable, Source, libraries_of
 from .run.sizes import AtSizes, at_sizes, results_of

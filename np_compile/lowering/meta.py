@@ -231,16 +231,7 @@ def _fft_c2r(t: torch.Tensor, dim: list[int], normalization: int, last: int) -> 
     return _transform(t, [dim[-1] % t.dim()], sizes, t.dtype.to_real())
 
 
-def _symbolic_complex(real: torch.Tensor, imag: torch.Tensor) -> torch.Tensor:
-    """`complex`, on tensors of symbolic sizes."""
-    t = real + imag
-    dtype = real.dtype.to_complex()
-    return torch.empty_strided(t.shape, t.stride(), dtype=dtype, device=t.device)
-
-
 _aten = torch.ops.aten
-# Of tensors of symbolic sizes torch takes these for numbers.
-SYMBOLIC: dict[Any, Callable] = {_aten.complex.default: _symbolic_complex}
 # Operators without a composite form, by others of the same layout that have one.
 _RULES: dict[Any, Callable] = {
     _aten.where.self: _where,
@@ -284,11 +275,11 @@ _RULES: dict[Any, Callable] = {
     _aten.bitwise_or.Scalar: _call(_aten.mul.Tensor),
     _aten.bitwise_xor.Scalar: _call(_aten.mul.Tensor),
 }
+TRANSFORMS: dict[Any, Callable] = {}  # these hold for symbolic sizes too
 if torch.backends.mkl.is_available():  # other libraries lay their results out in other ways
-    _TRANSFORMS = {
+    TRANSFORMS = {
         _aten._fft_c2c.default: _fft_c2c,
         _aten._fft_r2c.default: _fft_r2c,
         _aten._fft_c2r.default: _fft_c2r,
     }
-    _RULES |= _TRANSFORMS
-    SYMBOLIC |= _TRANSFORMS
+    _RULES |= TRANSFORMS

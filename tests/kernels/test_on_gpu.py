@@ -16,10 +16,10 @@ from np_compile import config
 from np_compile.backends import sizes as for_sizes
 from np_compile.backends.sizes import ByOperators
 from np_compile.kernels.compile import ForSizes, generate, listening, targeting
-from np_compile.kernels.ir.size import NotGeneral
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.sizes import launches_at
 from np_compile.kernels.target import Gpu
+from np_compile.size import NotGeneral
 
 from ..support import data
 from .graphs import SMALL_GPU, captured, preserved

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from np_compile.size import Size, function_of, hint
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop
 from ..ir.scalars import OPS
-from ..ir.size import Size, function_of, hint
 from ..target import Target
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from np_compile.size import Size
+
 from ..ir.program import Buffer
-from ..ir.size import Size
 from .memory import Layout
 
 _LONGEST = 64  # numbers of a vector of parameters

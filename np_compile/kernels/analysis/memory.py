@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from np_compile.size import Facts, function_of
+
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Product, Program, accesses
-from ..ir.size import Facts, function_of
 from ..target import Target
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from np_compile.size import Size, reaches
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.program import PAIRED, Loop, statements
-from ..ir.size import Size, reaches
 from ..target import Target
 from .cost import cost
 

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import fx
 
+from np_compile.size import reaches
+
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import MULTIPLIED, Product, elements
-from ..ir.size import reaches
 from .arrays import Array, of_torch, strided
 from .nodes import args_of
 from .reductions import accumulator

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from ..ir.size import Facts, Real, Size
+from np_compile.size import Facts, Real, Size
+
 from .nodes import Unsupported
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from np_compile.size import Real, Size
+
 from ..ir import expr as E
 from ..ir.expr import Expr, new_axes, number
 from ..ir.program import (
@@ -27,7 +29,6 @@ from ..ir.program import (
     contiguous_strides,
     elements,
 )
-from ..ir.size import Real, Size
 from . import arrays, elementwise, indexing, library, products, reductions, views
 from .arrays import Array, of_torch
 from .nodes import Unsupported, args_of, mutated_roots, node_of, packet

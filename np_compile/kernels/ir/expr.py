@@ -22,8 +22,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from np_compile.size import Size, hint, zero
+
 from . import scalars
-from .size import Size, hint, zero
 
 _FAR = 1 << 62
 

@@ -53,9 +53,10 @@ from typing import Any
 
 import torch
 
+from np_compile.size import Size, some
+
 from .dtypes import DTYPES
 from .expr import Expr, Rewrite, axis, loads, repeated, show
-from .size import Size, some
 
 # Reduction -> the operation that combines two values; of argmin and argmax, ranks.
 COMBINE = {

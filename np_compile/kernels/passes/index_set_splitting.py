@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from np_compile.size import span
+
 from ..analysis.access import line, offset
 from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, statements, with_leaves
-from ..ir.size import span
 from ..target import Target
 
 _PIECES = 6

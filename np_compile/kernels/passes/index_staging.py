@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from np_compile.size import some
+
 from ..analysis.dependence import reads_elsewhere
 from ..analysis.parallel import serial
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, accesses, with_leaves
-from ..ir.size import some
 from ..target import Target
 from .index_set_splitting import piece
 

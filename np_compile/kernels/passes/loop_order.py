@@ -9,12 +9,13 @@ goes by, however long they are.
 
 from __future__ import annotations
 
+from np_compile.size import hint
+
 from ..analysis.access import stride
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Program, Statement
-from ..ir.size import hint
 from ..target import Gpu, Target
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from np_compile.size import hint, near, some
+
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Program, Statement, elements, is_in_order
-from ..ir.size import hint, near, some
 from ..target import Target
 
 _LONG = 1 << 40  # rows

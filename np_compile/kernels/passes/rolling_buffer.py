@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from np_compile.size import Size, span
+
 from ..analysis.access import distance, offset
 from ..analysis.dependence import disjoint
 from ..ir import expr as E
@@ -33,7 +35,6 @@ from ..ir.program import (
     looped,
     statements,
 )
-from ..ir.size import Size, span
 from ..target import Target
 
 

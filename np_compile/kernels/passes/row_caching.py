@@ -13,11 +13,12 @@ the loops over it are written out.
 
 from __future__ import annotations
 
+from np_compile.size import NotGeneral, Size, hint
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, statements
-from ..ir.size import NotGeneral, Size, hint
 from ..target import Gpu, Target
 
 

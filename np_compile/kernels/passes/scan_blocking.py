@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from np_compile.size import hint, near
+
 from ..analysis.cost import cost
 from ..analysis.dependence import reads_elsewhere
 from ..ir import expr as E
@@ -39,7 +41,6 @@ from ..ir.program import (
     elements,
     identity,
 )
-from ..ir.size import hint, near
 from ..target import Target
 
 

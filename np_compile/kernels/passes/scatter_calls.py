@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import torch
 
+from np_compile.size import hint
+
 from ..analysis.access import linear
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Program, Statement, Step, Tensor, elements
-from ..ir.size import hint
 from ..target import Target
 from .thread_mapping import alone, commutes
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
+from np_compile.size import some
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr, new_axes, number
 from ..ir.program import Program, Statement, elements
-from ..ir.size import some
 from ..target import Target
 
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from np_compile.size import Size, hint, some
+
 from ..analysis.dependence import reads_elsewhere
 from ..ir import expr as E
 from ..ir.copying import copy
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr, number
 from ..ir.program import Buffer, Loop, Program, Statement, statements
-from ..ir.size import Size, hint, some
 from ..target import Gpu, Target
 
 _DENSITY = 4  # fewest values of a part for each element of its array

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from np_compile.size import Size, reaches
+
 from ..analysis.access import coefficients, offset
 from ..analysis.cost import cost, gathers, grain
 from ..analysis.dependence import reads_elsewhere
@@ -25,7 +27,6 @@ from ..analysis.vectors import float_sums, lanes, most_lanes, strip_width
 from ..ir import expr as E
 from ..ir.program import Loop, Program, Statement, is_in_order, statements
 from ..ir.scalars import INEXACT
-from ..ir.size import Size, reaches
 from ..target import Target
 
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from np_compile.size import NotGeneral, Size, hint, some
+
 from ..analysis.access import coefficient, coefficients, distance
 from ..analysis.dependence import reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Loop, Program, Statement, Step, is_in_order, statements
-from ..ir.size import NotGeneral, Size, hint, some
 from ..target import Gpu, Target
 
 # Iterations that one thread runs one after the other, from which a note says so.

@@ -7,6 +7,8 @@ are used.
 
 from __future__ import annotations
 
+from np_compile.size import Size, reaches, some
+
 from ..analysis.access import coefficients
 from ..analysis.parallel import serial
 from ..ir import expr as E
@@ -14,7 +16,6 @@ from ..ir.copying import copy
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Loop, Program, Statement, looped, statements
-from ..ir.size import Size, reaches, some
 from ..target import Target
 
 _LINE = 8  # elements of a cache line, roughly

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from itertools import product
 
+from np_compile.size import reaches
+
 from ..ir import expr as E
 from ..ir.expr import Expr, number
 from ..ir.program import COMBINE, Program, Statement
-from ..ir.size import reaches
 from ..target import Target
 
 # Most elements of such a reduction, and nodes of the expression.

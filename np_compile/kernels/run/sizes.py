@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from np_compile.size import evaluated, function_of
+
 from ..analysis.footprint import Footprint, sections
 from ..analysis.launches import Launches
 from ..analysis.memory import Layout
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Interface, Loop, Program, Statement, Tensor
-from ..ir.size import evaluated, function_of
 from .execute import Source
 
 Sections = list[list[Footprint] | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir.size import Size
+from np_compile.size import Size
 
 
 def long(n: int | Size, ending: str = "L") -> str:

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from np_compile.size import Size
+
 from ..analysis.access import coefficient
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Statement
 from ..ir.scalars import c_cast, c_constant, c_expression, c_load, c_store
-from ..ir.size import Size
 from .dialect import Dialect
 from .literals import long
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from np_compile.kernels.ir.size import Facts, Size, evaluated, span
+from np_compile.size import Facts, Size, evaluated, span
 
 NAMES = ("a", "b", "c")
 POINTS = st.tuples(*(st.integers(2, 40) for _ in NAMES))

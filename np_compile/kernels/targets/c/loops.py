@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from np_compile.size import some
+
 from ...analysis.access import offset
 from ...analysis.memory import Layout
 from ...ir.dtypes import DTYPES
 from ...ir.program import PAIRED, Buffer, Loop, Statement, statements
-from ...ir.size import some
 from ..literals import long
 from ..nest import Nest as AnyNest
 from ..nest import grouped, leaf_of, owned, written

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from np_compile.size import Size
+
 from ...analysis.memory import Layout
 from ...ir.program import PAIRED, Loop
 from ...ir.scalars import c_store
-from ...ir.size import Size
 from ..literals import long
 from ..reductions import Accumulator, better, combined
 from ..values import Code

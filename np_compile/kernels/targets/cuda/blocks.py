@@ -6,12 +6,13 @@ stores. Where threads touch what others have written, they wait for each other.
 
 from __future__ import annotations
 
+from np_compile.size import Size, some
+
 from ...analysis.dependence import same_iteration
 from ...analysis.launches import Words
 from ...ir.dtypes import DTYPES
 from ...ir.program import Buffer, Loop, Statement, accesses, identity, statements
 from ...ir.scalars import c_constant
-from ...ir.size import Size, some
 from ..literals import long
 from ..nest import leaf_of, owned, written
 from ..reductions import accumulate, begun, combined

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from np_compile.size import Size, some
+
 from ...analysis.launches import Words
 from ...ir.dtypes import DTYPES
 from ...ir.program import Loop, Statement
-from ...ir.size import Size, some
 from ..literals import long
 from ..nest import owned, written
 from .dialect import CUDA

@@ -6,9 +6,10 @@ each iteration of the loops that they are to share (`blocks`).
 
 from __future__ import annotations
 
+from np_compile.size import Size
+
 from ...analysis.launches import Launch, Words
 from ...ir.program import Loop
-from ...ir.size import Size
 from ...target import Gpu
 from ..literals import long
 from ..nest import written

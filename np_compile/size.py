@@ -75,6 +75,10 @@ class Facts:
         """A new symbol that stands for `value` at hand, and never for less than `least`."""
         self.values[name] = value
         self.least[name] = least
+        return self.size(name)
+
+    def size(self, name: str) -> Size:
+        """The symbol of a name."""
         return Size({(Atom("symbol", name),): 1}, self)
 
     def later(self, recipe: Callable[[Mapping[str, int]], int], least: int = 0) -> Size:
@@ -362,6 +366,18 @@ class Size:
             total += c
         return total
 
+    @property
+    def symbol(self) -> str:
+        """The name of the symbol that it is; "" where it is more than one."""
+        ((product, c), *others) = self.key
+        alone = not others and c == 1 and len(product) == 1
+        return product[0].name if alone else ""
+
+    @property
+    def names(self) -> set[str]:
+        """Of the symbols in it."""
+        return {*_names(self.key)}
+
     # -- text ---------------------------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -435,7 +451,7 @@ def evaluated(x: Any, values: Mapping[str, int]) -> Any:
 def function_of(sizes: Sequence[int | Size]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
     """What gives the values of numbers and sizes, of those of the symbols: quicker than
     `evaluated`, from the second time on."""
-    names = sorted({name for x in sizes if type(x) is Size for name in _names(x.key)})
+    names = sorted({name for x in sizes if type(x) is Size for name in x.names})
     parts = "".join([f"{x.text('//') if type(x) is Size else x}, " for x in sizes])
     code = f"lambda {''.join([f'{name}, ' for name in names])}**_: ({parts})"
     made: Callable[..., tuple[int, ...]] = eval(code, {})
