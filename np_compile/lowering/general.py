@@ -74,6 +74,8 @@ def lower_general(
     from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, SLoc
 
+    from .trace import unannounced
+
     @dataclass(frozen=True)
     class Size(Source):
         """Where a symbolic integer comes from, as torch wants to know. `ConstantSource`, of torch's
@@ -156,7 +158,8 @@ def lower_general(
         return result
 
     with mode, torch.no_grad():
-        made = make_fx(run, tracing_mode="real", _allow_non_fake_inputs=True)(*inputs, *moving)
+        tracer = make_fx(unannounced(run), tracing_mode="real", _allow_non_fake_inputs=True)
+        made = tracer(*inputs, *moving)
     made.graph.eliminate_dead_code()
     made.recompile()
     replaced = [str(s) for s, value in env.replacements.items() if value.is_number]

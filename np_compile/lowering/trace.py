@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import torch
+from torch.fx import _symbolic_trace
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 Replay = Callable[[tuple[torch.Tensor, ...], torch.fx.Graph | None], list[torch.Tensor]]
@@ -28,7 +30,7 @@ def trace(
     examples = [a.detach() for a in args]
     with torch.set_grad_enabled(differentiated), device or nullcontext():
         graph = make_fx(
-            traced,
+            unannounced(traced),
             decomposition_table=_DIFFERENTIABLE,
             tracing_mode="fake",
             _allow_non_fake_inputs=True,
@@ -36,6 +38,17 @@ def trace(
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph
+
+
+def unannounced(traced: Callable) -> Callable:
+    """A function that is traced, without the word to all threads that a trace goes on: functions
+    under `torch.compile` that other threads call meanwhile would raise."""
+
+    def run(*args: Any) -> Any:
+        _symbolic_trace._is_fx_tracing_flag = False
+        return traced(*args)
+
+    return run
 
 
 def _without_writes(replay: Callable, written: list[int]) -> Callable:
