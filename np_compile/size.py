@@ -49,6 +49,11 @@ class Guard:
     holds: bool
     where: str
 
+    @property
+    def test(self) -> str:
+        """It as Python has it."""
+        return f"({self.size.text('//')} {self.op} 0) is {self.holds}"
+
     def __str__(self) -> str:
         op = self.op if self.holds else {">=": "<", "==": "!="}[self.op]
         return f"{self.size} {op} 0, for {self.where}"
@@ -96,18 +101,34 @@ class Facts:
 
     def predicate(self) -> Callable[[Sequence[int]], bool]:
         """Whether all guards are true of values of the symbols, in their order."""
-        tests = [
-            f"({guard.size.text('//')} {guard.op} 0) is {guard.holds}" for guard in self.guards
-        ]
+        tests = [guard.test for guard in self.guards]
         names = [name for name in self.values if name not in self.recipes]
         code = f"lambda values: (lambda {', '.join(names)}: {' and '.join(tests) or True})(*values)"
         made: Callable[[Sequence[int]], bool] = eval(code, {})
         return made
 
-    def assume(self, size: int | Size) -> None:
-        """Take it for granted that a size is not negative."""
-        if isinstance(size, Size):
-            self._least.append(size)
+    def fixed(self) -> set[str]:
+        """The symbols of which a guard says what number they are."""
+        equal = (guard.size for guard in self.guards if guard.op == "==" and guard.holds)
+        alone = ([p for p in size.terms if p] for size in equal)
+        return {p[0][0].name for p in alone if len(p) == 1 and len(p[0]) == 1 and p[0][0].name}
+
+    def merged(self) -> dict[str, str]:
+        """Of symbols that are equal to others, by a guard, one of these."""
+        found: dict[str, str] = {}
+        for guard in self.guards:
+            if guard.op != "==" or not guard.holds or guard.size.terms.get(_ONE):
+                continue
+            terms = sorted(guard.size.terms.items(), key=lambda term: term[1])
+            if [c for _, c in terms] == [-1, 1] and all(
+                len(p) == 1 and p[0].name for p, _ in terms
+            ):
+                a, b = (p[0].name for p, _ in terms)
+                a, b = sorted((found.get(a, a), found.get(b, b)), key=[*self.values].index)
+                found = {k: a if v == b else v for k, v in found.items()}
+                if a != b:
+                    found[b] = a
+        return found
 
     def holds(self, size: Size, op: str) -> bool:
         """Whether `size op 0`; a guard, where that does not follow from what is known."""
@@ -364,6 +385,23 @@ class Size:
             for atom in product:
                 c *= _atom_value(atom, values)
             total += c
+        return total
+
+    def renamed(self, names: Mapping[str, str]) -> Any:
+        """It with symbols in the place of others."""
+        if not names.keys() & self.names:
+            return self
+        total: Any = 0
+        for product, c in self.key:
+            term: Any = c
+            for atom in product:
+                if atom.op == "symbol":
+                    factor: Any = self.facts.size(names.get(atom.name, atom.name))
+                else:
+                    inside = Size(dict(atom.terms), self.facts).renamed(names)
+                    factor = inside // atom.by if atom.op == "//" else inside % atom.by
+                term = factor * term
+            total = total + term
         return total
 
     @property

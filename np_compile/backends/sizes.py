@@ -1,8 +1,8 @@
-"""Back ends for graphs that hold for many sizes: a `GeneralGraph`, the sizes at hand and a device
+"""Back ends for graphs that hold for many sizes: a `GeneralGraph` and a device
 -> what makes its programs.
 
 What comes back has `serves(sizes)`, whether it has a program for these, and `bind(sizes)`, that
-program: a callable as any back end gives. `guards` are the conditions on sizes that it adds, and
+program: a callable as any back end gives. `guards` are the conditions on sizes, and
 `ready` says whether a run of it would wait for a compiler.
 """
 
@@ -19,10 +19,10 @@ from .native import move_constants
 class ByOperators:
     """A graph that torch runs operator by operator, whatever the sizes are."""
 
-    guards: tuple[str, ...] = ()
     ready = True
 
-    def __init__(self, graph: Any, _sizes: Sequence[int], _device: torch.device):
+    def __init__(self, graph: Any, _device: torch.device):
+        self.guards: tuple[str, ...] = graph.guards
         self._run = graph.graph.forward
 
     def serves(self, _sizes: Sequence[int]) -> bool:
@@ -35,15 +35,16 @@ class ByOperators:
         return run
 
 
-def native(graph: Any, sizes: Sequence[int], device: torch.device) -> Any:
+def native(graph: Any, device: torch.device) -> Any:
     """Kernels for many sizes. NoCuda, Unsupported: there are none."""
     from np_compile.kernels.compile import ForSizes
 
     move_constants(graph.graph, device)
-    return ForSizes(graph.graph, graph.symbols, graph.integers, graph.conditions, sizes, device)
+    places = tuple(graph.symbols.values())
+    return ForSizes(graph.graph, graph.facts, places, graph.integers, device)
 
 
-_Maker = Callable[[Any, Sequence[int], torch.device], Any]
+_Maker = Callable[[Any, torch.device], Any]
 _BACKENDS: dict[str, _Maker] = {
     "eager": ByOperators, "native": native,
 }  # fmt: skip

@@ -175,21 +175,20 @@ def _told(made: Executable) -> Executable:
 class ForSizes:
     """A tensor graph compiled for many sizes: `bind` gives the executable of some.
 
-    names: of the graph's symbols, with the place of each among the sizes. conditions: that the
-    graph takes for granted. integers: places of the sizes that it takes as inputs. device: where
-    its arrays lie. Unsupported, NoCuda, NotGeneral: it has none there.
+    facts: what is known of the graph's symbols. places: of each among the sizes. integers: places
+    of the sizes that it takes as inputs. device: where its arrays lie. Unsupported,
+    NoCuda, NotGeneral: it has none there.
     """
 
     def __init__(
-        self, module: fx.GraphModule, names: Mapping[str, int], integers: Sequence[int],
-        conditions: Sequence[Any], sizes: Sequence[int], device: torch.device = _HOST,
+        self, module: fx.GraphModule, facts: Facts, places: Sequence[int],
+        integers: Sequence[int], device: torch.device = _HOST,
     ):  # fmt: skip
         self._module = module
         self._device = device
         self._integers = integers
-        values = {name: sizes[k] for name, k in names.items()}
-        graph, facts = sized(module.graph, names, values, conditions)
-        self._places = tuple(names.values())
+        graph = sized(module.graph, facts)
+        self._places = tuple(places)
         self._symbols = tuple(facts.values)
         self._facts = facts
         with targeting(target() if device.type == "cpu" else gpu(device)):

@@ -77,8 +77,11 @@ def lower_for_sizes(
             node, live, tensors, n_inputs, has_floats, numbers, dynamic, graph, call_of, told
         )  # fmt: skip
 
-    with device or nullcontext():
-        return lower_general(node, form, ints, changing, ties, replay, args)
+    place = _place(args, device)
+    if place is None:
+        raise NotImplementedError("arrays on several devices")
+    with torch.no_grad(), shim.quiet():
+        return lower_general(node, form, ints, changing, ties, replay, args, place)
 
 
 def _place(args: list[torch.Tensor], device: torch.device | None) -> torch.device | None:

@@ -275,11 +275,10 @@ _RULES: dict[Any, Callable] = {
     _aten.bitwise_or.Scalar: _call(_aten.mul.Tensor),
     _aten.bitwise_xor.Scalar: _call(_aten.mul.Tensor),
 }
-TRANSFORMS: dict[Any, Callable] = {}  # these hold for symbolic sizes too
 if torch.backends.mkl.is_available():  # other libraries lay their results out in other ways
-    TRANSFORMS = {
+    _TRANSFORMS = {
         _aten._fft_c2c.default: _fft_c2c,
         _aten._fft_r2c.default: _fft_r2c,
         _aten._fft_c2r.default: _fft_c2r,
     }
-    _RULES |= TRANSFORMS
+    _RULES |= _TRANSFORMS

@@ -1,7 +1,7 @@
 """The recorder of operators on tensors of symbolic sizes, and what these give.
 
-What an operator gives of the sizes at hand says `Shapes`: errors, dtypes, and the order in which the
-axes of a result lie in memory. What extents it has of other sizes say the rules below, one for
+What an operator gives of the sizes at hand says `Shapes`: errors, dtypes, and the order in which
+the axes of a result lie in memory. What extents it has of other sizes say the rules below, one for
 operators of a kind. The order holds for all sizes for which the axes of the operands lie in the
 order in which they do at hand: that is a guard, where it does not follow.
 """
@@ -20,7 +20,7 @@ from torch.fx import Node
 
 from np_compile.size import Facts, Real, Size, hint
 
-from .meta import TRANSFORMS, tensors_of
+from .meta import tensors_of
 from .record import Recorder
 from .symint import SizeNode, size_of, symint
 
@@ -66,14 +66,15 @@ class SizedRecorder(Recorder):
             return t.as_strided(*map(_symints, view(t, *args[1:], **kwargs)))
         if func in _DIRECT:
             return _DIRECT[func](*args, **kwargs)
+        if func._schema.is_mutable:
+            super().run(func, _at_hand(args), _at_hand(kwargs))  # for its errors
+            return args[0]
         shape_of = _SHAPES.get(func)
         if shape_of is None and torch.Tag.pointwise in func.tags:
             shape_of = _broadcast
         if shape_of is None:
             raise NotImplementedError(f"{func} of tensors whose sizes may change")
         made = super().run(func, _at_hand(args), _at_hand(kwargs))
-        if func._schema.is_mutable:
-            return args[0]
         for t in tensors_of(args, kwargs):
             _keep_order(t)
         shapes = shape_of(*args, **kwargs)
@@ -107,7 +108,10 @@ class SizedRecorder(Recorder):
 
     def _symbol(self, size: Size) -> Node:
         source = self._symbols[size.symbol]
-        return source if isinstance(source, Node) else self._computed(*source, symint(size))
+        if isinstance(source, Node):
+            return source
+        function, *args = source
+        return self._computed(function, tuple(args), symint(size))
 
     def _computed(
         self, function: Callable, args: tuple, val: Any, kwargs: Mapping[str, Any] = _NONE
@@ -177,7 +181,9 @@ def _values(integers: Sequence[Any]) -> list[Any]:
 
 
 def _symints(integers: Any) -> Any:
-    return [symint(n) for n in integers] if isinstance(integers, (list, tuple)) else symint(integers)
+    return (
+        [symint(n) for n in integers] if isinstance(integers, (list, tuple)) else symint(integers)
+    )
 
 
 def _empty_strided(shape: Sequence[Any], strides: Sequence[Any], dtype: Any) -> torch.Tensor:
@@ -203,15 +209,16 @@ def _laid_out(made: torch.Tensor, shape: Sequence[Any]) -> torch.Tensor:
     at_hand = [hint(n) for n in shape]
     if list(made.shape) != at_hand:
         raise NotImplementedError(f"{at_hand} is not the shape of the result, {[*made.shape]}")
-    axes = range(len(shape))
-    for order in (
-        axes, sorted(axes, key=lambda d: -made.stride(d)),
-        sorted(axes, key=lambda d: (-made.stride(d), at_hand[d] != 1)),
-        sorted(axes, key=lambda d: (-made.stride(d), -at_hand[d], -d)),
-    ):  # fmt: skip
-        if _dense(at_hand, order) == [*made.stride()]:
+    axes, strides = range(len(shape)), made.stride()
+    keys: tuple[Callable[[int], Any], ...] = (
+        lambda d: d, lambda d: -strides[d], lambda d: (-strides[d], at_hand[d] != 1),
+        lambda d: (-strides[d], -at_hand[d], -d),
+    )  # fmt: skip
+    for key in keys:
+        order = sorted(axes, key=key)
+        if _dense(at_hand, order) == [*strides]:
             return _empty_strided(shape, _dense(shape, order), made.dtype)
-    raise NotImplementedError(f"a result with gaps, strides {made.stride()} of {at_hand}")
+    raise NotImplementedError(f"a result with gaps, strides {strides} of {at_hand}")
 
 
 def _keep_order(t: torch.Tensor) -> None:
@@ -343,9 +350,8 @@ def _diagonal(t: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
     if n < 0:
         n = 0
     kept = [d for d in range(t.dim()) if d not in (a, b)]
-    return (
-        [*[shape[d] for d in kept], n], [*[strides[d] for d in kept], strides[a] + strides[b]], start,
-    )  # fmt: skip
+    extents = [*[shape[d] for d in kept], n]
+    return extents, [*[strides[d] for d in kept], strides[a] + strides[b]], start
 
 
 def _unfold(t: torch.Tensor, dim: int, size: Any, step: Any) -> _Layout:
@@ -455,7 +461,9 @@ def _new_strided(size: Any, stride: Any, *, dtype: Any = None, **where: Any) -> 
 
 
 def _arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, **where: Any) -> torch.Tensor:
-    first, last, by = (a.node.value if isinstance(a, torch.SymInt) else a for a in (start, end, step))
+    first, last, by = (
+        a.node.value if isinstance(a, torch.SymInt) else a for a in (start, end, step)
+    )
     if not all(type(n) in (int, Size) for n in (first, last, by)):
         raise NotImplementedError("a range of reals whose length may change")
     n = -((first - last) // by)
@@ -481,7 +489,6 @@ _DIRECT: dict[Any, Callable] = {
     _aten.arange.start_step: _arange,
     _aten.view_as_real.default: _aten.view_as_real.default,
     _aten.view_as_complex.default: _aten.view_as_complex.default,
-    **TRANSFORMS,
 }
 
 # -- shapes of results -----------------------------------------------------------------------------
@@ -500,11 +507,16 @@ def _together(shapes: Sequence[_Shape]) -> _Shape:
     found: _Shape = [1] * rank
     for shape in shapes:
         for d, n in enumerate(shape, rank - len(shape)):
-            if type(found[d]) is int and found[d] == 1:
-                found[d] = n
-            elif not (type(n) is int and n == 1) and found[d] != n and found[d] == 1:
+            if (type(found[d]) is int and found[d] == 1) or (
+                not (type(n) is int and n == 1) and found[d] != n and found[d] == 1
+            ):
                 found[d] = n
     return found
+
+
+def _is_one(n: Any) -> bool:
+    """Whether an extent is 1 whatever the sizes are."""
+    return type(n) is int and n == 1
 
 
 def _same(t: torch.Tensor, *_: Any, **__: Any) -> _Shape:
@@ -577,7 +589,7 @@ def _indexed(t: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> _Shape:
     where they are not side by side."""
     shape = _extents(t)
     at = [d for d, index in enumerate(indices) if index is not None]
-    chosen = _together([_extents(indices[d]) for d in at])
+    chosen = _together([_extents(index) for index in indices if index is not None])
     rest = [n for d, n in enumerate(shape) if d not in at]
     beside = at[-1] - at[0] + 1 == len(at)
     before = at[0] if beside else 0
@@ -608,14 +620,27 @@ def _padded(t: torch.Tensor, pad: Sequence[Any], value: Any = 0) -> _Shape:
     return shape
 
 
+def _half_transformed(t: torch.Tensor, dim: Sequence[int], _: int, onesided: bool) -> _Shape:
+    shape = _extents(t)
+    if onesided:
+        shape[_axis(t, dim[-1])] = shape[_axis(t, dim[-1])] // 2 + 1
+    return shape
+
+
+def _real_transformed(t: torch.Tensor, dim: Sequence[int], _: int, last: Any) -> _Shape:
+    shape = _extents(t)
+    shape[_axis(t, dim[-1])] = size_of(last)
+    return shape
+
+
 _SHAPES: dict[Any, Callable] = {
     **dict.fromkeys(
         (
             _aten._to_copy.default, _aten.clone.default, _aten.lift_fresh_copy.default,
             _aten.empty_like.default, _aten.zeros_like.default, _aten.ones_like.default,
             _aten.full_like.default, _aten.flip.default, _aten.roll.default,
-            _aten.index_put.default, _aten.index_put_.default, _aten.index_add.default,
-            _aten.index_add_.default, _aten.index_copy.default, _aten.index_fill.int_Scalar,
+            _aten.index_put.default, _aten.index_add.default, _aten.index_copy.default,
+            _aten.index_fill.int_Scalar,
             _aten.scatter.src, _aten.scatter.value, _aten.scatter_add.default,
             _aten.scatter_reduce.two, _aten.cumsum.default, _aten.cumprod.default,
             _aten.tril.default, _aten.triu.default, _aten.bernoulli.p, _aten.logcumsumexp.default,
@@ -623,7 +648,12 @@ _SHAPES: dict[Any, Callable] = {
         ),
         _same,
     ),
-    **dict.fromkeys((_aten.sort.stable, _aten.sort.default, _aten.cummax.default, _aten.cummin.default), _same_twice),
+    **dict.fromkeys(
+        (
+            _aten.sort.stable, _aten.sort.default, _aten.cummax.default, _aten.cummin.default,
+        ),
+        _same_twice,
+    ),
     **dict.fromkeys(
         (
             _aten.sum.dim_IntList, _aten.mean.dim, _aten.prod.dim_int, _aten.amax.default,
@@ -656,4 +686,7 @@ _SHAPES: dict[Any, Callable] = {
     _aten.searchsorted.Scalar: _searched,
     _aten.bucketize.Tensor: lambda t, boundaries, **_: _extents(t),
     _aten.constant_pad_nd.default: _padded,
+    _aten._fft_c2c.default: _same,
+    _aten._fft_r2c.default: _half_transformed,
+    _aten._fft_c2r.default: _real_transformed,
 }  # fmt: skip

@@ -228,6 +228,7 @@ def _power(a: Any, b: Any) -> Any:
     return total
 
 
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 for _names, _made in (
     (("add",), _arithmetic(operator.add)),
     (("sub",), _arithmetic(operator.sub)),
@@ -239,7 +240,10 @@ for _names, _made in (
     (("pow_by_natural",), _arithmetic(_power)),
     (("truediv", "int_truediv", "float_truediv"), _on_numbers(operator.truediv)),
     (("pow", "float_pow"), _on_numbers(operator.pow)),
-    *(((name,), _comparison(getattr(operator, name))) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+    *(
+        ((name,), _comparison(getattr(operator, name)))
+        for name in ("eq", "ne", "lt", "le", "gt", "ge")
+    ),
 ):
     for _name in _names:
         setattr(SizeNode, _name, _made)

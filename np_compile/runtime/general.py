@@ -6,7 +6,6 @@ differ become variables of a second program; it serves each later one that keeps
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,12 +55,7 @@ class General:
         self._constants = [
             (k, n) for k, n in enumerate(ints) if k not in dynamic and k not in self.symbolic
         ]
-        # The kernels have numbered the symbols.
-        numbers = {symbol: f"n{k}" for k, symbol in enumerate(graph.symbols)}
-        own = [
-            re.sub(r"\bs\d+\b", lambda m: numbers.get(m[0], m[0]), text) for text in graph.guards
-        ]
-        self.guards = (*own, *made.guards)
+        self.guards = made.guards
         what = (f"n{k} is {names[place]}" for k, place in enumerate(graph.symbols.values()))
         self.notes = ["one program for many sizes: " + ", ".join(what)]
         self.notes += [f"{names[k]} is {names[t.position]} {t.more:+}" for k, t in ties.items()]
@@ -238,7 +232,7 @@ def _made(
                     device,
                 )  # fmt: skip
                 lowered = time.perf_counter()
-                made = backend(graph, (*form.sizes, *ints), device or _HOST)
+                made = backend(graph, device or _HOST)
             except Special as e:
                 if not changing - e.positions or (not every and e.positions & _inputs(form)):
                     break
