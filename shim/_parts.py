@@ -89,7 +89,7 @@ def _split(a: ndarray, sections: object, axis: int) -> list:
     if isinstance(cuts, int):
         if cuts <= 0:
             raise ValueError("number sections must be larger than 0.")
-        each, extra = divmod(total, cuts)
+        each, extra = total // cuts, total % cuts
         ends = [0]
         for k in range(cuts):
             ends.append(ends[-1] + each + (k < extra))

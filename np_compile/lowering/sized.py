@@ -474,7 +474,26 @@ def _arange_from_0(end: Any, **options: Any) -> torch.Tensor:
     return _arange(0, end, **options)
 
 
+def _of_dtype(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A view of the same bytes."""
+    shape, strides, start = _layout(t)
+    more, less = t.dtype.itemsize // dtype.itemsize, dtype.itemsize // t.dtype.itemsize
+    if more > 1:
+        shape[-1] = shape[-1] * more
+        strides = [*[s * more for s in strides[:-1]], 1]
+        start = start * more
+    elif less > 1:
+        if shape[-1] % less != 0 or start % less != 0 or any(s % less != 0 for s in strides[:-1]):
+            raise NotImplementedError(f"{shape} as {dtype}")
+        shape[-1] = shape[-1] // less
+        strides = [*[s // less for s in strides[:-1]], 1]
+        start = start // less
+    made = torch.empty(0, dtype=dtype, device=_META)
+    return made.set_(t.untyped_storage(), symint(start), _symints(shape), _symints(strides))
+
+
 _DIRECT: dict[Any, Callable] = {
+    _aten.view.dtype: _of_dtype,
     _aten.empty.memory_format: _empty,
     _aten.zeros.default: _empty,
     _aten.ones.default: _empty,
@@ -620,6 +639,20 @@ def _padded(t: torch.Tensor, pad: Sequence[Any], value: Any = 0) -> _Shape:
     return shape
 
 
+def _convolved(
+    t: torch.Tensor, weight: torch.Tensor, bias: Any, stride: Sequence[Any], padding: Sequence[Any],
+    dilation: Sequence[Any], transposed: bool, *_: Any,
+) -> _Shape:  # fmt: skip
+    if transposed:
+        raise NotImplementedError("a transposed convolution of sizes that may change")
+    shape, kernel = _extents(t), _extents(weight)
+    found = [shape[0], kernel[0]]
+    for k, (n, m) in enumerate(zip(shape[2:], kernel[2:], strict=True)):
+        by, pad, apart = (size_of(v[k % len(v)]) for v in (stride, padding, dilation))
+        found.append((n + pad * 2 - apart * (m - 1) - 1) // by + 1)
+    return found
+
+
 def _half_transformed(t: torch.Tensor, dim: Sequence[int], _: int, onesided: bool) -> _Shape:
     shape = _extents(t)
     if onesided:
@@ -686,6 +719,8 @@ _SHAPES: dict[Any, Callable] = {
     _aten.searchsorted.Scalar: _searched,
     _aten.bucketize.Tensor: lambda t, boundaries, **_: _extents(t),
     _aten.constant_pad_nd.default: _padded,
+    _aten.scalar_tensor.default: lambda *_, **__: [],
+    _aten.convolution.default: _convolved,
     _aten._fft_c2c.default: _same,
     _aten._fft_r2c.default: _half_transformed,
     _aten._fft_c2r.default: _real_transformed,

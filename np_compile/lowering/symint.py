@@ -46,7 +46,7 @@ class SizeNode:
         return type(self.value) in (bool, _Condition)
 
     def is_constant(self) -> bool:
-        return type(self.value) in (int, float, bool)
+        return type(self.value) in (int, bool)  # torch asks for the number of such only
 
     def is_symbolic(self) -> bool:
         return not self.is_constant()
@@ -112,6 +112,9 @@ class SizeNode:
 
     def neg(self) -> SizeNode:
         return _by(operator.neg, self)
+
+    def abs(self) -> SizeNode:
+        return _by(operator.abs, self)
 
     def floor(self) -> SizeNode:
         return self if self.is_int() else SizeNode(int(self.number() // 1))

@@ -127,6 +127,15 @@ def _leaves(x):
     return _leaves(list(x.values())) if isinstance(x, dict) else [x]
 
 
+@pytest.fixture
+def few_objects():
+    """What there is before a test is no matter of a look through all objects."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def _without_heap(monkeypatch):
     def looked(_capture):
         raise AssertionError("a look through all objects of the process")
@@ -136,7 +145,7 @@ def _without_heap(monkeypatch):
 
 @pytest.mark.parametrize("how", ["argument", "global"])
 @pytest.mark.parametrize("name", HOLDERS)
-def test_a_stored_array_is_real_after_the_call(name, how, monkeypatch):
+def test_a_stored_array_is_real_after_the_call(name, how, monkeypatch, few_objects):
     make, store, look = HOLDERS[name]
     _without_heap(monkeypatch)
     holder = make()

@@ -260,7 +260,11 @@ def same(got, want, what):
 NAMED = pytest.mark.parametrize(("f", "args"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
 
 
-@pytest.mark.parametrize("machine", [SMALL_GPU, Gpu()], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "machine",
+    [SMALL_GPU, pytest.param(Gpu(), marks=pytest.mark.thorough)],
+    ids=["small", "large"],
+)
 @NAMED
 def test_each_pass_for_a_gpu_keeps_what_a_program_does(f, args, machine):
     if f is long_scan:

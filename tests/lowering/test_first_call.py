@@ -38,3 +38,28 @@ def test_imports_of_a_first_call() -> None:
     # another library for them.
     first = "search" if torch.backends.mkl.is_available() else "fft"
     assert json.loads(done.stdout.splitlines()[-1]) in ({}, {first: ["sympy"]})
+
+
+_SIZES = """
+import sys, numpy as np, np_compile
+from np_compile import config
+from np_compile.runtime import general
+config.compile_in = "call"
+config.plain = "never"
+lower, made = general.lower_for_sizes, []
+general.lower_for_sizes = lambda *args: made.append(lower(*args)) or made[-1]
+f = np_compile.compile(lambda x: np.sqrt(x) + x.mean() + np.concatenate([x[1:], x[:1]]))
+for n in (10, 20, 30):
+    f(np.arange(float(n)))
+assert len(made) == 1
+print([m for m in %r if m in sys.modules])
+"""
+
+
+def test_imports_of_a_program_for_many_sizes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _SIZES % (HEAVY,)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
