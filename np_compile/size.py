@@ -73,7 +73,9 @@ class Facts:
         self.guards: list[Guard] = []
         self.closed = False
         self.recipes: dict[str, Callable[[Mapping[str, int]], int]] = {}
+        self.bounds: dict[tuple, int] = {}  # lower ones of sizes, by their keys
         self._known: dict[tuple, bool] = {}
+        self._seen: dict[tuple, int] = {}  # how many conditions have been tried to prove a bound
         self._least: list[Size] = []  # that are known not to be negative
 
     def symbol(self, name: str, value: int, least: int = 2) -> Size:
@@ -161,15 +163,26 @@ class Facts:
 
     def _is_at_least(self, size: Size, bound: int) -> bool:
         """Whether it follows from lower bounds of symbols, and at most one known condition."""
+        if size.hint < bound:  # it is not so at hand
+            return False
         if size.least >= bound:
             return True
-        for known in self._least:
+        key = size.key, bound
+        seen = self._seen.get(key, 0)
+        if seen == _ALL:
+            return True
+        for known in self._least[seen:]:
+            if size.hint - known.hint < bound:
+                continue
             rest = size - known
             if (rest if isinstance(rest, int) else rest.least) >= bound:
+                self._seen[key] = _ALL
                 return True
+        self._seen[key] = len(self._least)
         return False
 
 
+_ALL = -1  # there is no condition that has to be looked at any more
 _FAR = -(1 << 62)
 _FEW = 4  # a greatest quotient of two sizes of which it is asked whether it is the quotient
 _MANY = 8  # times what a size is at hand, beyond which the same way to cut it up is a bad one
@@ -190,14 +203,13 @@ class Size:
     hint: its value for the sizes at hand. least: a lower bound. key: equal for equal expressions.
     """
 
-    __slots__ = ("_hash", "_least", "facts", "hint", "key", "terms")
+    __slots__ = ("_hash", "facts", "hint", "key", "terms")
 
     def __init__(self, terms: Terms, facts: Facts):
         self.terms = terms
         self.facts = facts
         self.key = tuple(sorted(terms.items()))
         self._hash = hash(self.key)
-        self._least: int | None = None
         self.hint = self.value(facts.values)
 
     # -- arithmetic ---------------------------------------------------------------------------
@@ -345,9 +357,11 @@ class Size:
     @property
     def least(self) -> int:
         """A lower bound, of all values that its symbols may have."""
-        if self._least is None:
-            self._least = self._lower_bound()
-        return self._least
+        bounds = self.facts.bounds
+        found = bounds.get(self.key)
+        if found is None:
+            found = bounds[self.key] = self._lower_bound()
+        return found
 
     def _lower_bound(self) -> int:
         """With each atom as its least value and an offset that is not negative, the constant term,
