@@ -319,14 +319,14 @@ def general(f, args, monkeypatch):
     """The programs for many sizes of a function's segments, for a GPU, or why there is none."""
     found = []
 
-    def noted(graph, sizes, device):
+    def noted(graph, device):
         with targeting(Gpu()):
             try:
-                parts = graph.graph, graph.symbols, graph.integers, graph.conditions
-                found.append(ForSizes(*parts, sizes))
+                places = tuple(graph.symbols.values())
+                found.append(ForSizes(graph.graph, graph.facts, places, graph.integers))
             except NotGeneral as e:
                 found.append(str(e))
-        return ByOperators(graph, sizes, device)
+        return ByOperators(graph, device)
 
     monkeypatch.setitem(for_sizes._BACKENDS, "eager", noted)
     fast = np_compile.compile(f, backend="eager")
