@@ -67,6 +67,8 @@ class SizedRecorder(Recorder):
         if func in _DIRECT:
             return _DIRECT[func](*args, **kwargs)
         if func._schema.is_mutable:
+            if not func._schema.arguments[0].is_write:
+                raise NotImplementedError(f"{func} on tensors whose sizes may change")
             super().run(func, _at_hand(args), _at_hand(kwargs))  # for its errors
             return args[0]
         shape_of = _SHAPES.get(func)
@@ -181,9 +183,8 @@ def _values(integers: Sequence[Any]) -> list[Any]:
 
 
 def _symints(integers: Any) -> Any:
-    return (
-        [symint(n) for n in integers] if isinstance(integers, (list, tuple)) else symint(integers)
-    )
+    many = isinstance(integers, (list, tuple))
+    return [symint(n) for n in integers] if many else symint(integers)
 
 
 def _empty_strided(shape: Sequence[Any], strides: Sequence[Any], dtype: Any) -> torch.Tensor:

@@ -30,7 +30,7 @@ def trace(
     examples = [a.detach() for a in args]
     with torch.set_grad_enabled(differentiated), device or nullcontext():
         graph = make_fx(
-            unannounced(traced),
+            _unannounced(traced),
             decomposition_table=_DIFFERENTIABLE,
             tracing_mode="fake",
             _allow_non_fake_inputs=True,
@@ -40,7 +40,7 @@ def trace(
     return graph
 
 
-def unannounced(traced: Callable) -> Callable:
+def _unannounced(traced: Callable) -> Callable:
     """A function that is traced, without the word to all threads that a trace goes on: functions
     under `torch.compile` that other threads call meanwhile would raise."""
 

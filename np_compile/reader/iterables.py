@@ -1,4 +1,5 @@
-"""What `for` loops run over: ranges, arrays, lists, dicts, `enumerate`, `zip`, `reversed`."""
+"""What `for` loops run over: ranges, arrays, lists, dicts, `enumerate`, `zip`, `reversed`,
+`np.ndindex`, `np.ndenumerate`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from . import index
 from .calls import least_int
@@ -47,6 +50,10 @@ def iterable(r: Reader, node: ast.expr) -> Tup | Run:
         if name is zip and node.args and words.keys() <= {"strict"}:
             strict = expression(r, words["strict"]) if words else python(False)
             return _zipped(r, node, getattr(strict, "value", None))
+        if name is np.ndindex and not words:
+            return _indices(r, node)
+        if name is np.ndenumerate and len(node.args) == 1 and not words:
+            return _elements(r, node)
     return _of_value(r, node)
 
 
@@ -191,6 +198,60 @@ def _zipped(r: Reader, node: ast.Call, strict: bool | None) -> Tup | Run:
         (lambda k: " && ".join(there(k) for there in changing)) if changing else None,
         tuple(x for p in runs for x in p.steady),
     )  # fmt: skip
+
+
+def _indices(r: Reader, node: ast.Call) -> Run:
+    """The places in an array of a shape, which is one argument or several, the last index first."""
+    if len(node.args) == 1:
+        (given,) = node.args
+        shape = expression(r, given.value if isinstance(given, ast.Starred) else given)
+        shape = shape if isinstance(shape, Tup) else Tup((shape,))
+    else:
+        shape = Tup(tuple([expression(r, a) for a in node.args]))
+    shape, hidden = kept(r, shape), _hidden("shape", node)
+    assert isinstance(shape, Tup)
+    extents: list[Num] = [n for n in shape.items if isinstance(n, Num) and n.kind == "int"]
+    if not extents or len(extents) < len(shape.items):
+        raise Unreadable("np.ndindex of this")
+    for n in extents:
+        if n.low is None or n.low < 0:
+            r.leave_if(f"{n.text} < 0", "np.ndindex of a negative extent")
+    text = _with_args(node, [hidden])
+    return Run(_count(r, extents), _place(extents), {hidden.id: shape}, text)
+
+
+def _elements(r: Reader, node: ast.Call) -> Run:
+    """The places in an array, and the elements there."""
+    a = kept(r, expression(r, node.args[0]))
+    if not isinstance(a, Arr) or not a.ndim:
+        raise Unreadable("np.ndenumerate of this")
+    hidden, place = _hidden("src", node), _place(a.dims)
+
+    def get(r: Reader, k: Num) -> Value:
+        at = place(r, k)
+        return Tup((at, index.view(r, a, at.items)))
+
+    return Run(_count(r, a.dims), get, {hidden.id: a}, _with_args(node, [hidden]))
+
+
+def _count(r: Reader, extents: Sequence[Num]) -> Num:
+    n = extents[0]
+    for other in extents[1:]:
+        n = operate(r, "Mult", n, other)
+    return n
+
+
+def _place(extents: Sequence[Num]) -> Callable[[Reader, Num], Tup]:
+    """The k-th place."""
+
+    def get(r: Reader, k: Num) -> Tup:
+        found: list[Value] = []
+        for n in reversed(extents[1:]):
+            found.append(operate(r, "Mod", k, n))
+            k = operate(r, "FloorDiv", k, n)
+        return Tup((k, *reversed(found)))
+
+    return get
 
 
 def _with_args(node: ast.Call, args: list[ast.expr]) -> ast.expr:
