@@ -148,6 +148,20 @@ def test_no_operator_is_left_out(name):
     assert not facts.fixed()
 
 
+def test_axes_in_another_order_want_another_program():
+    facts = Facts()
+    rows, columns = facts.symbol("n0", 10), facts.symbol("n1", 2)
+    recorder = SizedRecorder(facts, torch.device("cpu"))
+    x = recorder.sized_input((4, 5), (rows, columns), torch.float64)
+    with recorder:
+        made = x + 1
+    assert made.stride() == (5, 1)
+    holds = facts.predicate()
+    assert holds([10, 2])
+    assert holds([16, 3])
+    assert not holds([2, 8])
+
+
 def test_the_graph_computes_the_integers_that_it_needs():
     facts = Facts()
     N = facts.symbol("n0", 6)
