@@ -42,19 +42,19 @@ MUTATIONS = (
         "test_size.py",
     ),
     Mutation(
-        "np_compile/lowering/sized.py",
+        "np_compile/lowering/extents.py",
         "            strides[a] > strides[b]  # noqa: B015\n",
         "            pass\n",
         "lowering/test_sized.py",
     ),
     Mutation(
-        "np_compile/lowering/sized.py",
+        "np_compile/lowering/extents.py",
         "        if runs and runs[-1][1] == s * n:\n",
         "        if runs:\n",
         "lowering/test_sized.py",
     ),
     Mutation(
-        "np_compile/lowering/sized.py",
+        "np_compile/lowering/extents.py",
         "    return place if place <= n else n\n",
         "    return place\n",
         "lowering/test_sized.py",
