@@ -38,6 +38,7 @@ def _arguments() -> argparse.Namespace:
     fuzz.add_argument("--seed", type=int, default=0, help="the same programs for the same seed")
     fuzz.add_argument("--backend", default="native", help="(default: native)")
     fuzz.add_argument("--loops", choices=("auto", "whole", "recorded"), help="(default: mixed)")
+    fuzz.add_argument("--device", help="on which arrays live, as cuda (default: host memory)")
     fuzz.add_argument("--kind", choices=KINDS, help="(default: all)")
     fuzz.add_argument("--found", type=Path, default=Path("found"), help="folder of what is found")
     return parser.parse_args()
@@ -93,7 +94,7 @@ def _fuzz(a: argparse.Namespace) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch starts its threads: it forks
     from .fuzz.driver import Fuzzing
 
-    fuzzing = Fuzzing(a.seed, a.backend, a.loops, a.found)
+    fuzzing = Fuzzing(a.seed, a.backend, a.loops, a.found, a.device)
     findings = fuzzing.run([a.kind] if a.kind else list(KINDS), a.minutes * 60)
     print(fuzzing.told())
     return 1 if findings else 0

@@ -33,7 +33,7 @@ def made(kind: str, seed: int, k: int) -> Program:
     return generator.program(random.Random(f"{seed} {kind} {k}"))
 
 
-def setup(kind: str, seed: int, k: int, backend: str, way: str | None) -> Setup:
+def setup(kind: str, seed: int, k: int, backend: str, way: str | None, device: str | None) -> Setup:
     """How it is compiled: chosen too, but for what is asked for."""
     r = random.Random(f"{seed} {kind} {k} setup")
     usual = (
@@ -46,7 +46,8 @@ def setup(kind: str, seed: int, k: int, backend: str, way: str | None) -> Setup:
         "compile_in": r.choice(("call", "background")) if kind == "sizes" else "call",
         "debug": 1,
     }
-    return Setup(backend, r.choice((None,) * 6 + (True, False)), tuple(settings.items()))
+    dynamic = r.choice((None,) * 6 + (True, False))
+    return Setup(backend, dynamic, tuple(settings.items()), device)
 
 
 def _in_child(job: Callable[[Callable[[dict], None]], None], take: Callable[[dict], None]) -> str:
@@ -115,8 +116,11 @@ def kind_of(finding: str) -> str:
 class Fuzzing:
     """A run of the fuzzer: findings go to files of a folder, which are tests."""
 
-    def __init__(self, seed: int, backend: str, way: str | None, folder: Path):
+    def __init__(
+        self, seed: int, backend: str, way: str | None, folder: Path, device: str | None = None
+    ):
         self.seed, self.backend, self.way, self.folder = seed, backend, way, folder
+        self.device = device
         self.seen: Counter = Counter()
         self.findings: Counter = Counter()
 
@@ -164,7 +168,8 @@ class Fuzzing:
 
     def _case(self, kinds: list[str], k: int) -> tuple[str, Program, Setup]:
         kind = kinds[k % len(kinds)]
-        return kind, made(kind, self.seed, k), setup(kind, self.seed, k, self.backend, self.way)
+        how = setup(kind, self.seed, k, self.backend, self.way, self.device)
+        return kind, made(kind, self.seed, k), how
 
     def _report(self, kinds: list[str], k: int, finding: str, folder: Path) -> None:
         kind, program, how = self._case(kinds, k)
@@ -200,7 +205,12 @@ class Fuzzing:
 def as_test(program: Program, how: Setup, finding: str) -> str:
     """The source of a test that fails as long as the finding is there."""
     options = ", ".join(
-        [f"backend={how.backend!r}", f"dynamic={how.dynamic}", f"settings={how.settings!r}"]
+        [
+            f"backend={how.backend!r}",
+            f"dynamic={how.dynamic}",
+            f"settings={how.settings!r}",
+            f"device={how.device!r}",
+        ]
     )
     told = finding[:300].replace("\\", "/").replace('"""', "'''")
     return (

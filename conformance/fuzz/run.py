@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import types
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import np_compile
 
@@ -24,14 +26,16 @@ LATE = ("IndexError", "OverflowError")
 
 @dataclass(frozen=True)
 class Setup:
-    """How programs are compiled. settings: np_compile's, as pairs."""
+    """How programs are compiled, and on which device their arrays live: in host memory, if none is
+    named. settings: np_compile's, as pairs."""
 
     backend: str = "native"
     dynamic: bool | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    device: str | None = None
 
     def __str__(self) -> str:
-        words = [f"backend={self.backend!r}", f"dynamic={self.dynamic}"]
+        words = [f"backend={self.backend!r}", f"dynamic={self.dynamic}", f"device={self.device!r}"]
         return ", ".join(words + [f"{name}={value!r}" for name, value in self.settings])
 
 
@@ -94,7 +98,8 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     outcome.seen["calls with an exception"] += sum(s.error is not None for s in wanted)
     module = load(path)
     fast = np_compile.compile(module.program, backend=setup.backend, dynamic=setup.dynamic)
-    with np_compile.config.patch(**dict(setup.settings)):
+    place = torch.device(setup.device) if setup.device else contextlib.nullcontext()
+    with np_compile.config.patch(**dict(setup.settings)), place:
         got, got_kept = observed(module, fast)
     _notes(fast, outcome.seen)
     failed = fast._reading.given_up if fast._reading is not None else ""

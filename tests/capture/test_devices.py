@@ -65,6 +65,15 @@ def writes_by_functions(x, y):
 
 
 @program(data(6))
+def one_view_by_two_names(x):
+    a = x[::2]
+    b = a
+    c = np.sqrt(np.abs(x))[1:]
+    d = c
+    return a, b, a is b, [c, d]
+
+
+@program(data(6))
 def flags(x):
     x.setflags(write=False)
     try:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from conformance.fuzz import KINDS, driver
 from conformance.fuzz.compare import Seen, difference, observe
 from conformance.fuzz.maker import Program
 from conformance.fuzz.minimise import minimised
 from conformance.fuzz.run import Outcome, Setup, load, observed, run, written
+from np_compile import api
 
 SEED = 7
 
@@ -32,9 +34,27 @@ PROGRAMS = [
 @pytest.mark.parametrize(("kind", "backend", "k"), PROGRAMS)
 def test_random_programs(kind: str, backend: str, k: int, tmp_path: Path) -> None:
     program = driver.made(kind, SEED, k)
-    how = replace(driver.setup(kind, SEED, k, backend, None), dynamic=None)
+    how = replace(driver.setup(kind, SEED, k, backend, None, None), dynamic=None)
     outcome = run(written(program, tmp_path / "program.py"), program.exact, how)
     assert not outcome.finding
+
+
+@pytest.mark.parametrize(("kind", "k"), [("arrays", 0), ("calls", 1), ("histories", 2)])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_random_programs_on_a_device(
+    kind: str, k: int, device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = []
+
+    def place(*call) -> torch.device | None:  # host memory stands for a device here
+        places.append(torch.device(device) if api._context_depth() else None)
+        return places[-1]
+
+    monkeypatch.setattr(api, "_device", place)
+    program = driver.made(kind, SEED, k)
+    how = driver.setup(kind, SEED, k, "native", None, device)
+    assert not run(written(program, tmp_path / "program.py"), program.exact, how).finding
+    assert any(places)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -514,3 +514,15 @@ def mean_of_doubled(x, steps):
 def test_extents_that_are_multiples():
     """An extent with a factor is one number where something is divided by it."""
     check(exact(mean_of_doubled, *((line(n), k) for n in (3, 9, 40) for k in (1, 3))))
+
+
+def extremes(a, b):
+    for k in range(len(a)):
+        a[k:] = np.fmax(a[k:], b[k:])
+        b[k:] = np.fmin(b[k:], np.roll(a, 1)[k:])
+    return a, b
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if "c" not in d])
+def test_extremes_of_numbers_without_nan(dtype) -> None:
+    check(exact(extremes, (line(7, dtype), line(7, dtype, 3))))

@@ -14,8 +14,8 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _np     the NumPy array on the same memory, once there is one
     _copied roots: whether that is a copy of an array met on the way
     _shown  what has the memory that `__array_interface__` told of
-    _host   roots moved to a device: the caller's NumPy array; _dirty: it is behind the device,
-            _ahead: it may be ahead of it, as plain mode has touched it
+    _host   of what lives on a device: the caller's NumPy array, or the view of it. Of roots
+            _dirty: it is behind the device; _ahead: it may be ahead, as plain mode touched it
     _fast   roots: _np, while single elements may be read from it at once
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment

@@ -79,6 +79,8 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
     if a._base is not None:
         name, args, kwargs, pick = a._via
         c.real(a._base, why)  # what waits to be run comes first
+        if a._host is not None:
+            return a._host
         r = numpy_function(name)(*c.reals(args, why), **c.reals(kwargs, why))
         r = picked(r, pick)
     elif a._host is not None:
@@ -99,7 +101,9 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
             r.flags.writeable = False
     if c.device is None:
         a._np = r
-    elif a._base is None and isinstance(r, np.ndarray):
+    elif a._base is not None and isinstance(r, np.ndarray):
+        a._host = r
+    elif isinstance(r, np.ndarray):
         a._host = r
         a._dirty = False
         if not c.closed:

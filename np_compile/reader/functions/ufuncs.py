@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from np_compile.kernels.ir.scalars import c_expression
+from np_compile.kernels.ir.dtypes import DTYPES
+from np_compile.kernels.ir.scalars import OPS, c_expression
 
 from ..index import fill, stored
 from ..nest import (
@@ -91,8 +92,11 @@ def operation(name: str, reps: Sequence[str], operands: Sequence[Value]) -> Call
         return _power(rep, operands[1])
     if rep == "bool" and name in ("add", "multiply"):
         return lambda x, y: f"({x} {'|' if name == 'add' else '&'} {y})"
+    if name in ("fmin", "fmax") and rep not in FLOATS:  # there is no NaN
+        name = {"fmin": "minimum", "fmax": "maximum"}[name]
     op = _OPERATIONS.get(name)
-    if op is None or (name == "fabs" and rep not in FLOATS):
+    taken = op is not None and DTYPES[rep].kind in OPS[op].kinds
+    if op is None or not taken or (name == "fabs" and rep not in FLOATS):
         raise Unreadable(f"np.{name}")
     return lambda *texts: c_expression(op, rep, texts)
 
