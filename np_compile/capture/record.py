@@ -117,7 +117,7 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     if sized is not None and type(r) is Array:
         r._by_size = True
     if node.raises and inside_try():
-        c.cut(Break("library", f"{label(name)} may raise inside a try block"))
+        c.cut(Break("try", f"{label(name)} may raise inside a try block"))
     return r
 
 

@@ -28,6 +28,7 @@ from .policy import decide
 from .policy.budget import Budget
 from .policy.choice import Choice, new_choice, signature
 from .policy.guess import Wrong
+from .segments import Late
 from .state import Options
 
 _END = Break("end", "the function ends")
@@ -157,6 +158,9 @@ def _once(
                 if capture.awaited is None:
                     kept = keeper.keep(watch, args, kwargs, exchange, result, choice)
             result = exchange.give(result)
+        except Late as e:
+            _deliver(capture, e.error)
+            raise e.error from None
         except BaseException as e:
             _deliver(capture, e)
             raise

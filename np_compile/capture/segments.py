@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from . import state
 from .arrays.window import (
     needs_operators,
 )
-from .frames import user_line
+from .frames import inside_try, user_line
 from .policy import decide, guess, loops
 from .policy.decide import Decision, Way
 from .policy.weigh import weigh
@@ -32,6 +32,16 @@ from .variants import Variants, fixed_ints, index_ints, live_roots
 
 if TYPE_CHECKING:
     from .capture import Capture
+
+
+class Late(BaseException):
+    """An error of a call that stands before the `try` block in which its segment runs: `error`,
+    which the compiled function raises. No handler of the user's sees this."""
+
+    def __init__(self, error: Exception):
+        super().__init__(error)
+        self.error = error
+
 
 _BOUND = 64  # programs of one segment, for integers that are sizes of one for many
 _lock = state.lock
@@ -49,7 +59,7 @@ def cut(c: Capture, reason: Break) -> None:
     watch = c.watch
     if watch is not None:
         watch.cut(reason, seg.inputs)
-    if reason.kind not in ("end", "loop", "library"):
+    if reason.kind not in ("end", "loop", "library", "try"):
         c.tell(reason)
     if c.fullgraph and reason.kind in ("value", "data", "numpy", "foreign", "asked"):
         where = user_line()
@@ -95,7 +105,10 @@ def cut(c: Capture, reason: Break) -> None:
             c.awaited = program
     if decision is not None and decision.way is Way.NUMPY:
         c.leave_device(decision.reason)
-        _run_in_numpy(c, seg, live, decision)
+        try:
+            _run_in_numpy(c, seg, live, decision)
+        except Exception as e:
+            _raise(seg, reason, e)
         return
     assert program is not None
     needs = not program.ready or (c.tensors and needs_operators(program.written, seg.inputs))
@@ -105,7 +118,10 @@ def cut(c: Capture, reason: Break) -> None:
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
     except Exception as e:
-        outputs = _failed(c, seg, live, program, e)
+        try:
+            outputs = _failed(c, seg, live, program, e)
+        except Exception as error:
+            _raise(seg, reason, error)
     if watch is not None:
         watch.ran(program, seg, [a._t for a in seg.inputs], outputs)
     if c.grads:
@@ -138,6 +154,14 @@ def cut(c: Capture, reason: Break) -> None:
         decision = decide.of_value(c, node)
         if decision.way is Way.NUMPY:
             c.go_plain(decision)
+
+
+def _raise(seg: Segment, reason: Break, error: Exception) -> NoReturn:
+    """Raise what a segment has raised on its data; past the handlers of a `try` block that was
+    entered after the call that failed. A call within one that may raise ends its segment."""
+    if reason.kind != "try" and inside_try() and any(n.raises for n in seg.node.path()):
+        raise Late(error) from None
+    raise error
 
 
 def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exception) -> list:

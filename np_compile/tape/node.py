@@ -332,9 +332,9 @@ class Break:
 
     kind: "static" (no break: the call's integers are part of its identity, as in `arange(n)`),
     "value" (Python needs data), "data" (a result's shape depends on data), "library" (a
-    call that runs as a whole, between kernels), "numpy" (the shim lacks it), "foreign" (a function
-    that is not NumPy), "plain" (faster in NumPy), "loop" (an iteration mark), "end", "asked"
-    (graph_break()).
+    call that runs as a whole, between kernels), "try" (a call that may raise where that is
+    handled), "numpy" (the shim lacks it), "foreign" (a function that is not NumPy), "plain" (faster
+    in NumPy), "loop" (an iteration mark), "end", "asked" (graph_break()).
     """
 
     __slots__ = ("kind", "text")

@@ -3,6 +3,8 @@ function has put it; what was to come after it is not."""
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -146,3 +148,56 @@ def f(x, index):
     file = np.__file__.replace("__init__.py", "lib/tests/test_made.py")
     exec(compile(source, file, "exec"), names)
     check(names["f"], np.arange(3.0), OUTSIDE)
+
+
+def a_value_in_a_try_block(x, i):
+    y = x[i]
+    try:
+        total = float((x + 1).sum())
+    except Exception:
+        total = None
+    return y, total
+
+
+def a_print_in_a_try_block(x, i):
+    y = np.take(x, i) + 1
+    try:
+        print(y)
+    except IndexError:
+        return "handled"
+    return y
+
+
+def a_write_and_a_try_block(x, i):
+    x += 1
+    x[i] = 0
+    with contextlib.suppress(IndexError):
+        if x.sum() > 3:
+            x *= 2
+    return x
+
+
+def handled_in_both(x, i):
+    try:
+        y = x[i]
+    except IndexError:
+        y = x[:1]
+    try:
+        z = float((y * x[i]).sum())
+    except IndexError:
+        z = 3.0
+    return y, z
+
+
+@BACKENDS
+@pytest.mark.parametrize("plain", ["never", "auto"])
+@pytest.mark.parametrize(
+    "f",
+    [a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block, handled_in_both],
+)
+def test_errors_come_from_before_the_try_block(f, plain, backend):
+    """What stands before a `try` block is not handled by it."""
+    for index in (OUTSIDE, np.array([0, 1]), OUTSIDE):
+        seen = check(f, np.arange(2.0), index, backend=backend, plain=plain)
+        fails = index is OUTSIDE and f is not handled_in_both
+        assert isinstance(seen.first.error, IndexError) == fails
