@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from .lists import length
@@ -38,13 +40,7 @@ def both(r: Reader, a: Value, rest: Any) -> Num:
     a = condition_of(r, a)
     if a.value is not None:
         return condition_of(r, rest()) if a.value else python(False)
-    mark = r.facts.mark()
-    inner: list = []
-    with r.elsewhere(inner):
-        for fact in a.true:
-            r.facts.add(fact)
-        b = condition_of(r, rest())
-    r.facts.back_to(mark)
+    inner, b = _apart(r, a.true, rest)
     if b.value is True and not inner:
         return a
     if not inner:
@@ -58,18 +54,27 @@ def both(r: Reader, a: Value, rest: Any) -> Num:
     return Num(name, "bool", ("bool",), low=0, high=1, true=(*a.true, *b.true))
 
 
+def _apart(r: Reader, facts: Iterable[Any], rest: Any) -> tuple[list, Num]:
+    """The truth of `rest()` where facts hold, and the lines that it takes, with an end to the memory
+    that they make."""
+    inner: list = []
+    with r.elsewhere(inner), r.scope():
+        for fact in facts:
+            r.facts.add(fact)
+        b = condition_of(r, rest())
+        ends = r.releases(len(r.owned) - 1)
+        if ends:
+            b = replace(b, text=r.named(b.text, "u8"))
+            r.lines += ends
+    return inner, b
+
+
 def either(r: Reader, a: Value, rest: Any) -> Num:
     """`a or rest()`."""
     a = condition_of(r, a)
     if a.value is not None:
         return python(True) if a.value else condition_of(r, rest())
-    mark = r.facts.mark()
-    inner: list = []
-    with r.elsewhere(inner):
-        for fact in a.false:
-            r.facts.add(fact)
-        b = condition_of(r, rest())
-    r.facts.back_to(mark)
+    inner, b = _apart(r, a.false, rest)
     if not inner:
         return Num(f"({a.text} || {b.text})", "bool", ("bool",), low=0, high=1,
                    false=(*a.false, *b.false))  # fmt: skip

@@ -526,3 +526,19 @@ def extremes(a, b):
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if "c" not in d])
 def test_extremes_of_numbers_without_nan(dtype) -> None:
     check(exact(extremes, (line(7, dtype), line(7, dtype, 3))))
+
+
+def conditions_on_new_arrays(x, bound):
+    k = 0
+    while k < len(x) and np.ones((len(x), 2)).max(initial=0) * (x[k:] * 2).sum() > bound:
+        k += 1
+        if k == 1 or np.cumsum(x[k:])[-1] < 3 or (x[k] > 2 and (x + x[k])[::-1][0] > 0):
+            x[k - 1] += 1
+    return k, x
+
+
+def test_arrays_that_are_made_within_a_condition() -> None:
+    """They are given back where it has been found out, and not where it is never asked for."""
+    check(
+        exact(conditions_on_new_arrays, (np.arange(7.0), 4), (np.arange(1.0), 0), (np.zeros(0), 0))
+    )
