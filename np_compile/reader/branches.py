@@ -55,8 +55,8 @@ def both(r: Reader, a: Value, rest: Any) -> Num:
 
 
 def _apart(r: Reader, facts: Iterable[Any], rest: Any) -> tuple[list, Num]:
-    """The truth of `rest()` where facts hold, and the lines that it takes, with an end to the memory
-    that they make."""
+    """The truth of `rest()` where facts hold, and the lines that it takes, which give back what
+    memory they make."""
     inner: list = []
     with r.elsewhere(inner), r.scope():
         for fact in facts:

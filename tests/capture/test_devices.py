@@ -73,6 +73,24 @@ def one_view_by_two_names(x):
     return a, b, a is b, [c, d]
 
 
+@program(data(6), data(6))
+def shapes_that_are_set(x, y):
+    y.shape = (6,)
+    part = x[1:]
+    x.shape = (2, 3)
+    x[0, 1] = 7
+    part *= 2
+    return x, y, part, y * 2
+
+
+@program(data(6))
+def what_has_a_base(x):
+    y = x[1:]
+    y *= 2
+    z = x + 1
+    return x.base is None, y.base is x, float(y.sum()), z.base is None
+
+
 @program(data(6))
 def flags(x):
     x.setflags(write=False)
@@ -173,6 +191,8 @@ def fails_after_writes(x, i):
     return None
 
 
+# NumPy 2.5 warns of shapes that are set.
+SHAPES = pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
 EVERY = [
     *(pytest.param(f, args, id=f.__name__) for f, args in PROGRAMS),
     *(pytest.param(*p.values[:2], id=p.id) for p in HOST_PROGRAMS),
@@ -181,6 +201,7 @@ EVERY = [
 ]
 
 
+@SHAPES
 @pytest.mark.parametrize(("f", "args"), BORDER)
 def test_program_while_a_compiler_works(f, args):
     with config.patch(compile_in="background"):
@@ -207,6 +228,7 @@ def test_what_a_device_is_of_no_use_to_does_not_go_there_any_more(f):
         assert places.vain == 3
 
 
+@SHAPES
 @pytest.mark.parametrize(("f", "args"), EVERY)
 def test_program(f, args):
     check(f, *args, rtol=1e-9, alias=False, new=False, plain="auto")

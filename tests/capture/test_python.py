@@ -1074,6 +1074,31 @@ def test_an_array_changed_in_place(made):
         check(f, data(6))
 
 
+RESIZED = {
+    "part": (lambda x: x[1:], (3, 3)),
+    "part_to_more": (lambda x: x[1], 9),
+    "column": (lambda x: x.T[0], 4),
+    "turned": (lambda x: (x * 1).T, (2, 9)),
+    "every_other": (lambda x: (x + 1)[::2], (2, 3)),
+    "flat": (lambda x: x.ravel(), 12),
+    "fortran": (lambda x: np.asfortranarray(x * 2), (2, 9)),
+}
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_views_that_are_resized(name):
+    """They get another shape, or NumPy's error."""
+    make, shape = RESIZED[name]
+
+    def f(x):
+        y = make(x)
+        y.resize(shape, refcheck=False)
+        y[0] = 7
+        return y, x
+
+    check(f, data(4, 3))
+
+
 BY_FUNCTION = {np.tanh: "tanh", np.mean: "mean", np.fromiter: "fromiter"}
 LISTED = [np.abs, np.median, np.float64]
 

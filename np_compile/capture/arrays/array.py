@@ -13,6 +13,7 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _t      roots: the torch tensor with the data, once there is one; _flip: axes to read backwards
     _np     the NumPy array on the same memory, once there is one
     _copied roots: whether that is a copy of an array met on the way
+    _reformed whether its shape or dtype was set in place: it is a view of what it was
     _shown  what has the memory that `__array_interface__` told of
     _host   of what lives on a device: the caller's NumPy array, or the view of it. Of roots
             _dirty: it is behind the device; _ahead: it may be ahead, as plain mode touched it
@@ -81,6 +82,7 @@ class Array:
     _scalar = False
     _readonly = False
     _copied = False
+    _reformed = False
     _shown: Any = None
     _sel: Any = None
     _selects: Any = None
@@ -210,7 +212,8 @@ class Array:
     def base(self) -> Any:
         if self._base is not None:
             return self._root
-        return self._np.base if self._np is not None else None
+        real = self._np if self._np is not None else self._host
+        return real.base if real is not None else None
 
     def __len__(self) -> int:
         shape = self._extents()

@@ -69,15 +69,21 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     state = dict(view.__dict__)
     a.__dict__.clear()
     a.__dict__.update(state)
+    a._reformed = True
     if a._s is c.seg:
         c.seg.values[a._i] = a
 
 
 def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
-    """`a.resize(shape)`: an array that the function made lies elsewhere then."""
+    """`a.resize(shape)`: an array that the function made lies elsewhere then; a view may get
+    another shape."""
     real = c.memory(a, "ndarray.resize runs in NumPy")
+    if a._base is not None:
+        view = real.view()
+        view.resize(*shape, refcheck=refcheck)
+        return change_in_place(c, a, "reshape", view.shape)
     if not any(a is known for _, known in c.known.values()):
-        real, refcheck = real.copy(), False
+        real, refcheck = real.copy(order="K"), False
     real.resize(*shape, refcheck=refcheck)
     a.__dict__.clear()
     a._c = c
@@ -87,19 +93,22 @@ def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
 def change_callers(c: Capture) -> None:
     """Give the caller's arrays the shapes and dtypes that were set."""
     for array, a in c.known.values():
-        if type(array) is not np.ndarray:
+        if type(array) is not np.ndarray or not a._reformed:
             continue
-        itself = a._np is array or c.device is not None  # not a view of what it was
-        if itself and (a.dtype, a._extents()) == (array.dtype, array.shape):
-            continue
-        if a._root is not None:
-            a._root._np = array.view()  # what other views are views of keeps its form
+        old = a._root
+        if old is not None:  # what other views are views of keeps its form
+            if old._host is None:
+                old._np = array.view()
+            else:
+                old._host = array.view()
         with shim.quiet():  # it was the user who set it
             if a.dtype != array.dtype:
                 array.dtype = a.dtype  # type: ignore[misc]  # NumPy has a setter
             if a._extents() != array.shape:
                 array.shape = a._extents()
-        if c.device is None:
+        if old is not None and old._host is not None:
+            a._host = array
+        elif c.device is None:
             a.__dict__.clear()
             a._c = c
             a._np = array
