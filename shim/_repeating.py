@@ -13,6 +13,7 @@ from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
 from ._shapes import concrete, copied, gathered, normalize_axes, normalize_axis, shape_tuple, sliced
 from ._table import Kind
+from ._unsigned import bits, unbits
 from ._views import at_least
 
 
@@ -54,7 +55,8 @@ def roll(a: Array, shift: Static, axis: Static = None):
     again at the other end: a fresh array. AxisError, ValueError."""
     shift = concrete(shift).tolist() if type(shift) in (ndarray, Weak) else shift
     if axis is None:
-        return ndarray(torch.roll(a.reshape(-1), _whole(shift)).reshape(a.shape))
+        moved = torch.roll(bits(a).reshape(-1), _whole(shift))
+        return ndarray(unbits(moved.reshape(a.shape), a.dtype))
     axes = normalize_axes(axis, a.dim(), None, True)
     pairs = np.broadcast(np.asarray(shift), axes)
     if pairs.ndim > 1:
@@ -65,7 +67,7 @@ def roll(a: Array, shift: Static, axis: Static = None):
     moves = {d: s for d, s in moves.items() if s}
     if not moves or a.numel() == 0:
         return ndarray(a.clone())
-    return ndarray(torch.roll(a, tuple(moves.values()), tuple(moves)))
+    return ndarray(unbits(torch.roll(bits(a), tuple(moves.values()), tuple(moves)), a.dtype))
 
 
 def _whole(shift: Any) -> int:

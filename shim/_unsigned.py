@@ -80,13 +80,24 @@ def cast(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
             return t != 0
         t = t.real
     if t.dtype.is_floating_point and not (dtype.is_floating_point or dtype.is_complex):
-        if dtype in (torch.uint8, torch.int8, torch.int16, torch.uint16):
-            t = t.to(torch.int32)  # C converts through int, so that -1.0 wraps round
-        elif dtype is torch.uint32:
-            t = t.to(torch.int64)
+        if dtype in (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32):
+            t = _whole(t, torch.int32)  # C converts through int, so that -1.0 wraps round
+        elif dtype in (torch.uint32, torch.int64):
+            t = _whole(t, torch.int64)
     if dtype is torch.float16 and t.dtype is torch.float64:
         t = _to_odd(t)
     return t.to(dtype)
+
+
+def _whole(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Floats as int32 or int64: the least one for what these cannot hold. A GPU takes the nearest
+    one for that, where x86 takes the least."""
+    if not t.is_cuda:
+        return t.to(dtype)
+    low = torch.iinfo(dtype).min
+    wide = t.to(torch.float64)
+    inside = (wide > low - 1.0) & (wide < -float(low))
+    return torch.where(inside, torch.where(inside, t, 0).to(dtype), low)
 
 
 def _to_odd(t: torch.Tensor) -> torch.Tensor:
