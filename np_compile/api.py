@@ -117,16 +117,33 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
             return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
-        places = self._options.places
         if (
-            places.vain
-            and places.on_host(args, kwargs)
+            not self._tensors
+            and _context_depth()
             and _device(args, kwargs, False) is not None
             and _only_devices()
         ):
+            return self._placed(args, kwargs)
+        return self._alone(args, kwargs)
+
+    def _placed(self, args: tuple, kwargs: dict) -> Any:
+        """As a call, on NumPy's arrays under a device context: there, or where it is quicker."""
+        places = self._options.places
+        if places.on_host(args, kwargs):
             with _on_the_host():
                 return self(*args, **kwargs)
-        return self._alone(args, kwargs)
+        if not self._options.adapts or not config.measures():
+            return self._alone(args, kwargs)
+        kind = places.kind(args, kwargs)
+        start = time.perf_counter()
+        if kind.wants_numpy:
+            with _on_the_host():
+                result = self.__np_compile_captured__(*args, **kwargs)
+            kind.ran_in_numpy(time.perf_counter() - start)
+        else:
+            result = self._alone(args, kwargs)
+            kind.ran(time.perf_counter() - start)
+        return result
 
     def _alone(self, args: tuple, kwargs: dict) -> Any:
         """As a call that no other one is captured around, and that is not kept in C."""

@@ -176,7 +176,7 @@ def _once(
             and listener is None
         ):
             vain = capture.device is None or decide.is_small(capture.count, capture.bytes)
-            options.places.note(args, kwargs, vain)
+            options.places.note(args, kwargs, vain, capture.count, capture.bytes)
         if choice is not None:
             choice.awaited = capture.awaited
         options.budget.awaits(capture.awaited)
