@@ -243,7 +243,11 @@ def test_windows_that_may_be_written_to():
         w = m.lib.stride_tricks.sliding_window_view(x, 3, writeable=True)
         w += w
         w[1:, ::-1] = m.arange(15.0).reshape(5, 3)
-        return x, w
+        seen = x + 0
+        v = m.lib.stride_tricks.as_strided(x, (3, 4), (8, 8))
+        v[:] = m.arange(12.0).reshape(3, 4)
+        v += m.arange(12.0).reshape(3, 4)
+        return seen, x, w
 
     with shim.strict(False):
         assert_same(f(shim), f(np))
