@@ -575,7 +575,7 @@ def test_items_of_a_tuple_that_iterations_look_up():
         for k in (n, 1, 2):
             if k > len(x):
                 continue
-            for e in x[1:]:
+            for _e in x[1:]:
                 pass
         return n
 
