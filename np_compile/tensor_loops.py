@@ -22,7 +22,7 @@ import torch
 from . import shim
 from .capture.arrays.tensors import ordinary, traced
 from .capture.arrays.transfers import give_back, lent_to_host, to_device
-from .capture.arrays.window import bounds_of, byte_bounds, overlaps_itself
+from .capture.arrays.window import bounds_of, byte_bounds
 from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
 from .loan import Loan
@@ -31,6 +31,7 @@ from .reader.reading import MISS, Reading
 from .reader.values import Unreadable
 from .replay.arguments import Opened
 from .replay.guards import simple
+from .shim._ndarray import overlaps_itself
 
 _Direct = torch._C.DisableTorchFunction  # a `torch.device` around the call says nothing of copies
 _Version = torch.autograd.graph.increment_version

@@ -37,6 +37,7 @@ _PARTS = (
     "_creation",
     "_ranges",
     "_views",
+    "_strided",
     "_parts",
     "_joining",
     "_repeating",

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from ._dtypes import TO_NUMPY, TO_TORCH, DataDependent, NotSupported, Weak
-from ._ndarray import as_array, ndarray, share_or_host, to_numpy, within
+from ._ndarray import as_array, ndarray, overlaps_itself, share_or_host, to_numpy, within
 from ._shapes import let_numpy_warn
 from ._signals import ARITHMETIC, ONE_THREAD, level_beyond, noted
 
@@ -168,6 +168,8 @@ class Handing:
         """Carry what NumPy wrote to copies of arrays on devices to the arrays."""
         for a, after, before in self._away:
             if after.tobytes() != before.tobytes():
+                if overlaps_itself(a._t.shape, a._t.stride()):  # the copy's elements lie apart
+                    raise Stays("NumPy writes to elements that lie in one place, on a device")
                 a[...] = share_or_host(after)
 
 

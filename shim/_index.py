@@ -10,7 +10,7 @@ import torch
 
 from ._assigned import assigned
 from ._index_plan import Plan, differentiated, plan, positions_of, readable
-from ._ndarray import before_write, ndarray, view_of
+from ._ndarray import before_write, check_places, ndarray, view_of
 from ._shapes import common_shape, let_numpy_raise
 from ._table import Kind, Row, add_row
 from ._unsigned import bits, choose_by, flip, unbits
@@ -73,6 +73,7 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
         raise ValueError("assignment destination is read-only")
     before_write(self)
     p = plan(self, index)
+    check_places(p.view)
     t = self._t
     if p.scalar:
         refuse_list(value, self.dtype)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,9 +243,28 @@ def before_write(a: ndarray) -> None:
         a._t = a._t.clone()
 
 
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements of an array may have one place in memory."""
+    reach = 0
+    for stride, extent in sorted(zip(map(abs, strides), shape, strict=True)):
+        if extent > 1:
+            if stride <= reach:
+                return 0 not in shape
+            reach += stride * (extent - 1)
+    return False
+
+
+def check_places(t: torch.Tensor) -> None:
+    """NotSupported where elements of a tensor that is written to share memory: NumPy writes them
+    one after the other, torch in any order."""
+    if not t.is_contiguous() and overlaps_itself(t.shape, t.stride()):
+        raise NotSupported("writes to elements that lie in one place")
+
+
 def write(a: ndarray, values: torch.Tensor) -> None:
     """Set all elements of `a` from a tensor of its shape, cast; flipped axes from their end."""
     before_write(a)
+    check_places(a._t)
     values = _unsigned.cast(values, a._t.dtype)
     a._t.copy_(_unsigned.flip(values, a._flip) if a._flip else values)
 

@@ -10,7 +10,7 @@ import torch
 from ._index_plan import span
 from ._ndarray import ndarray
 from ._normalize import Static, View, function
-from ._shapes import concrete, normalize_axes, normalize_axis, selected, sliced, viewed
+from ._shapes import concrete, normalize_axes, normalize_axis, selected, sliced, strided, viewed
 
 # diagonals
 
@@ -41,10 +41,9 @@ def diagonal_of(a: ndarray, offset: int, axis1: int, axis2: int) -> ndarray:
     if step < 0:
         start += step * (length - 1)
         backwards = (*backwards, last)
-    start = t.storage_offset() + start if length else t.storage_offset()
     shape = [t.shape[d] for d in rest] + [length]
     strides = [t.stride(d) for d in rest] + [abs(step)]
-    return viewed(a, t.as_strided(shape, strides, start), backwards)
+    return viewed(a, strided(t, shape, strides, start), backwards)
 
 
 def readonly_diagonal(a: ndarray, offset: int, axis1: int, axis2: int) -> ndarray:

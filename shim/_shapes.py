@@ -182,6 +182,15 @@ def viewed(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     return view_of(a, t, tuple(d for d in flip if t.shape[d] != 1))
 
 
+def strided(t: torch.Tensor, shape: Any, strides: Any, start: int = 0) -> torch.Tensor:
+    """A view of the memory of a tensor in a shape and with strides, none of which is negative, from
+    its element `start` on. In a graph it names no storage offset, which differs among tensors."""
+    if start == 0 or 0 in shape:
+        return t.as_strided(shape, strides)
+    length = 1 + start + sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
+    return t.as_strided((length,), (1,)).narrow(0, start, length - start).as_strided(shape, strides)
+
+
 def permuted(a: ndarray, axes: tuple[int, ...]) -> ndarray:
     """A view of `a` with the axes in the order `axes`."""
     backwards = tuple(i for i, d in enumerate(axes) if d in a._flip) if a._flip else ()

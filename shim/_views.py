@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ._dtypes import NotSupported
 from ._ndarray import ndarray, view_of
 from ._normalize import Static, View, function
 from ._reduce import normalize_axes as reduced_axes
@@ -309,45 +308,6 @@ def broadcast_to(array: View, shape: Static, subok: bool = False):
     if not fits:
         let_numpy_raise(np.broadcast_to, stand_in(array), shape)
     view = _expanded_to(array, shape)
-    view._readonly = True
-    return view
-
-
-@function("lib.stride_tricks.sliding_window_view", scalar=False)
-def sliding_window_view(
-    x: View,
-    window_shape: Static,
-    axis: Static = None,
-    *,
-    subok: bool = False,
-    writeable: bool = False,
-):
-    """A read-only view of all windows of a shape along axes; those of the window come last.
-
-    Errors: ValueError for a shape that does not fit the axes, AxisError.
-    """
-    if writeable:
-        raise NotSupported("windows that share elements and may be written to")
-    shape = np.atleast_1d(window_shape).tolist()
-    ndim = x._t.dim()
-    axes = range(ndim) if axis is None else np.atleast_1d(axis).tolist()
-    fits = len(shape) == len(axes) and all(type(d) is int for d in (*shape, *axes))
-    fits = fits and all(-ndim <= d < ndim for d in axes)
-    if fits:
-        room = list(x._t.shape)
-        for n, d in zip(shape, axes, strict=True):
-            room[d] -= n - 1
-            fits = fits and n >= 0 and room[d] > 0
-    if not fits:
-        let_numpy_raise(np.lib.stride_tricks.sliding_window_view, stand_in(x), window_shape, axis)
-    t = x._t.clone() if x._scalar else x._t
-    backwards = list(x._flip)
-    for n, d in zip(shape, axes, strict=True):
-        d %= ndim
-        if d in x._flip:
-            backwards.append(t.dim())
-        t = t.unfold(d, n, 1)
-    view = view_of(ndarray(t) if x._scalar else x, t, tuple(backwards))
     view._readonly = True
     return view
 

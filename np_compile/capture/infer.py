@@ -10,12 +10,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from np_compile import shim
 from np_compile.lowering.meta import Shapes
+from np_compile.shim._ndarray import overlaps_itself
 from np_compile.tape.call import Call, Parameter, Reference, decode, references
 from np_compile.tape.form import sizes_apart
 from np_compile.tape.node import Break, Check, Node, Same, Segment, Slot, Value, picked
 from np_compile.tape.tree import mapped, with_items
 
-from .arrays.window import overlaps_itself
 from .frames import user_line
 from .policy.guess import GUESSED
 

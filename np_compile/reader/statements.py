@@ -372,7 +372,7 @@ def _try(r: Reader, node: ast.Try) -> None:
 
 
 def _with(r: Reader, node: ast.With) -> None:
-    """`with np.errstate(...)` that asks for no exceptions."""
+    """`with np.errstate(...)` that asks for nothing (see `np_compile.errstate`)."""
     for x in node.items:
         call = x.context_expr
         if x.optional_vars is not None or not isinstance(call, ast.Call) or call.args:
@@ -380,6 +380,10 @@ def _with(r: Reader, node: ast.With) -> None:
         f = expression(r, call.func)
         words = [k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)]
         quiet = len(words) == len(call.keywords) and set(words) <= {"ignore", "warn"}
+        quiet = quiet and not any(
+            k.arg in ("all", "under") and w == "warn"
+            for k, w in zip(call.keywords, words, strict=True)
+        )
         if not isinstance(f, Known) or f.value is not np.errstate or not quiet:
             raise Unreadable("with")
     r.frame.path.append(("with", node))

@@ -120,7 +120,7 @@ QUIET i64 spread(Runtime *rt, Loop loop, void *context, i64 n, i64 keeps, i64 *p
 
 _NAME = re.compile(r"\b[A-Za-z]\w*_(?:in)?\d+\b")
 _DECLARED = re.compile(
-    r"^(?:for \()?(?:const )?(\w+) (\*?) ?(?:const )?(\w+_(?:in)?\d+)(?:\[\d+\])?(?= =|;)"
+    r"^(?:for \()?(const )?(\w+) (\*?) ?(?:const )?(\w+_(?:in)?\d+)(\[\d+\])?(?= =|;)"
 )
 
 
@@ -266,7 +266,8 @@ def declarations(lines: Iterable[str]) -> dict[str, str]:
     for line in lines:
         match = _DECLARED.match(line)
         if match:
-            found[match[3]] = f"{match[1]} {match[2]}"
+            const, kind, pointer, name, extent = match.groups()
+            found[name] = f"{const or ''}{kind} *" if extent else f"{kind} {pointer}"
     return found
 
 

@@ -53,6 +53,8 @@ extern int clock_gettime(int clock, i64 *time);
     X(void *, PyEval_SaveThread, (void))                             \
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
+    X(object *, PyDict_GetItem, (object *, object *))                \
+    X(i64, PyList_Size, (object *))                                  \
     X(int, PyContextVar_Get, (object *, object *, object **))        \
     X(void, Py_IncRef, (object *))                                   \
     X(void, Py_DecRef, (object *))
@@ -64,8 +66,14 @@ PYTHON(POINTER)
  * sequence. */
 static object *array, *integer, *floating, *complex, *tuple, *threads, *grad_enabled, *yes;
 static object *is_nested, *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames;
-static object *errors;
-static object *const *calm; /* the value of the variable `errors` that asks for no exceptions */
+static object *errors, *warnings, *filters;
+/* What asks for no exceptions: a value of the variable `errors`; filters of warnings, how many there
+ * are, and the first of them. */
+static const struct {
+    object *state, *filters;
+    i64 count;
+    object *first;
+} *calm;
 static object *(*new_array)(object *type, object *dtype, int dimensions, const i64 *shape,
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
@@ -83,7 +91,8 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
-                   NAME_OF(none), NAME_OF(errors), NAME_OF(calm), {0, 0}};
+                   NAME_OF(none), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
+                   NAME_OF(calm), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
 Class npc_class;
@@ -445,7 +454,10 @@ static int is_told(void) {
     object *now = 0;
     if (PyContextVar_Get(errors, 0, &now) < 0) PyErr_Clear();
     if (now) Py_DecRef(now);
-    return now != *calm;
+    if (now != calm->state) return 1;
+    object *heard = PyDict_GetItem(warnings, filters);
+    if (!heard || heard != calm->filters || PyList_Size(heard) != calm->count) return 1;
+    return calm->count && PyList_GetItem(heard, 0) != calm->first;
 }
 
 /* Whether a call is made by its entry now. */

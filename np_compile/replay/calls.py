@@ -10,6 +10,7 @@ import ctypes
 import functools
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
 from enum import IntEnum
@@ -47,6 +48,7 @@ _OF_TORCH = {
     "modes": torch._C._len_torch_function_stack, "frames": get_eval_frame_callback,
 }  # fmt: skip
 _CUPY = "cupy"
+_FILTERS = "filters"
 _METHODS = {"npc_call": b"call", "npc_unchanged": b"unchanged", "npc_enter": b"__call__"}
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
@@ -324,7 +326,8 @@ class _Library:
             "array": id(np.ndarray), "integer": id(int), "floating": id(float),
             "complex": id(complex), "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
-            "errors": id(errstate.variable), "calm": errstate.calm_address,
+            "errors": id(errstate.variable), "warnings": id(vars(warnings)),
+            "filters": id(_FILTERS), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
             "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None),
             **{name: id(value) for name, value in _OF_TORCH.items()},

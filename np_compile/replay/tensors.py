@@ -15,9 +15,10 @@ from torch._C import _len_torch_function_stack
 from torch.autograd.graph import increment_version
 
 from np_compile.capture.arrays.tensors import ordinary, traced
-from np_compile.capture.arrays.window import bounds_of, overlaps_itself
+from np_compile.capture.arrays.window import bounds_of
 from np_compile.kernels.run.gpu_sequence import GpuSequence
 from np_compile.kernels.run.on_tensors import runner
+from np_compile.shim._ndarray import overlaps_itself
 
 from .arguments import Opened, parameter_names
 from .calls import MISS, Entry, Names, Table, Way, available

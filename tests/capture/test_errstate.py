@@ -143,6 +143,26 @@ def decorated_inside(z):
     return y + inverse(z)
 
 
+@program(Z)
+def warnings_of_all_kinds(z):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        with np.errstate(all="warn"):
+            y = np.exp(z - 745) * 1e-300
+    return y, [str(w.message) for w in seen]
+
+
+@program(Z)
+def warnings_of_underflow_in_a_loop(z):
+    s = 1e-300
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with np.errstate(under="warn"):
+            for i in range(len(z)):
+                s = np.float64(s) * (z[i] + 1e-40)
+    return s, len(seen)
+
+
 PROGRAMS["decorated"] = helper, (Z,)
 
 
@@ -211,6 +231,84 @@ def test_asked_around(f, options):
         with np.errstate(divide="ignore"):
             np.testing.assert_array_equal(c(Z), f(Z))
         assert c(Z + 3) == pytest.approx(f(Z + 3))
+
+
+FILTERS = {
+    "category": lambda: warnings.simplefilter("error", RuntimeWarning),
+    "text": lambda: warnings.filterwarnings("error", "divide", RuntimeWarning),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"backend": "eager"}], ids=["native", "eager"])
+@pytest.mark.parametrize("f", [_quotient, _sum_of_inverses])
+@pytest.mark.parametrize("name", FILTERS)
+def test_warnings_as_errors_around(f, name, options):
+    c = np_compile.compile(f, **options)
+    for _ in range(6):  # kept, on the way
+        np.testing.assert_array_equal(c(Z), f(Z))
+        with warnings.catch_warnings():
+            FILTERS[name]()
+            with pytest.raises(RuntimeWarning, match="divide by zero"):
+                c(Z)
+        with warnings.catch_warnings():
+            FILTERS[name]()
+            warnings.simplefilter("ignore", RuntimeWarning)  # the last one counts
+            np.testing.assert_array_equal(c(Z), f(Z))
+        assert c(Z + 3) == pytest.approx(f(Z + 3))
+
+
+def test_means_of_nothing_as_errors_around():
+    def f(x):
+        return x[x > 9].mean() + np.nanmean(x * np.nan)
+
+    c = np_compile.compile(f)
+    for _ in range(3):
+        assert np.isnan(c(Z))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            with pytest.raises(RuntimeWarning, match="Mean of empty slice"):
+                c(Z)
+
+
+@pytest.mark.parametrize("options", [{}, {"backend": "eager"}], ids=["native", "eager"])
+@pytest.mark.parametrize("f", [_quotient, _sum_of_inverses])
+def test_warnings_asked_for_around(f, options):
+    c = np_compile.compile(f, **options)
+    for _ in range(6):
+        np.testing.assert_array_equal(c(Z), f(Z))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            with np.errstate(all="warn"):
+                c(Z)
+        assert [(str(w.message), w.filename) for w in seen][:1] == [
+            (
+                "divide by zero encountered in "
+                + ("divide" if f is _quotient else "scalar divide"),
+                __file__,
+            )
+        ]
+
+
+@config.patch(plain="never")
+def test_filters_around_kept_calls():
+    f = np_compile.compile(_quotient)
+    with warnings.catch_warnings():
+        for _ in range(6):
+            f(Z)
+        call = f._keeper._table.call
+        assert call(Z) is not np_compile.replay.calls.MISS
+        for setting in ("error", "ignore", "error"):
+            warnings.simplefilter(setting, RuntimeWarning)
+            assert call(Z) is np_compile.replay.calls.MISS  # who asks has to be looked up
+            if setting == "error":
+                with pytest.raises(RuntimeWarning):
+                    f(Z)
+            else:
+                f(Z)
+                assert call(Z) is not np_compile.replay.calls.MISS
+        warnings.filters.pop(0)
+    f(Z)
+    assert call(Z) is not np_compile.replay.calls.MISS
 
 
 @config.patch(plain="never")

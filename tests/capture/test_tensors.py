@@ -191,6 +191,24 @@ def test_writes_to_elements_that_share_memory(backend):
         assert row.tolist() == [[4.0] * 4]
 
 
+PLACED = {
+    "diagonal": lambda x, y: np.diagonal(x.reshape(4, 3)[::-1]) * 2,
+    "strides": lambda x, y: np.lib.stride_tricks.as_strided(x[2:], (4, 3), (8, 16)) * 2,
+    "one in the other": lambda x, y: (y.__imul__(3), x + 1)[1],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PLACED)
+def test_tensors_that_begin_elsewhere_in_their_storage(name, backend):
+    fast = np_compile.compile(np_compile.wrap_numpy(PLACED[name]), backend=backend)
+    for start in (0, 0, 0, 5, 7, 0):
+        x, mine = (torch.arange(24.0, dtype=torch.float64)[start : start + 12] for _ in range(2))
+        want = PLACED[name](x.numpy(), x.numpy()[3:9])
+        np.testing.assert_array_equal(fast(mine, mine[3:9]).numpy(), want)
+        np.testing.assert_array_equal(mine, x)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_writes_to_an_inference_tensor(backend):
     fast = np_compile.compile(np_compile.wrap_numpy(writes), backend=backend)

@@ -349,6 +349,43 @@ def test_sliding_windows_and_strides():
     check(f, data(8))
 
 
+STRIDED = {
+    "frames": lambda x: as_strided(x, (x.size // 2 - 1, 3), (2 * x.strides[0], x.strides[0])) * 2,
+    "backwards": lambda x: as_strided(x[-1:], (3, 2), (-8, -16)).sum(1),
+    "beyond a part": lambda x: as_strided(x[2:4], (4, 2), (8, 8)) + x[:2],
+    "every other": lambda x: as_strided(x[::2], (x.size // 2, 2), (16, 8)).max(1),
+    "no step": lambda x: as_strided(x[1:], (3, 4), (0, 8)) - 1,
+    "read-only": lambda x: as_strided(x, (4,), (8,), writeable=False).flags.writeable,
+    "stored": lambda x: as_strided(x, (x.size // 2,), (16,)).__setitem__(slice(1, None), 7.0),
+    "diagonal": lambda x: as_strided(x[:4].reshape(2, 2), (2,), (24,)).__imul__(5.0),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("name", STRIDED)
+def test_strides_of_ones_own(name, backend):
+    def f(x):
+        return STRIDED[name](x), x
+
+    fast = np_compile.compile(f, backend=backend)
+    for n in (8, 8, 10, 12, 14, 8):
+        x = data(n)
+        mine = x.copy()
+        want, got = f(x), fast(mine)
+        np.testing.assert_array_equal(got[0], want[0])
+        np.testing.assert_array_equal(mine, x)
+        assert got[1] is mine
+
+
+def test_strides_of_ones_own_are_fused():
+    def f(x):
+        return (as_strided(x, (x.size - 2, 3), (8, 8)) * np.arange(3.0)).sum(1)
+
+    why = str(np_compile.explain(np_compile.compile(f))(data(8)))
+    assert "1 segments" in why
+    assert "0 breaks" in why
+
+
 def test_broadcast_views():
     def f(x):
         a, b = np.broadcast_arrays(x[:, None], x)

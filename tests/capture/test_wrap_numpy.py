@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from torch.autograd import gradcheck
 
 import np_compile
@@ -325,6 +325,7 @@ DIFFERENTIABLE = {
         )[-1]
     )(x.ravel().copy(), x * 2),
     "windows": lambda x: sliding_window_view(x, (2, 3)) * np.arange(6.0).reshape(2, 3),
+    "strides": lambda x: as_strided((x * x)[1], (3, 2, 2), (8, 8, 16)) * np.arange(2.0),
 }
 
 
@@ -335,7 +336,7 @@ def test_gradients_against_finite_differences(name):
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "trigonometric", "sum mean", "matmul", "indexing",
-"softmax", "loop", "repeated places", "windows",
+"softmax", "loop", "repeated places", "windows", "strides",
                                   "in place on a copy", "maximum where", "views"])  # fmt: skip
 def test_gradients_of_wrapped_and_aot_functions(name):
     x = tensor(3, 4, seed=3, grad=True)

@@ -570,6 +570,19 @@ def test_arrays_that_trade_places_are_looked_at_when_it_runs():
     check(exact(backwards, (_rng.random(60),), (_rng.random(61),)))
 
 
+def test_items_of_a_tuple_that_iterations_look_up():
+    def counted(x, n):
+        for k in (n, 1, 2):
+            if k > len(x):
+                continue
+            for _e in x[1:]:
+                pass
+        return n
+
+    fast = check(exact(counted, (np.arange(8.0), 3), (np.arange(8.0), 9)))
+    assert len(shared(fast)) == 1
+
+
 def test_a_writeable_view_whose_rows_lie_over_each_other():
     def double(m):
         for i in range(m.shape[0]):

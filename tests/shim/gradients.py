@@ -65,6 +65,7 @@ _WITH: tuple[tuple[tuple, str], ...] = (
     ),
     ((A, 9), "reshape"),
     ((A, 2, 0), "lib.stride_tricks.sliding_window_view"),
+    ((A, (2, 2, 2), (16, 8, 8)), "lib.stride_tricks.as_strided"),
     ((A, (2, 3, 3)), "broadcast_to"),
     ((A, 0, 1), "insert moveaxis swapaxes"),
     ((A @ A.T,), "linalg.eigh linalg.eigvalsh"),

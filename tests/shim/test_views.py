@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -180,6 +181,91 @@ def test_windows_are_read_only():
     assert y.base is x
     with pytest.raises(ValueError, match="read-only"):
         y[...] = 0
+
+
+PARTS = {  # each begins at least 16 elements from either end
+    "middle": lambda x: x[16:22],
+    "backwards": lambda x: x[30:20:-1],
+    "steps": lambda x: x[16:24:2],
+    "rows": lambda x: x[16:28].reshape(3, 4)[:, ::-1],
+    "columns": lambda x: x[16:28].reshape(3, 4).T,
+    "one": lambda x: x[20:21].reshape(()),
+}
+STRIDES = (
+    *(((3, 2), (8, 8)), ((2, 3), (0, 8)), ((3,), (-8,)), ((2, 2), (16, -8)), ((), ()), ((0, 2),)),
+    *(
+        ((1,), (3,)),
+        ((2,),),
+        ((2, 2),),
+        (None, None),
+        (None, (0,)),
+        ((2, 3), (-24, 8)),
+        ((0,), (-8,)),
+    ),
+    *(((2,), (4,)), ((2,), (12,)), ((2, 2), (8,)), ((-1,), (8,)), ((1.5,), (8,)), (3, 8), (3,)),
+)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("strides", STRIDES, ids=str)
+def test_strides_of_ones_own(part, strides):
+    def views(m):
+        base = m.arange(48.0)
+        view = m.lib.stride_tricks.as_strided(PARTS[part](base), *strides)
+        writes = [lambda: m.copyto(view, m.arange(view.size).reshape(view.shape) - 9.0)]
+        writes += [lambda: view.__iadd__(view), lambda: view.T.__setitem__(..., m.flip(view.T) * 2)]
+        seen = [view + 0]
+        for write in writes:
+            write()
+            seen += [view + 0, base + 0]
+        return view, seen
+
+    try:
+        expected, wanted = views(np)
+    except (TypeError, ValueError) as e:
+        with pytest.raises(type(e), match=re.escape(str(e))):
+            views(shim)
+        return
+    shim.in_numpy.clear()
+    with shim.strict(False):
+        got, seen = views(shim)
+    assert_same(seen, wanted)
+    assert got.shape == expected.shape
+    aligned = all(
+        n < 2 or s % 8 == 0 for n, s in zip(expected.shape, expected.strides, strict=True)
+    )
+    assert ("lib.stride_tricks.as_strided" not in {name for name, _ in shim.in_numpy}) == aligned
+
+
+def test_windows_that_may_be_written_to():
+    def f(m):
+        x = m.arange(8.0)
+        w = m.lib.stride_tricks.sliding_window_view(x, 3, writeable=True)
+        w += w
+        w[1:, ::-1] = m.arange(15.0).reshape(5, 3)
+        seen = x + 0
+        v = m.lib.stride_tricks.as_strided(x, (3, 4), (8, 8))
+        v[:] = m.arange(12.0).reshape(3, 4)
+        v += m.arange(12.0).reshape(3, 4)
+        return seen, x, w
+
+    with shim.strict(False):
+        assert_same(f(shim), f(np))
+
+
+def test_strides_of_ones_own_have_the_gradient_of_all_that_they_show():
+    x = torch.arange(8.0, requires_grad=True)
+    strided = shim.lib.stride_tricks.as_strided
+    shim.sum(strided(shim.from_tensor(x)[2:4], (3, 2), (8, 4))).tensor.backward()
+    assert x.grad.tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
+    part = shim.from_tensor(x[2:4])  # of the others it is not known whose they are
+    assert strided(part, (3, 2), (0, 4)).shape == (3, 2)
+    with pytest.raises(shim.NotSupported, match="outside of the memory"):
+        strided(part, (3, 2), (8, 4))
+    steps = shim.from_tensor(x[::2])
+    assert strided(steps, (2, 3), (0, 8)).shape == (2, 3)
+    with pytest.raises(shim.NotSupported, match="no gradient"):
+        strided(steps, (2, 3), (0, 4))
 
 
 def test_identity():

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.shim._ndarray import overlaps_itself
 from np_compile.tape.key import (
     Unrecordable,
 )
@@ -22,7 +23,6 @@ from .window import (
     common_base,
     geometry,
     overlapping,
-    overlaps_itself,
 )
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from .window import bounds_of, overlaps_itself
+from np_compile.shim._ndarray import overlaps_itself
+
+from .window import bounds_of
 
 PIECE = 8 << 20  # bytes
 LARGE = 4 << 20  # bytes of an array that is worth it

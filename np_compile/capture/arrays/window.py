@@ -7,13 +7,14 @@ Such an array becomes a `window`: a view of the array that owns the memory, by g
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.shim._ndarray import overlaps_itself
+from np_compile.shim._shapes import strided
 from np_compile.shim._table import add_row
 
 WINDOW = "ndarray._window"
@@ -28,7 +29,7 @@ def _window(
     steps = [s // width for s in strides]
     flip = tuple(i for i, s in enumerate(steps) if s < 0)
     low = offset // width + sum(s * (n - 1) for s, n in zip(steps, shape, strict=True) if s < 0)
-    view = torch.as_strided(t, shape, [abs(s) for s in steps], t.storage_offset() + low)
+    view = strided(t, shape, [abs(s) for s in steps], low)
     r = shim.ndarray(view, flip)
     if not writeable:
         r._readonly = True
@@ -81,17 +82,6 @@ def bounds_of(t: torch.Tensor) -> tuple[int, int]:
         return address, address
     high = sum(s * (n - 1) for s, n in zip(t.stride(), t.shape, strict=True))
     return address, address + (high + 1) * t.element_size()
-
-
-def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two elements of an array may have one place in memory."""
-    reach = 0
-    for stride, extent in sorted(zip(map(abs, strides), shape, strict=True)):
-        if extent > 1:
-            if stride <= reach:
-                return 0 not in shape
-            reach += stride * (extent - 1)
-    return False
 
 
 def needs_operators(written: list[int], arrays: list[Any]) -> bool:
