@@ -817,6 +817,12 @@ MUTATIONS = (
         "capture/test_objects.py",
     ),
     Mutation(
+        "shim/_host.py",
+        "small = type(size) is int and size <= ONE_THREAD",
+        "small = bool(size <= ONE_THREAD)",
+        "capture/test_sizes.py",
+    ),
+    Mutation(
         "np_compile/reader/reading.py",
         "            beginning.vain = True\n",
         "            pass\n",
