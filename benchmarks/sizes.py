@@ -41,6 +41,7 @@ ROOT = Path(__file__).parent.parent
 WAIT = 0.03  # seconds: a call that takes longer has kept its user waiting
 SIZES = 10
 LEAST = 10_000  # elements of the largest argument from which kernels are compared
+SETTLED = 0.3  # seconds of calls before kernels are compared
 _SMALL = 8  # extents up to this are no sizes: taps, colours, classes
 
 
@@ -57,6 +58,14 @@ def seconds_of(call: Callable, *args: Any) -> float:
     start = time.perf_counter()
     call(*args)
     return time.perf_counter() - start
+
+
+def settle(call: Callable, args: tuple) -> None:
+    """Call until such calls are kept: what serves new sizes is left after as long as that costs."""
+    start, calls = time.perf_counter(), 0
+    while calls < 4 or time.perf_counter() - start < SETTLED:
+        call(*args)
+        calls += 1
 
 
 def history(_: argparse.Namespace) -> dict[str, Any]:
@@ -127,9 +136,8 @@ def kernels(options: argparse.Namespace) -> dict[str, Any]:
                     many(*other)
                 calls = {"one": one, "many": many}
                 times: dict[str, list[float]] = {name: [] for name in calls}
-                for _ in range(4):
-                    for call in calls.values():
-                        call(*args)
+                for call in calls.values():
+                    settle(call, args)
                 for _ in range(options.rounds):
                     for name, call in calls.items():
                         times[name].append(seconds_of(call, *args))

@@ -829,6 +829,18 @@ MUTATIONS = (
         "capture/test_objects.py",
     ),
     Mutation(
+        "shim/_host.py",
+        "small = type(size) is int and size <= ONE_THREAD",
+        "small = bool(size <= ONE_THREAD)",
+        "capture/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/reader/reading.py",
+        "            beginning.vain = True\n",
+        "            pass\n",
+        "reader/test_leaving.py",
+    ),
+    Mutation(
         "np_compile/reader/variables.py",
         'text = text if text in d.lin.terms else f"({text})"',
         'text = text if len(parts) == 1 else f"({text})"',

@@ -58,20 +58,22 @@ _GCC = """\
 #endif
 """
 _FILTERS = frozenset(("catch_warnings", "filterwarnings", "simplefilter", "resetwarnings"))
-_IDLE = 16  # calls that Python carries out to the end, before a function runs as it stands
+_IDLE = 4  # calls that Python carries out to the end, before a function runs as it stands
 
 
 @dataclass
 class Refused:
     """Why a function, or a part of it, is not compiled: the reason and the line. next: the
     statement after which reading begins again. plain: whether it runs as it stands then. by_size:
-    whether it is for what the values' magnitudes make of its work."""
+    whether it is for what the values' magnitudes make of its work. vain: whether nothing behind it
+    could be read either, so that such calls are recorded."""
 
     why: str
     line: int
     next: int
     plain: bool = False
     by_size: bool = False
+    vain: bool = False
 
 
 @dataclass
@@ -371,15 +373,18 @@ class Reading:
     ) -> Any:
         """From a statement of the body on, with these values of names. ran: a region that did."""
         begun = first > 0
+        beginning: Refused | None = None  # of a call of which nothing was compiled
         while True:
             ran = ran or self._ran(node, first, values)
             if isinstance(ran, Refused):
                 step = self._after(node, first, ran)
-                if step is None:
-                    if not begun and not ran.plain:
+                if not begun:
+                    if ran.vain or (step is None and not ran.plain):
                         return MISS
+                    beginning = ran
+                if step is None:
                     if ran.why not in (_WORKS, _NO_TIME):
-                        self._was_idle(node, ran.why)
+                        self._was_idle(node, ran.why, beginning)
                     if not begun:
                         return _LATER if ran.why == _WORKS else _PLAIN
                     return self._python(node, first, values, None)
@@ -387,7 +392,7 @@ class Reading:
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
-                self._idle = 0
+                self._idle, beginning = 0, None
                 changed += region.changed(values)
                 if left is None:
                     return value
@@ -402,11 +407,17 @@ class Reading:
                 return result[1]
             values, first = result[1], step
 
-    def _was_idle(self, node: Any, why: str) -> None:
-        """Note a call that Python has carried out to the end."""
+    def _was_idle(self, node: Any, why: str, beginning: Refused | None) -> None:
+        """Note a call that Python has carried out to the end. beginning: why it had to do so from
+        the first statement on."""
+        if config.loops != "auto":
+            return
+        stands = self._stands_better(node)
+        if beginning is not None and beginning is not _OVERLAP and not stands:
+            beginning.vain = True
         self._idle += 1
-        if self._idle > _IDLE and config.loops == "auto":
-            self.given_up, self._stands = why, self._stands_better(node)
+        if self._idle > _IDLE:
+            self.given_up, self._stands = why, stands
 
     def _stands_better(self, node: Any) -> bool:
         """Whether recording it, where it is not compiled, would cost more than it gains."""
@@ -538,7 +549,7 @@ class Reading:
                 return Refused("its arrays are large", 0, len(node.body), by_size=True)
             if made.outside * _CALL > made.seconds:
                 why = "most of what its loops do are functions of NumPy's without loops here"
-                return Refused(why, 0, len(node.body), not self._tensors)
+                return Refused(why, 0, len(node.body), self._stands_better(node))
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)

@@ -172,6 +172,19 @@ def test_arrays_of_few_columns_and_of_many_have_one_program():
     assert compiles(fast) <= 2
 
 
+def test_arithmetic_on_few_elements_and_on_many_has_one_program():
+    def f(x):
+        out = np.zeros(len(x))
+        out += 0.5 * x
+        out *= x
+        return np.multiply(out, x[::-1])
+
+    fast = np_compile.compile(f)
+    for n in (1000, 1001, 16384, 16385, 50_000):
+        same(fast, f, data(n))
+    assert compiles(fast) <= 2
+
+
 def test_thirty_sizes_and_thirty_integers():
     def f(x, s):
         return np.sin(x * s) + s

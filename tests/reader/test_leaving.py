@@ -501,10 +501,47 @@ def only_python(x, notes):
 def test_a_function_whose_calls_end_in_python_runs_as_it_stands() -> None:
     fast = np_compile.compile(only_python)
     with config.patch(loops="auto", compile_in="call"):
-        for k in range(40):
+        for k in range(8):
             check_call(fast, only_python, (np.arange(float(k % 5)), []), 0)
     assert fast._reading.given_up
     assert fast._reading._stands
+
+
+class _Kept:
+    def __init__(self, x):
+        self.x = x
+
+
+def layers(x, w, n):
+    """Whose loops cannot be read, nor what follows, and which goes by whole arrays."""
+    kept = _Kept(x)
+    for _ in range(n):
+        kept = _Kept(np.tanh(kept.x @ w))
+    found = [kept]
+    for y in found:
+        y.x = y.x + 1
+    return kept.x
+
+
+def mostly_numpy(xs, w):
+    h = np.zeros(4)
+    for x in xs:
+        h = np.fft.ifft(np.fft.fft(x) * np.fft.fft(h)).real + w[0]
+    return h
+
+
+@pytest.mark.parametrize("f", [layers, mostly_numpy])
+def test_a_function_of_whole_arrays_that_cannot_be_read_is_recorded_soon(f) -> None:
+    rng = np.random.default_rng(0)
+    fast = np_compile.compile(f)
+    w = rng.standard_normal((4, 4))
+    args = (rng.standard_normal(4), w, 5) if f is layers else (rng.standard_normal((5, 4)), w)
+    with config.patch(loops="auto", compile_in="call", plain="never"):
+        for _ in range(2):
+            check_call(fast, f, args)
+        assert np_compile.recompiles(fast)  # a program, since the second call at the latest
+    assert not fast._reading.given_up
+    assert not fast._reading.is_compiled
 
 
 def above(x, n):
