@@ -91,7 +91,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
     if test.value is not None:
         return yes() if test.value else no()
     r.one_by_one()
-    found: list[tuple[list, Value]] = []
+    found: list[tuple[list, Value, list[str]]] = []
     for make, facts in ((yes, test.true), (no, test.false)):
         lines: list = []
         mark = r.facts.mark()
@@ -100,12 +100,12 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
                 r.facts.add(fact)
             r.owned.append([])
             x = kept(r, make())
-            more = r.owned.pop()
-            if more:
+            free = r.releases(len(r.owned) - 1)
+            if r.owned.pop() and not isinstance(x, Num):
                 raise Unreadable("an array that is made on one of two ways in an expression")
         r.facts.back_to(mark)
-        found.append((lines, x))
-    (a_lines, a), (b_lines, b) = found
+        found.append((lines, x, free))
+    (a_lines, a, a_free), (b_lines, b, b_free) = found
     if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
         if a_lines or b_lines:  # what is done on the way to them
             r.lines += [f"if ({test.text}) {{", a_lines, "} else {", b_lines, "}"]
@@ -118,8 +118,8 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
         r.line(line)
     with r.block(f"if ({test.text})"):
         r.lines.append(a_lines)
-        r.lines.append(v.store(r, a, owned=False))
+        r.lines += [*v.store(r, a, owned=False), *a_free]
     with r.block("else"):
         r.lines.append(b_lines)
-        r.lines.append(v.store(r, b, owned=False))
+        r.lines += [*v.store(r, b, owned=False), *b_free]
     return v.load(r)

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from . import runtime
+from . import given, runtime
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
 from .liveness import Live, live_names
 from .nest import FAR, contiguous
 from .random import OF_STATE, generator_of
-from .read import C_STORAGE, Frame, Leave, Reader, int_constant
+from .read import C_STORAGE, Again, Frame, Leave, Reader, int_constant
 from .source import written
 from .values import (
     C_TYPE,
@@ -31,6 +31,7 @@ from .values import (
     Bound,
     Conflict,
     Known,
+    Lst,
     Num,
     Obj,
     Opaque,
@@ -122,6 +123,7 @@ class Input:
 
 
 SAME = object()  # the piece of a value that is to be this very one
+LISTED = object()  # of a list that is a list of C
 
 
 class Entry:
@@ -149,6 +151,10 @@ class Entry:
         self.known: dict[str, int] = {}
         self.set: set[str] = set()
         self.attributes: dict[str, Value] = {}
+        self.lists: list[given.Given] = []
+        self.aside: list[tuple] = []  # paths of lists that are taken as tuples
+        self.lengths: dict[str, int] = {}
+        self._prefers_lists = False
 
     # Values from outside
 
@@ -162,7 +168,6 @@ class Entry:
                 env[name] = self.take(r, ("local", name), x)
             except Unfit as e:
                 env[name] = Opaque(("local", name), str(e))
-                self.inputs[-1].taken = False
         return env
 
     def _in(self, part: str) -> str:
@@ -173,8 +178,22 @@ class Entry:
         """A value from outside, that is of this type in each call of the region."""
         self.inputs.append(Input(path, piece(x, self.small)))
         self.fetched[path] = x
-        with r.before(self.prologue):
-            return self._value(r, path, x)
+        taken = self.inputs[-1]
+        words, arrays = self.words, self.arrays
+        parts: tuple[list, ...] = self.prologue, self.owners, self.sizes, self.aside
+        lengths = list(map(len, parts))
+        try:
+            with r.before(self.prologue):
+                made = self._value(r, path, x)
+        except Unfit:  # C is given nothing of it, not what fits either
+            taken.taken = False
+            self.words, self.arrays = words, arrays
+            for part, n in zip(parts, lengths, strict=True):
+                del part[n:]
+            raise
+        if isinstance(made, Lst):
+            taken.piece = LISTED
+        return made
 
     def _value(self, r: Reader, path: tuple, x: Any) -> Value:
         kind = type(x)
@@ -192,11 +211,13 @@ class Entry:
         if isinstance(x, np.generic):
             return self._scalar(r, x)
         named = isinstance(x, tuple) and hasattr(kind, "_fields")
-        if kind is tuple or named or (kind is list and len(x) <= LIST):
+        if kind is list and self._is_listed(r, path, x):
+            return self._list(r, path, x)
+        if kind is tuple or named or kind is list:
+            if kind is list:
+                self.aside.append(path)
             items = tuple(self._value(r, (*path, k), y) for k, y in enumerate(x))
             return Tup(items, kind, path=path)
-        if kind is list:
-            raise Unfit("a long list")
         if kind is range:
             return Range(self._int(r, x.start), self._int(r, x.stop), python(x.step))
         if x is None or kind is str or isinstance(
@@ -220,6 +241,59 @@ class Entry:
             self.paths[name] = path
             return Obj(name, kind)
         raise Unfit(f"a value of type {kind.__name__}")
+
+    # Lists
+
+    def _is_listed(self, r: Reader, path: tuple, x: list) -> bool:
+        """Whether a list is taken as a list, not as a tuple of its items."""
+        if path != _whole(path):
+            if len(x) > LIST:
+                raise Unfit("a long list")
+            return False
+        if len(x) > LIST:
+            return True
+        if ("list", "as tuples") in r.memory:
+            return False
+        is_long = len(x) > given.FEW and self._form(r, path, x) is not None
+        if not is_long and ("list", "needed", path) not in r.memory:
+            return False
+        self._prefers_lists = True
+        return True
+
+    def takes_lists_as_tuples(self, r: Reader) -> bool:
+        """Whether the next reading takes some lists as tuples that this one has not."""
+        if self._prefers_lists:
+            r.memory["list", "as tuples"] = {}
+        return self._prefers_lists
+
+    def _form(self, r: Reader, path: tuple, x: list) -> str | None:
+        of = given.type_of(r, x, path)
+        return None if isinstance(of, Conflict) else given.form_of(of)
+
+    def _list(self, r: Reader, path: tuple, x: list) -> Lst:
+        of = given.type_of(r, x, path)
+        form = None if isinstance(of, Conflict) else given.form_of(of)
+        if form is None:
+            why = of.why if isinstance(of, Conflict) else "items that it is not read with"
+            raise Unfit(f"a list of {why}" if len(x) <= LIST else f"a long list of {why}")
+        name = f"list_{len(self.lists)}"
+        self.lists.append(given.Given(path, name, of, form))
+        self.lengths[name] = len(x)
+        return Lst(name, of, frozenset((name,)), frozenset((given.site(path, 0),)))
+
+    def growing(self, r: Reader, path: tuple) -> None:
+        """Take a list that is found at a path for one that changes, if it can be."""
+        whole = _whole(path)
+        x = self.fetched.get(whole)
+        if ("list", "as tuples") in r.memory:
+            return
+        if type(x) is list and self._form(r, whole, x) is not None:
+            r.memory["list", "needed", whole] = {}
+            raise Again
+
+    def listed(self, written: frozenset[str]) -> list[str]:
+        """The C that reads the lists. written: the roots of memory that the region may change."""
+        return given.lines(self.lists, len(self.aside), self.words, written)
 
     def _int(self, r: Reader, x: int) -> Num:
         if not -WIDE <= x < WIDE:
@@ -516,6 +590,14 @@ class Entry:
         self.most = max(self.most, out.count)
         label = f"leave_{site.number}: ;"
         return ["if (0) {", label, *out.lines, f"return {number};", "}"]
+
+
+def _whole(path: tuple) -> tuple:
+    """The path of what something is an item of, or an item of an item."""
+    n = len(path)
+    while type(path[n - 1]) is int:
+        n -= 1
+    return path[:n]
 
 
 def _bound(made: ast.stmt | None) -> str:

@@ -49,7 +49,7 @@ def _tuple_item(r: Reader, owner: Tup, items: list[Any]) -> Value:
         raise Unreadable("an index of what has no items")
     if isinstance(i, Num) and i.is_int and all(isinstance(x, Num) for x in owner.items):
         return _one_of(r, owner, i)
-    if isinstance(i, Num) and i.is_int and owner.site is not None:
+    if isinstance(i, Num) and i.is_int and owner.made is list:
         growing(r, owner)  # a list, of which each item can be asked for
     raise Unreadable("an index of a tuple that is no constant")
 

@@ -167,6 +167,8 @@ def allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list)
 def growing(r: Reader, x: Tup) -> None:
     """Take a list of which the items were thought to stay for one that changes."""
     if x.site is None:
+        if x.path is not None:
+            r.entry.growing(r, x.path)
         raise Unreadable("a list that changes")
     r.memory[x.site] = {"of": None}
     raise Again
@@ -190,7 +192,12 @@ def admit(r: Reader, a: Items, x: Value) -> None:
 
 
 def length(r: Reader, x: Items) -> Num:
-    return python(0) if x.of is None else extent(r, f"{x.buf}->dims[0]")
+    if x.of is None:
+        return python(0)
+    n = extent(r, f"{x.buf}->dims[0]")
+    if x.buf in r.entry.lengths:
+        r.entry.known[n.text] = r.entry.lengths[x.buf]
+    return n
 
 
 @contextmanager

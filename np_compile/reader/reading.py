@@ -103,6 +103,7 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
     effectful: set[Any] = set()
     memory: dict[Any, Any] = {}
     apart: dict[Any, Any] = {}  # what statements are taken apart into: places in it have a memory
+    refused: Refused | None = None
     for _ in range(50):
         # What was found of loops is in names of the reading before.
         memory = {key: of for key, of in memory.items() if key[0] == "list"}
@@ -110,17 +111,19 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
         r = Reader(entry, _GRAMMAR)
         r.effectful, r.memory, entry.normalized = effectful, memory, apart
         try:
-            return _read(r, entry, f, node, first)
+            made = _read(r, entry, f, node, first)
         except Again:
             continue
         except Effectful as e:
             effectful.add(e.args[0].__code__)
+            continue
         except Stopped as e:
-            return Refused(str(e), e.node.lineno, 0)
-        except Unreadable as e:
-            return Refused(str(e), node.lineno, 0)
-        except Unfit as e:
-            return Refused(str(e), node.lineno, 0)
+            made = Refused(str(e), e.node.lineno, 0)
+        except (Unreadable, Unfit) as e:
+            made = Refused(str(e), node.lineno, 0)
+        if isinstance(made, Read) or not entry.takes_lists_as_tuples(r):
+            return refused or made if isinstance(made, Refused) else made
+        refused = made
     return Refused("it is read again and again", node.lineno, 0)
 
 
@@ -138,13 +141,14 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
             entry.result(r, Known(None))
     r.on_stack = settle(body)
     shared = _flat(body, r, entry, first)
-    functions, lines, numbers = outlined(shared, entry.prologue, r.declarations)
+    lists = entry.listed(r.written)
+    functions, lines, numbers = outlined(shared, [*entry.prologue, *lists], r.declarations)
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
     if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines)):
         if top is not None:
             return Refused(top.reasons[0] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
-    text = _assembled(functions, lines, entry, r)
+    text = _assembled(functions, lists, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
     measures = r.seconds, r.single, r.outside, work
     return Read(text, entry, r.tables, *measures, numbers, r.written)
@@ -178,19 +182,27 @@ def _indented(lines: list[str], depth: int = 1) -> str:
     return "\n".join(made)
 
 
-def _assembled(functions: list[str], lines: list[str], entry: Entry, r: Reader) -> str:
+def _assembled(
+    functions: list[str], lists: list[str], lines: list[str], entry: Entry, r: Reader
+) -> str:
     inner = _indented(functions, 0)
-    body = _indented([*entry.prologue, *entry.apart(), *r.declarations, *lines])
+    body = _indented([*entry.prologue, *entry.apart(), *lists, *r.declarations, *lines])
+    given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
         + (small.C if any(f"{name}(" in inner + body for name in small.NAMES) else "")
         + (threads.C + inner + "\n" if functions else "")
-        + "i64 region(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
+        + (runtime.lists() if lists else "")
+        + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
         + body + "\n}\n"
-        + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n    while (b) {\n"
+        + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
+        + given_back + "    return k;\n}\n"
+        + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n"
+        + "    int held = ((int (*)(void))rt->api[0])();\n    while (b) {\n"
         "        Buf *next = b->next;\n"
+        "        if (b->object) ((void (*)(void *))rt->api[6])(b->object);\n"
         "        disown(rt, b);\n        free_memory(b);\n        free(b);\n"
-        "        b = next;\n    }\n}\n"
+        "        b = next;\n    }\n    ((void (*)(int))rt->api[4])(held);\n}\n"
     )  # fmt: skip
     head = _GCC if compiler().kind == "gcc" else ""
     return head + prelude(text, vector_math_available(compiler().kind)) + text

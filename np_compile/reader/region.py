@@ -16,7 +16,7 @@ from np_compile.kernels.build.beside import Libraries
 from np_compile.kernels.run import pool
 
 from . import runtime, threads
-from .entry import LIST, SAME, SMALL, Entry, Exit, piece
+from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
 from .linear import WIDE
 from .nest import CODES
 from .outside import Site, stored
@@ -174,6 +174,7 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
     words: list[str] = []
     locks: list[str] = []
     formats: list[str] = []
+    lists: list[str] = []
     for k, i in enumerate(entry.inputs):
         x = names[i.path] = f"x{k}"
         lines.append(f"{x} = {_source(i.path, names, scope, k)}")
@@ -182,6 +183,9 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
         if i.piece is SAME:
             scope[f"p{k}"] = sample
             lines.append(f"if {x} is not p{k}: raise TypeError")
+        elif i.piece is LISTED:
+            lines.append(f"if type({x}) is not list: raise TypeError")
+            lists.append(f"id({x})")
         elif kind is np.ndarray:
             scope[f"d{k}"] = sample.dtype
             lines.append(f"if type({x}) is not ndarray or {x}.dtype != d{k}: raise TypeError")
@@ -212,6 +216,10 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
                 formats += form
             if generator_of(sample) is not None:
                 locks.append(f"locks_of({x})")
+    if lists:
+        lists += [f"id({_item_source(path, names)})" for path in entry.aside]
+    words += lists
+    formats += ["q"] * len(lists)
     entry.formats = formats
     found = ", ".join(names.values())
     lines.append(
@@ -248,6 +256,11 @@ def _source(path: tuple, names: dict[tuple, str], scope: dict[str, Any], k: int)
         return f"s{k}.{last}"
     scope[f"s{k}"] = np.random.mtrand
     return f"s{k}._rand"
+
+
+def _item_source(path: tuple, names: dict[tuple, str]) -> str:
+    """The Python of what is found at a path, or in what is found there."""
+    return names[path] if path in names else f"{_item_source(path[:-1], names)}[{path[-1]}]"
 
 
 def words_of(x: Any, words: list[Any], form: list[str]) -> list[Any]:
@@ -332,10 +345,11 @@ class _Call:
         self.found: tuple = ()
         self.arrays: list[np.ndarray] = []
         self.error: BaseException | None = None
+        self._is_amid = False  # compiled code: lists are not given back yet
 
     def clear(self) -> None:
         """Forget the call."""
-        self.found, self.arrays, self.error = (), [], None
+        self.found, self.arrays, self.error, self._is_amid = (), [], None, False
         if self._small:
             self._small = {}
         if self._views:
@@ -360,8 +374,10 @@ class _Call:
         try:
             region = self._region
             site = region.sites[number]
+            self._is_amid = True
             args = [self.value(a, region) for a in site.args]
             kwargs = {k: self.value(v, region) for k, v in site.kwargs.items()}
+            self._is_amid = False
             # What lies in C's own memory was copied, and may change before the next call.
             self._small, self._views = {}, {}
             result = site.function(*args, **kwargs)
@@ -457,6 +473,9 @@ class _Call:
     def _list(self, spec: Any, region: Region, out: Any) -> Any:
         _, made, items, at = spec
         address = out[at].p
+        given = runtime.Buffer.from_address(address)
+        if given.object and not (given.changes and self._is_amid):
+            return ctypes.cast(given.object, ctypes.py_object).value
         if address not in self._small:
             b = runtime.Buffer.from_address(address)
             n = b.dims[0]

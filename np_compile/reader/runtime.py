@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import given
 from .values import DTYPE_OF, SIZES
 
 AXES = 8
@@ -19,13 +20,15 @@ class Buffer(ctypes.Structure):
     Python knows it by, -1 if it is C's own. code: of its representation. For a list, `dims` is its
     length, the room that there is, how much of it is before the first item, which words of an item
     are buffers, and the bytes of an item; for a dict or a set also the address of its index, and
-    the logarithm of how long that is."""
+    the logarithm of how long that is. object, form, changes: of a list that Python has too, that
+    list, its form, and whether it is to be changed as this one is (`given.py`)."""
 
 
 Buffer._fields_ = [
     ("next", ctypes.POINTER(Buffer)), ("prev", ctypes.POINTER(Buffer)), ("refs", c_int64),
     ("owner", c_int64), ("bytes", c_int64), ("code", c_int64), ("ndim", c_int64),
-    ("dims", c_int64 * AXES), ("data", c_void_p),
+    ("dims", c_int64 * AXES), ("data", c_void_p), ("object", c_void_p), ("form", c_void_p),
+    ("changes", c_int64),
 ]  # fmt: skip
 
 
@@ -71,6 +74,7 @@ def _table() -> Any:
             else numpy[at]
         )
         found.append(f)
+    found += map(id, given.OBJECTS)
     return (c_void_p * len(found))(*found)
 
 
@@ -78,7 +82,7 @@ def _table() -> Any:
 _API = (
     "PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_NormalizeException",
     "PyGILState_Release", "PyErr_Clear", "Py_DecRef",
-    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty",
+    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty", *given.FUNCTIONS,
 )  # fmt: skip
 _IN_NUMPY = {"PyArray_DescrFromType": 45, "PyArray_Zeros": 183, "PyArray_Empty": 184}
 api = _table()
@@ -106,7 +110,8 @@ typedef struct {{
 typedef struct {{ f64 r, i; }} c128;
 typedef struct {{ f32 r, i; }} c64;
 typedef struct Buf Buf;
-struct Buf {{ Buf *next, *prev; i64 refs, owner, bytes, code, ndim, dims[{AXES}]; void *data; }};
+struct Buf {{ Buf *next, *prev; i64 refs, owner, bytes, code, ndim, dims[{AXES}];
+              void *data, *object; const char *form; i64 changes; }};
 typedef struct Job Job;
 typedef struct {{
     Buf first;
@@ -210,6 +215,7 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
     Buf *b = malloc(sizeof(Buf) + (large ? 0 : bytes));
     if (!b) return 0;
     b->refs = 1; b->bytes = bytes; b->code = code; b->ndim = ndim; b->owner = -1;
+    b->object = 0; b->changes = 0;
     for (i64 k = 0; k < ndim; k++) b->dims[k] = dims[k];
     b->data = b + 1;
     if (large) {{
@@ -229,6 +235,7 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
     b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
     b->dims[5] = b->dims[6] = 0;
+    b->object = 0; b->changes = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
     link_in(rt, b);
@@ -238,6 +245,7 @@ QUIET Buf *adopt(Runtime *rt, i64 owner, void *data) {{
     Buf *b = malloc(sizeof(Buf));
     if (!b) __builtin_trap();
     b->refs = 1; b->bytes = 0; b->code = 0; b->ndim = 0; b->owner = owner; b->data = data;
+    b->object = 0; b->changes = 0;
     link_in(rt, b);
     return b;
 }}
@@ -518,6 +526,11 @@ INLINE int modulus_overflows(c128 a) {
         && __builtin_isfinite(a.i);
 }
 """
+
+
+def lists() -> str:
+    """The C that reads Python's lists, and gives them back."""
+    return given.text(_API.index(given.FUNCTIONS[0]))
 
 
 def complex_numbers() -> str:

@@ -494,7 +494,7 @@ def test_values_for_which_compiled_code_mostly_leaves_are_pythons() -> None:
 
 def only_python(x, notes):
     for k in range(len(x)):
-        notes.append(k if x[k] > 1 else -k)
+        notes.append(str(k) if x[k] > 1 else "")
     return notes
 
 

@@ -1,0 +1,278 @@
+"""Lists that compiled loops are given: read, changed in place, shared, refused."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+
+import numpy as np
+import pytest
+
+import np_compile
+
+from .support import Case, case, check, check_call, each, exact, whole
+
+
+def inside(px, py, xs, ys):
+    found, j = False, len(xs) - 1
+    for i in range(len(xs)):
+        if (ys[i] > py) != (ys[j] > py):
+            at = (xs[j] - xs[i]) * (py - ys[i]) / (ys[j] - ys[i]) + xs[i]
+            found ^= px < at
+        j = i
+    return found
+
+
+def bubble(a):
+    for i in range(len(a)):
+        for j in range(len(a) - 1 - i):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+    return a
+
+
+def flood(grid, i, j):
+    todo, n = [(i, j)], 0
+    while todo:
+        i, j = todo.pop()
+        if not (0 <= i < len(grid) and 0 <= j < len(grid[0])) or grid[i][j] != 1:
+            continue
+        grid[i][j] = 2
+        n += 1
+        for k in range(4):
+            todo.append((i + (k == 0) - (k == 1), j + (k == 2) - (k == 3)))  # noqa: PERF401
+    return n
+
+
+def shortest(graph, start):
+    far = [math.inf] * len(graph)
+    far[start] = 0.0
+    heap = [(0.0, start)]
+    while heap:
+        d, u = heapq.heappop(heap)
+        if d > far[u]:
+            continue
+        for v, w in graph[u]:
+            if d + w < far[v]:
+                far[v] = d + w
+                heapq.heappush(heap, (d + w, v))
+    return far
+
+
+def halves(xs):
+    for k in range(len(xs)):
+        if k % 2:
+            xs[k] = xs[k] / 2
+
+
+def fills_gaps(xs):
+    last = 0.0
+    for k in range(len(xs)):
+        if xs[k] is None:
+            xs[k] = last
+        else:
+            last = xs[k]
+    return last
+
+
+def grows(rows, n):
+    """Rows that are there, new ones, and one that is taken out."""
+    mine = [0]
+    for k in range(n):
+        rows[k % len(rows)].append(k)
+        mine.append(k)
+    rows.append(mine)
+    rows.append([n])
+    first = rows.pop(0)
+    first[0] = -1
+    return first, rows[-1], mine
+
+
+def moves(pairs, flags):
+    for k in range(len(pairs)):
+        a, b = pairs[k]
+        if flags[k]:
+            pairs[k] = (b, a)
+            flags[k] = False
+    return sum(flags)
+
+
+def divides(xs, n):
+    total = 0.0
+    for k in range(n):
+        xs[k] += 1
+        total += 1 / xs[k]
+    return total
+
+
+def shown(xs, n):
+    for k in range(n):
+        xs[k] += k
+        if k == n - 2:
+            print(xs, len(xs))
+    return max(xs)
+
+
+def by_numpy(xs, n):
+    total = 0.0
+    for k in range(n):
+        xs[k] = xs[k] * 0.5
+        if k % 7 == 0:
+            total += np.percentile(xs, 50)
+    return total
+
+
+def picks(rows, k):
+    best = rows[0]
+    for row in rows:
+        if row[k] > best[k]:
+            best = row
+    return best
+
+
+def dot(a, b):
+    total = 0
+    for x, y in zip(a, b, strict=False):
+        total += x * y
+    return total
+
+
+def stores(x, seen):
+    for k in range(len(x)):
+        seen[k % len(seen)] = x[k]
+        if x[k] > 2:
+            seen.append(x[k])
+    return seen
+
+
+RNG = random.Random(3)
+FLOATS = [RNG.random() for _ in range(90)]
+
+
+def graph(n):
+    return [[(RNG.randrange(n), RNG.random()) for _ in range(k % 4)] for k in range(n)]
+
+
+def grid(n):
+    return [[int(RNG.random() < 0.7) for _ in range(n)] for _ in range(n)]
+
+
+CASES: list[Case] = [
+    exact(inside, (0.5, 0.4, FLOATS[:4], FLOATS[4:8]), (0.5, 0.4, FLOATS[:40], FLOATS[40:80]),
+          (0.5, 0.4, FLOATS, FLOATS[::-1])),
+    exact(bubble, (FLOATS[:3],), (FLOATS[:30],), (FLOATS,), (list(range(70, 0, -1)),),
+          ([1, 2.5, 3] * 9,), ([True, False] * 12,)),
+    exact(flood, (grid(2), 0, 0), (grid(12), 3, 4), (grid(80), 40, 40), ([[1] * 5] * 4, 0, 0)),
+    exact(shortest, (graph(5), 0), (graph(40), 3), (graph(100), 99)),
+    exact(halves, ([4, 3],), (list(range(20)),), (FLOATS,)),
+    exact(fills_gaps, ([None, 2.0, None],), ([None] * 40 + FLOATS,), ([1, None] * 40,)),
+    exact(grows, ([[1], [2]], 3), ([[1], [2, 3]] * 6, 30)),
+    exact(moves, ([(1, 2.5)] * 40, [True, False] * 20), ([(1, 2.5), (3, 4.5)], [False, True])),
+    exact(divides, ([3, 4, -1, 5] * 5, 4), ([5.0] * 30 + [-1.0], 31), ([1] * 12, 13)),
+    exact(shown, (list(range(12)), 9), ([1, 2], 2)),
+    case(by_numpy, (FLOATS, 80), (FLOATS[:20], 20)),
+    exact(picks, ([[k % 7, -k] for k in range(30)], 0), ([[1, 2], [3, 1]], 1)),
+    exact(dot, (FLOATS, FLOATS), (list(range(20)), FLOATS[:20])),
+    exact(stores, (np.arange(40.0), [np.float64(1)] * 3), (np.arange(4), [7] * 30)),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_lists_that_are_given(c: Case) -> None:
+    check(c)
+
+
+def adds(xs, ys, n):
+    for k in range(n):
+        xs[k] += ys[k]
+    return xs
+
+
+def into_rows(rows, row):
+    for k in range(len(row)):
+        rows[k % len(rows)][0] += row[k]
+    return rows[0][0]
+
+
+def into_a_pair(xs, pair):
+    for k in range(len(xs)):
+        xs[k] += pair[0][k % 2]
+    return pair
+
+
+@pytest.mark.parametrize("what", ["twice", "row", "tuple", "rows"])
+def test_a_list_under_two_names_is_one(what: str) -> None:
+    a = [1.5, 2.0, 3.0]
+    f, args = {
+        "twice": (adds, (a, a, 3)),
+        "row": (into_rows, ([a, [4.0]], a)),
+        "tuple": (into_a_pair, (a, (a, 1))),
+        "rows": (into_rows, ([a, a, [4.0]], [1.0, 2.0, 3.0])),
+    }[what]
+    fast = np_compile.compile(f)
+    apart = {"twice": ([1.5], [2.0], 1), "row": ([[1.0]], [2.0]), "tuple": ([1.0], ([1.0, 2.0], 1)),
+             "rows": ([[1.0]], [2.0])}[what]  # fmt: skip
+    with whole():
+        for _ in range(2):
+            check_call(fast, f, apart, 0)
+            check_call(fast, f, args, 0)
+
+
+def test_what_has_not_changed_stays_the_same_object() -> None:
+    fast = np_compile.compile(fills_gaps)
+    with whole():
+        for n in (40, 40):
+            old = [float(k) for k in range(n)]
+            mine: list = [*old, None]
+            fast(mine)
+            assert all(x is y for x, y in zip(mine, old, strict=False))
+            assert mine[-1] == n - 1
+
+
+def test_items_of_other_types_run_as_they_stand() -> None:
+    fast = np_compile.compile(divides)
+    odd: list = [[1.0] * 20 + [1 << 70], [1.0] * 20 + [2 + 1j], ["a"] * 12, [1.0, None] * 8]
+    with whole():
+        check_call(fast, divides, ([1.0] * 21, 21), 0)
+        for xs in (*odd, [2.0] * 21):
+            check_call(fast, divides, (xs, len(xs)), 0)
+    assert fast._reading.serves
+
+
+LEVELS = [0.5] * 12
+
+
+class Counts:
+    def __init__(self, n):
+        self.counts = [0] * n
+
+    def add(self, xs):
+        for x in xs:
+            self.counts[int(x) % len(self.counts)] += 1
+            LEVELS[int(x) % 12] += 1.0
+        return self.counts
+
+
+def test_lists_of_objects_and_globals() -> None:
+    fast = np_compile.compile(Counts.add)
+    with whole():
+        for n in (3, 20, 100):
+            mine, theirs = Counts(n), Counts(n)
+            before = LEVELS[:]
+            assert fast(mine, np.arange(50.0)) is mine.counts
+            got, LEVELS[:] = LEVELS[:], before
+            theirs.add(np.arange(50.0))
+            assert (mine.counts, got) == (theirs.counts, LEVELS)
+
+
+def skips(pair, n):
+    total = 0
+    for k in range(n):
+        total += k
+    return total if pair else -1
+
+
+def test_what_c_is_given_is_not_moved_by_what_it_is_not() -> None:
+    """The number of a tuple whose other item C does not take was taken for the next argument."""
+    check(exact(skips, ((3.5, {}), 5), ((2.5, {}), 9)))
