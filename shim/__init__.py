@@ -14,7 +14,15 @@ import numpy as _np
 from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, torch_dtype
 from ._host import in_numpy, strict
 from ._info import NamespaceInfo
-from ._ndarray import as_array, from_numpy, from_tensor, ndarray, share_numpy, to_numpy
+from ._ndarray import (
+    as_array,
+    from_numpy,
+    from_tensor,
+    is_writeable,
+    ndarray,
+    share_numpy,
+    to_numpy,
+)
 from ._quiet import Warns, quiet, refusing_warnings
 from ._table import TABLE, Kind, Row
 
@@ -76,6 +84,7 @@ __all__ = [
     "from_numpy",
     "from_tensor",
     "in_numpy",
+    "is_writeable",
     "linalg",
     "ndarray",
     "quiet",

@@ -15,7 +15,7 @@ from ._matmul import conjugate
 from ._ndarray import ndarray, scalar_tensor
 from ._normalize import Array, Arrays, NoValue, Operand, Raw, Static, View, function
 from ._products import _exactly_into, dot_tensors, matrix_product
-from ._shapes import concrete, let_numpy_raise, stand_in
+from ._shapes import common_shape, concrete, let_numpy_raise, stand_in
 from ._table import Kind
 from ._unsigned import cast
 
@@ -122,11 +122,11 @@ def _solved(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     a, b = cast(a, work), cast(b, work).to(a.device)
     right = b.unsqueeze(-1) if vector else b
     try:
-        lead = torch.broadcast_shapes(a.shape[:-2], right.shape[:-2])
-    except RuntimeError:
+        lead = common_shape(a.shape[:-2], right.shape[:-2])
+    except ValueError:
         let_numpy_raise(np.linalg.solve, stand_in(a, np.float64), stand_in(b, np.float64))
         raise
-    a, right = a.expand(lead + a.shape[-2:]), right.expand(lead + right.shape[-2:])
+    a, right = a.expand(*lead, *a.shape[-2:]), right.expand(*lead, *right.shape[-2:])
     x = _raising("Singular matrix", torch.linalg.solve, a, right)
     return (x.squeeze(-1) if vector else x).to(result)
 

@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from ._shapes import common_shape
 from ._unsigned import from_signed, to_signed
 
 _LIMB = 16
@@ -36,7 +37,7 @@ def _multiplied(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.matmul(a, b)
     if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0]:
         return torch.bmm(a, b)
-    lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    lead = common_shape(a.shape[:-2], b.shape[:-2])
     count = math.prod(lead)
     rows, inner, columns = *a.shape[-2:], b.shape[-1]
     left = a.expand(*lead, rows, inner).reshape(count, rows, inner)

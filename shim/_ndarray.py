@@ -313,13 +313,21 @@ class _Writable:
         self.__array_interface__ = interface
 
 
+_WRITEABLE = 0x400  # NPY_ARRAY_WRITEABLE
+
+
+def is_writeable(a: np.ndarray) -> bool:
+    """As `a.flags.writeable`, which warns of the results of `np.broadcast_arrays`."""
+    return bool(a.flags.num & _WRITEABLE)
+
+
 def share_numpy(a: np.ndarray) -> ndarray:
     """A shim array on the very memory of a NumPy array, negative strides included.
 
     The result of a read-only array is marked read-only. ValueError, TypeError where torch cannot
     share: foreign byte order, strides that are no multiple of the item size.
     """
-    readonly = not a.flags.writeable
+    readonly = not is_writeable(a)
     if readonly:
         a = np.asarray(_Writable(a))  # of which a single element has a positive stride
     flip = tuple(i for i, s in enumerate(a.strides) if s < 0)

@@ -15,7 +15,7 @@ from ._ndarray import as_tensor, ndarray, write
 from ._normalize import Array, DType, NoValue, Out, Raw, Static, function
 from ._parts import diagonal_of
 from ._reduce import reduce_engine
-from ._shapes import let_numpy_raise, let_numpy_warn, normalize_axis, stand_in
+from ._shapes import common_shape, let_numpy_raise, let_numpy_warn, normalize_axis, stand_in
 from ._ufuncs import _laid_out
 from ._unsigned import cast, from_signed, to_signed
 
@@ -409,8 +409,8 @@ def _cross(a: torch.Tensor, b: torch.Tensor, axes: tuple, axisc: int) -> torch.T
     if a.shape[-1] != 3 or b.shape[-1] != 3:  # an error or deprecated, by the version of NumPy
         let_numpy_warn(np.cross, np.zeros(int(a.shape[-1])), np.zeros(int(b.shape[-1])))
     try:
-        shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-    except RuntimeError:
+        shape = common_shape(a.shape[:-1], b.shape[:-1])
+    except ValueError:
         let_numpy_raise(np.broadcast, stand_in(a[..., 0]), stand_in(b[..., 0]))
         raise
     if not flat:

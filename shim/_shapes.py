@@ -32,11 +32,23 @@ def common_shape(*shapes: Any) -> tuple:
     widest = max(shapes, key=len, default=())
     if all(not shape or shape == widest for shape in shapes):
         return tuple(widest)
+    if all(type(extent) is int for shape in shapes for extent in shape):
+        return np.broadcast_shapes(*shapes)
+    return _symbolic_common_shape(shapes, len(widest))
+
+
+def _symbolic_common_shape(shapes: tuple, ndim: int) -> tuple:
+    """As `common_shape` of extents whose numbers NumPy would ask for; what torch has for it imports
+    its compiler, for a second."""
+    common: list[Any] = [1] * ndim
     for shape in shapes:
-        for extent in shape:
-            if type(extent) is not int:  # NumPy would ask for its number
-                return tuple(torch.broadcast_shapes(*shapes))
-    return np.broadcast_shapes(*shapes)
+        for d in range(-len(shape), 0):
+            if shape[d] == 1:
+                continue
+            if common[d] != 1 and common[d] != shape[d]:
+                return np.broadcast_shapes(*(tuple(map(int, shape)) for shape in shapes))
+            common[d] = shape[d] if common[d] == 1 else common[d]
+    return tuple(common)
 
 
 def shape_tuple(shape: Any) -> tuple:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from ._ndarray import ndarray, view_of
 from ._normalize import Static, View, function
 from ._reduce import normalize_axes as reduced_axes
 from ._shapes import (
     checked_order,
+    common_shape,
     copied,
     is_c_contiguous,
     is_f_contiguous,
@@ -314,8 +314,8 @@ def broadcast_to(array: View, shape: Static, subok: bool = False):
 
 def _common_shape(arrays: list) -> tuple:
     try:
-        return tuple(torch.broadcast_shapes(*(a._t.shape for a in arrays)))
-    except RuntimeError:
+        return common_shape(*(a._t.shape for a in arrays))
+    except ValueError:
         let_numpy_raise(np.broadcast_arrays, *map(stand_in, arrays))
         raise
 

@@ -52,7 +52,7 @@ ALLOWED: dict[str, set[str]] = {
         "kernels.ir",
         "kernels.run",
         "kernels.targets",
-        "shim",  # for `quiet`
+        "shim",  # for `quiet`, `is_writeable`
     },
     "eager": {"capture", "shim"},
     "made": set(),

@@ -376,10 +376,12 @@ def admit(c: Capture, args: Any) -> Any:
                     break
         elif kind is np.ndarray:
             new = c.snapshot(v)
-            c.enter(new)
+            if new._s is not c.seg:
+                c.enter(new)
         elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
             new = c.adopt_foreign(v)
-            c.enter(new)
+            if new._s is not c.seg:
+                c.enter(new)
         elif is_array_like(v):  # what its `__array__` calls would be recorded amid this call
             raise Unrecordable("an object that is read through __array__")
         if new is not v:

@@ -193,6 +193,37 @@ def _abs(t: torch.Tensor) -> torch.Tensor:
     return _of_dtype(_test(t), t.dtype.to_real())
 
 
+def _frexp(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return _like(t), _like(t, dtype=torch.int32)
+
+
+def _sort(
+    t: torch.Tensor, dim: int = -1, descending: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return _call(_aten.sort.stable)(t, stable=False, dim=dim, descending=descending)
+
+
+def _searchsorted(
+    bounds: torch.Tensor, values: torch.Tensor, *, out_int32: bool = False, **which: Any
+) -> torch.Tensor:
+    """A place for each value; `which`, next to equal ones, is no matter of their number."""
+    dtype = torch.int32 if out_int32 else torch.int64
+    return torch.empty(values.shape, dtype=dtype, device="meta")
+
+
+def _convolution(
+    t: torch.Tensor, weight: torch.Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, *rest: Any,
+) -> torch.Tensor:  # fmt: skip
+    """Along one axis; of two, memory may be laid out by channels."""
+    if t.dim() != 3 or transposed:
+        ways = (bias, stride, padding, dilation, transposed, *rest)
+        return _aten.convolution.default(t, weight, *ways)
+    reach = dilation[0] * (weight.shape[2] - 1)
+    size = (t.shape[2] + 2 * padding[0] - reach - 1) // stride[0] + 1
+    return torch.empty((t.shape[0], weight.shape[0], size), dtype=t.dtype, device="meta")
+
+
 def _test(t: torch.Tensor) -> torch.Tensor:
     return _call(_aten.eq.Scalar)(t, 0)
 
@@ -251,6 +282,11 @@ _RULES: dict[Any, Callable] = {
     _aten.logical_or.default: _call(_aten.eq.Tensor),
     _aten.logical_xor.default: _call(_aten.eq.Tensor),
     _aten._conj_physical.default: _like,
+    _aten.clone.default: _like,
+    _aten.frexp.Tensor: _frexp,
+    _aten.sort.default: _sort,
+    _aten.searchsorted.Tensor: _searchsorted,
+    _aten.convolution.default: _convolution,
     _aten.flip.default: _flip,
     _aten.roll.default: _roll,
     _aten.repeat.default: _repeat,

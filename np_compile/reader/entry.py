@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from np_compile.shim import is_writeable
+
 from . import given, runtime
 from .calls import inlined
 from .exits import Exit, Export
@@ -99,11 +101,11 @@ def _array_piece(x: np.ndarray, small: bool) -> Any:
     limit = _CONSTANT if small else 1
     dims = tuple([n if n <= limit else -1 for n in x.shape])
     if flags.c_contiguous:
-        return x.dtype.char, x.dtype.byteorder, dims, flags.writeable
+        return x.dtype.char, x.dtype.byteorder, dims, is_writeable(x)
     size = x.itemsize
     units = tuple([s == size for s in x.strides])
     whole = not any(s % size for s in x.strides) if size else False
-    return x.dtype.char, x.dtype.byteorder, dims, flags.writeable, units, whole
+    return x.dtype.char, x.dtype.byteorder, dims, is_writeable(x), units, whole
 
 
 # Exits
@@ -330,7 +332,7 @@ class Entry:
         self.arrays += 1
         self.owners.append(path)
         self.sizes.append(size)
-        flat, writeable = x.flags.c_contiguous, x.flags.writeable
+        flat, writeable = x.flags.c_contiguous, is_writeable(x)
         r.line(f"PyArray *const given_{k} = {self._in('p')};")
         flags = runtime.FLAT * flat | runtime.WRITEABLE * writeable
         tests = [

@@ -459,7 +459,8 @@ def _has_array_loops(lines: list) -> bool:
             if _has_array_loops(x):
                 return True
         elif isinstance(x, str):
-            written_out = str(before).startswith("#pragma GCC unroll")
+            # What is no text refers to all that may leave, and takes long to be made one.
+            written_out = isinstance(before, str) and before.startswith("#pragma GCC unroll")
             if x.startswith("for (i64 i_") and not written_out:
                 return True
         before = x

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from np_compile.shim import quiet
+from np_compile.shim import is_writeable, quiet
 
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
@@ -292,9 +292,9 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
         if flat:
             strides = contiguous(r, dims)
         made = Arr(
-            rep, buf, data, dims, strides, frozenset((buf,)), None, not x.flags.writeable, flat
+            rep, buf, data, dims, strides, frozenset((buf,)), None, not is_writeable(x), flat
         )
-        return ("array", x.dtype, x.ndim, at, flat, x.flags.writeable, SIZES[rep]), made
+        return ("array", x.dtype, x.ndim, at, flat, is_writeable(x), SIZES[rep]), made
     if isinstance(x, tuple):
         parts = [_result(r, y, words) for y in x]
         made_of = tuple if type(x) is tuple else type(x)
@@ -329,7 +329,7 @@ def stored(x: Any, result: Any, out: Any, adopt: Callable[[np.ndarray], None]) -
         _, dtype, ndim, at, flat, writeable, size = result
         if type(x) is not np.ndarray or x.dtype != dtype or x.ndim != ndim:
             return False
-        if (flat and not x.flags.c_contiguous) or (writeable and not x.flags.writeable):
+        if (flat and not x.flags.c_contiguous) or (writeable and not is_writeable(x)):
             return False
         adopt(x)
         out[at].i = id(x)

@@ -14,6 +14,7 @@ import torch
 
 from np_compile.kernels.build.beside import Libraries
 from np_compile.kernels.run import pool
+from np_compile.shim import is_writeable
 
 from . import runtime, threads
 from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
@@ -502,13 +503,13 @@ def _alike(shape: tuple, a: tuple, b: tuple) -> bool:
 
 def _view(base: np.ndarray, dtype: np.dtype, shape: tuple, moved: int, steps: tuple) -> np.ndarray:
     """A part of an array's memory, `moved` bytes from its first element."""
-    made = np.lib.stride_tricks.as_strided(base, shape, steps, writeable=base.flags.writeable)
+    made = np.lib.stride_tricks.as_strided(base, shape, steps, writeable=is_writeable(base))
     if moved:
         low = base
         whole = base.reshape(-1, copy=False) if base.flags.c_contiguous else None
         if whole is not None:
             made = np.ndarray(shape, dtype, whole, moved, steps)
-            made.flags.writeable = base.flags.writeable
+            made.flags.writeable = is_writeable(base)
             return made
         # From the end of the memory that lies lowest.
         back = sum((n - 1) * s for n, s in zip(low.shape, low.strides, strict=True) if s < 0)
@@ -529,7 +530,7 @@ class _Holder:
     def __init__(self, base: Any, address: int, shape: tuple, steps: tuple, dtype: np.dtype):
         self.base = base
         self.__array_interface__ = {
-            "data": (address, not base.flags.writeable), "shape": shape, "strides": steps,
+            "data": (address, not is_writeable(base)), "shape": shape, "strides": steps,
             "typestr": dtype.str, "version": 3,
         }  # fmt: skip
 

@@ -254,3 +254,72 @@ class Filled:
 )
 def test_array_likes_that_compute_what_they_give(f):
     check(f, np.arange(4.0))
+
+
+class Dual:
+    """A value and its derivative, which answers for NumPy's functions of itself."""
+
+    def __init__(self, value, slope):
+        self.value, self.slope = value, slope
+
+    def __mul__(self, other):
+        slope = self.value * other.slope + self.slope * other.value
+        return Dual(self.value * other.value, slope)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        if ufunc is not np.multiply or method != "__call__":
+            return NotImplemented
+        return Dual(inputs[0], np.zeros_like(inputs[0], dtype=float)) * self
+
+
+@pytest.mark.parametrize("compile_in", ["background", "call"])
+def test_an_argument_comes_back_as_the_array_that_it_is(compile_in):
+    def f(x):
+        y = x * Dual(x, np.ones_like(x, dtype=float))
+        return y.value, y.slope
+
+    with config.patch(compile_in=compile_in):
+        check(f, data(4), backend="native")
+
+
+class Metres(np.ndarray):
+    """Arrays with a power of a unit, found by which function NumPy asks for."""
+
+    power = 1
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        plain = [x.view(np.ndarray) if isinstance(x, Metres) else x for x in inputs]
+        powers = [getattr(x, "power", 0) for x in inputs]
+        result = super().__array_ufunc__(ufunc, method, *plain, **kwargs)
+        if not isinstance(result, np.ndarray):
+            return result
+        result = result.view(Metres)
+        if ufunc is np.multiply:
+            result.power = sum(powers)
+        elif ufunc in (np.add, np.subtract):
+            result.power = powers[0]
+        else:
+            raise TypeError(f"{ufunc.__name__} of a length")
+        return result
+
+    def __array_function__(self, function, types, args, kwargs):
+        if function is np.sort:
+            return "sorted"
+        return super().__array_function__(function, types, args, kwargs)
+
+
+def test_a_subclass_is_told_which_function_python_asks_for():
+    def f(x):
+        a = x.view(Metres)
+        area = a * a * 2.0
+        wrong = []
+        for way in (lambda: a / a, lambda: np.sin(a), lambda: -a):
+            try:
+                way()
+            except TypeError as e:
+                wrong.append(str(e))
+        total = area + area
+        ends = max((np.sort(v) for v in (a, area)), key=len)
+        return np.asarray(area), area.power, total.power, wrong, ends, np.asarray(total), x
+
+    check(f, data(4))

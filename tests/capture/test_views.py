@@ -734,3 +734,38 @@ def test_a_mask_that_shares_memory_with_what_is_written():
     check(values, z)
     check(number, z)
     check(number, z[:, 0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loops", ["whole", "recorded"])
+@pytest.mark.parametrize("plain", ["never", "always"])
+def test_broadcast_arrays_are_looked_at_without_a_warning(loops, plain):
+    """NumPy warns of their `flags.writeable`."""
+
+    def f(u, x):
+        total = 0.0
+        for i in range(len(x)):
+            if x[i] > 0:
+                a, b = np.broadcast_arrays(x[:, None], x)
+                total += a[i, 0] * u[i, 0] + b[0, i]
+        return total
+
+    with np_compile.config.patch(loops=loops, plain=plain):
+        given = np.broadcast_arrays(np.arange(12.0)[:, None], np.ones((12, 12)))[0]
+        x = np.linspace(-1, 1, 12)
+        assert np.isclose(np_compile.compile(f, backend="eager")(given, x), f(given, x))
+
+
+@pytest.mark.parametrize("plain", ["never", "always"])
+def test_a_shape_that_needs_other_memory_is_refused(plain):
+    def f(x):
+        text = ""
+        for _ in range(12):
+            y = x[::-1].view()
+            try:
+                y.shape = (x.size,)
+            except AttributeError as e:
+                text = str(e)
+        return text, y.shape
+
+    check(f, data(4, 4), plain=plain)

@@ -11,17 +11,38 @@ import torch
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch._dynamo", "torch._inductor", "sympy", "numpy.ma")
+_MORE = """
+more = {
+    "convolve": lambda x, m: np.convolve(x, x[:3]),
+    "correlate": lambda x, m: np.correlate(x, x[:3], "same"),
+    "interp": lambda x, m: np.interp(x, m[0], m[1]),
+    "digitize": lambda x, m: np.digitize(m, x),
+    "histogram": lambda x, m: np.histogram(x, 4)[0],
+    "select": lambda x, m: np.select([m > 2, m < 1], [m, -m], 9),
+    "isin": lambda x, m: np.isin(m, x),
+    "frexp": lambda x, m: np.frexp(m),
+    "copy": lambda x, m: np.broadcast_to(x, (3, 4)).copy(),
+    "solve": lambda x, m: np.linalg.solve(np.stack([m, m + 1]), m),
+    "cross": lambda x, m: np.cross(m[:, :3], x[:3]),
+    "broadcast": lambda x, m: np.broadcast_arrays(m, x[:, None])[1],
+    "stacks": lambda x, m: np.stack([m, m])[:, None] @ np.stack([m, m]),
+}
+arrays = np.arange(1.0, 5.0), np.arange(16.0).reshape(4, 4) + 3 * np.eye(4)
+more = {k: (f, *arrays) for k, f in more.items()}
+"""
 _RUN = f"""
 import json, sys, warnings
+import numpy as np
 import np_compile
 from tests.lowering.test_record import PROGRAMS
 
 def heavy():
     return {{m for m in {HEAVY} if m in sys.modules}}
 
+{_MORE}
 warnings.simplefilter("error")
 found = {{"import": heavy()}}
-for name, (program, *arrays) in PROGRAMS.items():
+for name, (program, *arrays) in (PROGRAMS | more).items():
     before = heavy()
     np_compile.compile(program, backend=lambda graph, inputs: graph.forward)(*arrays)
     found[name] = heavy() - before
@@ -34,10 +55,10 @@ def test_imports_of_a_first_call() -> None:
         [sys.executable, "-c", _RUN], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    # The shape functions of these are torch's own, and bring it: of transforms where torch has
-    # another library for them.
-    first = "search" if torch.backends.mkl.is_available() else "fft"
-    assert json.loads(done.stdout.splitlines()[-1]) in ({}, {first: ["sympy"]})
+    # The shape functions of transforms are torch's own, and bring it, where torch has another
+    # library for them.
+    want = {} if torch.backends.mkl.is_available() else {"fft": ["sympy"]}
+    assert json.loads(done.stdout.splitlines()[-1]) in ({}, want)
 
 
 _SIZES = """

@@ -34,7 +34,46 @@ def test_transforms_lay_their_results_out_as_torch_does(operator, dtype, last):
                 torch.empty_strided(t.shape, t.stride(), dtype=dtype, device="meta"), *args
             )
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
-        steps = [
-            (g, w) for g, w, n in zip(got.stride(), want.stride(), got.shape, strict=True) if n > 1
-        ]
-        assert all(g == w for g, w in steps), (t.shape, t.stride(), args)
+        assert _steps(got) == _steps(want), (t.shape, t.stride(), args)
+
+
+def _steps(t):
+    """The strides that matter."""
+    return [step for step, n in zip(t.stride(), t.shape, strict=True) if n > 1]
+
+
+def _like(t, shape):
+    return torch.zeros(shape, dtype=t.dtype, device=t.device)
+
+
+OTHERS = {
+    "clone": lambda t: _aten.clone.default(t),
+    "clone to C order": lambda t: _aten.clone.default(t, memory_format=torch.contiguous_format),
+    "frexp": lambda t: _aten.frexp.Tensor(t),
+    "sort": lambda t: _aten.sort.default(t, -1),
+    "sort along the first axis": lambda t: _aten.sort.default(t, 0, True),
+    "searchsorted": lambda t: _aten.searchsorted.Tensor(_like(t, (5,)), t, right=True),
+    "searchsorted in 32 bits": lambda t: _aten.searchsorted.Tensor(
+        _like(t, (5,)), t, out_int32=True
+    ),
+    "convolution": lambda t: _aten.convolution.default(
+        _like(t, (2, 1, 9)), _like(t, (3, 1, 2)), None, [2], [1], [3], False, [0], 1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_operators_lay_their_results_out_as_torch_does(name):
+    draw = random.Random(1)
+    for _ in range(100):
+        order = draw.sample(range(3), 3)
+        t = torch.zeros([draw.randint(1, 4) for _ in order]).permute(order)
+        t = draw.choice((t, t[::2], t[:, :1].expand(-1, 3, -1), t[0].unsqueeze(1)))
+        given = torch.empty_strided(t.shape, t.stride(), device="meta")
+        want = OTHERS[name](t)
+        with Shapes():
+            got = OTHERS[name](given)
+        pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
+        for a, b in pairs:
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+            assert _steps(a) == _steps(b), t.stride()

@@ -13,6 +13,7 @@ import np_compile
 from np_compile import config
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.reader import region
+from np_compile.reader.read import Leave
 
 from .support import Case, case, check, check_call, each, exact, refusals, whole
 
@@ -585,3 +586,32 @@ def test_a_compiler_that_fails_beside_the_program(monkeypatch) -> None:
             check_call(fast, above, (np.linspace(0, 1, 500), 400), 0)
     assert fast._reading is not None
     assert fast._reading.given_up == "the C compiler: no room on the disk"
+
+
+def union_find(u):
+    parent = list(range(len(u)))
+
+    def find(a):
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        return a
+
+    for i in range(len(u)):
+        for j in range(i):
+            if u[i, j] > 0.5:
+                parent[find(i)] = find(j)
+    return np.array([find(k) for k in range(len(u))])
+
+
+def test_ways_out_are_not_made_text(monkeypatch):
+    """One refers to those around it, each to all names: their text takes half a minute."""
+
+    def refuse(self):
+        raise AssertionError("the text of a way out")
+
+    monkeypatch.setattr(Leave, "__repr__", refuse)
+    x = np.random.default_rng(0).random((6, 6))
+    fast = np_compile.compile(union_find)
+    with whole():
+        assert np.array_equal(fast(x), union_find(x))

@@ -34,7 +34,7 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
         a._np = real = shim.to_numpy(shim.ndarray(x._t, x._flip))
         write = None
     real.setflags(write, align, uic)
-    a._readonly = not real.flags.writeable
+    a._readonly = not shim.is_writeable(real)
     a._sig = a._fast = None
     c.stay_plain("flags were set")
 
@@ -51,7 +51,7 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     view = c.call(name, (old, value), {})
     if type(view) is not Array:
         view = c.fresh(view)
-    if view._base is None and not c.plain:
+    if type(view) is np.ndarray or (view._base is None and not c.plain):  # other memory
         raise AttributeError(
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
             "with the desired shape."

@@ -45,9 +45,8 @@ def adopt(c: Capture, a: Any) -> Any:
         if not tensor_like(a):
             return a
         r = Array(c, a)
-        flags = a.flags
-        r._readonly = not flags.writeable
-        if not flags.contiguous and flags.writeable and overlaps_itself(a.shape, a.strides):
+        r._readonly = not shim.is_writeable(a)
+        if not (r._readonly or a.flags.contiguous) and overlaps_itself(a.shape, a.strides):
             c.stay_plain("an argument has elements that share memory")
     c.known[id(a)] = (a, r)
     return r
@@ -114,7 +113,7 @@ def fresh(c: Capture, result: Any) -> Any:
         if c.lent and (found := _shared(c, result)) is not None:
             return found
         r = Array(c, result)
-        r._readonly = not result.flags.writeable
+        r._readonly = not shim.is_writeable(result)
         return r
     if kind is not list and kind is not dict and not isinstance(result, tuple):
         return result
@@ -163,7 +162,7 @@ def window_of(c: Capture, result: np.ndarray, a: Array) -> Array:
     why = ""
     if whole.dtype != result.dtype or not tensor_like(result):
         why = "an array is looked at as another dtype"
-    elif result.flags.writeable and overlaps_itself(result.shape, result.strides):
+    elif shim.is_writeable(result) and overlaps_itself(result.shape, result.strides):
         why = "elements of an array share memory"
     if why:
         c.stay_plain(why)

@@ -72,7 +72,7 @@ def byte_bounds(a: np.ndarray) -> tuple[int, int]:
 
 def geometry(a: np.ndarray, lowest: int) -> tuple:
     """The arguments of a window that shows `a` in memory that begins at `lowest`."""
-    return a.shape, a.strides, a.__array_interface__["data"][0] - lowest, a.flags.writeable
+    return a.shape, a.strides, a.__array_interface__["data"][0] - lowest, shim.is_writeable(a)
 
 
 def bounds_of(t: torch.Tensor) -> tuple[int, int]:
@@ -128,6 +128,6 @@ def common_base(arrays: list[np.ndarray]) -> np.ndarray | None:
     low, high = min(lows), max(byte_bounds(a)[1] for a in arrays)
     if any(a.dtype != dtype for a in arrays) or any((x - low) % dtype.itemsize for x in lows):
         return None
-    readonly = not any(a.flags.writeable for a in arrays)
+    readonly = not any(shim.is_writeable(a) for a in arrays)
     count = (high - low) // dtype.itemsize
     return np.asarray(_Memory(low, (count,), None, dtype, tuple(arrays), readonly))
