@@ -144,3 +144,122 @@ def solved_with_pivots(a, b):
     for i in reversed(range(n)):
         x[i] = (x[i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
     return x, order, sign * np.prod(np.diag(a))
+
+
+@whole(_real(200), 32, 8)
+def gated_spectrogram(x, size, hop):
+    """Short-time transforms there and back, the weak parts left out."""
+    window = np.hanning(size + 1)[:-1]
+    padded = np.concatenate([np.zeros(size // 2), x, np.zeros(size)])
+    count = 1 + (len(padded) - size) // hop
+    frames = padded[np.arange(size)[None] + hop * np.arange(count)[:, None]] * window
+    spectrum = np.fft.rfft(frames, axis=1)
+    strength = np.abs(spectrum)
+    gate = strength > np.median(strength)
+    back = np.fft.irfft(np.where(gate, spectrum, 0), n=size, axis=1) * window
+    out, norm = np.zeros(len(padded)), np.zeros(len(padded))
+    for k in range(count):
+        out[k * hop : k * hop + size] += back[k]
+        norm[k * hop : k * hop + size] += window**2
+    norm[norm < 1e-10] = 1
+    return (out / norm)[size // 2 : size // 2 + len(x)], gate.mean()
+
+
+@whole(R.random((9, 9)), 0.6)
+def percolation(u, p):
+    """Whether open cells lead from the top to the bottom, by sets that are joined."""
+    n = len(u)
+    free = u < p
+    parent = list(range(n * n + 2))
+
+    def find(a):
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        return a
+
+    for i in range(n):
+        for j in range(n):
+            if not free[i, j]:
+                continue
+            k = i * n + j
+            if i == 0:
+                parent[find(k)] = find(n * n)
+            if i == n - 1:
+                parent[find(k)] = find(n * n + 1)
+            if i and free[i - 1, j]:
+                parent[find(k)] = find(k - n)
+            if j and free[i, j - 1]:
+                parent[find(k)] = find(k - 1)
+    return find(n * n) == find(n * n + 1), len({find(k) for k in range(n * n)})
+
+
+@whole(R.random((3, 3)), R.random((3, 4)), R.integers(0, 4, 20))
+def most_likely_states(step, sign, seen):
+    """Viterbi's path, and the log-likelihood of what was seen."""
+    step, sign = (np.log(m / m.sum(axis=1, keepdims=True)) for m in (step, sign))
+    best = sign[:, seen[0]]
+    total = best
+    came = np.zeros((len(seen), len(step)), dtype=int)
+    for t in range(1, len(seen)):
+        ways = best[:, None] + step
+        came[t] = ways.argmax(axis=0)
+        best = ways.max(axis=0) + sign[:, seen[t]]
+        total = np.logaddexp.reduce(total[:, None] + step, axis=0) + sign[:, seen[t]]
+    path = [int(best.argmax())]
+    for t in range(len(seen) - 1, 0, -1):
+        path.append(int(came[t, path[-1]]))
+    return path[::-1], best, np.logaddexp.reduce(total)
+
+
+class _Filter:
+    """Recursive least squares."""
+
+    def __init__(self, taps, forget):
+        self.weights = np.zeros(taps)
+        self.inverse = np.eye(taps) * 100
+        self.forget = forget
+
+    def step(self, u, wanted):
+        gain = self.inverse @ u / (self.forget + u @ self.inverse @ u)
+        error = wanted - self.weights @ u
+        self.weights = self.weights + gain * error
+        self.inverse = (self.inverse - np.outer(gain, u @ self.inverse)) / self.forget
+        return error
+
+
+@whole(_real(60), 4)
+def adapted_filter(x, taps):
+    wanted = np.convolve(x, 0.5 ** np.arange(taps))[: len(x)]
+    adapting = _Filter(taps, 0.99)
+    errors = np.zeros(len(x))
+    for i in range(taps, len(x)):
+        errors[i] = adapting.step(x[i - taps + 1 : i + 1][::-1], wanted[i])
+    return errors, adapting.weights, adapting.inverse
+
+
+@whole(R.integers(0, 256, (10, 13, 3)).astype(np.uint8), 3)
+def seams_carved(image, count):
+    """The paths of least change from top to bottom are taken out, one after the other."""
+    out = image.astype(np.float64)
+    removed = []
+    for _ in range(count):
+        grey = out.sum(axis=2)
+        cost = np.abs(np.gradient(grey, axis=0)) + np.abs(np.gradient(grey, axis=1))
+        h, w = cost.shape
+        back = np.zeros((h, w), dtype=np.intp)
+        for i in range(1, h):
+            ways = np.stack(
+                [np.r_[np.inf, cost[i - 1, :-1]], cost[i - 1], np.r_[cost[i - 1, 1:], np.inf]]
+            )
+            least = ways.argmin(axis=0)
+            back[i] = np.arange(w) + least - 1
+            cost[i] += ways[least, np.arange(w)]
+        j = int(cost[-1].argmin())
+        keep = np.ones((h, w), dtype=bool)
+        for i in range(h - 1, -1, -1):
+            keep[i, j] = False
+            removed.append(j)
+            j = int(back[i, j])
+        out = out[keep].reshape(h, w - 1, 3)
+    return out.astype(np.uint8), removed

@@ -70,6 +70,10 @@ class SizedRecorder(Recorder):
             return t.as_strided(*map(symints, view(t, *args[1:], **kwargs)))
         if func in DIRECT:
             return DIRECT[func](*args, **kwargs)
+        if torch.Tag.inplace_view in func.tags:  # which changes the shape of a tensor itself
+            if func is not _aten.squeeze_.dim:
+                raise NotImplementedError(f"{func} on tensors whose sizes may change")
+            return args[0].as_strided_(*map(symints, VIEWS[_aten.squeeze.dim](*args)))
         if func._schema.is_mutable:
             if not func._schema.arguments[0].is_write:
                 raise NotImplementedError(f"{func} on tensors whose sizes may change")

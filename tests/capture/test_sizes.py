@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -502,3 +503,21 @@ def test_histories_of_sizes(history):
     fast, _ = compiled(f)
     for n, m in history:
         same(fast, f, data(n, m), data(m, 3))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_a_vector_times_a_matrix_is_a_vector_for_many_sizes(backend):
+    """torch takes the axis of 1 of such a product out in place."""
+
+    def f(a, b):
+        return (a @ b) @ a
+
+    fast = np_compile.compile(f, backend=backend, dynamic=True)
+    with np_compile.config.patch(plain="never", compile_in="call"):
+        for n in (4, 4, 3, 6):
+            a, b = data(n, seed=1), np.arange(n * n * 1.0).reshape(n, n)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                got, want = fast(a, b), f(a, b)
+            assert type(got) is type(want)
+            np.testing.assert_allclose(got, want)
