@@ -93,7 +93,8 @@ def equal(got: list[Any], expected: list[Any], what: str) -> None:
 
 
 def preserved(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Program:
-    """The scheduled program; after each pass it does to the inputs what the graph does."""
+    """The scheduled program; after each pass it does to the inputs what the graph does. A pass that
+    leaves the text as it was has left the program as it was."""
     wanted_inputs = copy.deepcopy(inputs)
     wanted = list(module.forward(*wanted_inputs))
     gpu = isinstance(target(), Gpu)
@@ -107,7 +108,10 @@ def preserved(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Progr
         program = step(program, target())
         check(program, stage)
         if not any(isinstance(s, Call) for s in program.steps):
-            assert str(parse(str(program))) == str(program)
+            text = str(program)
+            assert str(parse(text)) == text
+            if -1 < k < last and text == before:
+                continue
         for backwards in (False, True) if k == last else (False,):
             mine = copy.deepcopy(inputs)
             got = execute(program, translation.interface, mine, backwards)

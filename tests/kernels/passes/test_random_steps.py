@@ -223,6 +223,8 @@ def keeps_its_meaning_for(machine: Target, text: str, wanted: list) -> None:
         before = str(program)
         program = step(program, machine)
         check(program, stage)
+        if str(program) == before and step is not passes[-1][0]:
+            continue  # it does what it did, as the text says all
         for backwards in (False, True) if step is passes[-1][0] else (False,):
             got = result(program, backwards)
             what = f"after {step.__name__}:\n{program}\n\nbefore:\n{before}"
