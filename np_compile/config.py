@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import os
 import sys
 import types
@@ -213,10 +214,30 @@ def _allow() -> None:
     allowed.value = 0 if _value("disable") else ways
 
 
+def _check(name: str, value: Any) -> None:
+    """SettingError for a name that no setting has, and a value that makes no sense for its own."""
+    setting = next((s for s in SETTINGS if s.name == name), None)
+    if setting is None:
+        known = sorted(s.name for s in SETTINGS)
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f": did you mean {near[0]!r}?" if near else ""
+        raise SettingError(f"no setting named {name!r}{meant}; there are {known}")
+    if name == "backend" and not isinstance(value, str):
+        return  # a callable, which `compile` looks at
+    try:
+        if type(value) is not type(setting.default):
+            raise ValueError(f"expected a value such as {setting.default!r}")
+        setting.parse(str(int(value) if isinstance(value, bool) else value))
+    except ValueError as e:
+        raise SettingError(f"config.{name}={value!r}: {e}. It sets: {setting.doc}.") from None
+
+
 class _Module(types.ModuleType):
-    """This module: where a setting is set, C is told."""
+    """This module: where a setting is set, it is looked at, and C is told."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("__"):
+            _check(name, value)
         super().__setattr__(name, value)
         _allow()
 
@@ -227,12 +248,13 @@ sys.modules[__name__].__class__ = _Module
 
 @contextmanager
 def patch(**values: Any) -> Iterator[None]:
-    """Change settings for the length of a `with` block. SettingError for an unknown name."""
+    """Change settings for the length of a `with` block.
+
+    SettingError for an unknown name, or a value that makes no sense.
+    """
     scope = globals()
-    known = {s.name for s in SETTINGS}
-    for name in values:
-        if name not in known:
-            raise SettingError(f"no setting named {name!r}; there are {sorted(known)}")
+    for name, value in values.items():
+        _check(name, value)
     before = {name: scope[name] for name in values}
     scope.update(values)
     _allow()
