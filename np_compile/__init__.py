@@ -19,6 +19,7 @@ try:
     from .tools.compiles import compile_times, recompiles
     from .tools.explain import explain
     from .tools.inspect import inspect
+    from .tools.run import run
 finally:
     if _collecting:
         gc.enable()
@@ -37,5 +38,6 @@ __all__ = [
     "inspect",
     "is_compiling",
     "recompiles",
+    "run",
     "wrap_numpy",
 ]

@@ -6,6 +6,7 @@ import ctypes
 import difflib
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -193,6 +194,28 @@ def measures() -> bool:
 def waits() -> bool:
     """Whether calls wait for the C compiler."""
     return _value("compile_in") == "call" or _value("deterministic")
+
+
+class _OfThread(threading.local):
+    only_known = False
+
+
+_of_thread = _OfThread()
+
+
+def only_known() -> bool:
+    """Whether this thread compiles nothing now: what is not known runs as it stands."""
+    return _of_thread.only_known
+
+
+@contextmanager
+def nothing_new() -> Iterator[None]:
+    """Within the block this thread compiles nothing."""
+    before, _of_thread.only_known = _of_thread.only_known, True
+    try:
+        yield
+    finally:
+        _of_thread.only_known = before
 
 
 class Ways(IntFlag):

@@ -250,7 +250,7 @@ def _known_for_sizes(
     general = known.find(form.sizes, seg.ints)
     if general is not None and (general.fits(known.data - fixed_ints(seg.node)) or known.is_full):
         return _bound(c, seg, live, variants, general, form.sizes), None
-    if not config.waits() and not known.pending and known.seen:
+    if not (config.waits() or config.only_known() or known.pending) and known.seen:
         _build(c, seg, live, form, known)
     return None, known.job if known.pending else None
 

@@ -490,6 +490,8 @@ class Reading:
             return Refused("it was compiled for many types", node.lineno, 0)
         if (self._vain[first] >= _VAIN and not known) or len(self._refused) >= _REFUSED:
             return Refused("it was read for many types in vain", node.lineno, 0)
+        if config.only_known():
+            return Refused(_NO_TIME, 0, len(node.body), self._stands_better(node))
         if self._budget is not None and self._budget.cold:
             return Refused(_NO_TIME, 0, len(node.body))
         start = time.perf_counter()
