@@ -182,6 +182,11 @@ class _Differentiable:
         return self.call(*tensors)
 
     @property
+    def without_gradient(self) -> Callable | None:
+        """What runs, where nothing that it gives has a gradient; else None."""
+        return self.first if self._split is None else None
+
+    @property
     def ready(self) -> bool:
         """Whether the kernels of the halves made so far are compiled."""
         return all(getattr(part, "ready", True) for part in (self.first, self.second))

@@ -235,6 +235,18 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
     return native_sequence(parts, constants, wanted)
 
 
+def joined(
+    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], reads: Sequence[int]
+) -> Any:
+    """Runs of programs with gradients as two calls, a `backends.joint.Joint`; as `sequence`. None
+    where they cannot be."""
+    from np_compile.backends.joint import joint
+
+    if any(p.backend_name != "native" or p.mutates or p.sizes for p, *_ in steps):
+        return None
+    return joint([(p.compiled, *rest) for p, *rest in steps], constants, wanted, reads)
+
+
 def build(
     node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
     dynamic: frozenset[int], options: Any, device: torch.device | None, grad: bool,
