@@ -80,6 +80,10 @@ def _folder(text: str) -> str:
     return os.path.abspath(path)
 
 
+def _output_folder(text: str) -> str:
+    return _folder(text) if text else ""
+
+
 SETTINGS = (
     Setting("disable", False, _flag, "run every compiled function plainly"),
     Setting(
@@ -88,6 +92,13 @@ SETTINGS = (
         _level,
         "1 decisions and breaks, and loops are checked after each pass, 2 timings, 3 NumPy calls, "
         "4 tensor programs, 5 back-end output",
+    ),
+    Setting(
+        "debug_dir",
+        "",
+        _output_folder,
+        "folder that gets a folder for each compile: NumPy calls, tensor program, what the back "
+        "end made, times and why it was compiled; none where it is empty",
     ),
     Setting("backend", "native", str, "the back end when `backend=` is not given"),
     Setting(
@@ -169,6 +180,7 @@ def senseless(name: str, value: Any, why: str) -> SettingError:
 
 disable: bool
 debug: int
+debug_dir: str
 backend: str
 unroll: int
 max_calls: int

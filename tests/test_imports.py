@@ -34,7 +34,8 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": {"config", "size", *(f"kernels.{room}" for room in _ROOMS)},
     "backends": {"config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"},
     "tape": {"shim"},
-    "log": {"config", "tape"},
+    "debug_output": {"config"},
+    "log": {"config", "debug_output", "tape"},
     "lowering": {"shim", "size", "tape"},
     "runtime": {
         *("backends", "config", "errors", "log", "lowering", "shim", "tape"),
@@ -47,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "reader": {
         "config",
+        "debug_output",
         "errstate",
         "kernels.build",
         "kernels.ir",

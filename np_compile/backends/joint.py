@@ -125,7 +125,7 @@ class _Forward:
         for made, sources, floats, ints in steps:
             halves = _halves(made)
             program = getattr(made, "without_gradient", made) if halves is None else made.first
-            entry = program.entry() if isinstance(program, Executable) else None
+            entry = program.entry() if type(program) is Executable else None  # no GPU's
             if entry is None:
                 raise Refused
             given = [number + k for k in range(len(entry.results))]

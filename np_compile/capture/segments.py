@@ -221,6 +221,8 @@ def _note(c: Capture, program: Program, beside: bool = False) -> None:
     """Note a compile. beside: whether it was made beside the program."""
     c.built += 1
     c.options.compiles.add(program)
+    if config.debug_dir:
+        log.save(program, c.options.name, c.options.compiles.changes(program))
     if beside:
         return
     seconds = sum(program.phases.values())

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from np_compile import config, errstate
+from np_compile import config, debug_output, errstate
 from np_compile.kernels.build.toolchain import (
     CompileFailed,
     NoCompiler,
@@ -508,6 +508,10 @@ class Reading:
         if isinstance(made, Read):
             parts = made.text, made.entry, made.sites
             region = Region(*parts, config.waits(), made.threaded, made.written)
+            if config.debug_dir:
+                code = self.function.__code__
+                about = f"{code.co_filename}:{code.co_firstlineno}, read from its source"
+                debug_output.save(code.co_qualname, {"about.txt": about, "output.c": made.text})
             if region.seconds_left <= made.seconds:
                 region.wait()
             ran = region.run(values)
