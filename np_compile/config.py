@@ -81,7 +81,7 @@ def _folder(text: str) -> str:
 
 
 def _output_folder(text: str) -> str:
-    return _folder(text) if text else ""
+    return _folder(text) if text not in ("", "none") else "none"
 
 
 SETTINGS = (
@@ -95,10 +95,10 @@ SETTINGS = (
     ),
     Setting(
         "debug_dir",
-        "",
+        "none",
         _output_folder,
         "folder that gets a folder for each compile: NumPy calls, tensor program, what the back "
-        "end made, times and why it was compiled; none where it is empty",
+        "end made, times and why it was compiled",
     ),
     Setting("backend", "native", str, "the back end when `backend=` is not given"),
     Setting(

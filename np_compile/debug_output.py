@@ -11,6 +11,11 @@ from . import config
 _numbers = itertools.count()
 
 
+def is_wanted() -> bool:
+    """Whether there is such a folder."""
+    return config.debug_dir != "none"
+
+
 def save(name: str, texts: dict[str, str]) -> None:
     """Write texts, by the names of their files, to a new folder of the setting's. name: of the
     compiled function."""

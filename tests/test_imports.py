@@ -41,7 +41,17 @@ ALLOWED: dict[str, set[str]] = {
         *("backends", "config", "errors", "log", "lowering", "shim", "tape"),
         *("kernels.build", "kernels.run"),
     },
-    "capture": {"config", "errors", "errstate", "log", "lowering", "runtime", "shim", "tape"},
+    "capture": {
+        "config",
+        "debug_output",
+        "errors",
+        "errstate",
+        "log",
+        "lowering",
+        "runtime",
+        "shim",
+        "tape",
+    },
     "replay": {
         *("capture", "config", "errstate", "kernels.build", "kernels.run", "runtime", "shim"),
         "tape",

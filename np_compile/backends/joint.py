@@ -100,6 +100,9 @@ class Joint:
     ) -> list[torch.Tensor | None]:
         """The gradients of the arguments, by those of the results and what a call has saved."""
         assert self._backward is not None
+        if not all(map(_has_memory, gradients)):
+            found = self._backward.by_operators(saved, gradients)
+            return [found.get(k) for k in self._reads]
         found = self._backward.run(saved, gradients)
         return [found.get(k) for k in self._reads]
 
@@ -330,6 +333,43 @@ class _Backward:
         if not self._call.at(addresses[self._read]):
             raise IndexError("an index is out of bounds")
         return sums
+
+    def by_operators(
+        self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+    ) -> dict[int, torch.Tensor]:
+        """The same, by torch's operators, of gradients that are more than memory."""
+        block, rest = saved[0], iter(saved[1:])
+        values: dict[tuple[str, int], torch.Tensor] = {}
+        values.update((("tangent", k), gradients[k]) for k in self._tangents)
+        values.update((("result", k), next(rest)) for k in self.results)
+        values.update((("argument", k), next(rest)) for k in self.arguments)
+        values.update((("constant", k), c) for k, c in enumerate(self._constants))
+        begin = _start(block) - block.data_ptr()
+        for n, at in zip(self.needs, self._forward.offsets.tolist(), strict=True):
+            like = self._forward.types[n]
+            part = block[begin + at : begin + at + like.bytes].view(like.dtype)
+            values["block", n] = part.as_strided(like.shape, like.strides)
+        for (halves, adds), places, count in self._runs:
+            targets = iter(places[len(places) - sum(adds) :])
+            number = count - adds.count(False)
+            given = [values[p] for p in places[: len(places) - sum(adds)]]
+            for made, add in zip(halves.second.forward(*given), adds, strict=True):
+                if add:
+                    place = next(targets)
+                    values[place] = values[place] + made if place in values else made
+                else:
+                    values["made", number] = made
+                    number += 1
+        return {s: values["sum", s] for s in self.sums}
+
+
+def _has_memory(t: torch.Tensor) -> bool:
+    """Whether a tensor is memory, and not many at once (`vmap`, `is_grads_batched=True`)."""
+    try:
+        t.data_ptr()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _gradients_of(halves: Halves) -> list[torch.Tensor]:

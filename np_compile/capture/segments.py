@@ -12,7 +12,7 @@ import torch
 from torch._C._functorch import peek_interpreter_stack as _transform
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from np_compile import config, log, shim
+from np_compile import config, debug_output, log, shim
 from np_compile.errors import GraphBreak
 from np_compile.runtime.general import General, Job, Sizes, build_general
 from np_compile.runtime.program import Program, build, by_operators
@@ -221,7 +221,7 @@ def _note(c: Capture, program: Program, beside: bool = False) -> None:
     """Note a compile. beside: whether it was made beside the program."""
     c.built += 1
     c.options.compiles.add(program)
-    if config.debug_dir:
+    if debug_output.is_wanted():
         log.save(program, c.options.name, c.options.compiles.changes(program))
     if beside:
         return

@@ -508,7 +508,7 @@ class Reading:
         if isinstance(made, Read):
             parts = made.text, made.entry, made.sites
             region = Region(*parts, config.waits(), made.threaded, made.written)
-            if config.debug_dir:
+            if debug_output.is_wanted():
                 code = self.function.__code__
                 about = f"{code.co_filename}:{code.co_firstlineno}, read from its source"
                 debug_output.save(code.co_qualname, {"about.txt": about, "output.c": made.text})

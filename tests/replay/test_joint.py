@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import numpy as np
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import np_compile
 from np_compile import config
@@ -220,6 +222,32 @@ def test_the_gradient_of_a_row_touches_a_row():
     for text in rows:
         assert "full" not in text
         assert "index_put.default" not in text
+
+
+def test_gradients_of_many_results_at_once():
+    f, make = PROGRAMS["columns"]
+    fast = kept(f, make)
+    x, w = make()
+    want = torch.autograd.functional.jacobian(lambda x: np_compile.wrap_numpy(f)(x, w), x)
+    for vectorize in (False, True):
+        got = torch.autograd.functional.jacobian(lambda x: fast(x, w), x, vectorize=vectorize)
+        torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("name", ["columns", "rows"])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(name, reentrant):
+    def rows(x, w):
+        return np.sin(x).sum(axis=1) * w
+
+    f = columns if name == "columns" else rows
+    make = PROGRAMS["columns"][1]
+    fast, slow = compiled(f), np_compile.wrap_numpy(f)
+    want = outcome(slow, make)
+    for k in range(8):
+        checked = functools.partial(checkpoint, fast, use_reentrant=reentrant)
+        got = outcome(checked if k > 4 else fast, make)
+        same(got[1], want[1])
 
 
 def test_threads():
