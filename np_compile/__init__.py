@@ -16,9 +16,12 @@ gc.disable()
 try:
     from . import config, errors
     from .api import compile, disable, graph_break, is_compiling, wrap_numpy
+    from .tools.accuracy import accuracy
     from .tools.compiles import compile_times, recompiles
     from .tools.explain import explain
     from .tools.inspect import inspect
+    from .tools.minify import minify
+    from .tools.run import run
 finally:
     if _collecting:
         gc.enable()
@@ -27,6 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "__version__",
+    "accuracy",
     "compile",
     "compile_times",
     "config",
@@ -36,6 +40,8 @@ __all__ = [
     "graph_break",
     "inspect",
     "is_compiling",
+    "minify",
     "recompiles",
+    "run",
     "wrap_numpy",
 ]

@@ -410,6 +410,11 @@ def _check_function(fn: Any, what: str) -> None:
         raise NotCompilable(
             f"{what}: {fn.__qualname__} is a class\n  Remedy: compile its methods one by one."
         )
+    if isinstance(fn, (property, functools.cached_property)):
+        raise NotCompilable(
+            f"{what}: a {type(fn).__name__} is no function\n"
+            f"  Remedy: put @{type(fn).__name__} above @{what}."
+        )
     if not callable(fn):
         raise NotCompilable(f"{what}: {fn!r} is no function")
 
@@ -510,6 +515,11 @@ def compile(
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
         )
+    if isinstance(fn, (staticmethod, classmethod)):
+        again = functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
+        )
+        return type(fn)(again(fn.__func__))
     tensors = isinstance(fn, Wrapped)
     function = _plain_function(fn.__wrapped__ if isinstance(fn, Wrapped) else fn, "compile")
     options = Options(backend, bool(fullgraph), dynamic, tensors)
@@ -560,7 +570,8 @@ def wrap_numpy(fn: Callable) -> Any:
     Tensors (CuPy arrays and other DLPack producers too), also nested in lists, tuples, dicts, go in
     as arrays, and arrays come out as tensors, on the same device, without copies, with gradients.
     Alone it runs eagerly through the shim; `compile(wrap_numpy(fn))` compiles forward and backward.
-    `fn` may also be a compiled function: the result is then compiled with the same options.
+    `fn` may also be a compiled function: the result is then compiled with the same options. What is
+    wrapped already is given back.
 
     Errors: NotCompilable for what is no Python function.
 
@@ -569,6 +580,10 @@ def wrap_numpy(fn: Callable) -> Any:
     >>> norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    if isinstance(fn, (staticmethod, classmethod)):
+        return type(fn)(wrap_numpy(fn.__func__))
+    if isinstance(fn, Wrapped) or (isinstance(fn, Compiled) and fn._tensors):
+        return fn
     if isinstance(fn, Compiled):
         make, settings = fn._settings()
         return make(Wrapped(fn.__wrapped__), **settings)

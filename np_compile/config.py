@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,6 +80,10 @@ def _folder(text: str) -> str:
     return os.path.abspath(path)
 
 
+def _output_folder(text: str) -> str:
+    return _folder(text) if text not in ("", "none") else "none"
+
+
 SETTINGS = (
     Setting("disable", False, _flag, "run every compiled function plainly"),
     Setting(
@@ -86,6 +92,13 @@ SETTINGS = (
         _level,
         "1 decisions and breaks, and loops are checked after each pass, 2 timings, 3 NumPy calls, "
         "4 tensor programs, 5 back-end output",
+    ),
+    Setting(
+        "debug_dir",
+        "none",
+        _output_folder,
+        "folder that gets a folder for each compile: NumPy calls, tensor program, what the back "
+        "end made, times and why it was compiled",
     ),
     Setting("backend", "native", str, "the back end when `backend=` is not given"),
     Setting(
@@ -167,6 +180,7 @@ def senseless(name: str, value: Any, why: str) -> SettingError:
 
 disable: bool
 debug: int
+debug_dir: str
 backend: str
 unroll: int
 max_calls: int
@@ -194,6 +208,28 @@ def waits() -> bool:
     return _value("compile_in") == "call" or _value("deterministic")
 
 
+class _OfThread(threading.local):
+    only_known = False
+
+
+_of_thread = _OfThread()
+
+
+def only_known() -> bool:
+    """Whether this thread compiles nothing now: what is not known runs as it stands."""
+    return _of_thread.only_known
+
+
+@contextmanager
+def nothing_new() -> Iterator[None]:
+    """Within the block this thread compiles nothing."""
+    before, _of_thread.only_known = _of_thread.only_known, True
+    try:
+        yield
+    finally:
+        _of_thread.only_known = before
+
+
 class Ways(IntFlag):
     """Ways in which C may make a call of a compiled function: as it was kept; as it stands, for
     what was measured, for want of time, or for what is known of its loops."""
@@ -213,10 +249,30 @@ def _allow() -> None:
     allowed.value = 0 if _value("disable") else ways
 
 
+def _check(name: str, value: Any) -> None:
+    """SettingError for a name that no setting has, and a value that makes no sense for its own."""
+    setting = next((s for s in SETTINGS if s.name == name), None)
+    if setting is None:
+        known = sorted(s.name for s in SETTINGS)
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f": did you mean {near[0]!r}?" if near else ""
+        raise SettingError(f"no setting named {name!r}{meant}; there are {known}")
+    if name == "backend" and not isinstance(value, str):
+        return  # a callable, which `compile` looks at
+    try:
+        if type(value) is not type(setting.default):
+            raise ValueError(f"expected a value such as {setting.default!r}")
+        setting.parse(str(int(value) if isinstance(value, bool) else value))
+    except ValueError as e:
+        raise SettingError(f"config.{name}={value!r}: {e}. It sets: {setting.doc}.") from None
+
+
 class _Module(types.ModuleType):
-    """This module: where a setting is set, C is told."""
+    """This module: where a setting is set, it is looked at, and C is told."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("__"):
+            _check(name, value)
         super().__setattr__(name, value)
         _allow()
 
@@ -227,12 +283,13 @@ sys.modules[__name__].__class__ = _Module
 
 @contextmanager
 def patch(**values: Any) -> Iterator[None]:
-    """Change settings for the length of a `with` block. SettingError for an unknown name."""
+    """Change settings for the length of a `with` block.
+
+    SettingError for an unknown name, or a value that makes no sense.
+    """
     scope = globals()
-    known = {s.name for s in SETTINGS}
-    for name in values:
-        if name not in known:
-            raise SettingError(f"no setting named {name!r}; there are {sorted(known)}")
+    for name, value in values.items():
+        _check(name, value)
     before = {name: scope[name] for name in values}
     scope.update(values)
     _allow()

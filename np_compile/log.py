@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 import torch
 
-from np_compile import config
+from np_compile import config, debug_output
 from np_compile.tape.call import Call, Parameter, Reference, Span
 from np_compile.tape.node import Node
 
@@ -23,6 +24,24 @@ def compiled(program: Any, name: str, stream: TextIO) -> None:
         print(graph_text(program.graph), file=stream)
     if config.debug >= 5:
         print(f"# made by the back end {program.backend_name!r}:\n{program.compiled}", file=stream)
+
+
+def save(program: Any, name: str, changes: Iterable[Any]) -> None:
+    """Write all about a compile to a folder of the setting `debug_dir`. changes: what is other than
+    in the compile before."""
+    made = str(program.compiled)
+    lines = dict.fromkeys(step.user_line for step, _ in program.node.calls())
+    about = [
+        f"{name}: {program.node.count} NumPy calls, back end {program.backend_name}",
+        *(f"{phase}: {seconds:.4f} s" for phase, seconds in program.phases.items()),
+        *(f"new: {change}" for change in changes),
+        *lines,
+    ]
+    texts = {"about.txt": "\n".join(about), "calls.txt": calls_text(program.node, program.live)}
+    if program.graph is not None:
+        texts["program.py"] = graph_text(program.graph)
+    texts["output.c" if made.startswith("/*") else "output.txt"] = made
+    debug_output.save(name, texts)
 
 
 def broke(reason: Any, name: str, line: str, stream: TextIO) -> None:

@@ -17,7 +17,7 @@ from torch import fx
 
 from np_compile.kernels.frontend.nodes import mutated_roots
 
-from .saved import placeholders, results_of, save_inputs
+from .saved import placeholders, results_of, save_bases
 from .twice import refuse
 
 
@@ -48,16 +48,18 @@ class Halves:
     ):  # fmt: skip
         results = results_of(forward.graph)[:count]
         given = placeholders(backward.graph)[-sum(map(_differentiable, results)) :]
-        first, self._second, self.saved_inputs = save_inputs(forward, backward, count)
+        saved = save_bases(forward, backward, count)
+        self.second = saved.second
+        self.saved_results, self.saved_inputs = saved.results, saved.inputs
         self._make_second = make_second
         self._gradients: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
         self.count = count
         self.integers = [k for k, r in enumerate(results) if not _differentiable(r)]
         floats = (k for k in range(count) if k not in self.integers)
         strides = (tuple(n.meta["val"].stride()) for n in given)
-        self._tangents = list(zip(floats, strides, strict=True))
-        self._none = [r is None for r in results_of(backward.graph)]
-        self.forward = _on_list(make_first(first))
+        self.tangents = list(zip(floats, strides, strict=True))
+        self.none = [r is None for r in results_of(backward.graph)]
+        self.forward = _on_list(make_first(saved.first))
         self.call = partial(_apply, self)
 
     def gradients(
@@ -65,13 +67,13 @@ class Halves:
     ) -> list[torch.Tensor | None]:
         """The gradients of the inputs, by those of the results and what a call has saved."""
         run = self._gradients or self.prepare()
-        made = iter(run([*saved, *[_laid_out(gradients[k], s) for k, s in self._tangents]]))
-        return [None if none else next(made) for none in self._none]
+        made = iter(run([*saved, *[_laid_out(gradients[k], s) for k, s in self.tangents]]))
+        return [None if none else next(made) for none in self.none]
 
     def prepare(self) -> Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]:
         """The program of the backward half, made if it is not yet."""
         if self._gradients is None:
-            self._gradients = _on_list(self._make_second(self._second))
+            self._gradients = _on_list(self._make_second(self.second))
         return self._gradients
 
 
@@ -100,7 +102,11 @@ class _Call(torch.autograd.Function):
         results = halves.forward(tensors)
         made = tuple(results[: halves.count])
         ctx.halves = halves
-        ctx.save_for_backward(*results[halves.count :], *[tensors[k] for k in halves.saved_inputs])
+        ctx.save_for_backward(
+            *results[halves.count :],
+            *[made[k] for k in halves.saved_results],
+            *[tensors[k] for k in halves.saved_inputs],
+        )
         ctx.inputs = [t for t in tensors if t.requires_grad]
         if halves.integers:
             ctx.mark_non_differentiable(*[made[k] for k in halves.integers])

@@ -181,6 +181,17 @@ class _Differentiable:
     def __call__(self, *tensors: torch.Tensor) -> Any:
         return self.call(*tensors)
 
+    def __str__(self) -> str:
+        parts = {"forward": self.first, "backward": self.second}
+        return "\n".join(
+            f"/* {half} */\n{part}" for half, part in parts.items() if part is not None
+        )
+
+    @property
+    def without_gradient(self) -> Callable | None:
+        """What runs, where nothing that it gives has a gradient; else None."""
+        return self.first if self._split is None else None
+
     @property
     def ready(self) -> bool:
         """Whether the kernels of the halves made so far are compiled."""

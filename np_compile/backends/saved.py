@@ -1,11 +1,13 @@
-"""What a forward half saves for the backward one: inputs in place of views of them.
+"""What a forward half saves for the backward one: values in place of views of them, each once.
 
-AOTAutograd hands a view of an input on as a tensor that the forward half makes. The backward half
-can make it as well, where it costs nothing: kernels read through views.
+AOTAutograd hands a view of an input, or of anything else, on as a tensor that the forward half
+makes, and a result as one more. The backward half can make views as well, where it costs nothing:
+kernels read through them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,48 +26,57 @@ def placeholders(graph: fx.Graph) -> list[fx.Node]:
     return [n for n in graph.nodes if n.op == "placeholder"]
 
 
-def save_inputs(
-    forward: fx.GraphModule, backward: fx.GraphModule, count: int
-) -> tuple[fx.GraphModule, fx.GraphModule, list[int]]:
-    """Both halves, and the positions of the inputs that are saved.
+@dataclass
+class Saved:
+    """Both halves, and what the backward one takes: what the forward one gives beside its results,
+    then results and inputs by these positions, then gradients of results. It gives only the
+    gradients that there are."""
+
+    first: fx.GraphModule
+    second: fx.GraphModule
+    results: list[int]
+    inputs: list[int]
+
+
+def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) -> Saved:
+    """The halves with no views among what is saved, and nothing twice.
 
     forward: gives `count` results, then what it saves. backward: takes that, then gradients of
-    results. The new forward half saves no inputs and no views of them, the new backward one takes
-    the saved inputs after what the forward one saves. It gives only the gradients that there are.
+    results.
     """
     inputs = placeholders(forward.graph)
     results = results_of(forward.graph)
     saved = results[count:]
     given = placeholders(backward.graph)
-    chains = [_views_of_input(n) for n in saved]
-    used = list(dict.fromkeys(chain[0] for chain in chains if chain is not None))
+    chains = [_views_of_base(n) for n in saved]
+    bases = list(dict.fromkeys(chain[0] for chain in chains))
+    used = [n for n in bases if n.op == "placeholder"]
+    again = [n for n in bases if n in results[:count]]
+    kept = [n for n in bases if n not in used and n not in again]
 
     first = fx.Graph()
     made: dict[fx.Node, fx.Node] = {}
     _copy(forward.graph, first, made)
-    kept = [n for n, chain in zip(saved, chains, strict=True) if chain is None]
     first.output(tuple(made[n] for n in (*results[:count], *kept)))
     first.eliminate_dead_code()
 
     second = fx.Graph()
-    env: dict[fx.Node, fx.Node] = {}
+    own: dict[fx.Node, fx.Node] = {}
+    for n in (*kept, *again, *used):
+        own[n] = second.placeholder(n.name)
+        own[n].meta = dict(n.meta)
+    env = {n: second.node_copy(n) for n in given[len(saved) :]}
     for n, chain in zip(given, chains, strict=False):
-        if chain is None:
-            env[n] = second.node_copy(n)
-    own = {n: second.node_copy(n) for n in used}
-    for n in given[len(saved) :]:
-        env[n] = second.node_copy(n)
-    for n, chain in zip(given, chains, strict=False):
-        if chain is not None:
-            for step in chain[1:]:
-                if step not in own:
-                    own[step] = second.node_copy(step, own.__getitem__)
-            env[n] = own[chain[-1]]
+        for step in chain[1:]:
+            if step not in own:
+                own[step] = second.node_copy(step, own.__getitem__)
+        env[n] = own[chain[-1]]
     _copy(backward.graph, second, env)
     second.output(tuple(env[n] for n in results_of(backward.graph) if n is not None))
-    return (
+    return Saved(
         fx.GraphModule(forward, first),
         fx.GraphModule(backward, second),
+        [results.index(n) for n in again],
         [inputs.index(n) for n in used],
     )
 
@@ -77,15 +88,15 @@ def _copy(graph: fx.Graph, to: fx.Graph, made: dict[fx.Node, fx.Node]) -> None:
             made[node] = to.node_copy(node, made.__getitem__)
 
 
-def _views_of_input(node: fx.Node) -> list[fx.Node] | None:
-    """An input, and the views of one another that lead from it to a node; None if none do."""
+def _views_of_base(node: fx.Node) -> list[fx.Node]:
+    """A value that is no view, and the views of one another that lead from it to a node."""
     chain = [node]
     while node.op == "call_function":
         if len(node.all_input_nodes) != 1 or not _is_view(node, node.all_input_nodes[0]):
-            return None
+            break
         node = node.all_input_nodes[0]
         chain.append(node)
-    return chain[::-1] if node.op == "placeholder" else None
+    return chain[::-1]
 
 
 def _is_view(node: fx.Node, base: fx.Node) -> bool:

@@ -12,6 +12,7 @@ import torch
 from numpy.lib.array_utils import byte_bounds
 
 from np_compile import shim
+from np_compile.errors import GradientLost
 from np_compile.tape.node import Break
 from np_compile.tape.tree import leaves, mapped, of_type
 
@@ -65,7 +66,20 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
 def through_numpy(c: Capture, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
     """Run a call in NumPy on the same memory."""
     args, kwargs = read((args, kwargs))
-    return c.foreign(numpy_function(name), args, kwargs, why, lends=False)
+    try:
+        return c.foreign(numpy_function(name), args, kwargs, why, lends=False)
+    except GradientLost:
+        own, named = mapped((args, kwargs), lambda v: _copied(c, v, why))
+        numpy_function(name)(*own, **named)  # of a wrong call NumPy says what is wrong
+        raise
+
+
+def _copied(c: Capture, x: Any, why: Break | None) -> Any:
+    """A NumPy array of its own for a stand-in, without a gradient."""
+    if type(x) is not Array:
+        return x
+    found = c.shim_array(x, why)
+    return shim.to_numpy(shim.ndarray(found._t.detach().to("cpu", copy=True), found._flip))
 
 
 def foreign(

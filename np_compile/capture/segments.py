@@ -12,7 +12,7 @@ import torch
 from torch._C._functorch import peek_interpreter_stack as _transform
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from np_compile import config, log, shim
+from np_compile import config, debug_output, log, shim
 from np_compile.errors import GraphBreak
 from np_compile.runtime.general import General, Job, Sizes, build_general
 from np_compile.runtime.program import Program, build, by_operators
@@ -245,6 +245,8 @@ def _note(c: Capture, program: Program, beside: bool = False) -> None:
     """Note a compile. beside: whether it was made beside the program."""
     c.built += 1
     c.options.compiles.add(program)
+    if debug_output.is_wanted():
+        log.save(program, c.options.name, c.options.compiles.changes(program))
     if beside:
         return
     seconds = sum(program.phases.values())
@@ -274,7 +276,7 @@ def _known_for_sizes(
     general = known.find(form.sizes, seg.ints)
     if general is not None and (general.fits(known.data - fixed_ints(seg.node)) or known.is_full):
         return _bound(c, seg, live, variants, general, form.sizes), None
-    if not config.waits() and not known.pending and known.seen:
+    if not (config.waits() or config.only_known() or known.pending) and known.seen:
         _build(c, seg, live, form, known)
     return None, known.job if known.pending else None
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from np_compile import config, errstate
+from np_compile import config, debug_output, errstate
 from np_compile.kernels.build.toolchain import (
     CompileFailed,
     NoCompiler,
@@ -513,6 +513,8 @@ class Reading:
             return Refused("it was compiled for many types", node.lineno, 0)
         if (self._vain[first] >= _VAIN and not known) or len(self._refused) >= _REFUSED:
             return Refused("it was read for many types in vain", node.lineno, 0)
+        if config.only_known():
+            return Refused(_NO_TIME, 0, len(node.body), self._stands_better(node))
         if self._budget is not None and self._budget.cold:
             return Refused(_NO_TIME, 0, len(node.body))
         start = time.perf_counter()
@@ -529,6 +531,10 @@ class Reading:
         if isinstance(made, Read):
             parts = made.text, made.entry, made.sites
             region = Region(*parts, config.waits(), made.threaded, made.written)
+            if debug_output.is_wanted():
+                code = self.function.__code__
+                about = f"{code.co_filename}:{code.co_firstlineno}, read from its source"
+                debug_output.save(code.co_qualname, {"about.txt": about, "output.c": made.text})
             if region.seconds_left <= made.seconds:
                 region.wait()
             ran = region.run(values)

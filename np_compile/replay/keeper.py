@@ -113,6 +113,8 @@ class Keeper:
         seconds = time.perf_counter() - start
         choice.ran_kept(seconds)
         kept.settle(choice.way == "compiled", SELDOM)
+        if config.only_known():
+            return result
         if kept.heat is not None and (other := kept.heat.ran(kept, seconds, SELDOM)) is not None:
             self._replace(kept, other)
         return result
@@ -241,7 +243,7 @@ class Keeper:
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance, for the first
         one, and for one with new arguments where there were too many already."""
-        if self.hopeless or pending():
+        if self.hopeless or config.only_known() or pending():
             return None
         first, self._first = self._first, False
         try:

@@ -14,6 +14,10 @@ from .calls import Entry
 from .guards import Guard, Refused
 from .watch import Watch
 
+# What a program may raise on its data; torch's hooks on what is saved, of which `checkpoint` ends a
+# call that it makes again, raise others.
+_OF_DATA = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError)
+
 Place = Callable[[torch.Tensor], "int | None"]
 
 
@@ -68,7 +72,7 @@ class Plan:
         for _, run, sources, ends, again in runs[start:]:
             try:
                 made += run([tensors[s] if s >= 0 else made[-1 - s] for s in sources])
-            except Exception:
+            except _OF_DATA:
                 if again:
                     return None
                 raise

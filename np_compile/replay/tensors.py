@@ -18,6 +18,7 @@ from np_compile.capture.arrays.tensors import ordinary, traced
 from np_compile.capture.arrays.window import bounds_of
 from np_compile.kernels.run.gpu_sequence import GpuSequence
 from np_compile.kernels.run.on_tensors import runner
+from np_compile.runtime.program import joined
 from np_compile.shim._ndarray import overlaps_itself
 
 from .arguments import Opened, parameter_names
@@ -45,7 +46,9 @@ class KeptOnTensors(Kept):
     """names: of the arguments that are named, the last ones. form: of the arguments, see `Opened`.
     grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves."""
 
-    __slots__ = ("_give", "_whole", "_written", "checks", "count", "form", "grad", "names")
+    __slots__ = (
+        "_give", "_joint", "_whole", "_written", "checks", "count", "form", "grad", "names",
+    )  # fmt: skip
 
     def __init__(
         self, call: Call, checks: list[Any], plan: Plan, result: Result, opened: Opened
@@ -60,6 +63,9 @@ class KeptOnTensors(Kept):
         self._whole: Any = None
         if plan.steps and plan.sequence is not None:
             self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
+        self._joint: Any = None
+        if call.grad and self._whole is None and not plan.writes:
+            self._joint = joined(plan.steps, plan.constants, plan.wanted, plan.reads)
         self._give = giver(result, int, True)
         apart = any(isinstance(c, Pair) and c.apart for c in checks)  # of which C knows nothing
         if opened.form is None and not apart and available():
@@ -74,6 +80,10 @@ class KeptOnTensors(Kept):
 
     def run(self, leaves: Sequence[Any]) -> Any:
         plan = self.plan
+        if self._joint is not None:
+            results = self._jointly(leaves)
+            if results is not None:
+                return self._give(leaves, results)
         start, before = 0, None
         if self._whole is not None:
             start, before = self._whole.run(leaves)
@@ -83,6 +93,17 @@ class KeptOnTensors(Kept):
                 return self._give(leaves, before)
         made = plan.run(leaves, start, before)
         return MISS if made is None else self._give(leaves, made)
+
+    def _jointly(self, leaves: Sequence[Any]) -> dict[int, torch.Tensor] | None:
+        """What is wanted, by number, where all programs run as one call, and their gradients as
+        another one; None where they do not, or not yet."""
+        if not self._joint.is_ready():
+            return None
+        try:
+            made: dict[int, torch.Tensor] = self._joint(leaves)
+        except IndexError:  # one program after the other says which
+            return None
+        return made
 
 
 class Tensors:

@@ -167,6 +167,8 @@ class Program:
         """As `run`, operator by operator: also right where inputs that are written to overlap."""
         run = self.compiled if self.graph is None else Operators(self.graph).run
         tensors = [a._t for a in inputs]
+        if self.written and torch.is_grad_enabled():
+            _check_leaves([tensors[k] for k in self.written])
         return run(*self._with_parameters(tensors, floats, self.dynamic_ints(ints)))
 
     def _with_parameters(
@@ -189,6 +191,11 @@ class Program:
         """Keys under which the outputs enter the next segment; the same for every run."""
         found = self._signatures
         if found is None:
+            if not _are_tensors(outputs, len(self.live)):
+                raise BackendError(
+                    f"{self.name}: what the back end made gives {outputs!r}; a program gives a "
+                    f"list of {len(self.live)} tensors"
+                )
             values = self.node.all_values()
             found = self._signatures = [
                 (t.dtype, t.shape, t.stride(), (), t.device, t.requires_grad, values[i].scalar,
@@ -196,6 +203,15 @@ class Program:
                 for i, t in zip(self.live, outputs, strict=True)
             ]  # fmt: skip
         return found
+
+
+def _are_tensors(outputs: Any, count: int) -> bool:
+    """Whether a program gave so many tensors."""
+    return (
+        isinstance(outputs, (list, tuple))
+        and len(outputs) == count
+        and all(isinstance(t, torch.Tensor) for t in outputs)
+    )
 
 
 def _check_leaves(tensors: list[torch.Tensor]) -> None:
@@ -217,6 +233,18 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
         return None
     parts = [(p.compiled, *rest) for p, *rest in steps]
     return native_sequence(parts, constants, wanted)
+
+
+def joined(
+    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], reads: Sequence[int]
+) -> Any:
+    """Runs of programs with gradients as two calls, a `backends.joint.Joint`; as `sequence`. None
+    where they cannot be."""
+    from np_compile.backends.joint import joint
+
+    if any(p.backend_name != "native" or p.mutates or p.sizes for p, *_ in steps):
+        return None
+    return joint([(p.compiled, *rest) for p, *rest in steps], constants, wanted, reads)
 
 
 def build(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import re
 import warnings
 
@@ -353,3 +354,106 @@ def outcome(f, k):
             return repr(f(np.arange(4.0), np.arange(4.0), k))
         except Exception as error:
             return type(error), str(error)
+
+
+# -- settings, decorators, tensors ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("loops", "hole", "expected auto, whole or recorded"),
+        ("plain", True, "expected a value such as 'auto'"),
+        ("unroll", -1, "not negative"),
+        ("debug", 9, "a level from 0 to 5"),
+        ("disable", "yes", "expected a value such as False"),
+        ("bakend", "eager", "did you mean 'backend'"),
+    ],
+)
+def test_a_setting_is_looked_at_when_it_is_set(name, value, words):
+    config = np_compile.config
+    before = getattr(config, name, None)
+    with pytest.raises(errors.SettingError, match=words):
+        setattr(config, name, value)
+    with pytest.raises(errors.SettingError, match=words), config.patch(**{name: value}):
+        pass
+    assert getattr(config, name, None) == before
+
+
+@pytest.mark.parametrize("kind", [staticmethod, classmethod])
+def test_decorators_above_static_and_class_methods(kind):
+    def method(*args):
+        return np.sin(args[-1]) * 2
+
+    class Model:
+        fast = np_compile.compile(kind(method), backend="eager")
+        wrapped = np_compile.wrap_numpy(kind(method))
+
+    x = data(3)
+    for owner in (Model, Model()):
+        np.testing.assert_allclose(owner.fast(x), np.sin(x) * 2)
+        torch.testing.assert_close(owner.wrapped(torch.from_numpy(x)), torch.sin(tensor(x)) * 2)
+
+
+def tensor(x, grad=False):
+    return torch.from_numpy(x).requires_grad_(grad)
+
+
+@pytest.mark.parametrize("kind", [property, functools.cached_property])
+@pytest.mark.parametrize("wrapper", [np_compile.compile, np_compile.wrap_numpy])
+def test_a_property_goes_above(kind, wrapper):
+    with pytest.raises(errors.NotCompilable, match=f"put @{kind.__name__} above"):
+        wrapper(kind(lambda self: np.ones(3)))
+
+
+def test_a_wrapped_function_is_wrapped_once():
+    once = np_compile.wrap_numpy(lambda x: np.sin(x))
+    fast = np_compile.compile(once, backend="eager")
+    assert np_compile.wrap_numpy(once) is once
+    assert np_compile.wrap_numpy(fast) is fast
+    torch.testing.assert_close(np_compile.wrap_numpy(once)(torch.ones(3)), torch.sin(torch.ones(3)))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_a_wrong_call_on_tensors_with_gradients_has_numpys_error(backend):
+    def f(x, y):
+        return (np.sin(x) + y).sum()
+
+    def reshaped(x, y):
+        return np.sin(x).reshape(2, 5) + y
+
+    for g in (f, reshaped):
+        fast = np_compile.compile(np_compile.wrap_numpy(g), backend=backend)
+        with pytest.raises(ValueError, match="shape") as want:
+            g(data(3), data(4))
+        with pytest.raises(type(want.value), match=re.escape(str(want.value))):
+            fast(tensor(data(3), grad=True), tensor(data(4)))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_a_leaf_that_is_written_to(backend):
+    def f(x):
+        x += 1
+        return x
+
+    x = tensor(data(3), grad=True)
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend=backend)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad") as e:
+            fast(x)
+        assert "traceback" not in str(e.value)
+    assert x.tolist() == data(3).tolist()
+
+
+def test_a_function_of_torch_on_an_array_names_the_way_out():
+    fast = np_compile.compile(np_compile.wrap_numpy(lambda x: torch.sin(x)), backend="eager")
+    with pytest.raises(errors.TensorArgument, match=r"torch's sin .*") as e:
+        fast(torch.ones(3))
+    assert "torch.from_numpy(x)" in str(e.value)
+
+
+@pytest.mark.parametrize("made", [3, None, [1.0], [], [np.ones(3)]])
+def test_a_back_end_whose_program_gives_no_tensors(made):
+    fast = np_compile.compile(lambda x: x + 1, backend=lambda graph, inputs: lambda *args: made)
+    with pytest.raises(errors.BackendError, match="a list of 1 tensors"):
+        fast(np.ones(3))

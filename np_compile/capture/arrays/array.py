@@ -38,6 +38,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.errors import TensorArgument
 from np_compile.shim._operators import OPERATORS, simple_power
 from np_compile.tape.key import FLOAT, INT
 from np_compile.tape.node import Break
@@ -378,6 +379,12 @@ class Array:
         from ..state import current
 
         capture = current()
+        if capture is not None and capture.tensors and set(types) == {cls}:
+            name = getattr(function, "__name__", str(function))
+            raise TensorArgument(
+                f"torch's {name} of an array: arrays in a wrapped function are NumPy's\n"
+                "  Remedy: call NumPy's function, or hand the array over: `torch.from_numpy(x)`."
+            )
         if capture is None or capture.tensors:
             return NotImplemented
         return capture.foreign(function, args, kwargs or {}, _MEETS_TENSOR)

@@ -71,6 +71,8 @@ _BEGINNING = Decision(
 )
 _FOR_SIZES = Decision(Way.NUMPY, "a program for all sizes is being made", rest=False)
 _FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
+_NOT_KNOWN = Decision(Way.NUMPY, "it is not compiled, and `run` compiles nothing", rest=False)
+_NOT_KNOWN_ON_TENSORS = Decision(Way.OPERATORS, _NOT_KNOWN.reason, rest=False)
 _NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
 
 
@@ -78,7 +80,7 @@ def of_call(options: Options, key: tuple, args: tuple, kwargs: dict) -> Choice |
     """What is known of calls with such arguments; None where one of a new kind is to run as it
     stands, since there is no time left to record it."""
     choice = options.choices.get(key)
-    if choice is None and options.budget.captures(args, kwargs):
+    if choice is None and not config.only_known() and options.budget.captures(args, kwargs):
         choice = new_choice(options.choices, key, options.budget)
     return choice
 
@@ -99,6 +101,9 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     beside the program."""
     if c.leaving:
         return _LEAVES
+    if config.only_known():
+        by_operators = c.tensors or c.device is not None or bool(node.guesses)
+        return _NOT_KNOWN_ON_TENSORS if by_operators else _NOT_KNOWN
     if pending:
         c.pended += 1
         if c.pended > _PENDED and c.immediate and not node.guesses:
@@ -124,7 +129,7 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
 def of_pending(c: Capture, program: Program, node: Node, again: bool) -> Decision:
     """A segment that ends at a node, whose program is being compiled. again: whether it was when
     the segment ran before, as in a loop; what follows runs in NumPy too then."""
-    wanted = config.waits() or c.listener is not None
+    wanted = (config.waits() or c.listener is not None) and not config.only_known()
     if wanted or program.seconds_left <= likely_seconds(node.count, node.bytes):
         program.wait()
         return _KERNELS

@@ -64,6 +64,23 @@ class OnTensors:
         self._free.append(held)
         return self._steps, made
 
+    def at(self, addresses: Any) -> bool:
+        """Run it on memory: of what it reads, then of what is wanted, as an array of int64. Whether
+        it ran to its end: not where an index is out of bounds."""
+        try:
+            held = self._free.pop()
+        except IndexError:
+            held = self._work()
+        work, objects, data = held
+        ctypes.memmove(data, addresses.ctypes.data, addresses.nbytes)
+        block = None if self._sequence.block is None else self._sequence.block()
+        if block is not None:
+            objects[len(data)] = id(block)
+        done = self._call(work.sequence, _num_threads())
+        work.flag = 0
+        self._free.append(held)
+        return bool(done >= work.rows)
+
     def _work(self) -> tuple[Work, Any, Any]:
         """A new `Work`, its objects, and what is the data of each of them but the block."""
         work = Work.from_address(self._sequence.work())

@@ -1,0 +1,474 @@
+"""The programs of a call, and their gradients, as two calls of C: one forward, one backward.
+
+A loop of five hundred iterations is one node in torch's record, not five hundred, and no Python
+runs between its iterations. What the forward halves save lies in one block, for as long as autograd
+keeps it. The backward halves add what they find to gradients that are there already, in place: so a
+gradient of `x[t]` touches one row of that of `x`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+
+from np_compile.kernels.build.toolchain import CompileFailed
+from np_compile.kernels.compile import compile_graph
+from np_compile.kernels.frontend.nodes import Unsupported
+from np_compile.kernels.run.execute import Executable
+from np_compile.kernels.run.on_tensors import OnTensors
+from np_compile.kernels.run.sequence import Sequence as Runs
+from np_compile.kernels.run.sequence import Step
+
+from .halves import Halves, _apply
+from .saved import placeholders, results_of
+
+_ALIGN = 64
+_FEWEST = 3  # programs of a call that are worth it
+_Key = tuple[Any, tuple[bool, ...]]
+aten = torch.ops.aten
+
+
+class Refused(Exception):
+    """The programs of a call cannot be two calls of C."""
+
+
+class Joint:
+    """Makes the calls; `halves.Halves` of a whole plan, as far as autograd is concerned.
+
+    steps: (what `native` made, where its tensors come from, floats, integers), as in a plan.
+    constants, wanted: as there. reads: positions of the arguments that a call takes, in order.
+    Errors: Refused.
+    """
+
+    def __init__(
+        self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int],
+        reads: Sequence[int],
+    ):  # fmt: skip
+        if len(steps) < _FEWEST or not any(_halves(made) for made, *_ in steps):
+            raise Refused
+        self._steps, self._constants, self._wanted = steps, constants, wanted
+        self._reads = list(reads)
+        self.refused = False  # found out when the halves were there
+        self._backward: _Backward | None = None
+        self._made: dict[_Key, Executable] = {}
+        self._forward = _Forward(steps, constants, wanted)
+        self.count = len(wanted)
+        self.integers = [k for k, n in enumerate(wanted) if n not in self._forward.differentiable]
+
+    def is_ready(self) -> bool:
+        """Whether it can run: what it needs beside the halves is compiled, where they all are."""
+        try:
+            return not self.refused and self._prepared()
+        except (Refused, CompileFailed):
+            self.refused = True
+        return False
+
+    def _prepared(self) -> bool:
+        if self._backward is None:
+            if any(h._gradients is None for made, *_ in self._steps if (h := _halves(made))):
+                return False
+            self._backward = _Backward(self._forward, self._made)
+            self.saved_results = self._backward.results
+            self.saved_inputs = [self._reads.index(s) for s in self._backward.arguments]
+        if not all(made.ready for made in self._made.values()):
+            return False
+        self._forward.settle(self._backward.needs)
+        self._backward.settle()
+        return True
+
+    def __call__(self, leaves: Any) -> dict[int, torch.Tensor]:
+        """The results that are wanted, by number, on a call's arguments."""
+        made = _apply(self, *[leaves[k] for k in self._reads])
+        return dict(zip(self._wanted, made, strict=True))
+
+    def forward(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results, and what is saved beside arguments.
+
+        IndexError: an index is out of bounds.
+        """
+        made, block = self._forward.run(dict(zip(self._reads, tensors, strict=True)))
+        return [*made, block]
+
+    def gradients(
+        self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        """The gradients of the arguments, by those of the results and what a call has saved."""
+        assert self._backward is not None
+        if not all(map(_has_memory, gradients)):
+            found = self._backward.by_operators(saved, gradients)
+            return [found.get(k) for k in self._reads]
+        found = self._backward.run(saved, gradients)
+        return [found.get(k) for k in self._reads]
+
+
+def _halves(made: Any) -> Halves | None:
+    halves: Halves | None = getattr(made, "halves", None)
+    return halves
+
+
+class _Forward:
+    """The forward halves as a sequence. numbers: of results, in a plan, to those in the sequence.
+    saved: of each step the numbers of what its forward half gives beside its results."""
+
+    def __init__(self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]):
+        self.steps, self.constants, self.wanted = steps, constants, wanted
+        self.numbers = list(range(len(constants)))
+        self.first: list[int] = []  # of each step, the number of its first result in the plan
+        self.saved: list[list[int]] = []
+        self.differentiable: set[int] = set()
+        self._runs: list[Step] = []
+        self.types: dict[int, Any] = {}  # of a result in the sequence: its `_Output`
+        number = len(constants)
+        for made, sources, floats, ints in steps:
+            halves = _halves(made)
+            program = getattr(made, "without_gradient", made) if halves is None else made.first
+            entry = program.entry() if type(program) is Executable else None  # no GPU's
+            if entry is None:
+                raise Refused
+            given = [number + k for k in range(len(entry.results))]
+            self.types.update(zip(given, entry.results, strict=True))
+            count = len(entry.results) if halves is None else halves.count
+            self.first.append(len(self.numbers))
+            if halves is not None:
+                base = len(self.numbers)
+                self.differentiable |= {base + k for k in range(count) if k not in halves.integers}
+            self._runs.append(
+                Step(entry, tuple(s if s >= 0 else -1 - self.numbers[-1 - s] for s in sources),
+                     floats, ints)
+            )  # fmt: skip
+            self.numbers += given[:count]
+            self.saved.append(given[count:])
+            number += len(given)
+        self._call: OnTensors | None = None
+
+    def settle(self, needs: list[int]) -> None:
+        """Lay out what is saved. needs: numbers of results, in the sequence, that are, in a
+        block."""
+        if self._call is not None:
+            return
+        wanted = [self.numbers[n] for n in self.wanted]
+        if len(set(wanted)) != len(wanted):
+            raise Refused
+        self.offsets, self._bytes = _laid_out([self.types[n].bytes for n in needs])
+        sequence = Runs(self._runs, self.constants, [*wanted, *needs])
+        self._read = sequence.read
+        self._results = [self.types[n] for n in wanted]
+        self._call = OnTensors(sequence, [*wanted, *needs], len(self.constants))
+
+    def run(self, tensors: dict[int, torch.Tensor]) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The results that are wanted, and the block."""
+        made = [t.new() for t in self._results]
+        block = torch.empty(self._bytes, dtype=torch.uint8)
+        own = [tensors[s].data_ptr() for s in self._read] + [t.data_ptr() for t in made]
+        assert self._call is not None
+        if not self._call.at(np.concatenate([own, self.offsets + _start(block)])):
+            raise IndexError
+        return made, block
+
+
+class _Backward:
+    """The backward halves as a sequence, from the last one to the first.
+
+    needs: numbers of results in the forward sequence that are read from the block. arguments:
+    positions of those that are read; results: of the wanted results. made: the programs so far.
+    """
+
+    def __init__(self, forward: _Forward, made: dict[_Key, Executable]):
+        self._forward, self._made = forward, made
+        self._places: dict[tuple[str, int], int] = {}  # of caller's arrays, by what they are
+        self._constants: list[torch.Tensor] = []
+        self._known: dict[tuple, int] = {}  # constants
+        self._tangents: dict[int, Any] = {}  # wanted: how the gradient is to look
+        self._own: set[int] = set()  # of them, those that are added to
+        self.sums: dict[int, Any] = {}  # position of an argument: how its gradient looks
+        self._runs: list[tuple[_Key, list, int]] = []
+        self._plan()
+        self.needs = [n for kind, n in self._places if kind == "block"]
+        self.arguments = [n for kind, n in self._places if kind == "argument"]
+        self.results = [n for kind, n in self._places if kind == "result"]
+        self._call: OnTensors | None = None
+
+    def _place(self, kind: str, which: int) -> tuple[str, int]:
+        self._places.setdefault((kind, which), len(self._places))
+        return kind, which
+
+    def _constant(self, key: tuple, make: Any) -> tuple[str, int]:
+        if key not in self._known:
+            self._known[key] = len(self._constants)
+            self._constants.append(make())
+        return "constant", self._known[key]
+
+    def _plan(self) -> None:
+        """The steps: each a program and where its tensors come from, see `settle`."""
+        f = self._forward
+        number = {n: k for k, n in enumerate(f.wanted)}
+        gradients: dict[int, tuple[str, int]] = {}  # of results, by their numbers in the plan
+        wanted = f.differentiable.intersection(f.wanted)
+        for n in wanted:
+            gradients[n] = self._place("tangent", number[n])
+        count = 0
+        for k in range(len(f.steps) - 1, -1, -1):
+            made, sources, floats, ints = f.steps[k]
+            halves = _halves(made)
+            if halves is None:
+                continue
+            first = f.first[k]
+            if not any(first + at in gradients for at, _ in halves.tangents):
+                continue
+            saved = [self._saved(n, number) for n in f.saved[k]]
+            saved += [self._saved(f.numbers[first + at], number) for at in halves.saved_results]
+            vectors = [np.array(v, d) for v, d in ((floats, float), (ints, np.int64)) if v]
+            for position in halves.saved_inputs:
+                if position < len(sources):
+                    saved.append(self._value(sources[position], number))
+                else:
+                    v = vectors[position - len(sources)]
+                    saved.append(
+                        self._constant((str(v.dtype), *v.tolist()), partial(torch.from_numpy, v))
+                    )
+            for at, strides in halves.tangents:
+                like = f.types[f.numbers[first + at]]
+                if not torch.empty_strided(like.shape, strides, device="meta").is_contiguous():
+                    raise Refused
+                if first + at in wanted:
+                    self._tangents[number[first + at]] = like
+                zero = ("zero", like.shape, like.dtype)
+                saved.append(
+                    gradients[first + at] if first + at in gradients else
+                    self._constant(zero, partial(torch.zeros, like.shape, dtype=like.dtype))
+                )  # fmt: skip
+            # Of floats and integers, which come last, there are no gradients.
+            targets = [s for s, none in zip(sources, halves.none, strict=False) if not none]
+            if len(set(targets)) != len(targets):
+                raise Refused
+            adds = tuple(s >= 0 or -1 - s in gradients for s in targets)
+            for s, add, value in zip(targets, adds, _gradients_of(halves), strict=True):
+                if s >= 0:
+                    self.sums[s] = value
+                    saved.append(self._place("sum", s))
+                elif add:
+                    place = gradients[-1 - s]
+                    saved.append(place)
+                    if place[0] == "tangent":
+                        self._own.add(place[1])
+                else:
+                    gradients[-1 - s] = "made", count
+                    count += 1
+            key = halves, adds
+            if key not in self._made:
+                try:
+                    self._made[key] = compile_graph(adding(halves.second, adds))
+                except Unsupported:
+                    raise Refused from None
+            self._runs.append((key, saved, count))
+
+    def _value(self, s: int, number: dict[int, int]) -> tuple[str, int]:
+        if s >= 0:
+            return self._place("argument", s)
+        if (n := -1 - s) < len(self._forward.constants):
+            held = self._forward.constants[n]
+            return self._constant(("held", n), lambda: held)
+        return self._saved(self._forward.numbers[n], number)
+
+    def _saved(self, n: int, number: dict[int, int]) -> tuple[str, int]:
+        """What the forward sequence has made as number n: a result, or in the block."""
+        for plan, k in number.items():
+            if self._forward.numbers[plan] == n:
+                return self._place("result", k)
+        return self._place("block", n)
+
+    def settle(self) -> None:
+        """Make the sequence, of programs that are compiled."""
+        if self._call is not None:
+            return
+        runs = []
+        for key, places, _ in self._runs:
+            entry = self._made[key].entry()
+            if entry is None:
+                raise Refused
+            sources = tuple(self._source(*place) for place in places)
+            runs.append(Step(entry, sources, (), ()))
+        sequence = Runs(runs, self._constants, ())
+        self._call = OnTensors(sequence, (), len(self._constants))
+        self._kinds = list(self._places)
+        self._read = np.array(sequence.read, np.int64)
+        of_block = [k for k, (kind, _) in enumerate(self._kinds) if kind == "block"]
+        self._of_block = np.array(of_block, np.int64)
+
+    def _source(self, kind: str, which: int) -> int:
+        if kind == "constant":
+            return -1 - which
+        if kind == "made":
+            return -1 - len(self._constants) - which
+        return self._places[kind, which]
+
+    def run(
+        self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+    ) -> dict[int, torch.Tensor]:
+        """The gradients of arguments, by their positions."""
+        block, results = saved[0], saved[1 : 1 + len(self.results)]
+        arguments = saved[1 + len(self.results) :]
+        sums = {s: torch.zeros(v.shape, dtype=v.dtype) for s, v in self.sums.items()}
+        tangents = {
+            k: gradients[k].clone(memory_format=torch.contiguous_format) if k in self._own
+            else gradients[k].resolve_conj().resolve_neg().contiguous() for k in self._tangents
+        }  # fmt: skip
+        held: dict[str, dict[int, torch.Tensor]] = {
+            "result": dict(zip(self.results, results, strict=True)),
+            "argument": dict(zip(self.arguments, arguments, strict=True)),
+            "tangent": tangents, "sum": sums,
+        }  # fmt: skip
+        addresses = np.zeros(len(self._kinds), np.int64)
+        addresses[self._of_block] = self._forward.offsets + _start(block)
+        for k, (kind, which) in enumerate(self._kinds):
+            if kind != "block" and which in held[kind]:
+                addresses[k] = held[kind][which].data_ptr()
+        assert self._call is not None
+        if not self._call.at(addresses[self._read]):
+            raise IndexError("an index is out of bounds")
+        return sums
+
+    def by_operators(
+        self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+    ) -> dict[int, torch.Tensor]:
+        """The same, by torch's operators, of gradients that are more than memory."""
+        block, rest = saved[0], iter(saved[1:])
+        values: dict[tuple[str, int], torch.Tensor] = {}
+        values.update((("tangent", k), gradients[k]) for k in self._tangents)
+        values.update((("result", k), next(rest)) for k in self.results)
+        values.update((("argument", k), next(rest)) for k in self.arguments)
+        values.update((("constant", k), c) for k, c in enumerate(self._constants))
+        begin = _start(block) - block.data_ptr()
+        for n, at in zip(self.needs, self._forward.offsets.tolist(), strict=True):
+            like = self._forward.types[n]
+            part = block[begin + at : begin + at + like.bytes].view(like.dtype)
+            values["block", n] = part.as_strided(like.shape, like.strides)
+        for (halves, adds), places, count in self._runs:
+            targets = iter(places[len(places) - sum(adds) :])
+            number = count - adds.count(False)
+            given = [values[p] for p in places[: len(places) - sum(adds)]]
+            for made, add in zip(halves.second.forward(*given), adds, strict=True):
+                if add:
+                    place = next(targets)
+                    values[place] = values[place] + made if place in values else made
+                else:
+                    values["made", number] = made
+                    number += 1
+        return {s: values["sum", s] for s in self.sums}
+
+
+def _has_memory(t: torch.Tensor) -> bool:
+    """Whether a tensor is memory, and not many at once (`vmap`, `is_grads_batched=True`)."""
+    try:
+        t.data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _gradients_of(halves: Halves) -> list[torch.Tensor]:
+    """What the backward half gives, without data."""
+    return [n.meta["val"] for n in results_of(halves.second.graph)]
+
+
+def adding(second: fx.GraphModule, adds: Sequence[bool]) -> fx.GraphModule:
+    """A backward half that adds some of its gradients to what more inputs hold, which come last,
+    and gives the others, each in memory of its own."""
+    made = fx.Graph()
+    own: dict[fx.Node, fx.Node] = {}
+    given = placeholders(second.graph)
+    for node in given:
+        own[node] = made.node_copy(node)
+    found = results_of(second.graph)
+    sums = []
+    for k, (node, add) in enumerate(zip(found, adds, strict=True)):
+        if add:
+            sums.append(made.placeholder(f"sum_{k}"))
+            sums[-1].meta["val"] = _contiguous(node.meta["val"])
+    for node in second.graph.nodes:
+        if node not in own and node.op != "output":
+            own[node] = made.node_copy(node, own.__getitem__)
+
+    def call(target: Any, like: torch.Tensor, *args: Any) -> fx.Node:
+        node = made.call_function(target, args)
+        node.meta["val"] = like
+        return node
+
+    # What may fail on its data comes first: nothing is written then.
+    pairs = [(own[n], s) for n, s in zip([n for n, a in zip(found, adds, strict=True) if a], sums,
+                                         strict=True)]  # fmt: skip
+    scatters = [(_scattered(g), g, s) for g, s in pairs]
+    for scatter, gradient, total in sorted(scatters, key=lambda found: found[0] is None):
+        like = total.meta["val"]
+        if scatter is None:
+            call(aten.add_.Tensor, like, total, gradient)
+            continue
+        node, order = scatter
+        view = total
+        if order is not None:
+            view = call(aten.permute.default, like.permute(order), total, order)
+        _, indices, values, _ = node.args
+        call(aten.index_put_.default, view.meta["val"], view, indices, values, True)
+    results = []
+    for node, add in zip(found, adds, strict=True):
+        if not add:
+            like = _contiguous(node.meta["val"])
+            copy = made.call_function(
+                aten.clone.default, (own[node],), {"memory_format": torch.contiguous_format}
+            )
+            copy.meta["val"] = like
+            results.append(copy)
+    made.output(tuple(results))
+    made.eliminate_dead_code()
+    return fx.GraphModule(second, made)
+
+
+def _scattered(node: fx.Node) -> tuple[fx.Node, list[int] | None] | None:
+    """Where a gradient is zero but for what was added at indices: the operator that has added it
+    there, and the order of axes that leads from the gradient to its result; None where it is
+    another one."""
+    order: list[int] | None = None
+    while node.target in (aten.permute.default, aten.alias.default):
+        if node.target is aten.permute.default:
+            axes = [int(a) % len(node.args[1]) for a in node.args[1]]  # type: ignore[arg-type, union-attr]
+            inverse = [axes.index(k) for k in range(len(axes))]
+            order = inverse if order is None else [order[k] for k in inverse]
+        node = node.args[0]  # type: ignore[assignment]
+    if node.target is not aten.index_put.default or node.args[3:] != (True,):
+        return None
+    base: Any = node.args[0]
+    if base.target is not aten.full.default or base.args[1] != 0:
+        return None
+    return node, order
+
+
+def _contiguous(like: torch.Tensor) -> torch.Tensor:
+    return torch.empty(like.shape, dtype=like.dtype, device="meta")
+
+
+def _laid_out(sizes: Sequence[int]) -> tuple[np.ndarray, int]:
+    """Places in a block for so many bytes each, and the size of the block."""
+    rounded = [-(-max(n, 1) // _ALIGN) * _ALIGN for n in sizes]
+    ends = np.cumsum([0, *rounded], dtype=np.int64)
+    return ends[:-1], int(ends[-1]) + _ALIGN
+
+
+def _start(block: torch.Tensor) -> int:
+    """The first place in a block that begins a cache line."""
+    return math.ceil(block.data_ptr() / _ALIGN) * _ALIGN
+
+
+def joint(
+    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], reads: Sequence[int]
+) -> Joint | None:
+    """A `Joint`; None where there can be none."""
+    try:
+        return Joint(steps, constants, wanted, reads)
+    except Refused:
+        return None

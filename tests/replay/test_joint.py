@@ -1,0 +1,270 @@
+"""Kept calls with gradients: all programs as one call, and their gradients as another one."""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.checkpoint import checkpoint
+
+import np_compile
+from np_compile import config
+from np_compile.backends.joint import adding
+
+from ..support import data
+
+F64 = torch.float64
+
+
+def rnn(x, h, wx, wh, b):
+    for t in range(x.shape[0]):
+        h = np.tanh(x[t] @ wx + h @ wh + b)
+    return h
+
+
+def columns(x, w):
+    s = np.zeros(x.shape[0])
+    for t in range(x.shape[1]):
+        s = np.sin(s) + x[:, t] * w + x[:, t - 1]
+    return s
+
+
+def states(y, k):
+    made = []
+    for _ in range(12):
+        y = y + 0.1 * (np.sin(y) - k * y)
+        made.append(y)
+    return made
+
+
+def last_two(y, k):
+    before = y
+    for _ in range(12):
+        before, y = y, 2 * y - before * k
+    return before, y, (y > 0).sum()
+
+
+def skipped(y, k):
+    total = k.sum()
+    for _ in range(12):
+        y = np.cos(y) * k
+        total = total + np.abs(y).max()
+    return total, y
+
+
+def constants(y, k):
+    weights = np.linspace(0, 1, 5)
+    for t in range(12):
+        y = y * weights + k * weights[t % 5] + t
+    return y.reshape(1, 5)
+
+
+def structure(d):
+    y = d["y"]
+    for w in range(12):
+        y = np.exp(-y * y) + d["k"][0] * w
+    return {"y": y}
+
+
+def vec(n, seed=0):
+    return torch.from_numpy(data(n, seed=seed)).to(F64)
+
+
+def mat(*shape, seed=0):
+    return torch.from_numpy(data(*shape, seed=seed)).to(F64)
+
+
+PROGRAMS = {
+    "rnn": (rnn, lambda: (mat(12, 4, 3), mat(4, 5), mat(3, 5), mat(5, 5), vec(5))),
+    "columns": (columns, lambda: (mat(6, 12), vec(6, 1))),
+    "states": (states, lambda: (vec(5), vec(5, 1))),
+    "last_two": (last_two, lambda: (vec(5), vec(5, 1))),
+    "skipped": (skipped, lambda: (vec(5), vec(5, 1))),
+    "constants": (constants, lambda: (vec(5), vec(5, 1))),
+    "structure": (structure, lambda: ({"y": vec(5), "k": [vec(5, 1)]},)),
+    "large": (last_two, lambda: (vec(200_000), vec(200_000, 1))),
+}
+
+
+def tensors_of(x):
+    if isinstance(x, torch.Tensor):
+        return [x]
+    if isinstance(x, dict):
+        x = list(x.values())
+    return [t for v in x for t in tensors_of(v)] if isinstance(x, (list, tuple)) else []
+
+
+def outcome(f, make, some=None):
+    """Results and gradients, where `some` says which arguments have one."""
+    args = make()
+    leaves = tensors_of(args)
+    for k, t in enumerate(leaves):
+        t.requires_grad_(some is None or k in some)
+    results = tensors_of(f(*args))
+    wanted = [r for r in results if r.requires_grad]
+    weights = [torch.linspace(0.5, 1.5, r.numel(), dtype=r.dtype).reshape(r.shape) for r in wanted]
+    torch.autograd.backward(wanted, weights)
+    return [r.detach() for r in results], [t.grad for t in leaves], results
+
+
+def same(got, want):
+    for g, w in zip(got, want, strict=True):
+        assert (g is None) == (w is None)
+        if g is not None:
+            torch.testing.assert_close(g, w, rtol=1e-9, atol=1e-9)
+
+
+def joints(fast):
+    return [k._joint for k in fast._keeper.kept if k._joint is not None]
+
+
+@pytest.fixture(autouse=True)
+def _settings():
+    with config.patch(compile_in="call"):
+        yield
+
+
+def compiled(f):
+    return np_compile.compile(np_compile.wrap_numpy(f))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_and_gradients(name):
+    f, make = PROGRAMS[name]
+    fast, slow = compiled(f), np_compile.wrap_numpy(f)
+    for some in (None, {1}):
+        want = outcome(slow, make, some)
+        for _ in range(6):
+            got = outcome(fast, make, some)
+            same(got[0], want[0])
+            same(got[1], want[1])
+            assert [r.requires_grad for r in got[2]] == [r.requires_grad for r in want[2]]
+    assert joints(fast)
+    assert any(j.is_ready() for j in joints(fast))
+
+
+def kept(f, make):
+    """The function, after calls that were kept and have become joint."""
+    fast = compiled(f)
+    for _ in range(5):
+        outcome(fast, make)
+    assert [j.is_ready() for j in joints(fast)] == [True]
+    return fast
+
+
+def test_a_loop_is_one_node():
+    fast = kept(*PROGRAMS["rnn"])
+    args = [t.requires_grad_() for t in PROGRAMS["rnn"][1]()]
+    node = fast(*args).grad_fn
+    assert {type(n).__name__ for n, _ in node.next_functions} == {"AccumulateGrad"}
+
+
+def test_several_calls_before_their_gradients_and_a_graph_that_is_gone_through_twice():
+    f, make = PROGRAMS["rnn"]
+    fast, slow = kept(f, make), np_compile.wrap_numpy(f)
+    found = []
+    for g in (slow, fast):
+        first = [t.requires_grad_() for t in make()]
+        second = [(t * 0.5).requires_grad_() for t in make()]
+        a, b = g(*first), g(*second)
+        (a * b).sum().backward(retain_graph=True)
+        (a + 1).sum().backward()
+        found.append([t.grad for t in (*first, *second)])
+    same(found[1], found[0])
+
+
+def test_what_is_saved_must_not_change():
+    f, make = PROGRAMS["columns"]
+    fast = kept(f, make)
+    args = [t.requires_grad_() for t in make()]
+    y = fast(*args)
+    with torch.no_grad():
+        args[1] += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_gradient_of_a_gradient_is_refused():
+    f, make = PROGRAMS["columns"]
+    fast = kept(f, make)
+    x, w = (t.requires_grad_() for t in make())
+    (g,) = torch.autograd.grad(fast(x, w).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward"):
+        g.sum().backward()
+
+
+def test_gradients_of_some_results_alone():
+    f, make = PROGRAMS["states"]
+    fast, slow = kept(f, make), np_compile.wrap_numpy(f)
+    for k in (0, 5, 11):
+        found = []
+        for g in (slow, fast):
+            args = [t.requires_grad_() for t in make()]
+            made = g(*args)
+            grads = [torch.full((5,), 2.0, dtype=F64) for _ in range(2)]
+            torch.autograd.backward([made[k], made[3]], grads)
+            assert all((t == 2).all() for t in grads)  # what is given is not added to
+            found.append([t.grad for t in args])
+        same(found[1], found[0])
+
+
+def test_the_gradient_of_a_row_touches_a_row():
+    fast = kept(*PROGRAMS["rnn"])
+    texts = [
+        str(adding(halves.second, adds).graph) for j in joints(fast) for halves, adds in j._made
+    ]
+    # Of the first iteration the index is a constant; that of the others is data.
+    rows = [text for text in texts if "index_put_" in text]
+    assert rows
+    for text in rows:
+        assert "full" not in text
+        assert "index_put.default" not in text
+
+
+def test_gradients_of_many_results_at_once():
+    f, make = PROGRAMS["columns"]
+    fast = kept(f, make)
+    x, w = make()
+    want = torch.autograd.functional.jacobian(lambda x: np_compile.wrap_numpy(f)(x, w), x)
+    for vectorize in (False, True):
+        got = torch.autograd.functional.jacobian(lambda x: fast(x, w), x, vectorize=vectorize)
+        torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("name", ["columns", "rows"])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(name, reentrant):
+    def rows(x, w):
+        return np.sin(x).sum(axis=1) * w
+
+    f = columns if name == "columns" else rows
+    make = PROGRAMS["columns"][1]
+    fast, slow = compiled(f), np_compile.wrap_numpy(f)
+    want = outcome(slow, make)
+    for k in range(8):
+        checked = functools.partial(checkpoint, fast, use_reentrant=reentrant)
+        got = outcome(checked if k > 4 else fast, make)
+        same(got[1], want[1])
+
+
+def test_threads():
+    f, make = PROGRAMS["rnn"]
+    fast, slow = kept(f, make), np_compile.wrap_numpy(f)
+    want, wrong = outcome(slow, make), []
+
+    def work():
+        for _ in range(20):
+            got = outcome(fast, make)
+            for g, w in zip((*got[0], *got[1]), (*want[0], *want[1]), strict=True):
+                if not torch.allclose(g, w):
+                    wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
