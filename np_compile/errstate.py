@@ -27,7 +27,7 @@ class _Seen(NamedTuple):
 
     state: Any
     filters: Any
-    count: int
+    length: int
     first: Any
     asked: bool
 
@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
         return (
             self.state is variable.get()
             and self.filters is now
-            and self.count == len(now)
+            and self.length == len(now)
             and (not now or self.first is now[0])
         )
 
@@ -79,7 +79,7 @@ def raises() -> bool:
     if not asked and type(filters) is list:
         _held = _held[1], now
         _calm.state, _calm.filters, _calm.first = id(state), id(filters), id(first)
-        _calm.count = now.count
+        _calm.count = now.length
     return asked
 
 

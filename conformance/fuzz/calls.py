@@ -202,7 +202,7 @@ Q[:, ::2] = T * 3|Q.flat[0] = T|Q.flat[::2] = N|M.flat = T|M.T[0] = N|M.T.flat[1
 CU[0].T[...] = N|CU.reshape(-1)[:2] = T|CU[:, N % CU.shape[1]] = T|CU[..., None, 0] OP N
 CU[1, :, ::-1] = CU[0]|CU.swapaxes(0, 2)[0] = N|CU[[0, 1], 0] OP T|CU[0, I % CU.shape[1]] = N
 CU[I % 2, :, 0] = T|CU[np.ix_([0], [0], [0])] = N|CU[CU > T] = 0|np.moveaxis(CU, 0, -1)[0] = T
-A.fill(T)|A.sort(axis=X)|A.sort()|V[::-1].sort()|M.T.sort(axis=0)|V.partition(N % len(V))
+A.fill(T)|A.sort(axis=X)|A.sort()|V[::-1].sort()|M.T.sort(axis=0)|V.partition(range(len(V)))
 A.put([0, 1], T)|A.put([99], N, mode='clip')|np.put(A, [0, -1], [N, T])
 np.put_along_axis(A, np.argmax(A, X, keepdims=True), T, X)|np.copyto(A, T, where=A > N)
 np.copyto(Q, M, casting='unsafe')|np.copyto(V, V[::-1])|np.place(V, V > T, [1, 2, 3])

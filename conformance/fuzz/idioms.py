@@ -198,7 +198,7 @@ V.sort()
 V[::2].sort()
 V.fill(T)
 V.put(I, N)
-V.partition(min(1, len(V) - 1)) if len(V) else None
+V.partition(range(len(V))) if len(V) else None
 V[B] = T
 V[B] += W[B]
 V[~B] *= -1
