@@ -571,7 +571,7 @@ class Reading:
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)
-            if made.single < _SINGLE and not self._general:
+            if made.single < _SINGLE and not self._general and not made.entry.lists:
                 if first == 0 and self.for_sizes is None and not self._tensors:
                     self.for_sizes = Reading(self.function, self._budget, general=True)
                 why = "its loops do the same to whole arrays"

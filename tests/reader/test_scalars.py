@@ -403,3 +403,14 @@ CASES = [
 @each(CASES)
 def test_numbers(c: Case) -> None:
     check(c)
+
+
+def counts_bits(n, sign):
+    found = []
+    for k in range(n):
+        found.append((sign * k * k * 7919).bit_count())  # noqa: PERF401
+    return found, sum(found), (sign << 62).bit_count()
+
+
+def test_bits_of_integers_are_counted() -> None:
+    check(exact(counts_bits, (40, 1), (40, -1), (3, -2)))

@@ -322,6 +322,9 @@ def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
             0,
             64,
         )
+    if name == "bit_count" and not args and x.kind == "int":
+        size = f"({x.text} < 0 ? -(u64){x.text} : (u64){x.text})"
+        return r.integer(f"__builtin_popcountll{size}", 0, 64)
     same = {"max": True, "min": True, "copy": True, "sum": x.rep not in _SUMMED_AS_OTHERS,
             "mean": x.rep in FLOATS or x.rep in PARTS}  # fmt: skip
     if not x.is_python and same.get(name) and not args:
