@@ -25,6 +25,7 @@ from .arrays.window import (
 )
 from .frames import inside_try, user_line
 from .policy import decide, guess, loops
+from .policy.budget import effort
 from .policy.decide import Decision, Way
 from .policy.weigh import weigh
 from .rerun import rerun
@@ -250,7 +251,7 @@ def _note(c: Capture, program: Program, beside: bool = False) -> None:
     if beside:
         return
     seconds = sum(program.phases.values())
-    c.budget.compiled(program.node.count, seconds)
+    c.budget.compiled(effort(program.node), seconds)
     c.overhead += seconds
 
 

@@ -292,6 +292,11 @@ class Node:
             node = node.parent
         return nodes[::-1]
 
+    @property
+    def inputs(self) -> int:
+        """The number of arrays that the segment takes."""
+        return len(self.path()) - self.count
+
     def calls(self) -> list[tuple[Node, Call]]:
         """As `path`, without the inputs: nodes, and what they call."""
         return [(n, n.call) for n in self.path() if n.call is not None]

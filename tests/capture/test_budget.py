@@ -11,7 +11,7 @@ import pytest
 
 import np_compile
 from np_compile import config
-from np_compile.capture.policy import budget
+from np_compile.capture.policy import budget, decide
 from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import Choice, kind_of
 from np_compile.kernels.build import Job
@@ -741,3 +741,21 @@ def test_what_came_during_the_call_that_lacked_it_is_used_by_the_next_one():
     assert b.is_cold()
     awaited.ready = True
     assert not b.is_cold()
+
+
+@pytest.mark.parametrize(("count", "free"), [(3, True), (20, False)])
+def test_inputs_take_a_compile_as_long_as_calls(count, free, monkeypatch):
+    """And a segment of many is compiled only where there is time for it."""
+    asked = []
+
+    def compiles(self, calls, touched, worked, body):
+        asked.append((calls, body))
+        return True
+
+    monkeypatch.setattr(decide, "_INPUTS", 10)
+    monkeypatch.setattr(Budget, "compiles", compiles)
+    fast = np_compile.compile(lambda *parts: np.concatenate(parts))
+    with config.patch(compile_in="call"):
+        np.testing.assert_array_equal(fast(*[np.ones(2)] * count), np.ones(2 * count))
+        fast(*[np.arange(2.0) + k for k in range(count)])
+    assert (1 + count, free) in asked

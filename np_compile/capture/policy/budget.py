@@ -26,6 +26,7 @@ from weakref import WeakKeyDictionary
 
 from np_compile import config
 from np_compile.runtime.general import Job
+from np_compile.tape.node import Node
 
 from .weigh import likely_seconds
 
@@ -59,6 +60,12 @@ def account(code: CodeType) -> Budget:
         made = shared or Budget(asked=False)
         _of_code[code] = count + 1, made if count >= _OWN else None
     return made
+
+
+def effort(node: Node) -> int:
+    """What the compile of a segment that ends at a node costs, in NumPy calls: one for each input
+    too, of which `np.array(values)` of a long list has thousands."""
+    return node.count + node.inputs
 
 
 class _Local(threading.local):
@@ -239,8 +246,8 @@ class Budget:
         self._noted += seconds
 
     def compiles(self, calls: int, touched: int, worked: float, body: bool) -> bool:
-        """Whether a segment of so many calls is to be compiled. body: whether it is a whole piece
-        of the user's code, such as the body of a loop."""
+        """Whether a segment of so many calls (`effort`) is to be compiled. body: whether it is a
+        whole piece of the user's code, such as the body of a loop."""
         rate = self._seconds / self._calls if self._calls else _RATE
         expected = rate * (calls + _EXTRA)
         return (

@@ -23,6 +23,7 @@ from np_compile import config
 from np_compile.tape.node import Node
 
 from ..arrays.array import elements
+from .budget import effort
 from .choice import Choice, new_choice
 from .weigh import largest, likely_seconds
 
@@ -37,6 +38,7 @@ _clock = time.perf_counter
 # Elements of an array that code in NumPy is compiled again for, or that goes back to the device.
 LARGE = 50_000
 _REPEATS = 3  # slow segments in a row before Python asked for a value
+_INPUTS = 256  # of a segment that is compiled whatever that costs, as a piece of the user's code
 _PENDED = 2  # segments that run in NumPy until a program for many sizes is there, then the rest
 _ASKED = 4  # times that Python asked for a value of little work on a device
 # NumPy takes about 1 us for a call, 0.1 ns for a byte; a device 2.5 us to record a call, and 40 us.
@@ -121,7 +123,8 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     if not body and not variants.met:
         variants.met = True
         return _BEGINNING
-    if c.budget.compiles(node.count, node.bytes, _worked(c), body):
+    whole = body and node.inputs <= _INPUTS
+    if c.budget.compiles(effort(node), node.bytes, _worked(c), whole):
         return _KERNELS
     return Decision(Way.NUMPY, _NEW, largest(node), rest=not begins)
 
