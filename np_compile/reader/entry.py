@@ -248,7 +248,7 @@ class Entry:
 
     def _is_listed(self, r: Reader, path: tuple, x: list) -> bool:
         """Whether a list is taken as a list, not as a tuple of its items."""
-        if path != _whole(path):
+        if path != _whole(path) or not given.KNOWN:
             if len(x) > LIST:
                 raise Unfit("a long list")
             return False
@@ -287,7 +287,7 @@ class Entry:
         """Take a list that is found at a path for one that changes, if it can be."""
         whole = _whole(path)
         x = self.fetched.get(whole)
-        if ("list", "as tuples") in r.memory:
+        if ("list", "as tuples") in r.memory or not given.KNOWN:
             return
         if type(x) is list and self._form(r, whole, x) is not None:
             r.memory["list", "needed", whole] = {}

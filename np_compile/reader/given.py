@@ -10,6 +10,7 @@ replaced: lists stay the objects that they are, and so do items that are as they
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -33,6 +34,13 @@ from .values import (
 )
 from .variables import item_type, join
 
+# Whether lists and floats lie in memory as the C below takes it, which a build of Python without a
+# lock does not promise.
+_LENGTH, _VALUE = [1, 2, 3], 1.5
+KNOWN = (
+    ctypes.c_ssize_t.from_address(id(_LENGTH) + 16).value == len(_LENGTH)
+    and ctypes.c_double.from_address(id(_VALUE) + 16).value == _VALUE
+)
 FEW = 8  # a list of so many items is taken as a tuple, as long as that will do
 _DEEP = 4  # lists in one another
 _NAMES = {

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import np_compile
+from np_compile.reader import given
 
 from .support import Case, case, check, check_call, each, exact, whole
 
@@ -276,3 +277,15 @@ def skips(pair, n):
 def test_what_c_is_given_is_not_moved_by_what_it_is_not() -> None:
     """The number of a tuple whose other item C does not take was taken for the next argument."""
     check(exact(skips, ((3.5, {}), 5), ((2.5, {}), 9)))
+
+
+@pytest.mark.parametrize("n", [5, 100])
+def test_where_lists_lie_in_memory_in_another_way(n, monkeypatch):
+    """They are not read by C then."""
+    monkeypatch.setattr(given, "KNOWN", False)
+    values = [float((7 * k) % n) for k in range(n)]
+    a = list(values)
+    with np_compile.config.patch(loops="whole", compile_in="call"):
+        fast = np_compile.compile(bubble)
+        assert fast(a) is a
+    assert a == sorted(values)
