@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ._dtypes import DataDependent, NotSupported, Weak
-from ._ndarray import ndarray, to_numpy, view_of
+from ._ndarray import ndarray, overlaps_itself, to_numpy, view_of
 from ._quiet import is_quiet
 from ._signals import level_beyond
 from ._unsigned import bits, flip, unbits
@@ -199,8 +199,27 @@ def strided(t: torch.Tensor, shape: Any, strides: Any, start: int = 0) -> torch.
     its element `start` on. In a graph it names no storage offset, which differs among tensors."""
     if start == 0 or 0 in shape:
         return t.as_strided(shape, strides)
+    before = _elements_before(shape, strides, start)
+    if before is not None:  # AOTAutograd lets nobody write to `as_strided` of another view
+        view = t.as_strided([n + k for n, k in zip(shape, before, strict=True)], strides)
+        for d, k in enumerate(before):
+            view = view.narrow(d, k, shape[d]) if k else view
+        return view
     length = 1 + start + sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
     return t.as_strided((length,), (1,)).narrow(0, start, length - start).as_strided(shape, strides)
+
+
+def _elements_before(shape: Any, strides: Any, start: int) -> list[int] | None:
+    """How many elements along each axis lead from the first place to `start`; None where elements
+    would share a place then, or none do."""
+    if not all(type(v) is int for v in (*shape, *strides, start)):
+        return None
+    before = [0] * len(strides)
+    for d in sorted(range(len(strides)), key=lambda d: -strides[d]):
+        if strides[d]:
+            before[d], start = divmod(start, strides[d])
+    wide = [n + k for n, k in zip(shape, before, strict=True)]
+    return None if start or overlaps_itself(wide, strides) else before
 
 
 def permuted(a: ndarray, axes: tuple[int, ...]) -> ndarray:

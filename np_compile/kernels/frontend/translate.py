@@ -31,10 +31,15 @@ from ..ir.program import (
 )
 from . import arrays, elementwise, indexing, library, products, reductions, views
 from .arrays import Array, of_torch
-from .nodes import Unsupported, args_of, mutated_roots, node_of, packet
+from .nodes import Unsupported, args_of, argument_of, mutated_roots, node_of, packet
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 _HOST = torch.device("cpu")
+# Operators that name an offset in the storage, and how many arguments come before it.
+_AT_OFFSET = {
+    torch.ops.aten.as_strided.default: 3, torch.ops.aten.as_strided_copy.default: 3,
+    torch.ops.aten.as_strided_scatter.default: 4,
+}  # fmt: skip
 _WRITES_METADATA = ("squeeze_", "unsqueeze_", "t_", "transpose_")
 
 
@@ -338,8 +343,22 @@ class Translation:
         into = None if self.gpu else library.faster(node)
         if into is not None:
             return self._stored(node, into, why)
-        step = _Operation(node.target, node.args, node.kwargs, node.meta.get("val"))
+        args, kwargs = node.args, node.kwargs
+        if node.target in _AT_OFFSET:
+            args, kwargs = self._at_own_offset(node)
+        step = _Operation(node.target, args, kwargs, node.meta.get("val"))
         return self._call(step, why)
+
+    def _at_own_offset(self, node: fx.Node) -> tuple[tuple, dict]:
+        """The arguments of such an operator without the offset in the storage, which is another one
+        where the program has its memory: torch takes that of the tensor."""
+        source, offset = node_of(node, 0), argument_of(node, "storage_offset")
+        if self._root[source] is not source or offset not in (
+            None, source.meta["val"].storage_offset()
+        ):  # fmt: skip
+            raise Unsupported(f"{node.target}: places beside those of its argument")
+        kwargs = {k: v for k, v in node.kwargs.items() if k != "storage_offset"}
+        return node.args[: _AT_OFFSET[node.target]], kwargs
 
     def _stored(self, node: fx.Node, into: library.Into, why: str) -> Any:
         """A call that stores its only result that is read in memory of the program."""
