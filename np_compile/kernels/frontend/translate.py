@@ -36,7 +36,7 @@ from .nodes import Unsupported, args_of, argument_of, mutated_roots, node_of, pa
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 _HOST = torch.device("cpu")
 # Operators that name an offset in the storage, and how many arguments come before it.
-_AT_OFFSET = {
+_AT_OFFSET: dict[Any, int] = {
     torch.ops.aten.as_strided.default: 3, torch.ops.aten.as_strided_copy.default: 3,
     torch.ops.aten.as_strided_scatter.default: 4,
 }  # fmt: skip
