@@ -15,7 +15,14 @@ _collecting = gc.isenabled()
 gc.disable()
 try:
     from . import config, errors
-    from .api import compile, disable, graph_break, is_compiling, wrap_numpy
+    from .api import compile, wrap_numpy
+    from .controls import (
+        allow_in_graph,
+        disable,
+        disallow_in_graph,
+        graph_break,
+        is_compiling,
+    )
     from .tools.accuracy import accuracy
     from .tools.compiles import compile_times, recompiles
     from .tools.explain import explain
@@ -31,10 +38,12 @@ __version__ = "0.1.0"
 __all__ = [
     "__version__",
     "accuracy",
+    "allow_in_graph",
     "compile",
     "compile_times",
     "config",
     "disable",
+    "disallow_in_graph",
     "errors",
     "explain",
     "graph_break",

@@ -22,7 +22,6 @@ from np_compile.tape.node import Break
 from . import config, cupy_arrays, errstate, tensor_loops
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
-from .capture.frames import as_user
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
@@ -424,7 +423,7 @@ def _where(fn: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def _plain_function(fn: Any, what: str) -> types.FunctionType:
+def plain_function(fn: Any, what: str) -> types.FunctionType:
     """The Python function behind what a user handed in."""
     _check_function(fn, what)
     if isinstance(fn, functools.partial):
@@ -438,7 +437,7 @@ def _plain_function(fn: Any, what: str) -> types.FunctionType:
     if isinstance(fn, types.MethodType):
         method = fn.__func__
         instance = fn.__self__
-        _plain_function(method, what)
+        plain_function(method, what)
 
         def call_method(*args: Any, **kwargs: Any) -> Any:
             return method(instance, *args, **kwargs)
@@ -455,7 +454,7 @@ def _plain_function(fn: Any, what: str) -> types.FunctionType:
         return call_compiled  # type: ignore[return-value]
     call_dunder = type(fn).__call__  # there is one: fn is callable
     if isinstance(call_dunder, types.FunctionType):
-        return _plain_function(types.MethodType(call_dunder, fn), what)
+        return plain_function(types.MethodType(call_dunder, fn), what)
     raise NotCompilable(
         f"{what}: {fn!r} is not written in Python, there is no code to capture\n"
         "  Remedy: wrap it in a function: lambda x: f(x)."
@@ -521,7 +520,7 @@ def compile(
         )
         return type(fn)(again(fn.__func__))
     tensors = isinstance(fn, Wrapped)
-    function = _plain_function(fn.__wrapped__ if isinstance(fn, Wrapped) else fn, "compile")
+    function = plain_function(fn.__wrapped__ if isinstance(fn, Wrapped) else fn, "compile")
     options = Options(backend, bool(fullgraph), dynamic, tensors)
     if "warn" in function.__code__.co_names:  # its warnings may point to the caller: see `run`
         options.adapts = options.reads = False
@@ -543,14 +542,14 @@ class Wrapped(Made):
     def __init__(self, function: Callable):
         super().__init__(function)
         self._local = threading.local()
-        _plain_function(function, "wrap_numpy")
+        plain_function(function, "wrap_numpy")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from .eager import run_eagerly
 
         capture = current()
         if capture is not None and not capture.closed:
-            function = _plain_function(self.__wrapped__, "wrap_numpy")
+            function = plain_function(self.__wrapped__, "wrap_numpy")
             return _within(capture, self, function, args, kwargs)
         return run_eagerly(self, args, kwargs)
 
@@ -588,45 +587,3 @@ def wrap_numpy(fn: Callable) -> Any:
         make, settings = fn._settings()
         return make(Wrapped(fn.__wrapped__), **settings)
     return Wrapped(fn)
-
-
-class Disabled(Made):
-    """A function that runs in plain NumPy; made by `disable`."""
-
-    def __init__(self, function: Callable):
-        super().__init__(function)
-        code = getattr(function, "__code__", None)
-        self._warns = code is not None and "warn" in code.co_names  # of the caller's line, it may
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        fn, capture = self.__wrapped__, current()
-        if capture is None or capture.closed:
-            if self._warns:
-                return as_user(1)(functools.partial(fn, **kwargs), *args)
-            return fn(*args, **kwargs)
-        why = Break("asked", f"{getattr(fn, '__qualname__', fn)} is marked @disable")
-        return capture.foreign(fn, args, kwargs, why)
-
-    def _settings(self) -> tuple[Callable, dict[str, Any]]:
-        return disable, {}
-
-    def __repr__(self) -> str:
-        return f"<disabled {self.__wrapped__!r}>"
-
-
-def disable(fn: Callable) -> Callable:
-    """`fn` marked to run in plain NumPy, on real arrays, also when compiled code calls it."""
-    return Disabled(fn)
-
-
-def graph_break() -> None:
-    """End the segment here. Outside compiled code it does nothing."""
-    capture = current()
-    if capture is not None and not capture.closed:
-        capture.cut(Break("asked", "graph_break() asks for it"))
-
-
-def is_compiling() -> bool:
-    """Whether the code that asks runs inside a compiled function."""
-    capture = current()
-    return capture is not None and not capture.closed

@@ -45,6 +45,22 @@ def _level(text: str) -> int:
     return int(text)
 
 
+# What is printed, by topics, and the level of `debug` from which on each is.
+TOPICS = {
+    "breaks": 1, "compiles": 1, "recompiles": 1, "loops": 1, "times": 2, "calls": 3, "graph": 4,
+    "output": 5,
+}  # fmt: skip
+
+
+def _topics(text: str) -> str:
+    if text in ("", "none"):
+        return "none"
+    for name in map(str.strip, text.split(",")):
+        if name not in TOPICS:
+            raise ValueError(f"no topic {name!r}; there are {', '.join(TOPICS)}")
+    return text
+
+
 def _count(text: str) -> int:
     if not text.strip().isdecimal():
         raise ValueError("expected a number that is not negative")
@@ -92,6 +108,14 @@ SETTINGS = (
         _level,
         "1 decisions and breaks, and loops are checked after each pass, 2 timings, 3 NumPy calls, "
         "4 tensor programs, 5 back-end output",
+    ),
+    Setting(
+        "logs",
+        "none",
+        _topics,
+        "topics that are printed, whatever `debug` is, with commas between them: "
+        "`breaks`, `compiles`, `recompiles` (what has changed), `loops` (what became of functions "
+        "with loops), `times`, `calls`, `graph` (tensor programs), `output` (of the back end)",
     ),
     Setting(
         "debug_dir",
@@ -180,6 +204,7 @@ def senseless(name: str, value: Any, why: str) -> SettingError:
 
 disable: bool
 debug: int
+logs: str
 debug_dir: str
 backend: str
 unroll: int
@@ -196,6 +221,16 @@ globals().update({s.name: _initial(s) for s in SETTINGS})
 
 
 _value = globals().__getitem__
+
+
+def shows(topic: str) -> bool:
+    """Whether a topic of `TOPICS` is printed."""
+    return _value("debug") >= TOPICS[topic] or topic in map(str.strip, _value("logs").split(","))
+
+
+def logs_any() -> bool:
+    """Whether anything is printed."""
+    return bool(_value("debug")) or _value("logs") != "none"
 
 
 def measures() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from .capture.exchange.arguments import Exchange
 from .capture.names.numpy_names import row_of_function
 from .capture.names.substitute import Substitution, evaluators, importer
 from .shim._ndarray import within
+from .tape.tree import leaves, mapped
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
 
@@ -25,12 +27,12 @@ _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
 class ShimNames:
     """See `capture.substitute.Names`: NumPy's names lead to the shim's."""
 
-    def __init__(self, substitution: Any = None):
+    def __init__(self) -> None:
         self.builtins = {
             "__import__": importer(lambda: self.substitution),
             **evaluators(lambda: self.substitution),
         }
-        self.substitution: Substitution | None = None
+        self.substitution: Substitution | None = None  # that uses them
 
     def renew(self) -> None:
         pass
@@ -155,10 +157,8 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     """Call a wrapped function on shim arrays; tensors come back. Where another wrapped function
     calls it on its own arrays, arrays come back."""
     free: list[Substitution] = wrapped._local.__dict__.setdefault("free", [])
-    substitution = free.pop() if free else None  # each call that runs has its own
-    if substitution is None:
-        names = ShimNames()
-        substitution = names.substitution = Substitution(names)
+    # Each call that runs has its own.
+    substitution = free.pop() if free else _substitution(ShimNames)
     f = substitution.function(wrapped.__wrapped__)
     arrays = _Arrays(substitution)
     exchange = _Exchange(arrays)
@@ -191,3 +191,36 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
 
 def _as_it_is(x: Any) -> Any:
     return x
+
+
+def has_shim_arrays(x: Any) -> bool:
+    """Whether there are shim arrays among arguments."""
+    return any(type(v) is shim.ndarray for v in leaves(x))
+
+
+class OnArrays:
+    """A function as one of shim arrays. names: what it finds under NumPy's and others'."""
+
+    def __init__(self, function: types.FunctionType, names: type[ShimNames] = ShimNames):
+        self._function, self._names = function, names
+        self._local = threading.local()
+
+    def __call__(self, args: tuple, kwargs: dict) -> Any:
+        free: list[Substitution] = self._local.__dict__.setdefault("free", [])
+        substitution = free.pop() if free else _substitution(self._names)
+        before = state.switch(None, substitution)
+        try:
+            f = substitution.function(self._function)
+            substitution.enter()
+            result = f(*args, **kwargs)
+        finally:
+            state.switch(*before)
+            substitution.leave(_as_it_is)
+            free.append(substitution)
+        return mapped(result, lambda v: shim.from_tensor(v) if isinstance(v, torch.Tensor) else v)
+
+
+def _substitution(kind: type[ShimNames]) -> Substitution:
+    names = kind()
+    names.substitution = Substitution(names)
+    return names.substitution

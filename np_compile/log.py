@@ -1,7 +1,8 @@
-"""What NP_COMPILE_DEBUG shows, level by level, and the texts of a segment that `inspect` gives."""
+"""What NP_COMPILE_DEBUG and NP_COMPILE_LOGS show; the texts of a segment that `inspect` gives."""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -12,17 +13,23 @@ from np_compile.tape.call import Call, Parameter, Reference, Span
 from np_compile.tape.node import Node
 
 
-def compiled(program: Any, name: str, stream: TextIO) -> None:
-    """Report a compile, in as much detail as the level asks for."""
-    head = f"np_compile: {name}: compiled {program.node.count} NumPy calls"
-    if config.debug >= 2:
-        head += ", " + ", ".join(f"{k} {v * 1e3:.0f} ms" for k, v in program.seconds.items())
-    print(head, file=stream)
-    if config.debug >= 3:
+def compiled(program: Any, name: str, changes: Iterable[Any], stream: TextIO) -> None:
+    """Report a compile. changes: what is other than in the compile before."""
+    heads = []
+    if config.shows("compiles"):
+        heads.append(f"compiled {program.node.count} NumPy calls")
+    if config.shows("times"):
+        heads += (f"{k} {v * 1e3:.0f} ms" for k, v in program.seconds.items())
+    if heads:
+        print(f"np_compile: {name}: {', '.join(heads)}", file=stream)
+    if config.shows("recompiles"):
+        for change in changes:
+            print(f"np_compile: {name}: compiled anew: {change}", file=stream)
+    if config.shows("calls"):
         print(calls_text(program.node, program.live), file=stream)
-    if config.debug >= 4:
+    if config.shows("graph"):
         print(graph_text(program.graph), file=stream)
-    if config.debug >= 5:
+    if config.shows("output"):
         print(f"# made by the back end {program.backend_name!r}:\n{program.compiled}", file=stream)
 
 
@@ -46,7 +53,14 @@ def save(program: Any, name: str, changes: Iterable[Any]) -> None:
 
 def broke(reason: Any, name: str, line: str, stream: TextIO) -> None:
     """Report a break: why, and at which line of the user's code."""
-    print(f"np_compile: {name}: break ({reason.kind}): {reason.text}\n  at {line}", file=stream)
+    if config.shows("breaks"):
+        print(f"np_compile: {name}: break ({reason.kind}): {reason.text}\n  at {line}", file=stream)
+
+
+def read(code: types.CodeType, line: int, why: str, stream: TextIO) -> None:
+    """Report what became of a function with loops, from a line on. why: it is not compiled."""
+    what = f"not compiled with its loops: {why}" if why else "compiled with its loops"
+    print(f"np_compile: {code.co_name}: {what}\n  at {code.co_filename}:{line}", file=stream)
 
 
 def _type(value: Any) -> str:

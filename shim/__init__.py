@@ -23,7 +23,7 @@ from ._ndarray import (
     share_numpy,
     to_numpy,
 )
-from ._quiet import Warns, quiet, refusing_warnings
+from ._quiet import Warns, quiet, refusing_draws, refusing_warnings
 from ._table import TABLE, Kind, Row
 
 _PARTS = (
@@ -89,6 +89,7 @@ __all__ = [
     "ndarray",
     "quiet",
     "random",
+    "refusing_draws",
     "refusing_warnings",
     "share_numpy",
     "strict",

@@ -22,6 +22,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, TO_TORCH, DataDependent, NotSupported, Weak
 from ._ndarray import as_array, ndarray, overlaps_itself, share_or_host, to_numpy, within
+from ._quiet import draws
 from ._shapes import let_numpy_warn
 from ._signals import ARITHMETIC, ONE_THREAD, level_beyond, noted
 
@@ -726,8 +727,13 @@ def _special(name: str) -> Callable:
 
 
 def drawing(own: Callable) -> Callable:
-    """A function of NumPy's that always runs in NumPy."""
-    made = Unbound(functools.partial(returned, own), f"random.{own.__name__}")
+    """A function of NumPy's that draws random numbers, or makes what does: it runs in NumPy."""
+
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        draws(f"random.{own.__name__}")
+        return returned(own, *args, **kwargs)
+
+    made = Unbound(draw, f"random.{own.__name__}")
     _named_as(made, own, own.__name__)
     made.__numpy__ = own
     return made

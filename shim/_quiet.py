@@ -20,6 +20,7 @@ from ._signals import level_beyond
 class _Thread(threading.local):
     hushed: tuple[str, ...] = ()  # how the texts begin that are not shown
     refusing = False  # whether calls that give a RuntimeWarning of their own are refused
+    drawing = True  # whether random numbers may be drawn
 
 
 _thread = _Thread()
@@ -68,6 +69,23 @@ def refusing_warnings() -> Iterator[None]:
         yield
     finally:
         _thread.refusing = before
+
+
+@contextlib.contextmanager
+def refusing_draws() -> Iterator[None]:
+    """A block in which this thread gets `NotSupported` in place of random numbers."""
+    before = _thread.drawing
+    _thread.drawing = False
+    try:
+        yield
+    finally:
+        _thread.drawing = before
+
+
+def draws(name: str) -> None:
+    """Random numbers are about to be drawn, by a function of this name."""
+    if not _thread.drawing:
+        raise NotSupported(f"{name} draws random numbers")
 
 
 def warn(text: str) -> None:

@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "config": {"errors"},
     "errstate": set(),
+    "disallowed": set(),
     "size": set(),
     "kernels.target": set(),
     "kernels.ir": {"size"},
@@ -38,12 +39,13 @@ ALLOWED: dict[str, set[str]] = {
     "log": {"config", "debug_output", "tape"},
     "lowering": {"shim", "size", "tape"},
     "runtime": {
-        *("backends", "config", "errors", "log", "lowering", "shim", "tape"),
+        *("backends", "config", "errors", "lowering", "shim", "tape"),
         *("kernels.build", "kernels.run"),
     },
     "capture": {
         "config",
         "debug_output",
+        "disallowed",
         "errors",
         "errstate",
         "log",
@@ -59,14 +61,16 @@ ALLOWED: dict[str, set[str]] = {
     "reader": {
         "config",
         "debug_output",
+        "disallowed",
         "errstate",
         "kernels.build",
         "kernels.ir",
         "kernels.run",
         "kernels.targets",
+        "log",
         "shim",  # for `quiet`, `is_writeable`
     },
-    "eager": {"capture", "shim"},
+    "eager": {"capture", "shim", "tape"},
     "made": set(),
     "loan": {"tape"},
     "cupy_arrays": {"capture", "errors", "loan"},
@@ -79,7 +83,8 @@ ALLOWED: dict[str, set[str]] = {
         *("api", "backends", "capture", "config", "cupy_arrays", "errors", "kernels.run", "log"),
         *("reader", "tape"),
     },
-    "package": {"api", "config", "errors", "tools"},
+    "controls": {"api", "capture", "disallowed", "eager", "errors", "made", "shim", "tape"},
+    "package": {"api", "config", "controls", "errors", "tools"},
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from np_compile import shim
+from np_compile import disallowed, shim
 from np_compile.lowering.meta import Shapes
 from np_compile.shim._ndarray import overlaps_itself
 from np_compile.tape.call import Call, Parameter, Reference, decode, references
@@ -144,6 +144,8 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     name = call.name
     node.user_line = user_line()
     node.count += 1
+    if name in disallowed.rows:
+        return _special(node, Break("asked", disallowed.why(call.label)))
     row = _TABLE.get(name)
     if row is None:
         return _special(node, Break("numpy", f"{call.label} is not in the shim"))

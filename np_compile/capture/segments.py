@@ -246,6 +246,8 @@ def _note(c: Capture, program: Program, beside: bool = False) -> None:
     """Note a compile. beside: whether it was made beside the program."""
     c.built += 1
     c.options.compiles.add(program)
+    if config.logs_any():
+        log.compiled(program, c.options.name, c.options.compiles.changes(program), sys.stderr)
     if debug_output.is_wanted():
         log.save(program, c.options.name, c.options.compiles.changes(program))
     if beside:
@@ -326,7 +328,7 @@ def tell(c: Capture, reason: Break) -> None:
     """Say to whom it may concern that the tape is cut, and where."""
     if c.listener is not None:
         c.listener("break", reason, user_line())
-    if config.debug:
+    if config.logs_any():
         log.broke(reason, c.options.name, user_line(), sys.stderr)
 
 

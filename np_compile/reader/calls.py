@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from np_compile import disallowed
+
 from . import functions, outside, small, source
 from .branches import both, chosen, condition_of, either
 from .dicts import (
@@ -100,6 +102,8 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return _method(r, function, args, kwargs)
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
+    if disallowed.is_function(f):
+        raise Unreadable(disallowed.why(str(getattr(f, "__qualname__", f))))
     if isinstance(f, np.ufunc):
         return _or_outside(r, f, lambda: call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs)
     found = _BUILTINS.get(f) if _hashable(f) else None
@@ -252,6 +256,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
             return inlined(r, f, [owner, *args], kwargs)
         raise Unreadable(f"the method {name!r}")
     if isinstance(owner, (Arr, Lazy)):
+        if f"ndarray.{name}" in disallowed.rows:
+            raise Unreadable(disallowed.why(f"ndarray.{name}"))
         handler = functions.METHODS.get(name)
         if handler is None:
             if name not in outside.METHODS:

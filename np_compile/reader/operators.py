@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from np_compile import disallowed
+
 from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
@@ -18,11 +22,14 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     arrays = (Arr, Lazy)
     a, b = as_array(r, a, b), as_array(r, b, a)
     if isinstance(a, (*arrays, Num)) and isinstance(b, (*arrays, Num)):
+        name = OPERATORS[op][0]
+        if disallowed.is_function(getattr(np, name)):
+            raise Unreadable(disallowed.why(f"np.{name}"))
         if op == "MatMult":
             if isinstance(a, Num) or isinstance(b, Num):
                 raise Unreadable("@ of a number")
             return product(r, a, b)
-        return ufunc(r, OPERATORS[op][0], [a, b])
+        return ufunc(r, name, [a, b])
     if isinstance(a, Num) and op == "Mult" and isinstance(b, (Lst, Tup)):
         a, b = b, a
     is_list = isinstance(a, Lst) or (isinstance(a, Tup) and a.made is list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import sys
 import time
 import types
 from collections import defaultdict
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from np_compile import config, debug_output, errstate
+from np_compile import config, debug_output, errstate, log
 from np_compile.kernels.build.toolchain import (
     CompileFailed,
     NoCompiler,
@@ -528,6 +529,10 @@ class Reading:
         """As `_tried`, for values that are read for the first time."""
         known = self._regions[first]
         made = self._made(node, first, values, key[1])
+        if config.shows("loops"):
+            why = made.why if isinstance(made, Refused) else ""
+            line = made.line if isinstance(made, Refused) else node.body[first].lineno
+            log.read(self.function.__code__, line or node.lineno, why, sys.stderr)
         if isinstance(made, Read):
             parts = made.text, made.entry, made.sites
             region = Region(*parts, config.waits(), made.threaded, made.written)
@@ -637,8 +642,6 @@ def _at_top(path: list[tuple], top: int) -> list[tuple]:
 
 def locals_of_caller() -> dict[str, Any]:
     """The names of the function that asks."""
-    import sys
-
     return {
         k: v for k, v in sys._getframe(1).f_locals.items()
         if not k.startswith(("__first", "__rest_of", "__locals", "__value"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,6 @@ import torch
 from torch._C import _is_any_autocast_enabled as _autocasts
 from torch.autograd.graph import increment_version
 
-from np_compile import config, log
 from np_compile.backends import lookup
 from np_compile.backends.native import sequence as native_sequence
 from np_compile.errors import BackendError
@@ -295,8 +293,6 @@ def build(
     program = Program(node, live, graph, compiled, name, dynamic, seconds, device, options.name)
     program.constant_ints = {k: n for k, n in enumerate(ints) if k not in dynamic}
     program.grad = grad
-    if config.debug:
-        log.compiled(program, options.name, sys.stderr)
     return program
 
 

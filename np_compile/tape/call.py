@@ -116,8 +116,9 @@ class Call:
 
 
 def label(name: str) -> str:
-    """The name of a row as a user writes it: `np.sin`, `ndarray.sum`."""
-    return name if name.startswith("ndarray.") else f"np.{name}"
+    """The name of a row as a user writes it: `np.sin`, `ndarray.sum`, `f` of a function of his."""
+    own, numbered, _ = name.partition("#")
+    return own if numbered or name.startswith("ndarray.") else f"np.{name}"
 
 
 def references(tree: Any) -> Iterator[int]:

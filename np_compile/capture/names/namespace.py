@@ -29,15 +29,15 @@ from .numpy_names import numpy_function, row_of_function
 _SUBMODULES = ("linalg", "fft", "random")
 
 
-def _mentions(x: Any) -> bool:
+def mentions(x: Any) -> bool:
     """Whether arguments hold a stand-in."""
     kind = type(x)
     if kind is Array:
         return True
     if kind is tuple or kind is list:
-        return any(_mentions(v) for v in x)
+        return any(mentions(v) for v in x)
     if kind is dict:
-        return any(_mentions(v) for v in x.values())
+        return any(mentions(v) for v in x.values())
     return False
 
 
@@ -113,12 +113,12 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if capture.plain and capture.is_plain():
         if any(map(_is_read, given)):
             args, kwargs = read(args), read(kwargs)
-        if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
+        if (args and mentions(args)) or (kwargs and mentions(kwargs)):
             return capture.call(name, args, kwargs)
         return capture.new_plain(_called(real, args, kwargs))
     if creates and not kwargs and len(args) == 1 and type(args[0]) in (int, tuple):
         return capture.call(name, args, kwargs)  # of a shape: `zeros(n)`, `arange(n)`
-    if (args and _mentions(args)) or (kwargs and _mentions(kwargs)):
+    if (args and mentions(args)) or (kwargs and mentions(kwargs)):
         return capture.call(name, args, kwargs)
     if name in ("asarray", "array") and len(args) == 1 and isinstance(args[0], torch.Tensor):
         return _of_tensor(capture, name, real, args[0], kwargs)
@@ -128,7 +128,7 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
         return capture.call(name, args, kwargs)
     if any(map(_is_read, given)):
         args, kwargs = read(args), read(kwargs)
-        if _mentions(args) or _mentions(kwargs):
+        if mentions(args) or mentions(kwargs):
             return capture.call(name, args, kwargs)
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
     return capture.fresh(_called(real, args, kwargs))
@@ -218,8 +218,8 @@ class _Lacking(Standing):
         capture, real = current(), self.__np_compile_real__
         if capture is None:
             return real(*args, **kwargs)
-        mentions = _mentions(args) or _mentions(kwargs)
-        return capture.foreign(real, args, kwargs, self._why if mentions else None)
+        why = self._why if mentions(args) or mentions(kwargs) else None
+        return capture.foreign(real, args, kwargs, why)
 
 
 class _ErrorStates(Standing):

@@ -25,9 +25,15 @@ class Method:
         return getattr(array, self.name)(*args, **kwargs)
 
 
+_USERS: dict[str, Any] = {}  # functions that users have as single calls, by the names of their rows
+
+
 @cache
 def numpy_function(name: str) -> Callable:
-    """NumPy's function for a row's name; for "ndarray.<m>" one that calls the method."""
+    """NumPy's function for a row's name, or the user's; for "ndarray.<m>" one that calls the
+    method."""
+    if name in _USERS:
+        return _USERS[name].__wrapped__
     if name == "ndarray.__getitem__":
         return operator.getitem
     if name == "ndarray.__setitem__":
@@ -58,6 +64,12 @@ def _rows() -> dict[int, str]:
 
 # NumPy's own functions, whatever a program puts in their place later.
 _ROWS = _rows()
+
+
+def stands_for(function: Any, name: str) -> None:
+    """Say that a function of a user's, which was made of his own, has a row of this name."""
+    _USERS[name] = function
+    _ROWS[id(function)] = name
 
 
 def row_of_function(function: Any) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from np_compile import config
+from np_compile import config, disallowed
 from np_compile.tape.node import Break
 from np_compile.tape.tree import mapped, of_type
 
@@ -31,7 +31,7 @@ from .namespace import (
     RecordingModules,
     RecordingUfunc,
     Standing,
-    _mentions,
+    mentions,
     real_of,
     replacement,
 )
@@ -44,16 +44,16 @@ def _label(function: Callable) -> str:
     return f"{module}.{name}" if module else str(name)
 
 
-def foreign(function: Callable) -> Callable:
+def foreign(function: Callable, why: Break | None = None) -> Callable:
     """A function that gets NumPy arrays, outside the tape."""
-    why = Break("foreign", f"calls {_label(function)}, which is not NumPy")
+    why = why or Break("foreign", f"calls {_label(function)}, which is not NumPy")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         capture = current()
         if capture is None:
             return function(*args, **kwargs)
-        if not _mentions(args) and not _mentions(kwargs):
+        if not mentions(args) and not mentions(kwargs):
             return function(*args, **kwargs)
         return capture.foreign(function, args, kwargs, why)
 
@@ -215,7 +215,7 @@ class TensorDoors(torch.overrides.TorchFunctionMode):
                 capture.cut(Break("foreign", "torch uses memory that it shares with an array"))
             if func is torch._C._set_grad_enabled and capture.grads:
                 capture.cut(Break("asked", "gradients are switched on or off"))
-            if func in _INDEXING and (_mentions(args[1:]) or _mentions(kwargs)):
+            if func in _INDEXING and (mentions(args[1:]) or mentions(kwargs)):
                 why = Break("foreign", "a torch.Tensor is indexed by an array")
                 convert = capture.tensors_of if capture.tensors else capture.reals
                 args = convert(args, why)
@@ -333,6 +333,8 @@ class RecordingNames:
         return value
 
     def helper(self, f: types.FunctionType, copy: types.FunctionType) -> Callable:
+        if disallowed.is_function(f):
+            return foreign(f, Break("asked", disallowed.why(f.__qualname__)))
         return copy if self._reading(f) is None else _apart(f, copy, self._reading)
 
     def instance(self, value: Any) -> Any:

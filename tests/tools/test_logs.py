@@ -1,0 +1,96 @@
+"""The settings `debug` and `logs`: what is printed of compiles, topic by topic."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config, errors
+
+from ..support import data
+
+TEXTS = {
+    "breaks": "break (value): ",
+    "compiles": ": compiled 2 NumPy calls",
+    "recompiles": ": compiled anew: shape of input 0: (3,) -> (4,)",
+    "times": "lower ",
+    "calls": "= np.sin(v0)",
+    "graph": "def program",
+    "output": "# made by the back end 'native'",
+}
+
+
+def wave(x):
+    return np.sin(x) + 1 if x.sum() < 99 else x
+
+
+def printed(capfd, **settings):
+    capfd.readouterr()
+    fast = np_compile.compile(wave, dynamic=False)
+    with config.patch(compile_in="call", plain="never", loops="recorded", **settings):
+        fast(data(3))
+        fast(data(4))
+    return capfd.readouterr().err
+
+
+@pytest.mark.parametrize("topic", TEXTS)
+def test_a_topic_alone(topic, capfd):
+    found = {name for name, text in TEXTS.items() if text in printed(capfd, logs=topic)}
+    assert found == {topic}
+
+
+def test_topics_together_and_levels(capfd):
+    names = list(TEXTS)
+    found = printed(capfd, logs="calls, breaks")
+    assert [name for name in names if TEXTS[name] in found] == ["breaks", "calls"]
+    for level, shown in enumerate((0, 3, 4, 5, 6, 7)):
+        found = printed(capfd, debug=level)
+        assert [name for name in names if TEXTS[name] in found] == names[:shown]
+    assert printed(capfd) == ""
+
+
+def test_loops(capfd):
+    def total(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * i
+        return s
+
+    def hopeless(x):
+        for i in range(len(x)):
+            x[i] = __import__("os").getpid()
+        return x
+
+    with config.patch(compile_in="call", loops="whole", logs="loops"):
+        np_compile.compile(total)(data(5))
+        np_compile.compile(hopeless)(data(5))
+    read, refused = capfd.readouterr().err.split("np_compile: ")[1:3]
+    assert read.startswith("total: compiled with its loops\n  at ")
+    assert refused.startswith("hopeless: not compiled with its loops: ")
+    assert f"{__file__}:{hopeless.__code__.co_firstlineno + 2}" in refused
+
+
+def test_the_environment_variable(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import numpy as np, np_compile\n"
+        "np_compile.compile(lambda x: np.sin(x) + 1, backend='eager')(np.zeros(3))\n"
+    )
+    for topics, code in ("calls,compiles", 0), ("calls,nonsense", 1):
+        env = os.environ | {"NP_COMPILE_LOGS": topics}
+        done = subprocess.run(
+            [sys.executable, str(script)], env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code
+        text = "np.sin(v0)" if code == 0 else "no topic 'nonsense'; there are breaks, compiles,"
+        assert text in done.stderr
+
+
+def test_no_such_topic():
+    with pytest.raises(errors.SettingError, match="no topic 'speed'"), config.patch(logs="speed"):
+        pass
