@@ -23,7 +23,7 @@ from np_compile.capture.policy import budget
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile(
-    "ci", max_examples=30, deadline=None, suppress_health_check=_QUIET, derandomize=True
+    "ci", max_examples=15, deadline=None, suppress_health_check=_QUIET, derandomize=True
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ..support import check, data
+from ..support import check, data, thorough
 from .native_checks import Watched
 
 ROOT = Path(__file__).parents[2]
@@ -324,15 +324,18 @@ def _clean(done: subprocess.CompletedProcess[str]) -> None:
     assert "Sanitizer" not in done.stderr, said
 
 
+FAULTS = {
+    "heap-buffer-overflow": "int f(int *p) { return p[7]; }",
+    "signed integer overflow": "int f(int *p) { return p[0] + 0x7fffffff; }",
+    "shift exponent": "int f(int *p) { return p[0] << (p[0] + 40); }",
+}
+
+
 @pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("int f(int *p) { return p[7]; }", "heap-buffer-overflow"),
-        ("int f(int *p) { return p[0] + 0x7fffffff; }", "signed integer overflow"),
-        ("int f(int *p) { return p[0] << (p[0] + 40); }", "shift exponent"),
-    ],
+    "said", ["heap-buffer-overflow", *thorough("signed integer overflow", "shift exponent")]
 )
-def test_a_fault_is_seen(sanitized: Callable, body: str, said: str) -> None:
+def test_a_fault_is_seen(sanitized: Callable, said: str) -> None:
+    body = FAULTS[said]
     done = sanitized(
         "import numpy as np\n"
         "from np_compile.kernels import build\n"

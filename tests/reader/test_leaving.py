@@ -15,6 +15,7 @@ from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.reader import region
 from np_compile.reader.read import Leave
 
+from ..support import thorough
 from .support import Case, case, check, check_call, each, exact, refusals, whole
 
 
@@ -253,7 +254,7 @@ class Stop(Exception):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timer signals")
-@pytest.mark.parametrize("error", [KeyboardInterrupt, Stop])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, *thorough(Stop)])
 @pytest.mark.parametrize(
     ("f", "args", "size"),
     [
