@@ -10,6 +10,7 @@ import builtins
 import importlib
 import sys
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,9 @@ def _public_paths() -> dict[int, tuple[str, str]]:
                    "numpy.polynomial.laguerre", "numpy.polynomial.polyutils"):  # fmt: skip
         real = importlib.import_module(module)
         for name in dir(real):
-            value = getattr(real, name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of names that are to go
+                value = getattr(real, name)
             if not name.startswith("_") and callable(value):
                 found.setdefault(id(value), (module, name))
     return found
