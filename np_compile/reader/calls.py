@@ -42,7 +42,7 @@ from .nest import kept, loops, named_numbers
 from .numbers import convert, modulus, to_float, to_int, truth
 from .operators import operate
 from .read import Reader, certain
-from .sorting import extreme_by_key, sort, sorted_list
+from .sorting import extreme, sort, sorted_list
 from .unions import absolute, binary, unary
 from .values import (
     PARTS,
@@ -330,12 +330,12 @@ def _extreme(name: str) -> Callable:
     op = "Lt" if name == "min" else "Gt"
 
     def find(r: Reader, *args: Value, **kwargs: Value) -> Value:
-        if kwargs.keys() == {"key"} and len(args) == 1:
-            return extreme_by_key(r, name, in_order(r, args[0]), kwargs["key"])
+        if len(args) == 1 and kwargs.keys() <= {"key", "default"}:
+            return _of_all(r, name, args[0], **kwargs)
         if kwargs:
             raise Unreadable(f"{name} with keywords")
-        if len(args) == 1:
-            return _of_all(r, name, args[0])
+        if not args:
+            raise Unreadable(f"{name} of nothing")
         values = [kept(r, a) for a in args]
         best = values[0]
         for x in values[1:]:
@@ -373,15 +373,27 @@ def least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
     return made
 
 
-def _of_all(r: Reader, name: str, x: Value) -> Value:
+def _of_all(
+    r: Reader, name: str, x: Value, key: Value | None = None, default: Value | None = None
+) -> Value:
     """min or max of one sequence."""
-    x = in_any_order(r, x)
+    key = None if isinstance(key, Known) and key.value is None else key
+    x = in_any_order(r, x) if key is None else in_order(r, x)
+    if default is not None:
+        n = _len(r, x)
+        some = Num(f"({n.text} > 0)", "bool", ("bool",), low=0, high=1)
+        some = python(n.value > 0) if n.value is not None else some
+        return chosen(r, some, lambda: _of_all(r, name, x, key), lambda: default)
+    if key is not None:
+        return extreme(r, name, list_of(r, x), key)
     if isinstance(x, Tup):
         return _extreme(name)(r, *x.items)
     if isinstance(x, Arr) and x.ndim == 1:
         return python_extreme(r, name, x)
     if isinstance(x, Lst) and x.kind is not None:
         return python_extreme(r, name, as_vector(r, x), x.kind)
+    if isinstance(x, Lst):
+        return extreme(r, name, x)
     raise Unreadable(f"{name} of this")
 
 
