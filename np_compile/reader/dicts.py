@@ -46,8 +46,8 @@ from .values import (
 )
 from .variables import Variable, as_type, join
 
-_MIX = "0x9E3779B97F4A7C15UL"
-_HASH = Num("", "i64", ("int",))
+MIX = "0x9E3779B97F4A7C15UL"
+HASH = Num("", "i64", ("int",))
 _NO_KEY = "a key that is no integer, no float and no tuple of these"
 CHANGING = frozenset(("setdefault", "add", "clear"))
 
@@ -63,10 +63,10 @@ class View:
 # Keys
 
 
-def _class(x: Value) -> Any:
+def class_of_key(x: Value) -> Any:
     """What keys that may be equal have in common."""
     if isinstance(x, Tup) and x.made is tuple:
-        return tuple(map(_class, x.items))
+        return tuple(map(class_of_key, x.items))
     if isinstance(x, Num):
         if x.rep in INTEGERS - {"u64"} or x.rep == "bool":
             return "integer"
@@ -78,8 +78,8 @@ def _class(x: Value) -> Any:
 def _key(r: Reader, t: Table, x: Value) -> Value:
     """What may be a key of a table."""
     x = kept(r, x)
-    mine = _class(x)
-    if t.of is not None and _class(t.of.items[1]) != mine:
+    mine = class_of_key(x)
+    if t.of is not None and class_of_key(t.of.items[1]) != mine:
         raise Unreadable("keys of several types")
     return x
 
@@ -99,7 +99,7 @@ def _hash(r: Reader, key: Value) -> Num:
     text = "0UL"
     for k, word in enumerate(_words(r, key)):
         mixed = f"(({text} ^ {text} >> 29) + {word})" if k else word
-        text = r.named(f"{mixed} * {_MIX}", "u64", "h")
+        text = r.named(f"{mixed} * {MIX}", "u64", "h")
     return Num(r.named(f"(i64){text}", "i64", "h"), "i64", ("int",))
 
 
@@ -219,7 +219,7 @@ def _stored(r: Reader, t: Table, key: Value, *value: Value) -> Callable[[], None
     made now."""
     key = _key(r, t, key)
     value = tuple(kept(r, x) for x in value)
-    admit(r, t, Tup((_HASH, key, *value)))
+    admit(r, t, Tup((HASH, key, *value)))
     at, h = _found(r, t, key)
     _may_grow(r, t, at)
 
@@ -288,7 +288,7 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
         inner = Lst if f is list else Table
         seen = r.memory.get(site, {}).get("of")
         of = inner("", seen, frozenset((ANYWHERE,)), frozenset((site,)), f)
-    admit(r, t, Tup((_HASH, key, of)))
+    admit(r, t, Tup((HASH, key, of)))
     at, h = _found(r, t, key)
     _may_grow(r, t, at)
     with r.block(f"if ({at} < 0)"), r.scope():
@@ -328,7 +328,7 @@ def _get(r: Reader, t: Table, key: Value, default: Value | None = None) -> Value
 
 def _set_default(r: Reader, t: Table, key: Value, default: Value) -> Value:
     key, default = _key(r, t, key), kept(r, default)
-    admit(r, t, Tup((_HASH, key, default)))
+    admit(r, t, Tup((HASH, key, default)))
     at, h = _found(r, t, key)
     _may_grow(r, t, at)
     with r.block(f"if ({at} < 0)"):

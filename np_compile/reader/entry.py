@@ -32,8 +32,8 @@ from .values import (
     Arr,
     Bound,
     Conflict,
+    Items,
     Known,
-    Lst,
     Num,
     Obj,
     Opaque,
@@ -125,7 +125,7 @@ class Input:
 
 
 SAME = object()  # the piece of a value that is to be this very one
-LISTED = object()  # of a list that is a list of C
+LISTED = object()  # of a list or a dict that is one of C
 
 
 class Entry:
@@ -193,7 +193,7 @@ class Entry:
             for part, n in zip(parts, lengths, strict=True):
                 del part[n:]
             raise
-        if isinstance(made, Lst):
+        if isinstance(made, Items):
             taken.piece = LISTED
         return made
 
@@ -213,7 +213,7 @@ class Entry:
         if isinstance(x, np.generic):
             return self._scalar(r, x)
         named = isinstance(x, tuple) and hasattr(kind, "_fields")
-        if kind is list and self._is_listed(r, path, x):
+        if (kind is list and self._is_listed(r, path, x)) or kind is dict:
             return self._list(r, path, x)
         if kind is tuple or named or kind is list:
             if kind is list:
@@ -256,7 +256,7 @@ class Entry:
             return True
         if ("list", "as tuples") in r.memory:
             return False
-        is_long = len(x) > given.FEW and self._form(r, path, x) is not None
+        is_long = len(x) > given.FEW and given.form_of(given.type_of(r, [x], path)) is not None
         if not is_long and ("list", "needed", path) not in r.memory:
             return False
         self._prefers_lists = True
@@ -268,20 +268,19 @@ class Entry:
             r.memory["list", "as tuples"] = {}
         return self._prefers_lists
 
-    def _form(self, r: Reader, path: tuple, x: list) -> str | None:
-        of = given.type_of(r, x, path)
-        return None if isinstance(of, Conflict) else given.form_of(of)
-
-    def _list(self, r: Reader, path: tuple, x: list) -> Lst:
-        of = given.type_of(r, x, path)
-        form = None if isinstance(of, Conflict) else given.form_of(of)
-        if form is None:
-            why = of.why if isinstance(of, Conflict) else "items that it is not read with"
-            raise Unfit(f"a list of {why}" if len(x) <= LIST else f"a long list of {why}")
+    def _list(self, r: Reader, path: tuple, x: list | dict) -> Items:
+        if path != _whole(path) or not given.KNOWN:
+            raise Unfit(f"a value of type {type(x).__name__}")
         name = f"list_{len(self.lists)}"
-        self.lists.append(given.Given(path, name, of, form))
+        made = given.type_of(r, [x], path, name)
+        form = given.form_of(made)
+        if form is None:
+            why = made.why if isinstance(made, Conflict) else "items that it is not read with"
+            kind = type(x).__name__
+            raise Unfit(f"a {kind} of {why}" if len(x) <= LIST else f"a long {kind} of {why}")
+        self.lists.append(given.Given(path, name, form))
         self.lengths[name] = len(x)
-        return Lst(name, of, frozenset((name,)), frozenset((given.site(path, 0),)))
+        return made
 
     def growing(self, r: Reader, path: tuple) -> None:
         """Take a list that is found at a path for one that changes, if it can be."""
@@ -289,7 +288,7 @@ class Entry:
         x = self.fetched.get(whole)
         if ("list", "as tuples") in r.memory or not given.KNOWN:
             return
-        if type(x) is list and self._form(r, whole, x) is not None:
+        if type(x) is list and given.form_of(given.type_of(r, [x], whole)) is not None:
             r.memory["list", "needed", whole] = {}
             raise Again
 

@@ -185,7 +185,7 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
             scope[f"p{k}"] = sample
             lines.append(f"if {x} is not p{k}: raise TypeError")
         elif i.piece is LISTED:
-            lines.append(f"if type({x}) is not list: raise TypeError")
+            lines.append(f"if type({x}) is not {kind.__name__}: raise TypeError")
             lists.append(f"id({x})")
         elif kind is np.ndarray:
             scope[f"d{k}"] = sample.dtype

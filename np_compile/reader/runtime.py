@@ -19,9 +19,10 @@ class Buffer(ctypes.Structure):
     """Memory of an array or a list. next, prev: the others of the call. owner: a number that
     Python knows it by, -1 if it is C's own. code: of its representation. For a list, `dims` is its
     length, the room that there is, how much of it is before the first item, which words of an item
-    are buffers, and the bytes of an item; for a dict or a set also the address of its index, and
-    the logarithm of how long that is. object, form, changes: of a list that Python has too, that
-    list, its form, and whether it is to be changed as this one is (`given.py`)."""
+    are buffers, and the bytes of an item; for a dict or a set also the address of its index, the
+    logarithm of how long that is, and whether entries have been taken out. object, form, changes:
+    of a list that Python has too, that list, its form, and whether it is to be changed as this one
+    is (`given.py`)."""
 
 
 Buffer._fields_ = [
@@ -234,7 +235,7 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     if (!b) return 0;
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
     b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
-    b->dims[5] = b->dims[6] = 0;
+    b->dims[5] = b->dims[6] = b->dims[7] = 0;
     b->object = 0; b->changes = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
@@ -349,6 +350,7 @@ INLINE int more_entries(Buf *b, i64 n) {{
 INLINE void forget_entries(Buf *b) {{
     free((void *)b->dims[5]);
     b->dims[0] = b->dims[5] = 0;
+    b->dims[7] = 1;
 }}
 /* Whether a signal's handler raises; other threads of Python's have their turn meanwhile. */
 QUIET int ask_python(Runtime *rt) {{
