@@ -12,6 +12,7 @@ from . import index
 from .dicts import assign_table_item
 from .expressions import (
     anything,
+    attribute,
     expression,
     index_items,
     kept,
@@ -37,6 +38,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    item_name,
     python,
 )
 
@@ -80,6 +82,9 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
     if isinstance(node, ast.Subscript):
         owner = certain(r, operand(r, node.value))
         items = index_items(r, node.slice, owner)
+        if isinstance(owner, Obj):
+            name = item_name(owner, items)
+            return lambda: _set_attribute(r, owner, name, value)
         if isinstance(owner, Tup) and owner.made is list:
             growing(r, owner)
         if isinstance(owner, Items):
@@ -210,6 +215,11 @@ def _check_cast(made: Value, dtype: np.dtype) -> None:
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if isinstance(owner, Obj):
+        name = item_name(owner, items)
+        old, new = certain(r, attribute(r, owner, name)), expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, name, x))
+        return
     if isinstance(owner, Items):
         old = item(r, owner, items)
         new = expression(r, node.value)

@@ -151,7 +151,7 @@ class Entry:
         self._live: dict[int, dict[int, Live]] = {}
         self.most = 0
         self.known: dict[str, int] = {}
-        self.set: set[str] = set()
+        self.set: dict[str, tuple[str, str]] = {}  # an object's path, and the attribute
         self.attributes: dict[str, Value] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
@@ -213,7 +213,8 @@ class Entry:
         if isinstance(x, np.generic):
             return self._scalar(r, x)
         named = isinstance(x, tuple) and hasattr(kind, "_fields")
-        if (kind is list and self._is_listed(r, path, x)) or kind is dict:
+        is_record = kind is dict and len(x) > 0 and all(type(key) is str for key in x)
+        if (kind is list and self._is_listed(r, path, x)) or (kind is dict and not is_record):
             return self._list(r, path, x)
         if kind is tuple or named or kind is list:
             if kind is list:
@@ -236,7 +237,7 @@ class Entry:
             return made
         if callable(x) and getattr(kind, "__module__", "").startswith("numpy"):
             return Known(x)
-        if hasattr(x, "__dict__") and not isinstance(x, (dict, list, set)):
+        if is_record or (hasattr(x, "__dict__") and not isinstance(x, (dict, list, set))):
             name = "/".join(map(str, path))
             if len(path) > 1 and path[0] == "local" and len(path) == 2:
                 name = path[1]
@@ -446,6 +447,8 @@ class Entry:
         key = f"@{owner.path}.{name}"
         if key in self.attributes:
             return self.attributes[key]
+        if name.startswith("["):
+            return self._item(r, owner, name)
         path = (*self.paths[owner.path], "." + name)
         found = getattr(owner.type, name, None)
         if isinstance(written(found), types.FunctionType):
@@ -474,25 +477,48 @@ class Entry:
             value = getattr(x, name)
         except AttributeError as e:
             raise Unreadable(str(e)) from None
+        return self._attribute(r, owner, name, path, value)
+
+    def _attribute(self, r: Reader, owner: Obj, name: str, path: tuple, value: Any) -> Value:
         try:
             made = self.take(r, path, value)
         except Unfit as e:
             raise Unreadable(f"{name!r}: {e}") from None
-        self.attributes[key] = made
+        self.attributes[f"@{owner.path}.{name}"] = made
         return made
 
+    def _item(self, r: Reader, owner: Obj, name: str) -> Value:
+        """An item of a dict whose keys are text."""
+        key, x = ast.literal_eval(name)[0], self._object(owner)
+        if key not in x:
+            raise Unreadable(f"a key that a dict does not have, {key!r}")
+        return self._attribute(r, owner, name, (*self.paths[owner.path], name), x[key])
+
     def _object(self, owner: Obj) -> Any:
-        return self.fetched[self.paths[owner.path]]
+        return self.object_at(self.paths[owner.path])
+
+    def object_at(self, path: tuple) -> Any:
+        """The object at a path, of the example."""
+        items = []
+        while path not in self.fetched:  # it is in a tuple
+            *before, k = path
+            path = tuple(before)
+            items.append(k)
+        x = self.fetched[path]
+        for k in reversed(items):
+            x = x[k]
+        return x
 
     def may_set(self, r: Reader, owner: Obj, name: str) -> None:
         """Whether an attribute can be set by name, as any object's."""
         kind = owner.type
-        if kind.__setattr__ is not object.__setattr__ or hasattr(
-            getattr(kind, name, None), "__set__"
+        if kind is not dict and (
+            kind.__setattr__ is not object.__setattr__
+            or hasattr(getattr(kind, name, None), "__set__")
         ):
             raise Unreadable(f"the attribute {name!r} is set by code of its own")
         self.attribute(r, owner, name)
-        self.set.add(f"@{owner.path}.{name}")
+        self.set[f"@{owner.path}.{name}"] = owner.path, name
 
     def constant(self, r: Reader, x: Any) -> Value:
         """A value that is the same in each call."""
@@ -547,7 +573,7 @@ class Entry:
         env = r.frames[0].env
         for name in sorted(self.set):
             if name in env:
-                exit_.attributes[name] = out.value(env[name])
+                exit_.attributes[self.set[name]] = out.value(env[name])
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)
@@ -585,7 +611,7 @@ class Entry:
         env = site.frames[0][2]
         for name in sorted(self.set):
             if name in env:
-                exit_.attributes[name] = out.value(env[name])
+                exit_.attributes[self.set[name]] = out.value(env[name])
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)
