@@ -23,7 +23,7 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import resume, runtime, small, source, threads
+from . import mathematics, resume, runtime, small, source, threads
 from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
@@ -190,7 +190,10 @@ def _assembled(
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
-        + (small.C if any(f"{name}(" in inner + body for name in small.NAMES) else "")
+        + "".join(
+            part.C for part in (small, mathematics)
+            if any(f"{name}(" in inner + body for name in part.NAMES)
+        )
         + (threads.C + inner + "\n" if functions else "")
         + (runtime.lists() if lists else "")
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"

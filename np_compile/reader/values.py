@@ -324,6 +324,13 @@ Value = Any
 HELD = (Num, Arr, Tup, Items, Maybe, OrNone)
 
 
+@dataclass(frozen=True)
+class Binary:
+    """`bin(x)`, of which the ones are counted."""
+
+    of: Num
+
+
 @dataclass
 class Slice:
     """A slice in an index, bounds given or not."""
