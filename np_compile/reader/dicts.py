@@ -17,6 +17,7 @@ from typing import Any
 from .lists import (
     admit,
     allocated,
+    buffers,
     each,
     held,
     length,
@@ -49,7 +50,7 @@ from .variables import Variable, as_type, join
 MIX = "0x9E3779B97F4A7C15UL"
 HASH = Num("", "i64", ("int",))
 _NO_KEY = "a key that is no integer, no float and no tuple of these"
-CHANGING = frozenset(("setdefault", "add", "clear"))
+CHANGING = frozenset(("setdefault", "add", "clear", "pop", "popitem"))
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _hash(r: Reader, key: Value) -> Num:
     for k, word in enumerate(_words(r, key)):
         mixed = f"(({text} ^ {text} >> 29) + {word})" if k else word
         text = r.named(f"{mixed} * {MIX}", "u64", "h")
-    return Num(r.named(f"(i64){text}", "i64", "h"), "i64", ("int",))
+    return Num(r.named(f"(i64)({text} | 1)", "i64", "h"), "i64", ("int",))
 
 
 def _equal(a: Value, b: Value) -> str:
@@ -128,7 +129,8 @@ def _found(r: Reader, t: Table, key: Value) -> tuple[str, Num]:
         r.scope(),
     ):
         r.line(f"const i64 {e} = ((const int *){t.buf}->dims[5])[{s}];")
-        r.line(f"if ({e} < 0) break;")
+        r.line(f"if ({e} == -1) break;")
+        r.line(f"if ({e} < 0) continue;")
         mine = place_of(r, t, e).items[1].load(r)
         r.line(f"if ({_equal(mine, key)}) {{ {at} = {e}; break; }}")
     return at, h
@@ -179,7 +181,7 @@ def copied(r: Reader, t: Table) -> Table:
     result = _empty(r, t.of, r.list_site(), t.made, t.factory)
     if t.of is None:
         return result
-    n = length(r, t)
+    n = together(r, t)
     r.leave_if(f"more_entries({result.buf}, {n.text})", "no memory")
     with each(r, n) as k:
         put(r, result, k.text, place_of(r, t, k.text).load(r), True)
@@ -214,13 +216,17 @@ def _from_constants(first: frozenset, keys: list) -> set:
 # Entries
 
 
-def _stored(r: Reader, t: Table, key: Value, *value: Value) -> Callable[[], None]:
+def _stored(
+    r: Reader, t: Table, key: Value, *value: Value, alone: bool = True
+) -> Callable[[], None]:
     """What puts an entry into a table, or another value into the one that is there; the checks are
     made now."""
     key = _key(r, t, key)
     value = tuple(kept(r, x) for x in value)
     admit(r, t, Tup((HASH, key, *value)))
     at, h = _found(r, t, key)
+    if not alone:
+        r.leave_if(f"{at} < 0", "a new key of a dict, and what else is assigned to")
     _may_grow(r, t, at)
 
     def commit() -> None:
@@ -274,8 +280,11 @@ def _index(t: Table, items: list[Any]) -> Value:
     return items[0]
 
 
-def assign_table_item(r: Reader, t: Table, items: list[Any], value: Value) -> Callable[[], None]:
-    return _stored(r, t, _index(t, items), value)
+def assign_table_item(
+    r: Reader, t: Table, items: list[Any], value: Value, alone: bool = True
+) -> Callable[[], None]:
+    """alone: whether nothing else is assigned to between the look for the key and the change."""
+    return _stored(r, t, _index(t, items), value, alone=alone)
 
 
 def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
@@ -301,6 +310,60 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
         r.lines += r.releases(len(r.owned) - 1)
     r.changed(t.roots)
     return held(r, place_of(r, t, at).items[2])
+
+
+# What is taken out
+
+
+def without_key(r: Reader, t: Table, items: list[Any]) -> None:
+    """`del t[key]`."""
+    at = _there(r, t, _index(t, items))
+    _let_go(r, t, at)
+
+
+def _there(r: Reader, t: Table, key: Value) -> str:
+    """The place of a key, which has one; it is to be taken out."""
+    if t.of is None:
+        raise NotYet("an item of a dict of which nothing is known")
+    may_change(r, t)
+    at, _ = _found(r, t, _key(r, t, key))
+    r.leave_if(f"{at} < 0", "a key that a dict does not have")
+    return at
+
+
+def _let_go(r: Reader, t: Table, at: str) -> None:
+    value = place_of(r, t, at).items[2].load(r)
+    r.lines += [f"release(rt, {name});" for name in buffers(value)]
+    r.line(f"taken_out({t.buf}, {at});")
+    r.changed(t.roots)
+
+
+def _pop(r: Reader, t: Table, key: Value, default: Value | None = None) -> Value:
+    if default is None:
+        at = _there(r, t, key)
+        made = held(r, place_of(r, t, at).items[2])
+        _let_go(r, t, at)
+        return made
+    made = _get(r, t, key, default)
+    if t.of is not None:
+        may_change(r, t)
+        at, _ = _found(r, t, _key(r, t, key))
+        with r.block(f"if ({at} >= 0)"):
+            _let_go(r, t, at)
+    return made
+
+
+def _pop_item(r: Reader, t: Table) -> Value:
+    may_change(r, t)
+    if t.of is None:
+        raise NotYet("an item of a dict of which nothing is known")
+    n = together(r, t)
+    r.leave_if(f"{n.text} == 0", "an item of an empty dict")
+    last = f"{n.text} - 1"
+    _, key, value = place_of(r, t, last).items
+    made = Tup((key.load(r), held(r, value)))
+    _let_go(r, t, last)
+    return made
 
 
 # Methods
@@ -354,6 +417,7 @@ def _clear(r: Reader, t: Table) -> Value:
 
 _METHODS: dict[tuple[type | None, str], Callable] = {
     (dict, "get"): _get, (dict, "setdefault"): _set_default, (set, "add"): _add,
+    (dict, "pop"): _pop, (dict, "popitem"): _pop_item,
     (None, "clear"): _clear, (dict, "copy"): copied,
     (dict, "keys"): lambda r, t: View(t, "keys"),
     (dict, "values"): lambda r, t: View(t, "values"),
@@ -370,6 +434,13 @@ def table_method(r: Reader, t: Table, name: str) -> Callable:
 
 
 # What goes through them
+
+
+def together(r: Reader, t: Table) -> Num:
+    """The number of entries, which lie one after the other from here on."""
+    r.line(f"together({t.buf});")
+    r.accesses.anything(t.roots)
+    return length(r, t)
 
 
 def gone_through(x: Value) -> View | None:
@@ -394,7 +465,7 @@ def as_list(r: Reader, x: View) -> Lst:
         return made_list(r, (), site)
     which = {"keys": 1, "values": 2}.get(x.name)
     of = Tup(t.of.items[1:]) if which is None else t.of.items[which]
-    n = length(r, t)
+    n = together(r, t)
     result = allocated(r, of, n, site)
     with each(r, n) as k:
         parts = place_of(r, t, k.text).items

@@ -366,7 +366,7 @@ static int read_entries(Runtime *rt, Buf *b, Shared *s) {{
         if (b->dims[0] == n || !read_value(rt, key, k, &w, s) || is_nan(key, entry + 1)) return 0;
         w = entry + before;
         if (!read_value(rt, value, x, &w, s)) return 0;
-        entry->i = hash_of(key, entry + 1, 0);
+        entry->i = hash_of(key, entry + 1, 0) | 1;
         entered(b, entry->i);
     }}
     return 1;
@@ -529,7 +529,8 @@ static void give_back_dict(Runtime *rt, Buf *b) {{
     const char *f = values_in(b->form);
     i64 n = 0, at = 0;
     void *k, *x;
-    if (b->dims[7]) {{ /* entries are gone: what is left is put in again, in its order */
+    together(b);
+    if (b->changes == 2) {{ /* entries are gone: what is left is put in again, in its order */
         void *old = sure(PyDict_Copy(b->object));
         PyDict_Clear(b->object);
         add_entries(rt, b, 0, old);
@@ -547,7 +548,7 @@ static void *list_object(Runtime *rt, const char *form, Buf *b) {{
         b->form = form;
         b->object = sure(*form == '{{' ? PyDict_New() : PyList_New(0));
         if (form[1] == ']' || form[1] == '}}') {{ }}
-        else if (*form == '{{') add_entries(rt, b, 0, 0);
+        else if (*form == '{{') {{ together(b); add_entries(rt, b, 0, 0); }}
         else extend_object(rt, b, 0, b->dims[0]);
     }}
     Py_IncRef(b->object);

@@ -32,6 +32,7 @@ from .values import (
     OrNone,
     Range,
     Slice,
+    Table,
     Tup,
     Unreadable,
     Value,
@@ -206,7 +207,8 @@ def _as_item(r: Reader, x: Value, of: Value) -> Value:
 def length(r: Reader, x: Items) -> Num:
     if x.of is None:
         return python(0)
-    n = extent(r, f"{x.buf}->dims[0]")
+    gone = f" - {x.buf}->dims[7]" if isinstance(x, Table) else ""
+    n = extent(r, f"{x.buf}->dims[0]{gone}")
     if x.buf in r.entry.lengths:
         r.entry.known[n.text] = r.entry.lengths[x.buf]
     return n
@@ -369,6 +371,20 @@ def no_nan(r: Reader, x: Value) -> None:
         r.leave_if(f"{x.text} != {x.text}", "NaN in a list in which is searched")
 
 
+def without_item(r: Reader, a: Lst, items: list[Any]) -> None:
+    """`del a[k]`."""
+    if len(items) != 1 or not isinstance(items[0], Num):
+        raise Unreadable("a slice of a list is deleted")
+    _let_go(r, a, checked(r, items[0], length(r, a)).text)
+
+
+def _let_go(r: Reader, a: Lst, k: str) -> None:
+    may_change(r, a)
+    r.lines += [f"release(rt, {name});" for name in buffers(place_of(r, a, k).load(r))]
+    r.line(f"closed({a.buf}, {k});")
+    r.changed(a.roots)
+
+
 # Methods
 
 
@@ -494,10 +510,7 @@ def _index(r: Reader, a: Lst, x: Value) -> Value:
 
 def _remove(r: Reader, a: Lst, x: Value) -> Value:
     may_change(r, a)
-    at = _index(r, a, x)
-    r.lines += [f"release(rt, {name});" for name in buffers(place_of(r, a, at.text).load(r))]
-    r.line(f"closed({a.buf}, {at.text});")
-    r.changed(a.roots)
+    _let_go(r, a, _index(r, a, x).text)
     return Known(None)
 
 

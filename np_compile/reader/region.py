@@ -508,6 +508,8 @@ class _Call:
                 size = b.dims[4]
                 row = runtime.Word * (size // 8)
                 rows = [row.from_address(b.data + k * size) for k in range(n)]
+                if b.dims[7]:  # entries of a dict that are gone
+                    rows = [words for words in rows if words[0].i]
                 found = [self.value(items, region, words) for words in rows]
             self._small[address] = found if made is list else made(found)
         return self._small[address]

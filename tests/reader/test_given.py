@@ -362,6 +362,18 @@ def grows_amid(d, n):
     return d
 
 
+def taken_out(d, n):
+    total = 0
+    for k in range(n):
+        row = d.pop(k)
+        total += row[0]
+        d[k + 100] = row
+        row.append(k)
+        if k % 4 == 1:
+            del d[k + 99]
+    return total, d.popitem()
+
+
 def asked_for(d, n):
     total = 0
     for k in range(n):
@@ -396,6 +408,8 @@ DICTS: list[Case] = [
     exact(cleared, ({1: 2, 3: 4}, 3), ({1: 5}, 9), ({1: 5}, 2)),
     exact(grows_amid, ({1: 2, 3: 4}, 9), ({1: 5}, 1), ({1: 5, 2: 3}, 2)),
     exact(asked_for, ({1: 2, 3: 4}, 5), ({k: k for k in range(9)}, 8)),
+    exact(taken_out, ({k: [k] for k in range(30)}, 20), ({1: [2], 0: [3]}, 2), ({3: [1]}, 9),
+          ({k: [k] for k in range(5)}, 20)),
     exact(of_floats, ({0.5: 1.0, -0.0: 2.0}, np.array([0.5, 0.0, 0.5])), ({0.5: 1.0}, np.ones(1))),
 ]  # fmt: skip
 
