@@ -7,7 +7,7 @@ import heapq
 import inspect
 import sys
 import types
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +17,7 @@ from . import functions, mathematics, outside, small, source
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
+    counter,
     default_dict,
     gone_through,
     in_any_order,
@@ -593,5 +594,6 @@ _BUILTINS: dict[Any, Callable] = {
     heapq.heappush: heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
+    Counter: counter,
     **mathematics.TABLE,
 }  # fmt: skip

@@ -8,10 +8,11 @@ hashes: nothing is read here that depends on it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from .lists import (
@@ -30,6 +31,7 @@ from .lists import (
 )
 from .nest import kept
 from .read import Reader, int_constant
+from .sorting import in_order_of
 from .values import (
     ANYWHERE,
     HELD,
@@ -50,7 +52,7 @@ from .variables import Variable, as_type, join
 MIX = "0x9E3779B97F4A7C15UL"
 HASH = Num("", "i64", ("int",))
 _NO_KEY = "a key that is no integer, no float and no tuple of these"
-CHANGING = frozenset(("setdefault", "add", "clear", "pop", "popitem"))
+CHANGING = frozenset(("setdefault", "add", "clear", "pop", "popitem", "update"))
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,8 @@ def table_of(r: Reader, made: type, x: Value) -> Value:
     """`dict(x)`, `set(x)`."""
     if isinstance(x, Tup) and made is set:
         return new_table(r, set, x.items)
-    if isinstance(x, Table) and x.made is made is dict:
-        return copied(r, x)
+    if isinstance(x, Table) and x.made is not set and made is dict:
+        return copied(r, x, dict)
     if isinstance(x, Tup) and not x.items:
         return new_table(r, made, ())
     view = gone_through(x)
@@ -176,9 +178,9 @@ def table_of(r: Reader, made: type, x: Value) -> Value:
     return result
 
 
-def copied(r: Reader, t: Table) -> Table:
-    """`t.copy()`."""
-    result = _empty(r, t.of, r.list_site(), t.made, t.factory)
+def copied(r: Reader, t: Table, made: type | None = None) -> Table:
+    """`t.copy()`, or a plain dict of the same entries."""
+    result = _empty(r, t.of, r.list_site(), made or t.made, None if made else t.factory)
     if t.of is None:
         return result
     n = together(r, t)
@@ -193,16 +195,72 @@ def copied(r: Reader, t: Table) -> Table:
 def default_dict(r: Reader, factory: Value) -> Value:
     """`defaultdict(factory)`."""
     f = factory.value if isinstance(factory, Known) else None
-    if f not in (int, float, list, dict, set):
+    if isinstance(f, FunctionType):
+        _constant_of(r, f)
+    elif f not in (int, float, list, dict, set):
         raise Unreadable("a defaultdict of this")
     return new_table(r, defaultdict, (), factory=f)
 
 
+def _constant_of(r: Reader, f: FunctionType) -> Num:
+    """The number that a function gives in each call."""
+    with r.elsewhere([]):
+        made = r.grammar.called(r, Known(f), [], {})
+    if f.__code__.co_freevars or not isinstance(made, Num) or made.value is None:
+        raise Unreadable("a defaultdict of a function that gives no constant number")
+    return python(made.value)
+
+
+def counter(r: Reader, x: Value | None = None) -> Value:
+    """`Counter(x)`."""
+    result = new_table(r, Counter, ())
+    if x is not None:
+        _count(r, result, x)
+    return result
+
+
+def _count(r: Reader, t: Table, x: Value) -> Value:
+    """`t.update(x)` of a counter."""
+    if isinstance(x, Table) and x.made is not set:
+        raise Unreadable("a counter of counts")
+    source = in_any_order(r, x) if isinstance(x, View) else list_of(r, x)
+    if source.of is not None:
+        with each(r, length(r, source)) as k:
+            key = place_of(r, source, k.text).load(r)
+            n = table_item(r, t, [key])
+            _stored(r, t, key, r.integer(f"{n.text} + 1", 1))()
+    r.changed(t.roots)
+    return Known(None)
+
+
+def _most_common(r: Reader, t: Table, n: Value | None = None) -> Value:
+    found = as_list(r, View(t, "items"))
+    if t.of is None:
+        return found
+    counts = as_list(r, View(t, "values"))
+    if n is None or (isinstance(n, Known) and n.value is None):
+        return in_order_of(r, found, counts)
+    if not isinstance(n, Num) or n.kind != "int":
+        raise Unreadable("the most common items of this number")
+    r.leave_if(f"{n.text} < 0", "a negative number of items")
+    in_order_of(r, found, counts)
+    r.line(f"if ({n.text} < {found.buf}->dims[0]) {found.buf}->dims[0] = {n.text};")
+    return found
+
+
 def maker(t: Table) -> Callable[[Any], Any]:
     """What makes Python's object of the entries."""
+    if t.made is Counter:
+        return _counter
     if t.factory is None:
         return t.made
     return partial(_from_constants if t.made is set else defaultdict, t.factory)
+
+
+def _counter(entries: list[tuple]) -> Counter:
+    made: Counter = Counter()
+    dict.update(made, entries)
+    return made
 
 
 def _from_constants(first: frozenset, keys: list) -> set:
@@ -265,6 +323,8 @@ def contains_key(r: Reader, t: Table, x: Value) -> Num:
 def table_item(r: Reader, t: Table, items: list[Any]) -> Value:
     """`t[key]`."""
     key = _key(r, t, _index(t, items))
+    if t.made is Counter:
+        return _get(r, t, key, python(0))
     if t.factory is not None:
         return _or_new(r, t, key, r.list_site())
     if t.of is None:
@@ -293,6 +353,8 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
     of: Value
     if f in (int, float):
         of = python(f())
+    elif isinstance(f, FunctionType):
+        of = _constant_of(r, f)
     else:
         inner = Lst if f is list else Table
         seen = r.memory.get(site, {}).get("of")
@@ -418,6 +480,7 @@ def _clear(r: Reader, t: Table) -> Value:
 _METHODS: dict[tuple[type | None, str], Callable] = {
     (dict, "get"): _get, (dict, "setdefault"): _set_default, (set, "add"): _add,
     (dict, "pop"): _pop, (dict, "popitem"): _pop_item,
+    (Counter, "update"): _count, (Counter, "most_common"): _most_common,
     (None, "clear"): _clear, (dict, "copy"): copied,
     (dict, "keys"): lambda r, t: View(t, "keys"),
     (dict, "values"): lambda r, t: View(t, "values"),
@@ -427,7 +490,7 @@ _METHODS: dict[tuple[type | None, str], Callable] = {
 
 def table_method(r: Reader, t: Table, name: str) -> Callable:
     made = set if t.made is set else dict
-    method = _METHODS.get((made, name)) or _METHODS.get((None, name))
+    method = next((m for k in (t.made, made, None) if (m := _METHODS.get((k, name)))), None)
     if method is None:
         raise Unreadable(f"the method {name!r} of a {t.made.__name__}")
     return method

@@ -41,6 +41,14 @@ def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None =
     return Known(None)
 
 
+def in_order_of(r: Reader, a: Lst, keys: Lst) -> Lst:
+    """Sort a list by as many other values, the greatest first."""
+    with each(r, length(r, a)) as k:
+        no_nan(r, item_at(r, keys, k))
+    _move(r, a, _order(r, keys, length(r, a), python(True)))
+    return a
+
+
 def sorted_list(
     r: Reader, x: Value, *, key: Value | None = None, reverse: Value | None = None
 ) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -462,6 +462,45 @@ def of_a_list(x, k):
     return items
 
 
+def counted(x, n):
+    c, d = Counter(), Counter(x)
+    for v in x:
+        c[v] += 1
+    d.update(x[:3])
+    d.update(range(n))
+    for k in range(n):
+        c[100 + k] -= 1
+    total = 0
+    for k, v in d.items():
+        total += k * v
+    most = d.most_common(1), d.most_common(), d.most_common(n)
+    return c, d, c[1000], total, most, sum(c.values()), max(c, key=c.get, default=None), len(c)
+
+
+def by_constants(x):
+    d, most, least = defaultdict(list), defaultdict(lambda: -1.5), defaultdict(lambda: math.inf)
+    for i, v in enumerate(x):
+        d[v].append(i)
+        most[v] = max(most[v], i)
+        least[v] = min(least[v], i)
+    found = dict(d), dict(most), dict(Counter(x))
+    return found, least[7], least
+
+
+def left_amid(n):
+    c, d = Counter(), defaultdict(lambda: 0)
+    for k in range(n):
+        c[k % 3] += 2**k
+        d[k % 2] += k
+        if k == 5:
+            print(c, dict(d))
+        try:
+            c[k] //= k - 4
+        except ZeroDivisionError:
+            del c[10000]
+    return c, d[7], type(c).__name__, list(d.items())
+
+
 f = np.array([0.5, -0.5, 0.0, -0.0, 2.5, 1e300])
 edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [0, 4], [1, 1]])
 many = np.random.default_rng(0).integers(-40, 40, 700)
@@ -499,6 +538,10 @@ CASES: list[Case] = [
     exact(queue_grows_in_a_helper, (5,), refused="while a loop runs"),
     exact(keys_of_tuples, (4,), (20,)),
     exact(booleans, (x,)),
+    exact(counted, (x, 2), (many, 30), (x[:0], 0), ([5, 3] * 30 + [9], 5), ([True, False], 1)),
+    exact(counted, (f, 3), refused="keys of several types"),
+    exact(by_constants, (x,), (many,), (f,), (x[:0],), ([3, 1, 3],)),
+    exact(left_amid, (9,), (80,)),
     exact(set_at_once, (5,), (100,), (0,)),
     exact(taken_out, (x, 2), (many, 30), (x[:0], 0), (list(range(40)) * 2, 39)),
     exact(least_recent, (50, 5), (2000, 64), (3, 1)),
