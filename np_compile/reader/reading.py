@@ -146,7 +146,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
     if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines)):
         if top is not None:
-            return Refused(top.reasons[0] if top.reasons else "", top.line, top.top + 1)
+            return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
