@@ -142,8 +142,8 @@ class Region:
         return made
 
     def _exit(self, state: _Call, exit_: Exit) -> Any:
-        for (path, name), spec in exit_.attributes.items():
-            owner, x = self.at(state, path), state.value(spec, self)
+        for (place, name), spec in exit_.attributes.items():
+            owner, x = self.at(state, place), state.value(spec, self)
             if name.startswith("["):
                 owner[ast.literal_eval(name)[0]] = x
             else:
