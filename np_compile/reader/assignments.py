@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import index
-from .dicts import assign_table_item
+from .dicts import assign_table_item, without_key
 from .expressions import (
     anything,
+    attribute,
     expression,
     index_items,
     kept,
@@ -22,7 +23,7 @@ from .expressions import (
 )
 from .functions.operands import array_of
 from .items import item
-from .lists import assign_list_item, growing, list_method
+from .lists import assign_list_item, growing, list_method, without_item
 from .nest import materialized
 from .read import Reader, certain
 from .values import (
@@ -37,6 +38,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    item_name,
     python,
 )
 
@@ -50,7 +52,8 @@ def assign(r: Reader, node: ast.Assign) -> None:
         value = anything(r, node.value)
     if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
         value = kept(r, value)
-    commits = [target(r, t, value) for t in node.targets]
+    alone = len(node.targets) == 1
+    commits = [target(r, t, value, alone) for t in node.targets]
     for commit in commits:
         commit()
 
@@ -66,8 +69,9 @@ def annotated(r: Reader, node: ast.AnnAssign) -> None:
     target(r, node.target, kept(r, anything(r, node.value)))()
 
 
-def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
-    """What assigns a value to a target; the checks are made now."""
+def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Callable[[], None]:
+    """What assigns a value to a target; the checks are made now. alone: whether it is the only one
+    of a statement."""
     if isinstance(node, ast.Name):
         return lambda: bind(r, node.id, value)
     if isinstance(node, (ast.Tuple, ast.List)):
@@ -80,10 +84,13 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
     if isinstance(node, ast.Subscript):
         owner = certain(r, operand(r, node.value))
         items = index_items(r, node.slice, owner)
+        if isinstance(owner, Obj):
+            name = item_name(owner, items)
+            return lambda: _set_attribute(r, owner, name, value)
         if isinstance(owner, Tup) and owner.made is list:
             growing(r, owner)
         if isinstance(owner, Items):
-            commit = _item_assigned(r, owner, items, value)
+            commit = _item_assigned(r, owner, items, value, alone)
             return lambda: _changing(r, owner, commit)
         if not isinstance(owner, Arr):
             raise Unreadable("an item of this is set")
@@ -96,9 +103,11 @@ def target(r: Reader, node: ast.expr, value: Value) -> Callable[[], None]:
     raise Unreadable(f"{type(node).__name__} as a target")
 
 
-def _item_assigned(r: Reader, owner: Items, items: list[Any], value: Value) -> Callable[[], None]:
+def _item_assigned(
+    r: Reader, owner: Items, items: list[Any], value: Value, alone: bool = True
+) -> Callable[[], None]:
     if isinstance(owner, Table):
-        return assign_table_item(r, owner, items, value)
+        return assign_table_item(r, owner, items, value, alone)
     assert isinstance(owner, Lst)
     return assign_list_item(r, owner, items, value)
 
@@ -106,6 +115,23 @@ def _item_assigned(r: Reader, owner: Items, items: list[Any], value: Value) -> C
 def _changing(r: Reader, owner: Arr | Items, commit: Callable[[], None]) -> None:
     commit()
     r.changed(owner.roots, noted=isinstance(owner, Arr))
+
+
+def deleted(r: Reader, node: ast.Delete) -> None:
+    """`del a[k]`."""
+    t = node.targets[0]
+    if len(node.targets) > 1 or not isinstance(t, ast.Subscript):
+        raise Unreadable("several items, or an attribute, are deleted")
+    owner = certain(r, operand(r, t.value))
+    items = index_items(r, t.slice, owner)
+    if isinstance(owner, Tup) and owner.made is list:
+        growing(r, owner)
+    if isinstance(owner, Table):
+        without_key(r, owner, items)
+    elif isinstance(owner, Lst):
+        without_item(r, owner, items)
+    else:
+        raise Unreadable("an item of this is deleted")
 
 
 def bind(r: Reader, name: str, value: Value) -> None:
@@ -141,7 +167,7 @@ def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[],
         items = [index.view(r, value, [python(k)]) for k in range(n)]
     else:
         raise Unreadable("this is unpacked")
-    commits = [target(r, t, x) for t, x in zip(node.elts, items, strict=True)]
+    commits = [target(r, t, x, n == 1) for t, x in zip(node.elts, items, strict=True)]
 
     def commit() -> None:
         for c in commits:
@@ -210,6 +236,11 @@ def _check_cast(made: Value, dtype: np.dtype) -> None:
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if isinstance(owner, Obj):
+        name = item_name(owner, items)
+        old, new = certain(r, attribute(r, owner, name)), expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, name, x))
+        return
     if isinstance(owner, Items):
         old = item(r, owner, items)
         new = expression(r, node.value)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import heapq
 import inspect
-import math
 import sys
 import types
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +15,11 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, outside, small, source
+from . import functions, mathematics, outside, small, source
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
+    counter,
     default_dict,
     gone_through,
     in_any_order,
@@ -40,16 +40,18 @@ from .lists import (
     list_of,
     range_length,
 )
-from .nest import kept, loops, named_numbers
+from .mathematics import single
+from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
 from .operators import operate
 from .read import Reader, certain
-from .sorting import extreme_by_key, sort, sorted_list
+from .sorting import extreme, sort, sorted_list
 from .unions import absolute, binary, unary
 from .values import (
     PARTS,
     PYTHON,
     Arr,
+    Binary,
     Bound,
     Items,
     Known,
@@ -285,6 +287,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
         return number_method(r, owner, name, args)
+    if isinstance(owner, Binary) and name == "count" and args == [Known("1")] and not kwargs:
+        return number_method(r, owner.of, "bit_count", [])
     raise Unreadable(f"the method {name!r}")
 
 
@@ -336,12 +340,12 @@ def _extreme(name: str) -> Callable:
     op = "Lt" if name == "min" else "Gt"
 
     def find(r: Reader, *args: Value, **kwargs: Value) -> Value:
-        if kwargs.keys() == {"key"} and len(args) == 1:
-            return extreme_by_key(r, name, in_order(r, args[0]), kwargs["key"])
+        if len(args) == 1 and kwargs.keys() <= {"key", "default"}:
+            return _of_all(r, name, args[0], **kwargs)
         if kwargs:
             raise Unreadable(f"{name} with keywords")
-        if len(args) == 1:
-            return _of_all(r, name, args[0])
+        if not args:
+            raise Unreadable(f"{name} of nothing")
         values = [kept(r, a) for a in args]
         best = values[0]
         for x in values[1:]:
@@ -379,15 +383,27 @@ def least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
     return made
 
 
-def _of_all(r: Reader, name: str, x: Value) -> Value:
+def _of_all(
+    r: Reader, name: str, x: Value, key: Value | None = None, default: Value | None = None
+) -> Value:
     """min or max of one sequence."""
-    x = in_any_order(r, x)
+    key = None if isinstance(key, Known) and key.value is None else key
+    x = in_any_order(r, x) if key is None else in_order(r, x)
+    if default is not None:
+        n = _len(r, x)
+        some = Num(f"({n.text} > 0)", "bool", ("bool",), low=0, high=1)
+        some = python(n.value > 0) if n.value is not None else some
+        return chosen(r, some, lambda: _of_all(r, name, x, key), lambda: default)
+    if key is not None:
+        return extreme(r, name, list_of(r, x), key)
     if isinstance(x, Tup):
         return _extreme(name)(r, *x.items)
     if isinstance(x, Arr) and x.ndim == 1:
         return python_extreme(r, name, x)
     if isinstance(x, Lst) and x.kind is not None:
         return python_extreme(r, name, as_vector(r, x), x.kind)
+    if isinstance(x, Lst):
+        return extreme(r, name, x)
     raise Unreadable(f"{name} of this")
 
 
@@ -483,23 +499,13 @@ def _range(r: Reader, *args: Value) -> Value:
 
 
 def _int(r: Reader, x: Value = None) -> Value:
-    return to_int(r, _single(x))
+    return to_int(r, single(x))
 
 
 def _float(r: Reader, x: Value) -> Value:
     if isinstance(x, Known) and isinstance(x.value, str):
         return python(float(x.value))
-    return to_float(r, _single(x))
-
-
-def _single(x: Value) -> Num:
-    if isinstance(x, Num):
-        return x
-    if isinstance(x, (Arr, Lazy)) and x.ndim == 0:
-        from .nest import lazy
-
-        return Num(lazy(x).at([]), x.rep, (x.kind,))
-    raise Unreadable("a number is needed")
+    return to_float(r, single(x))
 
 
 def _bool(r: Reader, x: Value) -> Value:
@@ -507,31 +513,24 @@ def _bool(r: Reader, x: Value) -> Value:
 
 
 def _complex(r: Reader, x: Value, y: Value | None = None) -> Value:
-    a = convert(r, _single(x), "c128", exact=True)
+    a = convert(r, single(x), "c128", exact=True)
     if y is None:
         return r.number(a.text, "c128", ("complex",))
-    re, im = convert(r, _single(x), "f64", exact=True), convert(r, _single(y), "f64", exact=True)
+    re, im = convert(r, single(x), "f64", exact=True), convert(r, single(y), "f64", exact=True)
     return r.number(f"(c128){{{re.text}, {im.text}}}", "c128", ("complex",))
 
 
-def _round(r: Reader, x: Value, digits: Value | None = None) -> Value:
-    x = _single(x)
-    if digits is not None:
-        raise Unreadable("round to digits")
-    if x.is_python and x.rep == "f64":
-        return to_int(r, r.number(f"__builtin_rint({x.text})", "f64", ("float",)))
-    if x.is_int and x.is_python:
-        return x
-    if x.rep == "f64":  # np.float64 gives a Python integer too
-        return to_int(r, r.number(f"__builtin_rint({x.text})", "f64", ("float",)))
-    raise Unreadable("round of this")
-
-
 def _divmod(r: Reader, a: Value, b: Value) -> Value:
-    x, y = _single(a), _single(b)
+    x, y = single(a), single(b)
     if not (x.is_python and y.is_python):
         raise Unreadable("divmod of NumPy's numbers")
     return Tup((binary(r, "FloorDiv", x, y), binary(r, "Mod", x, y)))
+
+
+def _bin(r: Reader, x: Value) -> Value:
+    if not isinstance(x, Num) or x.kind != "int":
+        raise Unreadable("bin of this")
+    return Binary(x)
 
 
 def _pow(r: Reader, a: Value, b: Value) -> Value:
@@ -593,100 +592,14 @@ def type_of(x: Value) -> type:
     raise Unreadable("the type of this")
 
 
-# math
-
-_ONE = (
-    "exp",
-    "sin",
-    "cos",
-    "tan",
-    "atan",
-    "tanh",
-    "sinh",
-    "cosh",
-    "asinh",
-    "expm1",
-    "cbrt",
-    "exp2",
-)
-
-
-def _math(name: str, wrong: str) -> Callable:
-    def apply(r: Reader, *args: Value) -> Value:
-        texts = [named_numbers(r, to_float(r, _single(a))).text for a in args]
-        made = r.number(f"{name}_f64({', '.join(texts)})", "f64", ("float",))
-        if wrong:
-            r.leave_if(wrong.format(*texts, y=made.text), f"an error of math.{name}")
-        return made
-
-    return apply
-
-
-_FINITE = "!__builtin_isfinite({y}) && __builtin_isfinite({0})"
-
-
-def _whole(name: str) -> Callable:
-    def apply(r: Reader, x: Value) -> Value:
-        x = _single(x)
-        if x.is_int:
-            return to_int(r, x)
-        text = convert(r, x, "f64").text
-        return to_int(r, r.number(f"__builtin_{name}({text})", "f64", ("float",)))
-
-    return apply
-
-
-def _test(template: str) -> Callable:
-    def apply(r: Reader, x: Value) -> Value:
-        text = to_float(r, _single(x)).text
-        return Num(template.format(text), "bool", ("bool",), low=0, high=1)
-
-    return apply
-
-
-def _sqrt(r: Reader, x: Value) -> Value:
-    text = to_float(r, _single(x)).text
-    r.leave_if(f"{text} < 0", "the square root of a negative number")
-    return r.number(f"__builtin_sqrt({text})", "f64", ("float",))
-
-
-def _log(r: Reader, x: Value, base: Value | None = None) -> Value:
-    text = to_float(r, _single(x)).text
-    r.leave_if(f"{text} <= 0", "the logarithm of what is not positive")
-    made = r.number(f"log_f64({text})", "f64", ("float",))
-    if base is None:
-        return made
-    return binary(r, "Div", made, _log(r, base))
-
-
-def _fabs(r: Reader, x: Value) -> Value:
-    return r.number(f"__builtin_fabs({to_float(r, _single(x)).text})", "f64", ("float",))
-
-
 _BUILTINS: dict[Any, Callable] = {
     abs: _abs, min: _extreme("min"), max: _extreme("max"), sum: _sum, len: _len, range: _range,
-    int: _int, float: _float, bool: _bool, complex: _complex, round: _round, divmod: _divmod,
-    pow: _pow, tuple: _tuple, list: _list(list), deque: _list(deque),
+    int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
+    round: mathematics.rounded, bin: _bin, pow: _pow,
+    tuple: _tuple, list: _list(list), deque: _list(deque),
     heapq.heappush: heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
-    math.sqrt: _sqrt, math.log: _log, math.fabs: _fabs,
-    math.log2: _math("log2", "{0} <= 0"), math.log10: _math("log10", "{0} <= 0"),
-    math.log1p: _math("log1p", "{0} <= -1"),
-    math.asin: _math("asin", "!(__builtin_fabs({0}) <= 1)"),
-    math.acos: _math("acos", "!(__builtin_fabs({0}) <= 1)"),
-    math.atan2: _math("atan2", ""), math.hypot: _math("hypot", _FINITE),
-    math.erf: _math("erf", ""), math.erfc: _math("erfc", ""),
-    **{getattr(math, n): _math(n, _FINITE) for n in _ONE if hasattr(math, n)},
-    math.floor: _whole("floor"), math.ceil: _whole("ceil"), math.trunc: _whole("trunc"),
-    math.isnan: _test("({0} != {0})"),
-    math.isinf: _test("(__builtin_fabs({0}) == __builtin_inf())"),
-    math.isfinite: _test("(__builtin_fabs({0}) < __builtin_inf())"),
-    math.pow: lambda r, a, b: binary(r, "Pow", to_float(r, _single(a)), to_float(r, _single(b))),
-    math.copysign: lambda r, a, b: r.number(
-        f"__builtin_copysign({to_float(r, _single(a)).text}, {to_float(r, _single(b)).text})",
-        "f64", ("float",),
-    ),
-    math.radians: lambda r, a: binary(r, "Mult", to_float(r, _single(a)), python(math.pi / 180)),
-    math.degrees: lambda r, a: binary(r, "Mult", to_float(r, _single(a)), python(180 / math.pi)),
+    Counter: counter,
+    **mathematics.TABLE,
 }  # fmt: skip

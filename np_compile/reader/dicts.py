@@ -8,15 +8,17 @@ hashes: nothing is read here that depends on it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from .lists import (
     admit,
     allocated,
+    buffers,
     each,
     held,
     length,
@@ -29,6 +31,7 @@ from .lists import (
 )
 from .nest import kept
 from .read import Reader, int_constant
+from .sorting import in_order_of
 from .values import (
     ANYWHERE,
     HELD,
@@ -46,10 +49,10 @@ from .values import (
 )
 from .variables import Variable, as_type, join
 
-_MIX = "0x9E3779B97F4A7C15UL"
-_HASH = Num("", "i64", ("int",))
+MIX = "0x9E3779B97F4A7C15UL"
+HASH = Num("", "i64", ("int",))
 _NO_KEY = "a key that is no integer, no float and no tuple of these"
-CHANGING = frozenset(("setdefault", "add", "clear"))
+CHANGING = frozenset(("setdefault", "add", "clear", "pop", "popitem", "update"))
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,10 @@ class View:
 # Keys
 
 
-def _class(x: Value) -> Any:
+def class_of_key(x: Value) -> Any:
     """What keys that may be equal have in common."""
     if isinstance(x, Tup) and x.made is tuple:
-        return tuple(map(_class, x.items))
+        return tuple(map(class_of_key, x.items))
     if isinstance(x, Num):
         if x.rep in INTEGERS - {"u64"} or x.rep == "bool":
             return "integer"
@@ -78,8 +81,8 @@ def _class(x: Value) -> Any:
 def _key(r: Reader, t: Table, x: Value) -> Value:
     """What may be a key of a table."""
     x = kept(r, x)
-    mine = _class(x)
-    if t.of is not None and _class(t.of.items[1]) != mine:
+    mine = class_of_key(x)
+    if t.of is not None and class_of_key(t.of.items[1]) != mine:
         raise Unreadable("keys of several types")
     return x
 
@@ -99,8 +102,8 @@ def _hash(r: Reader, key: Value) -> Num:
     text = "0UL"
     for k, word in enumerate(_words(r, key)):
         mixed = f"(({text} ^ {text} >> 29) + {word})" if k else word
-        text = r.named(f"{mixed} * {_MIX}", "u64", "h")
-    return Num(r.named(f"(i64){text}", "i64", "h"), "i64", ("int",))
+        text = r.named(f"{mixed} * {MIX}", "u64", "h")
+    return Num(r.named(f"(i64)({text} | 1)", "i64", "h"), "i64", ("int",))
 
 
 def _equal(a: Value, b: Value) -> str:
@@ -128,7 +131,8 @@ def _found(r: Reader, t: Table, key: Value) -> tuple[str, Num]:
         r.scope(),
     ):
         r.line(f"const i64 {e} = ((const int *){t.buf}->dims[5])[{s}];")
-        r.line(f"if ({e} < 0) break;")
+        r.line(f"if ({e} == -1) break;")
+        r.line(f"if ({e} < 0) continue;")
         mine = place_of(r, t, e).items[1].load(r)
         r.line(f"if ({_equal(mine, key)}) {{ {at} = {e}; break; }}")
     return at, h
@@ -158,8 +162,8 @@ def table_of(r: Reader, made: type, x: Value) -> Value:
     """`dict(x)`, `set(x)`."""
     if isinstance(x, Tup) and made is set:
         return new_table(r, set, x.items)
-    if isinstance(x, Table) and x.made is made is dict:
-        return copied(r, x)
+    if isinstance(x, Table) and x.made is not set and made is dict:
+        return copied(r, x, dict)
     if isinstance(x, Tup) and not x.items:
         return new_table(r, made, ())
     view = gone_through(x)
@@ -174,12 +178,12 @@ def table_of(r: Reader, made: type, x: Value) -> Value:
     return result
 
 
-def copied(r: Reader, t: Table) -> Table:
-    """`t.copy()`."""
-    result = _empty(r, t.of, r.list_site(), t.made, t.factory)
+def copied(r: Reader, t: Table, made: type | None = None) -> Table:
+    """`t.copy()`, or a plain dict of the same entries."""
+    result = _empty(r, t.of, r.list_site(), made or t.made, None if made else t.factory)
     if t.of is None:
         return result
-    n = length(r, t)
+    n = together(r, t)
     r.leave_if(f"more_entries({result.buf}, {n.text})", "no memory")
     with each(r, n) as k:
         put(r, result, k.text, place_of(r, t, k.text).load(r), True)
@@ -191,16 +195,72 @@ def copied(r: Reader, t: Table) -> Table:
 def default_dict(r: Reader, factory: Value) -> Value:
     """`defaultdict(factory)`."""
     f = factory.value if isinstance(factory, Known) else None
-    if f not in (int, float, list, dict, set):
+    if isinstance(f, FunctionType):
+        _constant_of(r, f)
+    elif f not in (int, float, list, dict, set):
         raise Unreadable("a defaultdict of this")
     return new_table(r, defaultdict, (), factory=f)
 
 
+def _constant_of(r: Reader, f: FunctionType) -> Num:
+    """The number that a function gives in each call."""
+    with r.elsewhere([]):
+        made = r.grammar.called(r, Known(f), [], {})
+    if f.__code__.co_freevars or not isinstance(made, Num) or made.value is None:
+        raise Unreadable("a defaultdict of a function that gives no constant number")
+    return python(made.value)
+
+
+def counter(r: Reader, x: Value | None = None) -> Value:
+    """`Counter(x)`."""
+    result = new_table(r, Counter, ())
+    if x is not None:
+        _count(r, result, x)
+    return result
+
+
+def _count(r: Reader, t: Table, x: Value) -> Value:
+    """`t.update(x)` of a counter."""
+    if isinstance(x, Table) and x.made is not set:
+        raise Unreadable("a counter of counts")
+    source = in_any_order(r, x) if isinstance(x, View) else list_of(r, x)
+    if source.of is not None:
+        with each(r, length(r, source)) as k:
+            key = place_of(r, source, k.text).load(r)
+            n = table_item(r, t, [key])
+            _stored(r, t, key, r.integer(f"{n.text} + 1", 1))()
+    r.changed(t.roots)
+    return Known(None)
+
+
+def _most_common(r: Reader, t: Table, n: Value | None = None) -> Value:
+    found = as_list(r, View(t, "items"))
+    if t.of is None:
+        return found
+    counts = as_list(r, View(t, "values"))
+    if n is None or (isinstance(n, Known) and n.value is None):
+        return in_order_of(r, found, counts)
+    if not isinstance(n, Num) or n.kind != "int":
+        raise Unreadable("the most common items of this number")
+    r.leave_if(f"{n.text} < 0", "a negative number of items")
+    in_order_of(r, found, counts)
+    r.line(f"if ({n.text} < {found.buf}->dims[0]) {found.buf}->dims[0] = {n.text};")
+    return found
+
+
 def maker(t: Table) -> Callable[[Any], Any]:
     """What makes Python's object of the entries."""
+    if t.made is Counter:
+        return _counter
     if t.factory is None:
         return t.made
     return partial(_from_constants if t.made is set else defaultdict, t.factory)
+
+
+def _counter(entries: list[tuple]) -> Counter:
+    made: Counter = Counter()
+    dict.update(made, entries)
+    return made
 
 
 def _from_constants(first: frozenset, keys: list) -> set:
@@ -214,13 +274,17 @@ def _from_constants(first: frozenset, keys: list) -> set:
 # Entries
 
 
-def _stored(r: Reader, t: Table, key: Value, *value: Value) -> Callable[[], None]:
+def _stored(
+    r: Reader, t: Table, key: Value, *value: Value, alone: bool = True
+) -> Callable[[], None]:
     """What puts an entry into a table, or another value into the one that is there; the checks are
     made now."""
     key = _key(r, t, key)
     value = tuple(kept(r, x) for x in value)
-    admit(r, t, Tup((_HASH, key, *value)))
+    admit(r, t, Tup((HASH, key, *value)))
     at, h = _found(r, t, key)
+    if not alone:
+        r.leave_if(f"{at} < 0", "a new key of a dict, and what else is assigned to")
     _may_grow(r, t, at)
 
     def commit() -> None:
@@ -259,6 +323,8 @@ def contains_key(r: Reader, t: Table, x: Value) -> Num:
 def table_item(r: Reader, t: Table, items: list[Any]) -> Value:
     """`t[key]`."""
     key = _key(r, t, _index(t, items))
+    if t.made is Counter:
+        return _get(r, t, key, python(0))
     if t.factory is not None:
         return _or_new(r, t, key, r.list_site())
     if t.of is None:
@@ -274,8 +340,11 @@ def _index(t: Table, items: list[Any]) -> Value:
     return items[0]
 
 
-def assign_table_item(r: Reader, t: Table, items: list[Any], value: Value) -> Callable[[], None]:
-    return _stored(r, t, _index(t, items), value)
+def assign_table_item(
+    r: Reader, t: Table, items: list[Any], value: Value, alone: bool = True
+) -> Callable[[], None]:
+    """alone: whether nothing else is assigned to between the look for the key and the change."""
+    return _stored(r, t, _index(t, items), value, alone=alone)
 
 
 def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
@@ -284,11 +353,13 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
     of: Value
     if f in (int, float):
         of = python(f())
+    elif isinstance(f, FunctionType):
+        of = _constant_of(r, f)
     else:
         inner = Lst if f is list else Table
         seen = r.memory.get(site, {}).get("of")
         of = inner("", seen, frozenset((ANYWHERE,)), frozenset((site,)), f)
-    admit(r, t, Tup((_HASH, key, of)))
+    admit(r, t, Tup((HASH, key, of)))
     at, h = _found(r, t, key)
     _may_grow(r, t, at)
     with r.block(f"if ({at} < 0)"), r.scope():
@@ -301,6 +372,60 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
         r.lines += r.releases(len(r.owned) - 1)
     r.changed(t.roots)
     return held(r, place_of(r, t, at).items[2])
+
+
+# What is taken out
+
+
+def without_key(r: Reader, t: Table, items: list[Any]) -> None:
+    """`del t[key]`."""
+    at = _there(r, t, _index(t, items))
+    _let_go(r, t, at)
+
+
+def _there(r: Reader, t: Table, key: Value) -> str:
+    """The place of a key, which has one; it is to be taken out."""
+    if t.of is None:
+        raise NotYet("an item of a dict of which nothing is known")
+    may_change(r, t)
+    at, _ = _found(r, t, _key(r, t, key))
+    r.leave_if(f"{at} < 0", "a key that a dict does not have")
+    return at
+
+
+def _let_go(r: Reader, t: Table, at: str) -> None:
+    value = place_of(r, t, at).items[2].load(r)
+    r.lines += [f"release(rt, {name});" for name in buffers(value)]
+    r.line(f"taken_out({t.buf}, {at});")
+    r.changed(t.roots)
+
+
+def _pop(r: Reader, t: Table, key: Value, default: Value | None = None) -> Value:
+    if default is None:
+        at = _there(r, t, key)
+        made = held(r, place_of(r, t, at).items[2])
+        _let_go(r, t, at)
+        return made
+    made = _get(r, t, key, default)
+    if t.of is not None:
+        may_change(r, t)
+        at, _ = _found(r, t, _key(r, t, key))
+        with r.block(f"if ({at} >= 0)"):
+            _let_go(r, t, at)
+    return made
+
+
+def _pop_item(r: Reader, t: Table) -> Value:
+    may_change(r, t)
+    if t.of is None:
+        raise NotYet("an item of a dict of which nothing is known")
+    n = together(r, t)
+    r.leave_if(f"{n.text} == 0", "an item of an empty dict")
+    last = f"{n.text} - 1"
+    _, key, value = place_of(r, t, last).items
+    made = Tup((key.load(r), held(r, value)))
+    _let_go(r, t, last)
+    return made
 
 
 # Methods
@@ -328,7 +453,7 @@ def _get(r: Reader, t: Table, key: Value, default: Value | None = None) -> Value
 
 def _set_default(r: Reader, t: Table, key: Value, default: Value) -> Value:
     key, default = _key(r, t, key), kept(r, default)
-    admit(r, t, Tup((_HASH, key, default)))
+    admit(r, t, Tup((HASH, key, default)))
     at, h = _found(r, t, key)
     _may_grow(r, t, at)
     with r.block(f"if ({at} < 0)"):
@@ -354,6 +479,8 @@ def _clear(r: Reader, t: Table) -> Value:
 
 _METHODS: dict[tuple[type | None, str], Callable] = {
     (dict, "get"): _get, (dict, "setdefault"): _set_default, (set, "add"): _add,
+    (dict, "pop"): _pop, (dict, "popitem"): _pop_item,
+    (Counter, "update"): _count, (Counter, "most_common"): _most_common,
     (None, "clear"): _clear, (dict, "copy"): copied,
     (dict, "keys"): lambda r, t: View(t, "keys"),
     (dict, "values"): lambda r, t: View(t, "values"),
@@ -363,13 +490,20 @@ _METHODS: dict[tuple[type | None, str], Callable] = {
 
 def table_method(r: Reader, t: Table, name: str) -> Callable:
     made = set if t.made is set else dict
-    method = _METHODS.get((made, name)) or _METHODS.get((None, name))
+    method = next((m for k in (t.made, made, None) if (m := _METHODS.get((k, name)))), None)
     if method is None:
         raise Unreadable(f"the method {name!r} of a {t.made.__name__}")
     return method
 
 
 # What goes through them
+
+
+def together(r: Reader, t: Table) -> Num:
+    """The number of entries, which lie one after the other from here on."""
+    r.line(f"together({t.buf});")
+    r.accesses.anything(t.roots)
+    return length(r, t)
 
 
 def gone_through(x: Value) -> View | None:
@@ -394,7 +528,7 @@ def as_list(r: Reader, x: View) -> Lst:
         return made_list(r, (), site)
     which = {"keys": 1, "values": 2}.get(x.name)
     of = Tup(t.of.items[1:]) if which is None else t.of.items[which]
-    n = length(r, t)
+    n = together(r, t)
     result = allocated(r, of, n, site)
     with each(r, n) as k:
         parts = place_of(r, t, k.text).items

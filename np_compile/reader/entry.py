@@ -32,8 +32,8 @@ from .values import (
     Arr,
     Bound,
     Conflict,
+    Items,
     Known,
-    Lst,
     Num,
     Obj,
     Opaque,
@@ -125,7 +125,7 @@ class Input:
 
 
 SAME = object()  # the piece of a value that is to be this very one
-LISTED = object()  # of a list that is a list of C
+LISTED = object()  # of a list or a dict that is one of C
 
 
 class Entry:
@@ -151,7 +151,7 @@ class Entry:
         self._live: dict[int, dict[int, Live]] = {}
         self.most = 0
         self.known: dict[str, int] = {}
-        self.set: set[str] = set()
+        self.set: dict[str, tuple[str, str]] = {}  # an object's path, and the attribute
         self.attributes: dict[str, Value] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
@@ -193,7 +193,7 @@ class Entry:
             for part, n in zip(parts, lengths, strict=True):
                 del part[n:]
             raise
-        if isinstance(made, Lst):
+        if isinstance(made, Items):
             taken.piece = LISTED
         return made
 
@@ -213,7 +213,8 @@ class Entry:
         if isinstance(x, np.generic):
             return self._scalar(r, x)
         named = isinstance(x, tuple) and hasattr(kind, "_fields")
-        if kind is list and self._is_listed(r, path, x):
+        is_record = kind is dict and len(x) > 0 and all(type(key) is str for key in x)
+        if (kind is list and self._is_listed(r, path, x)) or (kind is dict and not is_record):
             return self._list(r, path, x)
         if kind is tuple or named or kind is list:
             if kind is list:
@@ -236,7 +237,7 @@ class Entry:
             return made
         if callable(x) and getattr(kind, "__module__", "").startswith("numpy"):
             return Known(x)
-        if hasattr(x, "__dict__") and not isinstance(x, (dict, list, set)):
+        if is_record or (hasattr(x, "__dict__") and not isinstance(x, (dict, list, set))):
             name = "/".join(map(str, path))
             if len(path) > 1 and path[0] == "local" and len(path) == 2:
                 name = path[1]
@@ -256,7 +257,7 @@ class Entry:
             return True
         if ("list", "as tuples") in r.memory:
             return False
-        is_long = len(x) > given.FEW and self._form(r, path, x) is not None
+        is_long = len(x) > given.FEW and given.form_of(given.type_of(r, [x], path)) is not None
         if not is_long and ("list", "needed", path) not in r.memory:
             return False
         self._prefers_lists = True
@@ -268,20 +269,19 @@ class Entry:
             r.memory["list", "as tuples"] = {}
         return self._prefers_lists
 
-    def _form(self, r: Reader, path: tuple, x: list) -> str | None:
-        of = given.type_of(r, x, path)
-        return None if isinstance(of, Conflict) else given.form_of(of)
-
-    def _list(self, r: Reader, path: tuple, x: list) -> Lst:
-        of = given.type_of(r, x, path)
-        form = None if isinstance(of, Conflict) else given.form_of(of)
-        if form is None:
-            why = of.why if isinstance(of, Conflict) else "items that it is not read with"
-            raise Unfit(f"a list of {why}" if len(x) <= LIST else f"a long list of {why}")
+    def _list(self, r: Reader, path: tuple, x: list | dict) -> Items:
+        if path != _whole(path) or not given.KNOWN:
+            raise Unfit(f"a value of type {type(x).__name__}")
         name = f"list_{len(self.lists)}"
-        self.lists.append(given.Given(path, name, of, form))
+        made = given.type_of(r, [x], path, name)
+        form = given.form_of(made)
+        if form is None:
+            why = made.why if isinstance(made, Conflict) else "items that it is not read with"
+            kind = type(x).__name__
+            raise Unfit(f"a {kind} of {why}" if len(x) <= LIST else f"a long {kind} of {why}")
+        self.lists.append(given.Given(path, name, form))
         self.lengths[name] = len(x)
-        return Lst(name, of, frozenset((name,)), frozenset((given.site(path, 0),)))
+        return made
 
     def growing(self, r: Reader, path: tuple) -> None:
         """Take a list that is found at a path for one that changes, if it can be."""
@@ -289,7 +289,7 @@ class Entry:
         x = self.fetched.get(whole)
         if ("list", "as tuples") in r.memory or not given.KNOWN:
             return
-        if type(x) is list and self._form(r, whole, x) is not None:
+        if type(x) is list and given.form_of(given.type_of(r, [x], whole)) is not None:
             r.memory["list", "needed", whole] = {}
             raise Again
 
@@ -447,6 +447,8 @@ class Entry:
         key = f"@{owner.path}.{name}"
         if key in self.attributes:
             return self.attributes[key]
+        if name.startswith("["):
+            return self._item(r, owner, name)
         path = (*self.paths[owner.path], "." + name)
         found = getattr(owner.type, name, None)
         if isinstance(written(found), types.FunctionType):
@@ -475,25 +477,48 @@ class Entry:
             value = getattr(x, name)
         except AttributeError as e:
             raise Unreadable(str(e)) from None
+        return self._attribute(r, owner, name, path, value)
+
+    def _attribute(self, r: Reader, owner: Obj, name: str, path: tuple, value: Any) -> Value:
         try:
             made = self.take(r, path, value)
         except Unfit as e:
             raise Unreadable(f"{name!r}: {e}") from None
-        self.attributes[key] = made
+        self.attributes[f"@{owner.path}.{name}"] = made
         return made
 
+    def _item(self, r: Reader, owner: Obj, name: str) -> Value:
+        """An item of a dict whose keys are text."""
+        key, x = ast.literal_eval(name)[0], self._object(owner)
+        if key not in x:
+            raise Unreadable(f"a key that a dict does not have, {key!r}")
+        return self._attribute(r, owner, name, (*self.paths[owner.path], name), x[key])
+
     def _object(self, owner: Obj) -> Any:
-        return self.fetched[self.paths[owner.path]]
+        return self.object_at(self.paths[owner.path])
+
+    def object_at(self, path: tuple) -> Any:
+        """The object at a path, of the example."""
+        items = []
+        while path not in self.fetched:  # it is in a tuple
+            *before, k = path
+            path = tuple(before)
+            items.append(k)
+        x = self.fetched[path]
+        for k in reversed(items):
+            x = x[k]
+        return x
 
     def may_set(self, r: Reader, owner: Obj, name: str) -> None:
         """Whether an attribute can be set by name, as any object's."""
         kind = owner.type
-        if kind.__setattr__ is not object.__setattr__ or hasattr(
-            getattr(kind, name, None), "__set__"
+        if kind is not dict and (
+            kind.__setattr__ is not object.__setattr__
+            or hasattr(getattr(kind, name, None), "__set__")
         ):
             raise Unreadable(f"the attribute {name!r} is set by code of its own")
         self.attribute(r, owner, name)
-        self.set.add(f"@{owner.path}.{name}")
+        self.set[f"@{owner.path}.{name}"] = owner.path, name
 
     def constant(self, r: Reader, x: Any) -> Value:
         """A value that is the same in each call."""
@@ -548,7 +573,7 @@ class Entry:
         env = r.frames[0].env
         for name in sorted(self.set):
             if name in env:
-                exit_.attributes[name] = out.value(env[name])
+                exit_.attributes[self.set[name]] = out.value(env[name])
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)
@@ -586,7 +611,7 @@ class Entry:
         env = site.frames[0][2]
         for name in sorted(self.set):
             if name in env:
-                exit_.attributes[name] = out.value(env[name])
+                exit_.attributes[self.set[name]] = out.value(env[name])
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)

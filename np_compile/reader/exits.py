@@ -37,7 +37,7 @@ class Exit:
 
     result: Any = None
     frames: list[tuple[Any, Any, list[tuple], dict[str, Any], list[Any]]] | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[tuple[str, str], Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     line: int = 0
     top: int = 0

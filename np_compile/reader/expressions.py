@@ -37,6 +37,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    item_name,
     python,
 )
 
@@ -384,6 +385,8 @@ def _call(r: Reader, node: ast.Call) -> Value:
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = certain(r, operand(r, node.value))
     items = index_items(r, node.slice, owner)
+    if isinstance(owner, Obj):
+        return attribute(r, owner, item_name(owner, items))
     return item(r, owner, items)
 
 

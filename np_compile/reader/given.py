@@ -1,11 +1,13 @@
-"""Lists that a region is given: C reads them when it begins, and gives the changes back at its end.
+"""Lists and dicts that a region is given: C reads them when it begins, and gives the changes back
+at its end.
 
 The type of the items is that of an example; C looks at each item of each call. A *form* says it in
 letters: `i`, `f`, `b` an int, a float, a bool; `I`, `F`, `B` NumPy's; `u` and a representation, the
 letters of several kinds and a full stop: a number of any of these; `n` None; `?` what may be None;
-parentheses a tuple, brackets a list. A list that several names or rows share is read once. What a
-region may have changed is compared with the caller's list, item by item, and only what differs is
-replaced: lists stay the objects that they are, and so do items that are as they were.
+parentheses a tuple, brackets a list, braces a dict's key and value. A list that several names or
+rows share is read once. What a region may have changed is compared with the caller's list, item by
+item, and only what differs is replaced: lists stay the objects that they are, and so do items that
+are as they were.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .dicts import HASH, MIX, class_of_key
 from .nest import CODES
 from .numbers import join_numbers
 from .read import Reader
@@ -29,7 +32,9 @@ from .values import (
     Lst,
     Num,
     OrNone,
+    Table,
     Tup,
+    Unreadable,
     Value,
 )
 from .variables import item_type, join
@@ -52,28 +57,51 @@ _LETTERS = {"int": "i", "float": "f", "bool": "b", "int64": "I", "float64": "F",
 
 @dataclass
 class Given:
-    """A list that a region is given. path: how it is found; name: the C name, and its root."""
+    """A list or dict that a region is given. path: how it is found; name: the C name, and its
+    root."""
 
     path: tuple
     name: str
-    of: Any
     form: str
 
 
-def type_of(r: Reader, values: Sequence[Any], path: tuple, depth: int = 0) -> Any:
-    """The type of items such as these, and of what such lists were seen to be given; None if
-    nothing is known of them. path: of the list; depth: of the lists that they are items of. It is
-    a Conflict where C does not read such items."""
-    of = _of_examples(r, values, path, depth)
-    seen = r.memory.get(site(path, depth), {}).get("of")
-    if seen is None or isinstance(of, Conflict):
+def type_of(r: Reader, some: Sequence[Any], path: tuple, name: str = "", depth: int = 0) -> Any:
+    """The type of lists, or of dicts, such as these, with what they were seen to be given. path: of
+    what the region is given; depth: of the containers there that these are. It is a Conflict where
+    C does not read such ones."""
+    of: Any = None
+    is_dict = type(some[0]) is dict
+    if is_dict:
+        entries = [entry for x in some for entry in x.items()]
+        of = _entry(r, entries, path, depth) if entries else None
+    else:
+        of = _of_examples(r, list(chain.from_iterable(some)), path, depth)
+    if isinstance(of, Conflict):
         return of
-    return item_type(seen if of is None else join(of, seen, r))
+    site = "list", "given", path, depth
+    seen = r.memory.get(site, {}).get("of")
+    if seen is not None:
+        of = item_type(seen if of is None else join(of, seen, r))
+        if isinstance(of, Conflict):
+            return of
+    roots = frozenset((name or ANYWHERE,))
+    if is_dict:
+        return Table(name, of, roots, frozenset((site,)), dict)
+    return Lst(name, of, roots, frozenset((site,)))
 
 
-def site(path: tuple, depth: int) -> tuple:
-    """What names the lists of a depth among what a region is given."""
-    return "list", "given", path, depth
+def _entry(r: Reader, entries: Sequence[tuple], path: tuple, depth: int) -> Any:
+    """The type of a dict's entries."""
+    key = _of_examples(r, [k for k, _ in entries], path, _DEEP)
+    value = _of_examples(r, [x for _, x in entries], path, depth)
+    for x in (key, value):
+        if isinstance(x, Conflict):
+            return x
+    try:
+        class_of_key(key)
+    except Unreadable as e:
+        return Conflict(str(e))
+    return Tup((HASH, key, value))
 
 
 def _of_examples(r: Reader, values: Sequence[Any], path: tuple, depth: int) -> Any:
@@ -87,13 +115,10 @@ def _of_examples(r: Reader, values: Sequence[Any], path: tuple, depth: int) -> A
         if isinstance(of, (Num, Tup)):
             return OrNone(of, "")
         return of if isinstance(of, Conflict) else Conflict("items that are lists or None")
-    if kinds == {list}:
+    if kinds in ({list}, {dict}):
         if depth == _DEEP:
             return Conflict("lists in lists in lists")
-        of = type_of(r, list(chain.from_iterable(values)), path, depth + 1)
-        if isinstance(of, Conflict):
-            return of
-        return Lst("", of, frozenset((ANYWHERE,)), frozenset((site(path, depth + 1),)))
+        return type_of(r, values, path, depth=depth + 1)
     if kinds == {tuple}:
         if len(set(map(len, values))) > 1:
             return Conflict("tuples of one length or another")
@@ -125,10 +150,13 @@ def form_of(x: Value) -> str | None:
         return "n" if x.value is None else None
     if isinstance(x, OrNone):
         inner = form_of(x.value) if isinstance(x.value, (Num, Tup)) else None
-        return None if inner is None or "[" in inner else f"?{inner}"
+        return None if inner is None or "[" in inner or "{" in inner else f"?{inner}"
     if isinstance(x, Lst) and x.made is list:
         inner = form_of(x.of)
         return None if inner is None else f"[{inner}]"
+    if isinstance(x, Table) and x.made is dict:
+        parts = [] if x.of is None else [form_of(y) for y in x.of.items[1:]]
+        return None if None in parts else f"{{{''.join(map(str, parts))}}}"
     if isinstance(x, Tup) and x.made is tuple:
         parts = [form_of(y) for y in x.items]
         return None if None in parts else f"({''.join(map(str, parts))})"
@@ -142,7 +170,7 @@ def lines(lists: Sequence[Given], aside: int, words: int, written: frozenset[str
         return []
     rows = int(ANYWHERE in written)
     changes = [rows or int(x.name in written) for x in lists]
-    forms = ", ".join(f'"[{x.form}]"' for x in lists)
+    forms = ", ".join(f'"{x.form}"' for x in lists)
     return [
         f"Buf *lists[{len(lists)}]; static const char *const forms[] = {{{forms}}};",
         f"{{ static const char changes[] = {{{', '.join(map(str, changes))}}};",
@@ -163,11 +191,15 @@ _CALLS = {
     "PyFloat_AsDouble": "f64, void *", "PyFloat_FromDouble": "void *, f64",
     "PyLong_AsLongLongAndOverflow": "i64, void *, int *", "PyLong_FromLongLong": "void *, i64",
     "PyObject_IsTrue": "int, void *", "PyBool_FromLong": "void *, i64",
+    "PyDict_New": "void *", "PyDict_Size": "i64, void *", "PyDict_Clear": "void, void *",
+    "PyDict_Copy": "void *, void *", "PyDict_Next": "int, void *, i64 *, void **, void **",
+    "PyDict_GetItem": "void *, void *, void *",
+    "PyDict_SetItem": "int, void *, void *, void *",
     "PyObject_CallFunctionObjArgs": "void *, void *, ...", "Py_IncRef": "void, void *",
     "Py_DecRef": "void, void *",
 }  # fmt: skip
 FUNCTIONS = tuple(_CALLS)
-OBJECTS = (None, list, tuple, int, float, bool, np.int64, np.float64, np.bool_)
+OBJECTS = (None, list, dict, tuple, int, float, bool, np.int64, np.float64, np.bool_)
 
 
 def text(first: int) -> str:
@@ -222,7 +254,7 @@ static const char *behind(const char *f) {{
     if (*f == '?') return behind(f + 1);
     if (*f == 'u') {{ while (*f != '.') f++; return f + 1; }}
     do {{
-        depth += (*f == '(' || *f == '[') - (*f == ')' || *f == ']');
+        depth += (*f == '(' || *f == '[' || *f == '{{') - (*f == ')' || *f == ']' || *f == '}}');
         f++;
     }} while (depth);
     return f;
@@ -240,16 +272,28 @@ static i64 words_in(const char *f) {{
     }}
 }}
 static i64 lists_in(const char *f, i64 at) {{
-    if (*f == '[') return 1L << at;
+    if (*f == '[' || *f == '{{') return 1L << at;
     if (*f != '(') return 0;
     i64 found = 0;
     for (f++; *f != ')'; f = behind(f)) {{ found |= lists_in(f, at); at += words_in(f); }}
     return found;
 }}
+/* The form of a dict's values, and the words before one in an entry. */
+static const char *values_in(const char *form) {{ return behind(form + 1); }}
+static i64 words_before(const char *form) {{ return 1 + words_in(form + 1); }}
+static u64 hash_of(const char *f, const Word *w, u64 h) {{
+    if (*f == '(') {{
+        for (f++; *f != ')'; w += words_in(f), f = behind(f)) h = hash_of(f, w, h);
+        return h;
+    }}
+    int is_float = *f == 'f' || *f == 'F' || (*f == 'u' && f[1] == 'f');
+    return ((h ^ h >> 29) + (is_float ? bits_of(w->f) : (u64)w->i)) * {MIX};
+}}
 static int is_flat(char letter) {{
     return letter != 0 && letter != 'n' && __builtin_strchr("ifbIFB", letter) != 0;
 }}
 INLINE i64 size_of(const char *f) {{
+    if (*f == '}}') return 8;
     if (is_flat(*f)) return *f == 'b' || *f == 'B' ? 1 : 8;
     i64 n = *f == ']' ? 1 : words_in(f);
     return 8 * (n < 1 ? 1 : n);
@@ -296,7 +340,7 @@ static int read_value(Runtime *rt, const char *f, void *x, Word **w, Shared *s) 
         for (f++; *f != ')'; f = behind(f), k++)
             if (k >= n || !read_value(rt, f, PyTuple_GetItem(x, k), w, s)) return 0;
         return k == n;
-    case '[': return ((*w)++->p = read_list(rt, f, x, s, s->rows)) != 0;
+    case '[': case '{{': return ((*w)++->p = read_list(rt, f, x, s, s->rows)) != 0;
     case 'u':
         for (n = f[1] == 'f', f += 2; *f != '.'; f++, k++)
             if (read_number(rt, *f, n, x, *w)) {{ (*w)[1].i = k; *w += 2; return 1; }}
@@ -304,8 +348,32 @@ static int read_value(Runtime *rt, const char *f, void *x, Word **w, Shared *s) 
     default: return read_number(rt, *f, 0, x, (*w)++);
     }}
 }}
+static int is_nan(const char *f, const Word *w) {{
+    if (*f == '(') {{
+        for (f++; *f != ')'; w += words_in(f), f = behind(f)) if (is_nan(f, w)) return 1;
+        return 0;
+    }}
+    return (*f == 'f' || *f == 'F' || (*f == 'u' && f[1] == 'f')) && w->f != w->f;
+}}
+static Word *entry_of(Buf *b, i64 k) {{ return (Word *)((char *)b->data + k * b->dims[4]); }}
+static int read_entries(Runtime *rt, Buf *b, Shared *s) {{
+    const char *key = b->form + 1, *value = values_in(b->form);
+    i64 n = PyDict_Size(b->object), before = words_before(b->form), at = 0;
+    void *k, *x;
+    if (more_entries(b, n)) return 0;
+    while (PyDict_Next(b->object, &at, &k, &x)) {{
+        Word *entry = entry_of(b, b->dims[0]), *w = entry + 1;
+        if (b->dims[0] == n || !read_value(rt, key, k, &w, s) || is_nan(key, entry + 1)) return 0;
+        w = entry + before;
+        if (!read_value(rt, value, x, &w, s)) return 0;
+        entry->i = hash_of(key, entry + 1, 0) | 1;
+        entered(b, entry->i);
+    }}
+    return 1;
+}}
 static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int changes) {{
-    if (TYPE(x) != PYTHON_list) return 0;
+    int is_dict = *form == '{{';
+    if (TYPE(x) != (is_dict ? PYTHON_dict : PYTHON_list)) return 0;
     if (s->n) {{
         u64 at = found_at(s, x);
         if (s->objects[at]) {{
@@ -315,15 +383,22 @@ static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int cha
         }}
     }}
     const char *f = form + 1;
-    i64 n = LENGTH(x), size = size_of(f), flat = is_flat(*f);
+    i64 n = is_dict ? PyDict_Size(x) : LENGTH(x), size = size_of(f), lists = 0;
+    int nothing = *f == ']' || *f == '}}', flat = is_flat(*f) && !is_dict;
+    if (is_dict && !nothing) {{
+        i64 before = words_before(form);
+        size = 8 * (before + words_in(values_in(form)));
+        lists = lists_in(values_in(form), before);
+    }} else if (!flat && !nothing) lists = lists_in(f, 0);
     i64 code = flat ? (size == 1 ? {_BOOL} : *f == 'f' || *f == 'F' ? {_F64} : {_I64}) : -1;
-    if (*f == ']' && n) return 0;
-    Buf *b = new_list(rt, code, size, n, flat || *f == ']' ? 0 : lists_in(f, 0));
+    if (nothing && n) return 0;
+    Buf *b = new_list(rt, code, size, n, lists);
     if (!b) return 0;
     b->dims[0] = 0;
     b->form = form; b->object = x; b->changes = changes; b->refs = 2; /* one is the call's */
     Py_IncRef(x);
     if (s->may_change) add_list(s, x, b);
+    if (is_dict) return nothing || read_entries(rt, b, s) ? b : 0;
     for (i64 k = 0; k < n; k++) {{
         void *item = ITEM(x, k);
         Word got, *w = &got;
@@ -373,7 +448,7 @@ static int is_same(Runtime *rt, const char *f, void *x, const Word *w) {{
         for (f++; *f != ')'; w += words_in(f), f = behind(f))
             if (!is_same(rt, f, PyTuple_GetItem(x, k++), w)) return 0;
         return 1;
-    case '[': return x == ((Buf *)w->p)->object;
+    case '[': case '{{': return x == ((Buf *)w->p)->object;
     case 'u': return is_number(rt, f[2 + w[1].i], f[1] == 'f', x, w);
     default: return is_number(rt, *f, 0, x, w);
     }}
@@ -409,7 +484,7 @@ static void *made_value(Runtime *rt, const char *f, const Word *w) {{
         for (f++; *f != ')'; w += words_in(f), f = behind(f))
             PyTuple_SetItem(x, n++, made_value(rt, f, w));
         return x;
-    case '[': return list_object(rt, f, w->p);
+    case '[': case '{{': return list_object(rt, f, w->p);
     case 'u': return made_number(rt, f[2 + w[1].i], f[1] == 'f', w);
     default: return made_number(rt, *f, 0, w);
     }}
@@ -429,11 +504,52 @@ static void extend_object(Runtime *rt, Buf *b, i64 from, i64 n) {{
         Py_DecRef(x);
     }}
 }}
+static void set_entry(Runtime *rt, Buf *b, const Word *entry, void *x) {{
+    void *k = made_value(rt, b->form + 1, entry + 1);
+    if (PyDict_SetItem(b->object, k, x)) __builtin_trap();
+    Py_DecRef(k);
+    Py_DecRef(x);
+}}
+static void add_entries(Runtime *rt, Buf *b, i64 from, void *old) {{
+    const char *f = values_in(b->form);
+    for (i64 k = from; k < b->dims[0]; k++) {{
+        Word *entry = entry_of(b, k), *w = entry + words_before(b->form);
+        void *x = 0;
+        if (old) {{
+            void *key = made_value(rt, b->form + 1, entry + 1);
+            x = PyDict_GetItem(old, key);
+            Py_DecRef(key);
+        }}
+        if (x && is_same(rt, f, x, w)) Py_IncRef(x);
+        else x = made_value(rt, f, w);
+        set_entry(rt, b, entry, x);
+    }}
+}}
+static void give_back_dict(Runtime *rt, Buf *b) {{
+    const char *f = values_in(b->form);
+    i64 n = 0, at = 0;
+    void *k, *x;
+    together(b);
+    if (b->changes == 2) {{ /* entries are gone: what is left is put in again, in its order */
+        void *old = sure(PyDict_Copy(b->object));
+        PyDict_Clear(b->object);
+        add_entries(rt, b, 0, old);
+        Py_DecRef(old);
+        return;
+    }}
+    while (n < b->dims[0] && PyDict_Next(b->object, &at, &k, &x)) {{
+        Word *entry = entry_of(b, n++), *w = entry + words_before(b->form);
+        if (!is_same(rt, f, x, w)) set_entry(rt, b, entry, made_value(rt, f, w));
+    }}
+    add_entries(rt, b, n, 0);
+}}
 static void *list_object(Runtime *rt, const char *form, Buf *b) {{
     if (!b->object) {{
         b->form = form;
-        b->object = sure(PyList_New(0));
-        if (form[1] != ']') extend_object(rt, b, 0, b->dims[0]);
+        b->object = sure(*form == '{{' ? PyDict_New() : PyList_New(0));
+        if (form[1] == ']' || form[1] == '}}') {{ }}
+        else if (*form == '{{') {{ together(b); add_entries(rt, b, 0, 0); }}
+        else extend_object(rt, b, 0, b->dims[0]);
     }}
     Py_IncRef(b->object);
     return b->object;
@@ -441,7 +557,8 @@ static void *list_object(Runtime *rt, const char *form, Buf *b) {{
 QUIET void give_back_lists(Runtime *rt) {{
     int held = ((int (*)(void))rt->api[0])();
     for (Buf *b = rt->first.next; b; b = b->next) {{
-        if (!b->changes || b->form[1] == ']') continue;
+        if (!b->changes || b->form[1] == ']' || b->form[1] == '}}') continue;
+        if (*b->form == '{{') {{ give_back_dict(rt, b); continue; }}
         i64 n = b->dims[0], m = LENGTH(b->object);
         Word small;
         if (n < m) {{ PyList_SetSlice(b->object, n, m, 0); m = n; }}

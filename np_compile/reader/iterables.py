@@ -12,7 +12,7 @@ import numpy as np
 
 from . import index
 from .calls import least_int
-from .dicts import View, gone_through, item_of
+from .dicts import View, gone_through, item_of, together
 from .expressions import expression, kept, operate
 from .linear import Linear
 from .lists import item_at, least_way, length, range_length, value_of_range
@@ -94,7 +94,9 @@ def _of_dict(r: Reader, node: ast.expr, x: View) -> Tup | Run:
         return Tup(())  # its items are known when it is read again
     part = ast.copy_location(ast.Attribute(hidden, x.name, ast.Load()), node)
     text = ast.copy_location(ast.Call(part, [], []), node)
-    return Run(length(r, t), lambda r, k: item_of(r, x, k.text), {hidden.id: t}, text, steady=(t,))
+    return Run(
+        together(r, t), lambda r, k: item_of(r, x, k.text), {hidden.id: t}, text, steady=(t,)
+    )
 
 
 def by_tables(r: Reader, node: ast.expr, values: Tup) -> Run:

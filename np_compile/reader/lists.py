@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from .index import checked, element, sliced
 from .linear import SAFE, Linear
 from .nest import CODES, contiguous, extent, kept, place
-from .numbers import to_int, truth
+from .numbers import as_union, to_int, truth
 from .read import C_STORAGE, Again, Reader, int_constant
 from .unions import binary
 from .values import (
@@ -31,6 +32,7 @@ from .values import (
     OrNone,
     Range,
     Slice,
+    Table,
     Tup,
     Unreadable,
     Value,
@@ -174,14 +176,15 @@ def growing(r: Reader, x: Tup) -> None:
     raise Again
 
 
-def admit(r: Reader, a: Items, x: Value) -> None:
-    """Make sure that a list holds items like this one: if not, it is made anew as one that does."""
+def admit(r: Reader, a: Items, x: Value) -> Value:
+    """Make sure that a list holds items like this one: if not, it is made anew as one that does.
+    The item as the list holds it."""
     of = item_type(x)
     if isinstance(of, Conflict):
         raise Unreadable(of.why)
     if a.of is not None:
         if same_type(a.of, of, r):
-            return
+            return _as_item(r, x, a.of)
         of = join(a.of, of, r)
         if isinstance(of, Conflict):
             raise Unreadable(of.why)
@@ -191,10 +194,21 @@ def admit(r: Reader, a: Items, x: Value) -> None:
     made_anew(r, a, of)
 
 
+def _as_item(r: Reader, x: Value, of: Value) -> Value:
+    """A value with its numbers as they lie in a list; where they cannot, it leaves here."""
+    if isinstance(x, Num) and isinstance(of, Num):
+        return x if x.kinds == of.kinds else as_union(r, x, of)
+    if isinstance(x, Tup) and isinstance(of, Tup):
+        pairs = zip(x.items, of.items, strict=True)
+        return replace(x, items=tuple([_as_item(r, y, part) for y, part in pairs]))
+    return x
+
+
 def length(r: Reader, x: Items) -> Num:
     if x.of is None:
         return python(0)
-    n = extent(r, f"{x.buf}->dims[0]")
+    gone = f" - {x.buf}->dims[7]" if isinstance(x, Table) else ""
+    n = extent(r, f"{x.buf}->dims[0]{gone}")
     if x.buf in r.entry.lengths:
         r.entry.known[n.text] = r.entry.lengths[x.buf]
     return n
@@ -303,8 +317,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
 def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
     if len(items) != 1 or not isinstance(items[0], Num):
         raise Unreadable("a slice of a list is assigned to")
-    value = kept(r, value)
-    admit(r, a, value)
+    value = admit(r, a, kept(r, value))
     at = checked(r, items[0], length(r, a))
     return lambda: put(r, a, at.text, value, False)
 
@@ -358,6 +371,20 @@ def no_nan(r: Reader, x: Value) -> None:
         r.leave_if(f"{x.text} != {x.text}", "NaN in a list in which is searched")
 
 
+def without_item(r: Reader, a: Lst, items: list[Any]) -> None:
+    """`del a[k]`."""
+    if len(items) != 1 or not isinstance(items[0], Num):
+        raise Unreadable("a slice of a list is deleted")
+    _let_go(r, a, checked(r, items[0], length(r, a)).text)
+
+
+def _let_go(r: Reader, a: Lst, k: str) -> None:
+    may_change(r, a)
+    r.lines += [f"release(rt, {name});" for name in buffers(place_of(r, a, k).load(r))]
+    r.line(f"closed({a.buf}, {k});")
+    r.changed(a.roots)
+
+
 # Methods
 
 
@@ -391,8 +418,7 @@ def run_over(r: Reader, a: Items) -> dict[str, str]:
 
 
 def _inserted(r: Reader, a: Lst, at: str, x: Value) -> Value:
-    x = kept(r, x)
-    admit(r, a, x)
+    x = admit(r, a, kept(r, x))
     may_change(r, a)
     r.leave_if(f"opened({a.buf}, {at})", "no memory")
     put(r, a, at, x, True)
@@ -401,8 +427,7 @@ def _inserted(r: Reader, a: Lst, at: str, x: Value) -> Value:
 
 
 def _append(r: Reader, a: Lst, x: Value) -> Value:
-    x = kept(r, x)
-    admit(r, a, x)
+    x = admit(r, a, kept(r, x))
     may_change(r, a)
     r.leave_if(f"grow({a.buf})", "no memory")
     put(r, a, f"{a.buf}->dims[0]", x, True)
@@ -485,10 +510,7 @@ def _index(r: Reader, a: Lst, x: Value) -> Value:
 
 def _remove(r: Reader, a: Lst, x: Value) -> Value:
     may_change(r, a)
-    at = _index(r, a, x)
-    r.lines += [f"release(rt, {name});" for name in buffers(place_of(r, a, at.text).load(r))]
-    r.line(f"closed({a.buf}, {at.text});")
-    r.changed(a.roots)
+    _let_go(r, a, _index(r, a, x).text)
     return Known(None)
 
 

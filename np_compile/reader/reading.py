@@ -24,7 +24,7 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import resume, runtime, small, source, threads
+from . import mathematics, resume, runtime, small, source, threads
 from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
@@ -147,7 +147,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
     if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines)):
         if top is not None:
-            return Refused(top.reasons[0] if top.reasons else "", top.line, top.top + 1)
+            return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
@@ -191,7 +191,10 @@ def _assembled(
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + runtime.complex_numbers() + runtime.draws()
-        + (small.C if any(f"{name}(" in inner + body for name in small.NAMES) else "")
+        + "".join(
+            part.C for part in (small, mathematics)
+            if any(f"{name}(" in inner + body for name in part.NAMES)
+        )
         + (threads.C + inner + "\n" if functions else "")
         + (runtime.lists() if lists else "")
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import ctypes
 import signal
@@ -92,7 +93,10 @@ class Region:
         """The exit that compiled code takes from these values of names, what it returns, and where
         it left; OTHER if the call is not one that the region is compiled for."""
         try:
-            found, words, locks = self._bind(values)
+            bound = self._bind(values)
+            if bound is None:  # an object under two names
+                return None
+            found, words, locks = bound
         except (KeyError, AttributeError, ValueError, IndexError, TypeError):
             return OTHER
         if self._function is None:
@@ -133,15 +137,17 @@ class Region:
             if where == "local":
                 x = values[name]
                 for k in items:
-                    x = None if x is None or (type(k) is str and k.startswith(".")) else x[k]
+                    x = None if x is None or type(k) is str else x[k]
                 made.append(x)
         return made
 
     def _exit(self, state: _Call, exit_: Exit) -> Any:
-        found = state.found
-        for name, spec in exit_.attributes.items():
-            owner, attribute = name[1:].rsplit(".", 1)
-            setattr(found[self._places[self._paths[owner]]], attribute, state.value(spec, self))
+        for (place, name), spec in exit_.attributes.items():
+            owner, x = self.at(state, place), state.value(spec, self)
+            if name.startswith("["):
+                owner[ast.literal_eval(name)[0]] = x
+            else:
+                setattr(owner, name, x)
         if exit_.frames is None:
             return exit_, state.value(exit_.result, self), None
         left = []
@@ -163,9 +169,10 @@ class Region:
 # What Python does before the call: find the values, look at their types
 
 
-def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
+def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
     """A function that gives the values of a region's inputs, the words that C takes, and locks to
-    hold; it raises where a value is not what it has to be."""
+    hold; it raises where a value is not what it has to be. None where one object has two names, and
+    attributes of it are set."""
     scope: dict[str, Any] = {
         "ndarray": np.ndarray, "piece": piece, "words_of": words_of, "small": entry.small,
         "locks_of": locks_of,
@@ -185,7 +192,7 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
             scope[f"p{k}"] = sample
             lines.append(f"if {x} is not p{k}: raise TypeError")
         elif i.piece is LISTED:
-            lines.append(f"if type({x}) is not list: raise TypeError")
+            lines.append(f"if type({x}) is not {kind.__name__}: raise TypeError")
             lists.append(f"id({x})")
         elif kind is np.ndarray:
             scope[f"d{k}"] = sample.dtype
@@ -222,6 +229,10 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
     words += lists
     formats += ["q"] * len(lists)
     entry.formats = formats
+    one = [_item_source(path, names) for path in _may_be_one(entry)]
+    if one:
+        ids = ", ".join(f"id({x})" for x in one)
+        lines.append(f"if len({{{ids}}}) < {len(one)}: return None")
     found = ", ".join(names.values())
     lines.append(
         f"return ({found}{',' if found else ''}), ({', '.join(words)}{',' if words else ''}), "
@@ -232,12 +243,20 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple]:
     return scope["bind"]
 
 
+def _may_be_one(entry: Entry) -> list[tuple]:
+    """The paths of objects of types of which attributes are set, if there are several of one."""
+    types = {type(entry.object_at(entry.paths[owner])) for owner, _ in entry.set.values()}
+    paths = [path for name, path in entry.paths.items() if isinstance(name, str)]
+    found = [path for path in paths if type(entry.object_at(path)) in types]
+    return found if len(found) > 1 else []
+
+
 def _source(path: tuple, names: dict[tuple, str], scope: dict[str, Any], k: int) -> str:
     """The Python that finds the value at a path."""
     where, last = path[0], path[-1]
     if where == "local" and len(path) == 2:
         return f"values[{last!r}]"
-    if isinstance(last, str) and last.startswith("."):
+    if isinstance(last, str) and last.startswith((".", "[")):
         owner = path[:-1]
         if owner in names:
             return f"{names[owner]}{last}"
@@ -489,6 +508,8 @@ class _Call:
                 size = b.dims[4]
                 row = runtime.Word * (size // 8)
                 rows = [row.from_address(b.data + k * size) for k in range(n)]
+                if b.dims[7]:  # entries of a dict that are gone
+                    rows = [words for words in rows if words[0].i]
                 found = [self.value(items, region, words) for words in rows]
             self._small[address] = found if made is list else made(found)
         return self._small[address]

@@ -19,9 +19,10 @@ class Buffer(ctypes.Structure):
     """Memory of an array or a list. next, prev: the others of the call. owner: a number that
     Python knows it by, -1 if it is C's own. code: of its representation. For a list, `dims` is its
     length, the room that there is, how much of it is before the first item, which words of an item
-    are buffers, and the bytes of an item; for a dict or a set also the address of its index, and
-    the logarithm of how long that is. object, form, changes: of a list that Python has too, that
-    list, its form, and whether it is to be changed as this one is (`given.py`)."""
+    are buffers, and the bytes of an item; for a dict or a set also the address of its index, the
+    logarithm of how long that is, and how many entries are gone. object, form, changes: of a list
+    that Python has too, that list, its form, and whether it is to be changed as this one is (2:
+    entries have been taken out; `given.py`)."""
 
 
 Buffer._fields_ = [
@@ -234,7 +235,7 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     if (!b) return 0;
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
     b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
-    b->dims[5] = b->dims[6] = 0;
+    b->dims[5] = b->dims[6] = b->dims[7] = 0;
     b->object = 0; b->changes = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
@@ -309,7 +310,8 @@ QUIET void reverse(Buf *b) {{
     for (; a < z; a += size, z -= size)
         for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
 }}
-/* The index of a table: places of entries, -1 where there is none. */
+/* The index of a table: places of entries, -1 where there is none, -2 where there was one. The hash
+   of an entry that is gone is 0, of others it is odd. */
 INLINE u64 first_slot(const Buf *b, i64 hash) {{ return (u64)hash >> (64 - b->dims[6]); }}
 INLINE u64 next_slot(const Buf *b, u64 s) {{ return (s + 1) & ((1UL << b->dims[6]) - 1); }}
 INLINE u64 bits_of(f64 x) {{
@@ -325,9 +327,36 @@ INLINE void enter(Buf *b, i64 k, i64 hash) {{
     slots[s] = k;
 }}
 INLINE void entered(Buf *b, i64 hash) {{ enter(b, b->dims[0], hash); b->dims[0]++; }}
+INLINE i64 hash_at(const Buf *b, i64 k) {{
+    return *(const i64 *)((const char *)b->data + k * b->dims[4]);
+}}
 QUIET void enter_all(Buf *b) {{
     __builtin_memset((void *)b->dims[5], -1, 4UL << b->dims[6]);
-    for (i64 k = 0; k < b->dims[0]; k++) enter(b, k, *(i64 *)((char *)b->data + k * b->dims[4]));
+    for (i64 k = 0; k < b->dims[0]; k++) if (hash_at(b, k)) enter(b, k, hash_at(b, k));
+}}
+/* An entry is gone, of which nothing is held any longer. */
+QUIET void taken_out(Buf *b, i64 k) {{
+    i64 size = b->dims[4];
+    u64 s = first_slot(b, hash_at(b, k));
+    while (((int *)b->dims[5])[s] != k) s = next_slot(b, s);
+    ((int *)b->dims[5])[s] = -2;
+    if (k == b->dims[0] - 1) b->dims[0]--;
+    else {{ __builtin_memset((char *)b->data + k * size, 0, size); b->dims[7]++; }}
+    if (b->changes) b->changes = 2;
+}}
+/* The number of entries, which lie one after the other then. */
+QUIET i64 together(Buf *b) {{
+    i64 size = b->dims[4], n = 0;
+    char *data = b->data;
+    if (b->dims[7] == 0) return b->dims[0];
+    for (i64 k = 0; k < b->dims[0]; k++)
+        if (hash_at(b, k)) {{
+            if (n < k) __builtin_memcpy(data + n * size, data + k * size, size);
+            n++;
+        }}
+    b->dims[0] = n; b->dims[7] = 0;
+    enter_all(b);
+    return n;
 }}
 /* Room for n more entries. */
 QUIET int larger_index(Buf *b, i64 need) {{
@@ -343,12 +372,14 @@ QUIET int larger_index(Buf *b, i64 need) {{
 }}
 INLINE int more_entries(Buf *b, i64 n) {{
     i64 need = b->dims[0] + n;
+    if (2 * b->dims[7] > b->dims[0] && need > b->dims[1]) need = together(b) + n;
     if (room_for(b, n)) return 1;
     return !b->dims[5] || 2 * need > 1L << b->dims[6] ? larger_index(b, need) : 0;
 }}
 INLINE void forget_entries(Buf *b) {{
     free((void *)b->dims[5]);
-    b->dims[0] = b->dims[5] = 0;
+    b->dims[0] = b->dims[5] = b->dims[7] = 0;
+    if (b->changes) b->changes = 2;
 }}
 /* Whether a signal's handler raises; other threads of Python's have their turn meanwhile. */
 QUIET int ask_python(Runtime *rt) {{

@@ -19,7 +19,7 @@ from .lists import (
 )
 from .numbers import truth
 from .read import Reader
-from .values import ANYWHERE, Items, Known, Lst, Num, Tup, Unreadable, Value, python
+from .values import ANYWHERE, Items, Known, Lst, NotYet, Num, Tup, Unreadable, Value, python
 
 
 def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None = None) -> Value:
@@ -41,6 +41,14 @@ def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None =
     return Known(None)
 
 
+def in_order_of(r: Reader, a: Lst, keys: Lst) -> Lst:
+    """Sort a list by as many other values, the greatest first."""
+    with each(r, length(r, a)) as k:
+        no_nan(r, item_at(r, keys, k))
+    _move(r, a, _order(r, keys, length(r, a), python(True)))
+    return a
+
+
 def sorted_list(
     r: Reader, x: Value, *, key: Value | None = None, reverse: Value | None = None
 ) -> Value:
@@ -50,9 +58,10 @@ def sorted_list(
     return made
 
 
-def extreme_by_key(r: Reader, name: str, x: Value, key: Value) -> Value:
-    """`min(x, key=...)`: the first of those with the least key; or `max`."""
-    a = list_of(r, x)
+def extreme(r: Reader, name: str, a: Lst, key: Value | None = None) -> Value:
+    """`min(a, key=...)`: the first of those with the least key; or `max`."""
+    if a.of is None:
+        raise NotYet("an item of a list of which nothing is known")
     keys = _keys(r, a, key)
     n = length(r, a)
     r.leave_if(f"{n.text} == 0", f"{name} of nothing")

@@ -88,14 +88,15 @@ def makes_functions(node: Any) -> bool:
 
 _REFUSED = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
-    ast.Delete, ast.ClassDef,
+    ast.ClassDef,
 )  # fmt: skip
 
 
 def _checked(node: Any) -> Any:
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
     for x in (y for part in own for y in ast.walk(part)):
-        if isinstance(x, _REFUSED):
+        of_a_name = isinstance(x, ast.Delete) and any(isinstance(t, ast.Name) for t in x.targets)
+        if isinstance(x, _REFUSED) or of_a_name:
             raise Unreadable(f"{type(x).__name__.lower()} in it")
     if isinstance(node, ast.Lambda):
         body: list = [ast.copy_location(ast.Return(node.body), node.body)]

@@ -453,5 +453,5 @@ _READERS = {
     ast.AugAssign: assignments.augmented, ast.Expr: _expr, ast.Return: _return, ast.Pass: _pass,
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
     ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
-    ast.Try: _try, ast.With: _with, ast.FunctionDef: _def,
+    ast.Try: _try, ast.With: _with, ast.FunctionDef: _def, ast.Delete: assignments.deleted,
 }  # fmt: skip

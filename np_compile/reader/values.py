@@ -262,11 +262,20 @@ class Known:
 
 @dataclass(frozen=True)
 class Obj:
-    """An object of the user's, whose attributes are read and written by name. path: how it is
-    reached from the arguments and globals."""
+    """An object of the user's, whose attributes are read and written by name; or a dict with keys
+    that are text, whose items are like attributes of the name `['key']`. path: how it is reached
+    from the arguments and globals."""
 
     path: str
     type: type
+
+
+def item_name(x: Obj, items: list[Any]) -> str:
+    """The name of a dict's item in the place of an attribute's."""
+    key = items[0].value if len(items) == 1 and isinstance(items[0], Known) else None
+    if x.type is not dict or type(key) is not str:
+        raise Unreadable("an index of this value")
+    return f"[{key!r}]"
 
 
 @dataclass(frozen=True)
@@ -313,6 +322,13 @@ Value = Any
 
 # What variables hold: see `variables.Variable`.
 HELD = (Num, Arr, Tup, Items, Maybe, OrNone)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """`bin(x)`, of which the ones are counted."""
+
+    of: Num
 
 
 @dataclass

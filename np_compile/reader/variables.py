@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import NoReturn
 
 from .linear import SAFE, Linear
 from .numbers import as_union, join_numbers
@@ -247,7 +248,7 @@ def _join_items(a: Items, b: Items, r: Reader) -> Value:
     return replace(a, buf="", of=of, roots=a.roots | b.roots, sites=a.sites | b.sites)
 
 
-def made_anew(r: Reader, x: Items, of: Value) -> None:
+def made_anew(r: Reader, x: Items, of: Value) -> NoReturn:
     """Read again, with a container that is made for items of another type from the beginning."""
     r.memory |= {site: {"of": of} for site in x.sites}
     raise Again

@@ -31,7 +31,7 @@ from np_compile.kernels.target import Gpu
 _HEAD = Path(__file__).with_suffix(".h")
 # Fibers leave stacks by `longjmp`, which checks of the C library take for an error.
 _OPTIONS = (
-    *("-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-w", "-fPIC"),
+    *("-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w", "-fPIC"),
     "-U_FORTIFY_SOURCE",
 )
 TURNS = (0, 1, 2)  # orders in which threads and blocks take turns

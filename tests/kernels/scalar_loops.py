@@ -20,7 +20,7 @@ CC = shutil.which("gcc")
 
 FLAGS = [
     *("-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp-simd", "-fPIC", "-shared"),
-    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-w"),
 ]
 ELEMENTARY = set(libm.ULP)
 CASES = [

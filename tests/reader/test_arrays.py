@@ -542,3 +542,32 @@ def test_arrays_that_are_made_within_a_condition() -> None:
     check(
         exact(conditions_on_new_arrays, (np.arange(7.0), 4), (np.arange(1.0), 0), (np.zeros(0), 0))
     )
+
+
+def sums_of_columns(x, n):
+    total = np.zeros(x.shape[1], np.int64)
+    for k in range(n):
+        total += x[: k + 1].sum(axis=0)
+    return total
+
+
+@pytest.mark.parametrize("dtype", ["?", "i2", "i4", "i8"])
+def test_sums_of_few_columns_that_are_added_to_an_array(dtype) -> None:
+    rows = (np.arange(160) * 7 % 101).astype(dtype)
+    check(exact(sums_of_columns, *((rows[: 20 * n].reshape(20, n), 9) for n in (2, 4, 8))))
+
+
+def counts_along(x, n):
+    total, rows = np.zeros(x.shape[1], int), []
+    for k in range(n):
+        total += np.count_nonzero(x[: k + 1], axis=0)
+        rows.append(np.count_nonzero(x[k], axis=0))
+        rows.append(np.count_nonzero(x[:, k % x.shape[1]] > k))
+        total[k % len(total)] += np.count_nonzero(x > k, axis=1, keepdims=True)[0, 0]
+    return total, rows, np.count_nonzero(x.T, axis=(0, 1)), np.count_nonzero(x, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "?"])
+def test_counts_along_axes(dtype) -> None:
+    x = (np.arange(24).reshape(6, 4) % 5).astype(dtype)
+    check(exact(counts_along, (x, 4), (x[::2, ::-1], 3), (x[:1, :1], 1)))

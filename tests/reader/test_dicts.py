@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -381,6 +381,127 @@ def not_a_number(x):
 
 
 x = np.array([3, 1, 3, -5, 2, 1, 0])
+
+
+def set_at_once(n):
+    d = {}
+    for k in range(n):
+        d[k], d[k] = k, k + 1
+        d[-k] = d[k + 1000] = k
+        d[k], d[0] = d[0], d[k]
+    return d
+
+
+def taken_out(x, n):
+    d = {}
+    for v in x:
+        d[v] = d.get(v, 0) + v
+    for k in range(n):
+        if k in d and d[k] > -9:
+            del d[k]
+        if k % 3 == 0:
+            d[k * 2] = k
+    got, total = d.pop(3, -1), 0
+    for k, v in d.items():
+        total = total * 7 % 1000 + k + v
+    return d, got, len(d), total, list(d), d.copy(), bool(d)
+
+
+def least_recent(n, room):
+    cache, hits, x = {}, 0, 7
+    for k in range(n):
+        x = x * 1103515245 % 2147483648 + 12345
+        key = (x >> 7) % (2 * room)
+        if key in cache:
+            hits += 1
+            cache[key] = cache.pop(key) + 1
+        else:
+            if len(cache) >= room:
+                for old in cache:
+                    first = old
+                    break
+                del cache[first]
+            cache[key] = k
+    return hits, cache
+
+
+def in_its_loop(x, n):
+    d = {}
+    for v in x:
+        d[v] = {v: n}
+    for k in d:
+        if k == n:
+            del d[k]
+    for k in list(d):
+        if k > 2:
+            del d[k]
+    return d
+
+
+def in_and_out(n):
+    d, out = {}, []
+    for k in range(n):
+        d[k % 17, k] = [k]
+        if k > 9:
+            out += d.pop(((k - 10) % 17, k - 10))
+        if k % 50 == 49:
+            key, v = d.popitem()
+            out.append(key[1] + v[0])
+            d.clear()
+            for j in range(k - 9, k + 1):
+                d[j % 17, j] = [j, j]
+    d.pop((1, 1))
+    return out, d
+
+
+def of_a_list(x, k):
+    items = list(x)
+    for j in range(3):
+        items.append(j)
+        del items[k]
+    return items
+
+
+def counted(x, n):
+    c, d = Counter(), Counter(x)
+    for v in x:
+        c[v] += 1
+    d.update(x[:3])
+    d.update(range(n))
+    for k in range(n):
+        c[100 + k] -= 1
+    total = 0
+    for k, v in d.items():
+        total += k * v
+    most = d.most_common(1), d.most_common(), d.most_common(n)
+    return c, d, c[1000], total, most, sum(c.values()), max(c, key=c.get, default=None), len(c)
+
+
+def by_constants(x):
+    d, most = defaultdict(list), defaultdict(lambda: -1.5)
+    least = defaultdict(lambda: math.inf)
+    for i, v in enumerate(x):
+        d[v].append(i)
+        most[v] = max(most[v], i)
+        least[v] = min(least[v], i)
+    found = dict(d), dict(most), dict(Counter(x))
+    return found, least[7], least
+
+
+def left_amid(n):
+    c, d = Counter(), defaultdict(lambda: 0)
+    for k in range(n):
+        c[k % 3] += 2**k
+        d[k % 2] += k
+        if k == 5:
+            print(c, dict(d))
+        try:
+            c[k] //= k - 4
+        except ZeroDivisionError:
+            del c[10000]
+    return c, d[7], type(c).__name__, list(d.items())
+
+
 f = np.array([0.5, -0.5, 0.0, -0.0, 2.5, 1e300])
 edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [0, 4], [1, 1]])
 many = np.random.default_rng(0).integers(-40, 40, 700)
@@ -418,6 +539,16 @@ CASES: list[Case] = [
     exact(queue_grows_in_a_helper, (5,), refused="while a loop runs"),
     exact(keys_of_tuples, (4,), (20,)),
     exact(booleans, (x,)),
+    exact(counted, (x, 2), (many, 30), (x[:0], 0), ([5, 3] * 30 + [9], 5), ([True, False], 1)),
+    exact(counted, (f, 3), refused="of type Counter"),
+    exact(by_constants, (x,), (many,), (f,), (x[:0],), ([3, 1, 3],)),
+    exact(left_amid, (9,), (80,)),
+    exact(set_at_once, (5,), (100,), (0,)),
+    exact(taken_out, (x, 2), (many, 30), (x[:0], 0), (list(range(40)) * 2, 39)),
+    exact(least_recent, (50, 5), (2000, 64), (3, 1)),
+    exact(in_its_loop, (x, 100), (x, 3), (many, 100), (x[:0], 1)),
+    exact(in_and_out, (300,), (12,), (3,)),
+    exact(of_a_list, (f, 1), (x, -1), (x[:1], 0), (x[:1], 7)),
     exact(not_a_number, (np.array([1.0, np.nan, np.nan, 1.0]),), refused="repr"),
 ]
 

@@ -1,10 +1,11 @@
-"""Lists that compiled loops are given: read, changed in place, shared, refused."""
+"""Lists and dicts that compiled loops are given: read, changed in place, shared, refused."""
 
 from __future__ import annotations
 
 import heapq
 import math
 import random
+from collections import deque
 
 import numpy as np
 import pytest
@@ -292,3 +293,214 @@ def test_where_lists_lie_in_memory_in_another_way(n, monkeypatch):
         assert fast(a) is a
     assert a == sorted(values)
     assert not read
+
+
+# Dicts
+
+
+def steps_from(links, start):
+    far, todo = {start: 0}, deque([start])
+    while todo:
+        u = todo.popleft()
+        for v in links[u]:
+            if v not in far:
+                far[v] = far[u] + 1
+                todo.append(v)
+    return far
+
+
+def fills(d, n):
+    for k in range(n):
+        d[k] = d.get(k - 1, 0) + k
+    total = 0
+    for k, v in d.items():
+        total = total * 3 % 1000 + k * v
+    return total, d
+
+
+def spreads(cells, n):
+    for i in range(n):
+        for j in range(n):
+            if (i, j) in cells:
+                cells[i, j] += 1
+            elif i == j:
+                cells[i, j] = 0.5
+    return max(cells.values()), len(cells)
+
+
+def of_dicts(weights, n):
+    total = 0.0
+    for u in range(n):
+        for v, w in weights[u].items():
+            total += w * (u + 1) - v
+        weights[u][u] = total
+        weights[u][n] = 0
+    weights[n] = {n: total}
+    return total
+
+
+def in_a_list(parts, n):
+    for k in range(n):
+        for d in parts:
+            d[k] = d.get(k, 0) + 1
+    parts.append({n: n})
+    return parts[0]
+
+
+def cleared(d, n):
+    for k in range(n):
+        if k == 2:
+            d.clear()
+        d[n - k] = k
+    return d
+
+
+def grows_amid(d, n):
+    for k in d:
+        if k == n:
+            d[k + 100] = 1
+    return d
+
+
+def taken_out(d, n):
+    total = 0
+    for k in range(n):
+        row = d.pop(k)
+        total += row[0]
+        d[k + 100] = row
+        row.append(k)
+        if k % 4 == 1:
+            del d[k + 99]
+    return total, d.popitem()
+
+
+def asked_for(d, n):
+    total = 0
+    for k in range(n):
+        try:
+            total += d[k]
+        except KeyError as e:
+            d[k] = 1
+            print(e, d)
+    return total, d[n]
+
+
+def of_floats(d, x):
+    out = np.zeros(len(x))
+    for k in range(len(x)):
+        out[k] = d[x[k]]
+        d[x[k]] = out[k] * 2
+    return out
+
+
+def links(n):
+    return {k: [(k * 7 + j) % n for j in range(k % 4)] for k in range(n)}
+
+
+DICTS: list[Case] = [
+    exact(steps_from, ({0: [1], 1: []}, 0), (links(50), 7), (links(200), 13), ({0: []}, 0),
+          ({0: [1]}, 0)),
+    exact(fills, ({}, 9), ({3: 1}, 5), ({1: 2, 2: 5.5}, 4), ({True: 1, -7: 2}, 4), ({}, 0),
+          ({np.int64(1): np.float64(0.5)}, 3)),
+    exact(spreads, ({(0, 0): 1.5, (1, 2): 2.0}, 4), ({(i, -i): i * 0.5 for i in range(99)}, 9)),
+    exact(of_dicts, ({k: {k * 3 % 5: 1.5} for k in range(5)}, 5), ({0: {}, 1: {7: 1.0}}, 2)),
+    exact(in_a_list, ([{1: 2}, {3: 4}] * 6, 5), ([{1: 2}] + [{} for _ in range(9)], 3)),
+    exact(cleared, ({1: 2, 3: 4}, 3), ({1: 5}, 9), ({1: 5}, 2)),
+    exact(grows_amid, ({1: 2, 3: 4}, 9), ({1: 5}, 1), ({1: 5, 2: 3}, 2)),
+    exact(asked_for, ({1: 2, 3: 4}, 5), ({k: k for k in range(9)}, 8)),
+    exact(taken_out, ({k: [k] for k in range(30)}, 20), ({1: [2], 0: [3]}, 2), ({3: [1]}, 9),
+          ({k: [k] for k in range(5)}, 20)),
+    exact(of_floats, ({0.5: 1.0, -0.0: 2.0}, np.array([0.5, 0.0, 0.5])), ({0.5: 1.0}, np.ones(1))),
+]  # fmt: skip
+
+
+@each(DICTS)
+def test_dicts_that_are_given(c: Case) -> None:
+    check(c)
+
+
+def test_keys_and_values_of_a_dict_that_have_not_changed_stay_the_same_objects() -> None:
+    fast = np_compile.compile(cleared)
+    kept = np_compile.compile(fills)
+    with whole():
+        for _ in range(3):
+            old = {k * 1000: k + 0.5 for k in range(20)}
+            mine = dict(old)
+            kept(mine, 0)
+            kept(mine, 3)
+            for (k, x), (j, y) in zip(old.items(), mine.items(), strict=False):
+                assert k is j
+                assert j == 0 or x is y
+            again = {1: 10**9}
+            value = again[1]
+            assert fast(again, 1) is again
+            assert again[1] is value or again[1] == 0
+
+
+def adds_up(d, e, n):
+    for k in range(n):
+        d[k] = e.get(k, 0) + 1
+    return d
+
+
+def into_itself(d, row):
+    for k in range(len(row)):
+        d[0][k % 2] += row[k]
+    return row
+
+
+def test_a_dict_under_two_names_is_one() -> None:
+    fast, rows = np_compile.compile(adds_up), np_compile.compile(into_itself)
+    shared, row = {1: 2}, [1.0, 2.0, 3.0]
+    with whole():
+        for _ in range(2):
+            check_call(fast, adds_up, ({1: 2}, {2: 3}, 4), 0)
+            check_call(fast, adds_up, (shared, shared, 4), 0)
+            check_call(rows, into_itself, ({0: [1.0, 2.0]}, [5.0] * 9), 0)
+            check_call(rows, into_itself, ({0: row}, row), 0)
+    assert fast._reading.serves
+
+
+def test_dicts_of_other_types_run_as_they_stand() -> None:
+    fast = np_compile.compile(fills)
+    odd = [{1: 1 << 70}, {1: 1j}, {"a": 1}, {1: None}, {None: 1}, {(1, 2): 1}, {1 << 70: 1},
+           {math.nan: 1}]  # fmt: skip
+    with whole():
+        check_call(fast, fills, ({5: 1}, 4), 0)
+        for d in (*odd, {5: 1}):
+            check_call(fast, fills, (d, 4), 0)
+    assert fast._reading.serves
+
+
+SEEN: dict = {}
+
+
+class Links:
+    def __init__(self, n):
+        self.to = {k: [] for k in range(n)}
+        self.count = {}
+
+    def add(self, a, b):
+        self.to[a].append(b)
+        self.to[b].append(a)
+
+    def fill(self, n):
+        for k in range(n):
+            self.add(k, (3 * k + 1) % n)
+            self.count[k] = self.count.get(k, 0) + 1
+            SEEN[n, k] = len(self.to[k])
+        return self.to
+
+
+def test_dicts_of_objects_and_globals() -> None:
+    fast = np_compile.compile(Links.fill)
+    with whole():
+        for n in (3, 20, 20, 100):
+            mine, theirs = Links(n), Links(n)
+            SEEN.clear()
+            assert fast(mine, n) is mine.to
+            got = list(SEEN.items())
+            SEEN.clear()
+            theirs.fill(n)
+            assert (mine.to, mine.count, got) == (theirs.to, theirs.count, list(SEEN.items()))
+    assert fast._reading.serves

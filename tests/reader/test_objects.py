@@ -12,7 +12,7 @@ import pytest
 import np_compile
 
 from ..support import observe, same
-from .support import Case, check, each, exact, refusals, whole
+from .support import Case, check, check_call, each, exact, refusals, whole
 
 State = namedtuple("State", "x v t")
 
@@ -576,3 +576,111 @@ def test_a_static_method_that_is_replaced_between_calls(monkeypatch) -> None:
             monkeypatch.setattr(Clipper, "low", staticmethod(low))
             mine, theirs = Clipper(np.arange(5) - 3.0), Clipper(np.arange(5) - 3.0)
             same(fast(mine), theirs.run())
+
+
+class Counter:
+    def __init__(self, n=1):
+        self.n = n
+        self.x = 0.5
+
+
+def counts_in_two(a, b, n):
+    total = 0
+    for _ in range(n):
+        a.n += 1
+        total += b.n
+    return total, a.n
+
+
+def counts_one_of_a_pair(pair, n):
+    total = 0
+    for k in range(n):
+        pair[0].n += pair[1]
+        total += pair[0].n * k
+    return total
+
+
+def sums_in_two(a, b, n):
+    total = 0.0
+    for k in range(n):
+        a["total"] += k
+        total += b["total"]
+    return total
+
+
+def test_an_object_under_two_names_is_one() -> None:
+    one, record = Counter(), {"total": 1.5}
+    fast, of_dicts = np_compile.compile(counts_in_two), np_compile.compile(sums_in_two)
+    with whole():
+        for _ in range(3):
+            check_call(fast, counts_in_two, (Counter(), Counter(5), 4), 0)
+            check_call(fast, counts_in_two, (one, one, 4), 0)
+            check_call(of_dicts, sums_in_two, ({"total": 1.5}, {"total": 2.5}, 4), 0)
+            check_call(of_dicts, sums_in_two, (record, record, 4), 0)
+    assert fast._reading.serves
+    assert of_dicts._reading.serves
+
+
+# Dicts whose keys are text
+
+
+def relaxes(p, steps):
+    total = 0.0
+    for k in range(steps):
+        p["t"] += p["dt"]
+        p["count"] += 1
+        for j in range(p["n"]):
+            total += p["x"][j] * p["t"]
+            p["x"][j] += p["more"]["a.b"]
+        p["more"]["a.b"] *= 2
+        p["log"].append(k)
+    return total
+
+
+SETTINGS = {"rate": 0.5, "steps": 4}
+
+
+def by_settings(x):
+    for k in range(SETTINGS["steps"]):
+        for i in range(len(x)):
+            x[i] = x[i] * SETTINGS["rate"] + k
+    return x
+
+
+def may_lack(p, n):
+    total = 0
+    for k in range(n):
+        total += p["b"]
+        if k == 2:
+            p["new"] = total
+    return total
+
+
+def made(n, **changes):
+    x = np.linspace(0, 1, n)
+    parts = {"t": 0.0, "dt": 0.1, "count": 0, "n": n, "x": x, "more": {"a.b": 1.5}, "log": [1]}
+    return parts | changes
+
+
+RECORDS = [
+    exact(relaxes, (made(5), 4), (made(3, dt=1, extra="text"), 3), (made(9, t=2, log=[]), 12),
+          (made(2, count=(1 << 63) - 2), 5)),
+    exact(counts_one_of_a_pair, ((Counter(), 3), 4), ((Counter(2), 5), 3)),
+    exact(may_lack, ({"b": 1.5}, 2), ({"b": 1}, 5), ({"c": 1}, 3), ({}, 3), ({"b": None}, 2),
+          ({"b": "x"}, 1), refused="a key that a dict does not have"),
+]  # fmt: skip
+
+
+@each(RECORDS)
+def test_dicts_whose_keys_are_text(c: Case) -> None:
+    check(c)
+
+
+def test_a_dict_whose_keys_are_text_may_change_between_calls(monkeypatch) -> None:
+    fast = np_compile.compile(by_settings)
+    with whole():
+        for rate, steps in ((0.5, 4), (0.25, 4), (2, 3), (0.5, 9)):
+            monkeypatch.setitem(SETTINGS, "rate", rate)
+            monkeypatch.setitem(SETTINGS, "steps", steps)
+            check_call(fast, by_settings, (np.ones(5),), 0)
+    assert not refusals(fast)

@@ -356,7 +356,7 @@ CASES = [
     exact(harmonic, (MIXED[:2],), (MIXED,), (MIXED[:0],)),
     exact(roots, (MIXED[[0, 2, 3]],), (MIXED,), (SPECIAL[:3],)),
     case(logarithms, (MIXED[[0, 3]],), (MIXED,), (MIXED[:0],)),
-    exact(rounding, (0, 0.5), (40, 0.25), (30, 0.37), refused="round to digits"),
+    exact(rounding, (0, 0.5), (40, 0.25), (30, 0.37)),
     exact(extremes, (MIXED,), (MIXED[:0],), (SPECIAL,), (-SPECIAL[::-1],)),
     *(exact(grows, (np.arange(5).astype(t), 5), (np.arange(3).astype(t), 5)) for t in "fdlB"),
     exact(grows, (np.zeros(3), 3), (np.zeros(3), 0)),
@@ -408,9 +408,57 @@ def test_numbers(c: Case) -> None:
 def counts_bits(n, sign):
     found = []
     for k in range(n):
-        found.append((sign * k * k * 7919).bit_count())  # noqa: PERF401
+        found.append((sign * k * k * 7919).bit_count())
+        found.append(bin(sign * k << 3).count("1"))
     return found, sum(found), (sign << 62).bit_count()
 
 
 def test_bits_of_integers_are_counted() -> None:
     check(exact(counts_bits, (40, 1), (40, -1), (3, -2)))
+
+
+def number_theory(a, n):
+    found = []
+    for k in range(n):
+        found.append((math.gcd(a, k), math.gcd(a), math.gcd(k * 6, a, -9), math.factorial(k)))
+        found.append((math.isqrt(a), math.isqrt(a + k), math.comb(n + k, k), math.comb(k, n)))
+    return found
+
+
+def to_digits(x):
+    found = []
+    for k in range(len(x)):
+        v = float(x[k])
+        found.append((round(v, 2), round(v, 0), round(v * 1000, 3), round(-v, 1), round(v, 15)))
+        found.append((round(x[k], 2), round(x[k], 0), round(x[k] * 3, 5), round(v / 3, 22), v))
+    return found, round(len(x), 2)
+
+
+def close(x, y):
+    found = []
+    for k in range(len(x)):
+        a, b = float(x[k]), y[k]
+        found.append(math.isclose(a, b))
+        found.append(math.isclose(b, a, rel_tol=1e-3))
+        found.append(math.isclose(a, b, rel_tol=0, abs_tol=0.5))
+        found.append(math.isclose(a, 0, abs_tol=abs(b)))
+    return found
+
+
+HALVES = np.array(
+    [0.125, 2.675, 1.005, 0.5, 1.5, 2.5, -0.001, 1e22 + 0.5, 5e-324, 0.045, 1e15 + 0.25]
+)
+UNLIKE = np.concatenate([SPECIAL, HALVES, HALVES * 1.0005, -HALVES, [0.0, 1e-12]])
+WHOLE_NUMBERS = [
+    exact(number_theory, (12, 9), (-36, 3), (3037000499**2, 5), (0, 4), ((1 << 63) - 10, 4),
+          (99, 23), (99, 40), (2**70, 3), (-(1 << 63), 1), refused="beyond 64 bits"),
+    exact(to_digits, (HALVES,), (-HALVES * 7,), (SPECIAL,), (np.linspace(-3, 3, 400),),
+          (np.array([1.7e308]),)),
+    exact(close, (UNLIKE, UNLIKE[::-1].copy()), (UNLIKE, UNLIKE * (1 + 1e-9)),
+          (UNLIKE, UNLIKE + 0.4)),
+]  # fmt: skip
+
+
+@each(WHOLE_NUMBERS)
+def test_functions_of_numbers(c: Case) -> None:
+    check(c)

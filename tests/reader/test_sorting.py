@@ -117,6 +117,27 @@ def extremes(x, n):
     return out
 
 
+def of_many_kinds(x, y):
+    """The first of equal ones, as the number that it is."""
+    pairs, mixed, none = [], [2], []
+    for k in range(len(x)):
+        mixed.append(x[k])
+        mixed.append(int(y[k]))
+        pairs.append((int(y[k]), x[k]))
+        if y[k] > 100:
+            none.append(x[k])
+    out = [max(mixed), min(mixed), max(none, default=-1), min(none, default=None)]
+    out.append(max(none, default=0.5, key=lambda v: -v))
+    return out, max(pairs), min(pairs)
+
+
+def of_given(x, n):
+    best = []
+    for k in range(n):
+        best.append((max(x), min(x), k))  # noqa: PERF401
+    return best
+
+
 f = np.array([0.5, -0.5, 0.0, -0.0, 2.5, 0.5, -0.5, 1e300, -1.25])
 x = np.array([3, 1, 3, -5, 2, 1, 0, 2, 2])
 many = np.random.default_rng(0).integers(-40, 40, 300)
@@ -133,6 +154,9 @@ CASES: list[Case] = [
     exact(looks_at_itself, (3,), refused="looks at"),
     exact(changes, (f,), refused="changes"),
     exact(fails, (f, 3), (f, 30), (f, 0)),
+    exact(of_many_kinds, (f, x), (f[::-1] * 4, x), (f[:1], x + 200), (f[:0], x), (nan, x)),
+    exact(of_given, ([1, 2.5, 3] * 4, 3), ([1.0, 2, 2.0], 2)),
+    exact(of_given, ([], 2), refused="of nothing"),
     exact(extremes, (f, 3), (many * 0.5, 9), (f[:0], 1)),
 ]
 

@@ -33,6 +33,9 @@ FLAGS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     # With it gcc 12 has made wrong code of a program of seventy short nests (the least of complex
     # numbers, among other reductions); of each nest alone it has not.
     ("-fno-ivopts", ("gcc",), ""),
+    # Signed numbers wrap around. gcc 12.2 makes wrong code of a loop with several sums that go by
+    # way of unsigned ones (x.sum(axis=0) of integers with two columns, added to an array).
+    ("-fwrapv", ("gcc",), ""),
     ("-fno-sanitize=all", ("zig",), ""),  # zig turns some on by itself
     ("-fPIC", _ALL, ""),
     ("-shared", _ALL, ""),

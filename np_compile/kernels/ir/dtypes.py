@@ -76,6 +76,14 @@ typedef u16 f16;
 typedef u16 bf16;
 typedef float f32;
 typedef double f64;
+/* In which sums of signed numbers wrap around: unsigned ones, but for gcc. See -fwrapv. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+typedef i32 w32;
+typedef i64 w64;
+#else
+typedef u32 w32;
+typedef u64 w64;
+#endif
 """
 
 

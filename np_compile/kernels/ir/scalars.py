@@ -71,12 +71,13 @@ def _builtin(name: str) -> Callable[..., str]:
 
 
 def _wrapping(sign: str) -> Callable[..., str]:
-    """An infix operation whose overflow wraps around: computed on unsigned numbers."""
+    """An infix operation whose overflow wraps around."""
 
     def c(dtype: str, a: str, b: str) -> str:
         if DTYPES[dtype].kind == "f":
             return f"({a} {sign} {b})"
-        wide = "u64" if DTYPES[dtype].size == 8 else "u32"
+        sort = "w" if DTYPES[dtype].kind == "i" else "u"
+        wide = f"{sort}{64 if DTYPES[dtype].size == 8 else 32}"
         return f"({dtype})(({wide}){a} {sign} ({wide}){b})"
 
     return c

@@ -217,10 +217,14 @@ def python_extreme(r: Reader, name: str, x: Arr, kind: str = "") -> Num:
     return r.number(r.named(best, C_TYPE[x.rep]), x.rep, (kind,))
 
 
-def _count_nonzero(r: Reader, x: Value) -> Value:
+def _count_nonzero(
+    r: Reader, x: Value, axis: Value | None = None, *, keepdims: Value | None = None
+) -> Value:
     x = as_operand(r, x)
     if isinstance(x, Num):
         raise Unreadable("np.count_nonzero of a number")
+    if not (axis is None or isinstance(axis, Known)) or keeps(keepdims):
+        return reduction("add")(r, _nonzero(solid(r, x)), axis, keepdims=keepdims)
     text = reduced(r, "add", _nonzero(x), tuple(range(x.ndim)), False, "i64")
     n = size_of(r, x.dims)
     made = r.integer(text, 0, n.high)
