@@ -84,8 +84,9 @@ def alloc(r: Reader, rep: str, dims: Sequence[Num], zero: bool = False) -> Arr:
     strides = contiguous(r, dims)
     listed = ", ".join(["", *(d.text for d in dims)])
     call = f"allocate(rt, {CODES.index(rep)}, {SIZES[rep]}, {int(zero)}, {len(dims)}{listed})"
-    size = math.prod(d.value if d.value is not None else MOST for d in dims)
-    if 0 < size * SIZES[rep] <= MOST and r.is_inside:
+    extents = [d.value for d in dims if d.value is not None]
+    size = math.prod(extents)
+    if len(extents) == len(dims) and 0 < size * SIZES[rep] <= MOST and r.is_inside:
         small = Small(r.fresh("b"), r.fresh("p"), call, C_STORAGE(rep), size, zero)
         buf, data = small.buf, small.data
         made, there = small.lines()

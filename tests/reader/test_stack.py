@@ -132,6 +132,7 @@ CASES = [
     exact(rows, (X, np.zeros(4)), (X, np.zeros(3))),
     exact(of_flags, (X,), (np.abs(X),), (X[:0],)),
     exact(nested, (X,), (X[:0],)),
+    exact(of_flags, (np.ones((3, 40)),), (np.ones((3, 90_000)),)),
 ]
 
 
@@ -146,8 +147,26 @@ def test_shared_by_threads(c: Case, monkeypatch) -> None:
     check(c)
 
 
+def sums_of_bytes(x):
+    """One byte an element, and more of them than a stack has room for."""
+    for i in range(len(x)):
+        d = x[i] + 1
+        x[i] = d
+        if i == 2:
+            break
+    return d
+
+
 def test_where_they_are() -> None:
-    for f, args, on_stack in ((pairs, (X,), True), (in_a_list, (X,), False), (nested, (X,), True)):
+    wide = np.ones((4, 200_000), np.int8)
+    for f, args, on_stack in (
+        (pairs, (X,), True),
+        (in_a_list, (X,), False),
+        (nested, (X,), True),
+        (of_flags, (X,), True),
+        (of_flags, (np.ones((4, 20)),), False),
+        (sums_of_bytes, (wide,), False),
+    ):
         with whole():
             fast = np_compile.compile(f)
             fast(*args)
