@@ -206,7 +206,10 @@ def strided(t: torch.Tensor, shape: Any, strides: Any, start: int = 0) -> torch.
             view = view.narrow(d, k, shape[d]) if k else view
         return view
     length = 1 + start + sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
-    return t.as_strided((length,), (1,)).narrow(0, start, length - start).as_strided(shape, strides)
+    flat = t.as_strided((length,), (1,))
+    if len(shape) == 1 and strides[0]:
+        return flat[start :: strides[0]]
+    return flat.narrow(0, start, length - start).as_strided(shape, strides)
 
 
 def _elements_before(shape: Any, strides: Any, start: int) -> list[int] | None:

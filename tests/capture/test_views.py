@@ -769,3 +769,14 @@ def test_a_shape_that_needs_other_memory_is_refused(plain):
         return text, y.shape
 
     check(f, data(4, 4), plain=plain)
+
+
+@pytest.mark.parametrize("backend", ["native", "eager"])
+@pytest.mark.parametrize("shape", [(2, 3), (3, 3), (2, 5), (5, 2)])
+@pytest.mark.parametrize("turned", [np.flipud, np.fliplr, lambda x: x[::-1, ::-1]])
+def test_diagonals_of_reversed_matrices(turned, shape, backend):
+    def f(m, v):
+        np.fill_diagonal(m, v)
+        return np.diagonal(m) * 2, np.diagonal(m, 1).sum(), np.trace(m)
+
+    check(f, turned(data(*shape)), 1.5, backend=backend, rtol=1e-12)
