@@ -22,7 +22,7 @@ from np_compile.capture.policy.choice import SELDOM, Choice, signature
 from .arguments import parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
 from .calls import MISS, Table, available, pending
-from .guards import Guard, Refused
+from .guards import Elements, Guard, Refused
 from .kinds import Plain, alike, wider
 from .plan import Kept, Plan, steps_of
 from .proof import Reach, reach
@@ -50,8 +50,10 @@ class Keeper:
     as they stand. reach: what the function reads, which kept calls hold for. vain: calls
     watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
     last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
-    as of a `Watch`. call_in_python: as the function is called; gives what it gives, or MISS. None
-    where C finds all calls that are known. pause: see `Budget`.
+    as of a `Watch`. elements_change: whether elements that Python has read in a kept call are
+    others in a later one, or a call is not kept as it reads some. call_in_python: as the function
+    is called; gives what it gives, or MISS. None where C finds all calls that are known. pause: see
+    `Budget`.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Keeper:
         self.why: str | None = None
         self.why_one_size: str | None = None
         self.guesses = True
+        self.elements_change = False
         self.call_in_python: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
         if device is not None and not tensors:
@@ -246,6 +249,7 @@ class Keeper:
         if self.hopeless or config.only_known() or pending():
             return None
         first, self._first = self._first, False
+        self.elements_change = self.elements_change or self._has_others(args, kwargs)
         try:
             arguments = self._binding.arguments(args, kwargs)
             if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
@@ -256,6 +260,12 @@ class Keeper:
         traces = self._binding.for_sizes and len(self._met) > 1
         return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
 
+    def _has_others(self, args: tuple, kwargs: dict) -> bool:
+        """Whether other elements stand where Python has read some in a kept call."""
+        given = (*args, *kwargs.values())
+        guards = [g for k in (*self.kept, *self.for_sizes) for g in k.guards]
+        return any(type(g) is Elements and g.differ(given) for g in guards)
+
     def keep(
         self, watch: Watch, args: tuple, kwargs: dict, exchange: Any, result: Any,
         choice: Choice | None,
@@ -263,10 +273,13 @@ class Keeper:
         """Keep a call that has ended, if it can be. exchange: what was handed to the function.
         choice: of calls with such arguments."""
         kept = None
+        self.elements_change = self.elements_change or watch.parts
         try:
             kept = self._of(watch, (*args, *kwargs.values()), tuple(kwargs), exchange, result)
         except Refused as e:
             self.why = str(e)
+            if watch.why is None and watch.read:  # it may be given, or kept in a list
+                self.elements_change = True
         self.vain += 1
         if kept is not None:
             self.why = None
