@@ -146,6 +146,18 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/sizes.py",
+        "            if piece is None or piece_apart(piece, own) != self._piece:",
+        "            if piece is None or piece_apart(piece, own) is None:",
+        "replay/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/replay/keeper.py",
+        "            others = 0 < self._others <= _OTHERS",
+        "            others = False",
+        "replay/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/replay/sizes.py",
         "            and _order(a) == self.order",
         "",
         "replay/test_sizes.py",
@@ -164,8 +176,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/keeper.py",
-        "found.reach is not self.reach or not found.reach.unchanged()",
-        "found.reach is not self.reach",
+        "not found or self.reach is None or not self._unchanged(self.reach)",
+        "not found or self.reach is None",
         "replay/test_sizes.py",
     ),
     Mutation(

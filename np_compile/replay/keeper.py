@@ -36,6 +36,7 @@ KEPT = 8
 _MET = 256  # kinds of arguments that are remembered
 _AGAIN = 4  # calls of one kind after which it is clear that they cannot be kept for them alone
 _FOR_SIZES = 4  # calls that are kept for many sizes
+_OTHERS = 16  # calls that looked like those, and were not: they are watched, as others may be
 _VAIN = 64
 _ALIKE = 3  # calls that run as they stand, from which on others between them are taken to do so
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
@@ -68,6 +69,7 @@ class Keeper:
         self.reach: Reach | None = None
         self._first = True  # whether there was no call yet
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
+        self._others = 0  # calls of sizes that no program of those kept for many serves
         self.vain = 0
         self.hopeless = False
         self.why: str | None = None
@@ -216,15 +218,24 @@ class Keeper:
         if not self.for_sizes:
             return MISS
         given, names = (*args, *kwargs.values()), tuple(kwargs)
-        found = next((k for k in self.for_sizes if k.holds(given, names)), None)
-        if found is None or found.reach is not self.reach or not found.reach.unchanged():
+        found = [k for k in self.for_sizes if k.reach is self.reach and k.holds(given, names)]
+        if not found or self.reach is None or not self._unchanged(self.reach):
             return MISS
-        if 0 < self.meet(args, kwargs, False) < _AGAIN and len(self.kept) < KEPT:
+        kind = signature(args, kwargs)
+        if 0 < self._met.get(kind, 0) < _AGAIN and len(self.kept) < KEPT:
             return MISS
-        result = found.run(given)
-        if result is not MISS:
-            self.meet(args, kwargs)
-        return result
+        for kept in found:
+            result = kept.run(given)
+            if result is not MISS:
+                self._meets(kind)
+                return result
+        self._others += 1
+        return MISS
+
+    def _unchanged(self, found: Reach) -> bool:
+        """Whether what the function reads is what it was."""
+        table = self._table  # where C sees a change, it may be an entrance that a function has
+        return (table is not None and table.unchanged()) or found.unchanged()
 
     def came(self, args: tuple, kwargs: dict) -> int | None:
         """How often such arguments came; None where no others did."""
@@ -234,11 +245,13 @@ class Keeper:
     def meet(self, args: tuple, kwargs: dict, note: bool = True) -> int:
         """How often such arguments were met before. note: that they are now."""
         kind = signature(args, kwargs)
+        return self._meets(kind) if note else self._met.get(kind, 0)
+
+    def _meets(self, kind: tuple) -> int:
         times = self._met.get(kind, 0)
-        if note:
-            if times == 0 and len(self._met) >= _MET:
-                self._met.pop(next(iter(self._met)), None)
-            self._met[kind] = times + 1
+        if times == 0 and len(self._met) >= _MET:
+            self._met.pop(next(iter(self._met)), None)
+        self._met[kind] = times + 1
         return times
 
     # -- keeping ----------------------------------------------------------------------------
@@ -252,7 +265,8 @@ class Keeper:
         self.elements_change = self.elements_change or self._has_others(args, kwargs)
         try:
             arguments = self._binding.arguments(args, kwargs)
-            if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
+            others = 0 < self._others <= _OTHERS
+            if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT) and not others:
                 return None
             found = self._reads()
         except Refused:
