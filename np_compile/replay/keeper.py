@@ -277,7 +277,8 @@ class Keeper:
     def _has_others(self, args: tuple, kwargs: dict) -> bool:
         """Whether other elements stand where Python has read some in a kept call."""
         given = (*args, *kwargs.values())
-        guards = [g for k in (*self.kept, *self.for_sizes) for g in k.guards]
+        guards = [g for k in self.kept for g in k.guards]
+        guards += [g for k in self.for_sizes for g in k.guards]
         return any(type(g) is Elements and g.differ(given) for g in guards)
 
     def keep(

@@ -234,12 +234,12 @@ class _Segment:
         shapes.sizes.append((extents, integers))
         known: dict[int, tuple[int, ...]] = {}
         for step in self._steps:
-            shape: tuple[int, ...] = ()
+            of: tuple[int, ...] = ()
             if (k := step.indexed) is not None:
-                shape = known.get(k, ())
-                if not shape:
-                    shape = known[k] = self.shape(k, extents, integers)
-            if not step.fill(self._values, shape, shapes, integers, ints, floats):
+                of = known.get(k, ())
+                if not of:
+                    of = known[k] = self.shape(k, extents, integers)
+            if not step.fill(self._values, of, shapes, integers, ints, floats):
                 return None
         sizes = (*extents, *integers)
         if not self.general.serves(sizes, ints):
