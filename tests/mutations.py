@@ -991,6 +991,12 @@ MUTATIONS = (
         "replay/test_calls.py",
     ),
     Mutation(
+        "np_compile/reader/source.py",
+        "            if _stands_at(node, code) and _compiles_to(node, code):",
+        "            if _stands_at(node, code):",
+        "reader/test_source.py",
+    ),
+    Mutation(
         "np_compile/capture/arrays/elements.py",
         "        return real._w is not seg and id(real._np) in c.known",
         "        return id(real._np) in c.known",
