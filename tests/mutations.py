@@ -992,8 +992,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reader/source.py",
-        "            if _stands_at(node, code) and _compiles_to(node, code):",
-        "            if _stands_at(node, code):",
+        "            if _stands_at(outer, code) and _compiles_to(outer, code):",
+        "            if _stands_at(outer, code):",
         "reader/test_source.py",
     ),
     Mutation(

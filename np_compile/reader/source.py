@@ -44,9 +44,9 @@ def _tree(code: types.CodeType) -> Any:
         raise Unreadable("its source is not there")
     try:
         tree = _file(code.co_filename, text)
-        for node in tree.body:  # of which one alone is compiled
-            if _stands_at(node, code) and _compiles_to(node, code):
-                return _checked(node)
+        for outer in tree.body:  # of which one alone is compiled
+            if _stands_at(outer, code) and _compiles_to(outer, code):
+                return _checked(outer)
         found = _codes(code.co_filename, text).get((code.co_name, code.co_firstlineno))
     except SyntaxError as e:
         raise Unreadable("its source is not there") from e
