@@ -152,6 +152,18 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/sizes.py",
+        "            if piece is None or piece_apart(piece, own) != self._piece:",
+        "            if piece is None or piece_apart(piece, own) is None:",
+        "replay/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/replay/keeper.py",
+        "            others = 0 < self._others <= _OTHERS",
+        "            others = False",
+        "replay/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/replay/sizes.py",
         "            and _order(a) == self.order",
         "",
         "replay/test_sizes.py",
@@ -170,8 +182,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/keeper.py",
-        "found.reach is not self.reach or not found.reach.unchanged()",
-        "found.reach is not self.reach",
+        "not found or self.reach is None or not self._unchanged(self.reach)",
+        "not found or self.reach is None",
         "replay/test_sizes.py",
     ),
     Mutation(
@@ -983,6 +995,24 @@ MUTATIONS = (
         "watch.reach is not self.reach or not watch.reach.unchanged()",
         "watch.reach is not self.reach",
         "replay/test_calls.py",
+    ),
+    Mutation(
+        "np_compile/reader/source.py",
+        "            if _stands_at(outer, code) and _compiles_to(outer, code):",
+        "            if _stands_at(outer, code):",
+        "reader/test_source.py",
+    ),
+    Mutation(
+        "np_compile/capture/arrays/elements.py",
+        "        return real._w is not seg and id(real._np) in c.known",
+        "        return id(real._np) in c.known",
+        "capture/test_elements.py",
+    ),
+    Mutation(
+        "np_compile/capture/arrays/elements.py",
+        "        watch.reads(real, args[1], alone=True)",
+        "        pass",
+        "capture/test_elements.py",
     ),
     Mutation(
         "np_compile/replay/watch.py",

@@ -18,6 +18,7 @@ from np_compile import config, errstate
 from np_compile.tape.node import Node, Segment
 
 from . import outside, plain, record, segments
+from .arrays import elements as single_elements
 from .arrays import in_place, on_device, stand_ins, values
 from .arrays.array import Array
 from .arrays.loans import Loan
@@ -52,6 +53,7 @@ class Capture:
     step = record.step
     results = record.results
     shape_seen = record.shape_seen
+    length_seen = record.length_seen
     load = record.load
     rows = record.rows
     elements = record.elements
@@ -62,7 +64,9 @@ class Capture:
     tree_root = segments.tree_root
     finish = segments.finish
     # data for stand-ins
+    are_recorded = single_elements.are_recorded
     settled = values.settled
+    noted = values.noted
     real = values.real
     settle = values.settle
     memory = values.memory
@@ -127,6 +131,9 @@ class Capture:
         self.fullgraph = options.fullgraph
         # Whether single elements of settled host arrays are read and written at once.
         self.immediate = device is None and not options.tensors and not options.fullgraph
+        # Whether reading elements of arguments is recorded, see `elements`; and how many were read.
+        self.elements_are_data = options.elements_are_data and self.immediate
+        self.elements_read = 0
         self.grads = options.tensors  # whether arrays may have gradients
         self.tensors_on: torch.device | None = None  # where those of the caller's lie
         self.begin_tree(device)

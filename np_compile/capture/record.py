@@ -31,7 +31,8 @@ from np_compile.tape.tree import mapped
 
 from . import positions, state
 from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
-from .arrays.traced import has_traced, shape_of, values
+from .arrays.elements import value_of
+from .arrays.traced import Traced, has_traced, shape_of, values
 from .arrays.transfers import to_device
 from .frames import inside_try
 from .infer import by_rule, infer, input_node
@@ -522,6 +523,13 @@ def shape_seen(c: Capture, a: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return shape_of(shape, lambda shapes: shapes.of_value(seg, number), "a shape", asked)
 
 
+def length_seen(c: Capture, a: Array, shape: tuple[int, ...]) -> None:
+    """Python knows how long an array is, and so many it has to have in a call like this one."""
+    first = c.shape_seen(a, shape)[0]
+    if type(first) is Traced:
+        first.known()
+
+
 def _by_rule(c: Capture, seg: Segment, key: tuple) -> Node | None:
     """The new node of a call of which it is known what it gives for other sizes. It takes a little
     of the time for what is new, as a loop may have new sizes each time and be faster in NumPy."""
@@ -550,6 +558,10 @@ def results(c: Capture, seg: Segment, node: Node, name: str, args: tuple, kwargs
     value = node.value
     if value is not None:
         r = recorded(c, seg, value)
+        if value.scalar and c.elements_read and value.dtype.kind == "b":
+            known = value_of(c, r)  # Python asks for its truth, or whether it is `np.True_`
+            if known is not None:
+                return known
         if value.readonly:
             r._readonly = True
         if value.source is not None:
@@ -583,7 +595,8 @@ def rows(c: Capture, a: Array, site: Any) -> Iterator:
 
 def elements(c: Capture, a: Array, why: str) -> Iterator:
     """Iterate over an array of one axis by its elements, each as it is when it is asked for."""
-    return _elements(c, a, c.real(a, why), owner(a), why)
+    found = c.noted(a)
+    return _elements(c, a, c.real(a, why) if found is None else found, owner(a), why)
 
 
 def _elements(c: Capture, a: Array, values: np.ndarray, root: Array, why: str) -> Iterator:

@@ -25,14 +25,7 @@ def rerun(
     in their places. invoke: makes a call, `invoke(function, args, kwargs)`. live: numbers of the
     values that are wanted; others go when their last reader has run. None: all are wanted.
     """
-
-    def parameter(p: Parameter) -> Any:
-        numbers = seg.floats if p.is_float else seg.ints
-        if p.kind == "complex":
-            return complex(*numbers[p.place : p.place + 2])
-        number = numbers[p.place]
-        return number if p.kind in ("float", "int", "index") else np.dtype(p.kind).type(number)
-
+    parameter = parameters(seg)
     calls = seg.node.calls()
     last: dict[int, list[int]] = {}  # which values nobody needs after a call
     if live is not None:
@@ -50,3 +43,16 @@ def rerun(
         del args, kwargs, made
         for i in last.get(at, ()):
             values[i] = None
+
+
+def parameters(seg: Segment) -> Callable[[Parameter], Any]:
+    """What gives the number that each parameter of a segment is."""
+
+    def parameter(p: Parameter) -> Any:
+        numbers = seg.floats if p.is_float else seg.ints
+        if p.kind == "complex":
+            return complex(*numbers[p.place : p.place + 2])
+        number = numbers[p.place]
+        return number if p.kind in ("float", "int", "index") else np.dtype(p.kind).type(number)
+
+    return parameter

@@ -107,9 +107,12 @@ def _once(
     calls like it will take the time that it took: not if it is kept, or kernels are not there
     yet."""
     export(Array, Array._read_by_c)
+    watch = None if keeper is None else keeper.watch(args, kwargs)
+    if keeper is not None and keeper.elements_change and options.dynamic is None:
+        options.elements_are_data = True
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
-    watch = capture.watch = None if keeper is None else keeper.watch(args, kwargs)
+    capture.watch = watch
     capture.traces = watch is not None and watch.traces and options.dynamic is not False
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)

@@ -66,7 +66,8 @@ class Options:
     """What a compiled function was asked for, and what belongs to all its calls."""
 
     __slots__ = (
-        "adapts", "backend", "budget", "calls", "choices", "compiles", "dynamic", "forms",
+        "adapts", "backend", "budget", "calls", "choices", "compiles", "dynamic",
+        "elements_are_data", "forms",
         "fullgraph", "loops", "name", "places", "reads", "recording", "roots", "static_ints",
         "tensors",
     )  # fmt: skip
@@ -90,4 +91,6 @@ class Options:
         self.recording = 0.0  # seconds that recording new calls took
         self.places = Places()
         self.calls = 0  # NumPy calls in segments of the last call that was captured
+        # Whether the elements of arguments that Python reads were seen to change, see `elements`.
+        self.elements_are_data = dynamic is True
         self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `loops`

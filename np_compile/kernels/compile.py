@@ -253,6 +253,9 @@ class ForSizes:
             made = self._first.at_sizes(
                 lambda: at_sizes(self._source, values), eager, numbers, results, scratch
             )
+        if made is None and self._first is not None and self._source.launches is None:
+            made = self._executable(at_sizes(self._source, values, False), eager, numbers)
+            made = made.is_made_by(lambda: at_sizes(self._source, values))
         if made is None:
             source = at_sizes(self._source, values)
             made = self._executable(source, eager, numbers)

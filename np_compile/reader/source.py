@@ -1,6 +1,7 @@
 """The source of a function, as a syntax tree that is sure to belong to its code."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import functools
@@ -14,9 +15,14 @@ from .values import Unreadable
 
 
 @functools.lru_cache(64)
-def _file(name: str, text: str) -> tuple[ast.Module, dict[tuple, types.CodeType | None]]:
-    """The tree of a file, and the code objects that it compiles to, by name and line."""
-    tree = ast.parse(text, name)
+def _file(name: str, text: str) -> ast.Module:
+    """The tree of a file."""
+    return ast.parse(text, name)
+
+
+@functools.lru_cache(64)
+def _codes(name: str, text: str) -> dict[tuple, types.CodeType | None]:
+    """The code objects that a file compiles to, by name and line."""
     codes: dict[tuple, types.CodeType | None] = {}
 
     def visit(code: types.CodeType) -> None:
@@ -26,8 +32,8 @@ def _file(name: str, text: str) -> tuple[ast.Module, dict[tuple, types.CodeType 
             if isinstance(c, types.CodeType):
                 visit(c)
 
-    visit(compile(tree, name, "exec", dont_inherit=True))
-    return tree, codes
+    visit(compile(_file(name, text), name, "exec", dont_inherit=True))
+    return codes
 
 
 @functools.lru_cache(4096)
@@ -37,19 +43,42 @@ def _tree(code: types.CodeType) -> Any:
     if not text:
         raise Unreadable("its source is not there")
     try:
-        tree, codes = _file(code.co_filename, text)
+        tree = _file(code.co_filename, text)
+        for outer in tree.body:  # of which one alone is compiled
+            if _stands_at(outer, code) and _compiles_to(outer, code):
+                return _checked(outer)
+        found = _codes(code.co_filename, text).get((code.co_name, code.co_firstlineno))
     except SyntaxError as e:
         raise Unreadable("its source is not there") from e
-    found = codes.get((code.co_name, code.co_firstlineno))
-    if found is None or found.co_code != code.co_code or found.co_names != code.co_names:
+    if found is None or not _alike(found, code):
         raise Unreadable("its source has changed")
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-            name = getattr(node, "name", "<lambda>")
-            if first == code.co_firstlineno and name == code.co_name:
-                return _checked(node)
+        if _stands_at(node, code):
+            return _checked(node)
     raise Unreadable("its source is not there")
+
+
+def _stands_at(node: ast.AST, code: types.CodeType) -> bool:
+    """Whether a function of that name begins where one of such code does."""
+    if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        return False
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return first == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
+
+
+def _compiles_to(node: ast.AST, code: types.CodeType) -> bool:
+    """Whether a function that a module defines has this code."""
+    module = ast.Module([node], [])  # type: ignore[list-item]
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    found = [c for c in made.co_consts if isinstance(c, types.CodeType)]
+    place = code.co_name, code.co_firstlineno
+    own = [c for c in found if (c.co_name, c.co_firstlineno) == place]
+    return len(own) == 1 and _alike(own[0], code)
+
+
+def _alike(found: types.CodeType, code: types.CodeType) -> bool:
+    return found.co_code == code.co_code and found.co_names == code.co_names
 
 
 def tree(f: types.FunctionType) -> Any:

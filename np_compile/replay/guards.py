@@ -271,6 +271,16 @@ class Elements(Guard):
         a = leaves[self.of.position]
         return a.shape == self.of.shape and a[self.index].tobytes() == self.content
 
+    def differ(self, leaves: Sequence[Any]) -> bool:
+        """Whether an array like it has other values there."""
+        a = leaves[self.of.position] if self.of.position < len(leaves) else None
+        if type(a) is not np.ndarray or a.dtype != self.of.dtype or a.ndim != len(self.of.shape):
+            return False
+        try:
+            return bool(a[self.index].tobytes() != self.content)
+        except IndexError:
+            return False
+
     def write(self, words: Words) -> None:
         width = self.of.dtype.itemsize
         runs: list[list[int]] = []  # offset in the array, and bytes

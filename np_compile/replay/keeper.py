@@ -22,7 +22,7 @@ from np_compile.capture.policy.choice import SELDOM, Choice, signature
 from .arguments import parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
 from .calls import MISS, Table, available, pending
-from .guards import Guard, Refused
+from .guards import Elements, Guard, Refused
 from .kinds import Plain, alike, wider
 from .plan import Kept, Plan, steps_of
 from .proof import Reach, reach
@@ -36,6 +36,7 @@ KEPT = 8
 _MET = 256  # kinds of arguments that are remembered
 _AGAIN = 4  # calls of one kind after which it is clear that they cannot be kept for them alone
 _FOR_SIZES = 4  # calls that are kept for many sizes
+_OTHERS = 16  # calls that looked like those, and were not: they are watched, as others may be
 _VAIN = 64
 _ALIKE = 3  # calls that run as they stand, from which on others between them are taken to do so
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
@@ -50,8 +51,10 @@ class Keeper:
     as they stand. reach: what the function reads, which kept calls hold for. vain: calls
     watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
     last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
-    as of a `Watch`. call_in_python: as the function is called; gives what it gives, or MISS. None
-    where C finds all calls that are known. pause: see `Budget`.
+    as of a `Watch`. elements_change: whether elements that Python has read in a kept call are
+    others in a later one, or a call is not kept as it reads some. call_in_python: as the function
+    is called; gives what it gives, or MISS. None where C finds all calls that are known. pause: see
+    `Budget`.
     """
 
     def __init__(
@@ -66,11 +69,13 @@ class Keeper:
         self.reach: Reach | None = None
         self._first = True  # whether there was no call yet
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
+        self._others = 0  # calls of sizes that no program of those kept for many serves
         self.vain = 0
         self.hopeless = False
         self.why: str | None = None
         self.why_one_size: str | None = None
         self.guesses = True
+        self.elements_change = False
         self.call_in_python: Callable | None = None
         self._binding: Arrays | Tensors = Tensors(function) if tensors else Arrays(function)
         if device is not None and not tensors:
@@ -213,15 +218,24 @@ class Keeper:
         if not self.for_sizes:
             return MISS
         given, names = (*args, *kwargs.values()), tuple(kwargs)
-        found = next((k for k in self.for_sizes if k.holds(given, names)), None)
-        if found is None or found.reach is not self.reach or not found.reach.unchanged():
+        found = [k for k in self.for_sizes if k.reach is self.reach and k.holds(given, names)]
+        if not found or self.reach is None or not self._unchanged(self.reach):
             return MISS
-        if 0 < self.meet(args, kwargs, False) < _AGAIN and len(self.kept) < KEPT:
+        kind = signature(args, kwargs)
+        if 0 < self._met.get(kind, 0) < _AGAIN and len(self.kept) < KEPT:
             return MISS
-        result = found.run(given)
-        if result is not MISS:
-            self.meet(args, kwargs)
-        return result
+        for kept in found:
+            result = kept.run(given)
+            if result is not MISS:
+                self._meets(kind)
+                return result
+        self._others += 1
+        return MISS
+
+    def _unchanged(self, found: Reach) -> bool:
+        """Whether what the function reads is what it was."""
+        table = self._table  # where C sees a change, it may be an entrance that a function has
+        return (table is not None and table.unchanged()) or found.unchanged()
 
     def came(self, args: tuple, kwargs: dict) -> int | None:
         """How often such arguments came; None where no others did."""
@@ -231,11 +245,13 @@ class Keeper:
     def meet(self, args: tuple, kwargs: dict, note: bool = True) -> int:
         """How often such arguments were met before. note: that they are now."""
         kind = signature(args, kwargs)
+        return self._meets(kind) if note else self._met.get(kind, 0)
+
+    def _meets(self, kind: tuple) -> int:
         times = self._met.get(kind, 0)
-        if note:
-            if times == 0 and len(self._met) >= _MET:
-                self._met.pop(next(iter(self._met)), None)
-            self._met[kind] = times + 1
+        if times == 0 and len(self._met) >= _MET:
+            self._met.pop(next(iter(self._met)), None)
+        self._met[kind] = times + 1
         return times
 
     # -- keeping ----------------------------------------------------------------------------
@@ -246,15 +262,24 @@ class Keeper:
         if self.hopeless or config.only_known() or pending():
             return None
         first, self._first = self._first, False
+        self.elements_change = self.elements_change or self._has_others(args, kwargs)
         try:
             arguments = self._binding.arguments(args, kwargs)
-            if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT):
+            others = 0 < self._others <= _OTHERS
+            if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT) and not others:
                 return None
             found = self._reads()
         except Refused:
             return None
         traces = self._binding.for_sizes and len(self._met) > 1
         return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
+
+    def _has_others(self, args: tuple, kwargs: dict) -> bool:
+        """Whether other elements stand where Python has read some in a kept call."""
+        given = (*args, *kwargs.values())
+        guards = [g for k in self.kept for g in k.guards]
+        guards += [g for k in self.for_sizes for g in k.guards]
+        return any(type(g) is Elements and g.differ(given) for g in guards)
 
     def keep(
         self, watch: Watch, args: tuple, kwargs: dict, exchange: Any, result: Any,
@@ -263,10 +288,13 @@ class Keeper:
         """Keep a call that has ended, if it can be. exchange: what was handed to the function.
         choice: of calls with such arguments."""
         kept = None
+        self.elements_change = self.elements_change or watch.parts
         try:
             kept = self._of(watch, (*args, *kwargs.values()), tuple(kwargs), exchange, result)
         except Refused as e:
             self.why = str(e)
+            if watch.why is None and watch.read:  # it may be given, or kept in a list
+                self.elements_change = True
         self.vain += 1
         if kept is not None:
             self.why = None

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from np_compile.capture.arrays.traced import at, has_traced
+from np_compile.capture.arrays.traced import Traced, at, has_traced
 from np_compile.capture.record import INDEXING, Sized, key_of
 from np_compile.runtime.general import General
-from np_compile.tape.form import form_of, layout_of, sizes_apart
-from np_compile.tape.key import Unrecordable
+from np_compile.tape.form import form_of, layout_of, piece_apart, sizes_apart
+from np_compile.tape.key import Unrecordable, slices_piece
 from np_compile.tape.node import Node, Value
 
 from .calls import MISS, Names
@@ -65,10 +65,13 @@ class Look(Guard):
 
 
 def _order(a: np.ndarray) -> tuple[int, ...] | None:
+    if a.flags.c_contiguous and not _SPECIAL.intersection(a.shape):
+        return tuple(range(a.ndim))
     width = a.itemsize
     return layout_of(a.shape, tuple([s // width for s in a.strides]))
 
 
+_SPECIAL = frozenset((0, 1))  # extents with which axes may lie in any order
 _BODIES = 4  # segments back, of which one may be the same in the body of a loop
 _Layout = tuple[Sequence[int], Sequence[int]]  # shape and strides
 
@@ -110,14 +113,40 @@ class _Step:
         self._integers = slice(len(parent.integers), len(node.integers))
         self._ints = slice(parent.ints, node.ints)
         self._floats = slice(parent.floats, node.floats)
+        # Of one that takes a part of an array: the index, and the piece of the key that it gives.
+        self._index: Any = None
+        if call.name == INDEXING[0] and all(type(k) in _PLAIN for k in _items(call.args[1])):
+            self._index = call.args[1]
+            self._piece = node.piece
+        self._traced = has_traced((call.args, call.kwargs))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its key is the same for all sizes: of whole axes and new ones."""
+        if self._index is None:
+            return False
+        return all(k is None or k is ... or k == slice(None) for k in _items(self._index))
 
     def fill(
-        self, values: list[Value], shapes: _Shapes, integers: list[int], ints: list[int],
-        floats: list[float],
+        self, values: list[Value], shape: tuple[int, ...], shapes: _Shapes, integers: list[int],
+        ints: list[int], floats: list[float],
     ) -> bool:  # fmt: skip
         """Set its own among the integers of the form, and the integers and floats of the segment.
-        False where it is another call for such sizes."""
+        shape: of the array that it takes a part of. False where it is another call for such
+        sizes."""
+        own: list[int] = []
+        own_ints: list[int] = []
+        if self._index is not None:
+            index = at(self._index, shapes) if self._traced else self._index
+            piece = slices_piece(own_ints, shape, index)
+            if piece is None or piece_apart(piece, own) != self._piece:
+                return False
+            integers[self._integers], ints[self._ints] = own, own_ints
+            return True
         call = self.call
+        if self.indexed is not None:
+            values = [*values]
+            values[self.indexed] = values[self.indexed].of_shape(shape)
         args, kwargs = at((call.args, call.kwargs), shapes)
         try:
             key, own_floats, own_ints = key_of(call._replace(args=args, kwargs=kwargs), values)
@@ -129,6 +158,13 @@ class _Step:
         integers[self._integers], ints[self._ints] = own, own_ints
         floats[self._floats] = own_floats
         return True
+
+
+_PLAIN = frozenset((int, slice, type(None), type(...), Traced))
+
+
+def _items(index: Any) -> tuple:
+    return index if type(index) is tuple else (index,)
 
 
 class _Segment:
@@ -159,7 +195,8 @@ class _Segment:
         if any(type(call) is not Sized for call in seg.sized.values()):
             raise Refused("a call that follows from sizes")
         self._calls = [(step, seg.sized[step]) for step in path if step in seg.sized]
-        self._steps = [_Step(step, call) for step, call in self._calls]
+        steps = [_Step(step, call) for step, call in self._calls]
+        self._steps = [s for s in steps if not s.is_constant]
 
     def repeats(self, other: _Segment) -> bool:
         """Whether it does what another one does, as in a loop, whatever the sizes are."""
@@ -189,19 +226,20 @@ class _Segment:
             if order is None:
                 extents += strides
         place = self, tuple(extents)
-        known = shapes.programs.get(place)
-        if known is not None:
-            shapes.sizes.append(known[0])
-            return known[1]
+        before = shapes.programs.get(place)
+        if before is not None:
+            shapes.sizes.append(before[0])
+            return before[1]
         integers, ints, floats = [*self._integers], [*self._ints], [*self._floats]
         shapes.sizes.append((extents, integers))
+        known: dict[int, tuple[int, ...]] = {}
         for step in self._steps:
-            values = self._values
-            if step.indexed is not None:
-                k = step.indexed
-                values = [*values]
-                values[k] = values[k].of_shape(self.shape(k, extents, integers))
-            if not step.fill(values, shapes, integers, ints, floats):
+            of: tuple[int, ...] = ()
+            if (k := step.indexed) is not None:
+                of = known.get(k, ())
+                if not of:
+                    of = known[k] = self.shape(k, extents, integers)
+            if not step.fill(self._values, of, shapes, integers, ints, floats):
                 return None
         sizes = (*extents, *integers)
         if not self.general.serves(sizes, ints):

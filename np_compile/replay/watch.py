@@ -17,6 +17,7 @@ from .proof import Reach
 # Runs of programs in a watched call, at most, and elements of arguments that Python reads.
 _STEPS = 20_000
 _READ = 64
+_WRITTEN = "Python reads an element of an argument after something was written"
 
 
 class Watch:
@@ -26,18 +27,18 @@ class Watch:
     where its tensors come from, floats, integers, segment); a tensor is number -1 - k of what
     programs have made, or the id of one in `given`. Made ones are not held: their memory is the
     user's. read: elements of arguments that Python has read: {(id of the argument, index): its
-    bytes}, of small arrays all. own: numbers of tensors that programs without inputs have made, the
-    same in each call. touched: those of them whose elements Python has read or written: a kept call
-    has them as they were. patient: whether loops go on compiled while it is watched, though NumPy
-    were faster in them: a kept call may not be slower. written: whether a program has written to an
-    array. guesses: whether lengths may be guessed (see `guess`). traces: whether sizes that Python
-    sees are to know what they are. why: it is spoiled, if it is. seen: what Python has seen of the
-    sizes of arrays, if anything, but through numbers that are traced; asked: what it has asked of
-    these.
+    bytes}, of small arrays all; parts: whether it has read some that are not noted. own: numbers
+    of tensors that programs without inputs have made, the same in each call. touched: those of them
+    whose elements Python has read or written: a kept call has them as they were. patient: whether
+    loops go on compiled while it is watched, though NumPy were faster in them: a kept call may not
+    be slower. written: whether a program has written to an array. guesses: whether lengths may be
+    guessed (see `guess`). traces: whether sizes that Python sees are to know what they are. why: it
+    is spoiled, if it is. seen: what Python has seen of the sizes of arrays, if anything, but
+    through numbers that are traced; asked: what it has asked of these.
     """
 
     __slots__ = (
-        "_count", "_numbers", "arguments", "asked", "given", "guesses", "own", "patient",
+        "_count", "_numbers", "arguments", "asked", "given", "guesses", "own", "parts", "patient",
         "reach", "read", "seen", "steps", "touched", "traces", "why", "written",
     )  # fmt: skip
 
@@ -57,6 +58,7 @@ class Watch:
         self.own: set[int] = set()
         self.touched: set[int] = set()
         self.given: dict[int, torch.Tensor] = {}
+        self.parts = False
         self.written = False
         self._numbers: dict[int, tuple[weakref.ref, int]] = {}
         self._count = 0
@@ -80,19 +82,33 @@ class Watch:
         """Note that Python sees something of the sizes of arrays."""
         self.seen = self.seen or what
 
-    def reads(self, a: np.ndarray, key: Any) -> bool:
+    def reads(self, a: np.ndarray, key: Any, alone: bool = False) -> bool:
         """Note that Python reads the element `a[key]` of an argument. False, and spoiled, if it is
-        not known to be what it was when the call began, or if there are too many."""
+        not known to be what it was when the call began, or if there are too many. alone: whether
+        other elements are data."""
         key = key if type(key) is tuple else (key,)
+        if not alone and self.reads_all(a):
+            return True
         if self.written:
-            self.spoil("Python reads an element of an argument after something was written")
-        elif len(self.read) >= _READ:
+            self.spoil(_WRITTEN)
+        elif self.is_full:
             self.spoil(f"Python reads more than {_READ} elements of arguments")
-        elif a.size <= _READ:
-            self.read[id(a), ...] = a.tobytes()
         elif all(-n <= i < n for i, n in zip(key, a.shape, strict=True)):
             self.read[id(a), key] = a[key].tobytes()
         return not self.spoiled
+
+    @property
+    def is_full(self) -> bool:
+        """Whether Python has read as many elements as are compared."""
+        return len(self.read) >= _READ
+
+    def reads_all(self, a: np.ndarray) -> bool:
+        """Note that Python reads elements of a small argument, whichever. False for a large one,
+        and where it is not known to be what it was."""
+        if self.written or self.is_full or a.size > _READ:
+            return False
+        self.read[id(a), ...] = a.tobytes()
+        return True
 
     def number(self, t: torch.Tensor | None) -> int | None:
         """The number of a tensor that a program has made; None for others."""

@@ -106,12 +106,11 @@ def sizes_apart(key: tuple) -> tuple[tuple, list[int], list[int]]:
         return (INPUT, dtype, len(shape), layout, *rest), extents, []
     integers: list[int] = []
     names = key.index(KW) + 1 if KW in key else -1
-    return (
-        tuple([p if k == names else _apart(p, integers) for k, p in enumerate(key)]), [], integers,
-    )  # fmt: skip
+    what = [p if k == names else piece_apart(p, integers) for k, p in enumerate(key)]
+    return tuple(what), [], integers
 
 
-def _apart(piece: Any, sizes: list[int]) -> Any:
+def piece_apart(piece: Any, sizes: list[int]) -> Any:
     """A piece of a key, its sizes put into a list."""
     if type(piece) is not tuple or not piece:
         return piece
@@ -120,9 +119,9 @@ def _apart(piece: Any, sizes: list[int]) -> Any:
         sizes.append(piece[1])
         return INT, _SIZE, piece[2]
     if tag == "d":
-        return (tag, piece[1], *[_apart(p, sizes) for p in piece[2:]])
+        return (tag, piece[1], *[piece_apart(p, sizes) for p in piece[2:]])
     if tag != "c":
-        return tuple([_apart(p, sizes) for p in piece])
+        return tuple([piece_apart(p, sizes) for p in piece])
     _, kind, value = piece
     if kind is int:
         sizes.append(value)

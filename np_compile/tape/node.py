@@ -201,6 +201,11 @@ class Node:
         return self._call
 
     @property
+    def piece(self) -> Any:
+        """What the key of a call says of its second argument, but for sizes."""
+        return sizes_apart(self._key)[0][2]
+
+    @property
     def extents(self) -> list[int]:
         extents, count, _, _ = self._sizes
         return extents[:count]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import np_compile
 from np_compile import config
 from np_compile.capture.arrays.traced import Asked, Traced, has_traced, known, shape_of, values
+from np_compile.replay.calls import MISS
 from np_compile.replay.sizes import KeptForSizes
 
 from ..capture.test_sizes import compiles, copied, equal, same
@@ -372,3 +373,48 @@ def test_kept_calls_hold_no_arrays():
             assert known() is None
     finally:
         gc.enable()
+
+
+def smoothed(x):
+    spectrum = np.fft.rfft(x)
+    return np.fft.irfft(spectrum * np.exp(-np.arange(spectrum.size) / x.size), x.size)
+
+
+def test_sizes_that_another_program_serves_are_kept_too(runs):
+    fast = np_compile.compile(smoothed)
+    for n in (*range(200, 215), *range(2000, 2015)):
+        same(fast, smoothed, data(n))
+    assert len({id(g) for k in for_sizes(fast) for g in k.generals}) > 1
+    runs.clear()
+    for n in (220, 2020, 221, 2021, 222):
+        same(fast, smoothed, data(n))
+    assert sum(r is not MISS for r in runs) == 5
+
+
+def test_a_program_with_calls_between_kernels_is_bound_and_shown_with_numbers():
+    fast = np_compile.compile(smoothed)
+    for n in (200, 203, 206, 209, 209, 209):
+        same(fast, smoothed, data(n))
+    assert for_sizes(fast), fast._keeper.why_one_size
+    ((program, *_),) = fast._keeper.kept[0].plan.steps
+    assert program.general is not None
+    text = str(program.compiled.source.program)
+    assert "209" in text
+    assert "n0" not in text
+
+
+def thinned(x):
+    n = x.shape[0]
+    return x[:: n // 10] * 2.0, x[n % 3] + x[: n // 2]
+
+
+def test_a_step_that_follows_from_sizes(runs):
+    fast = np_compile.compile(thinned)
+    for n in (100, 101, 102, 103, 104):
+        same(fast, thinned, data(n))
+    assert for_sizes(fast), fast._keeper.why_one_size
+    runs.clear()
+    same(fast, thinned, data(107))
+    assert [r is MISS for r in runs] == [False]
+    for n in (110, 119, 105, 123, 59, 12):
+        same(fast, thinned, data(n))

@@ -218,8 +218,8 @@ class Array:
 
     def __len__(self) -> int:
         shape = self._extents()
-        if self._c.traces:
-            self._c.watch.sees("the length of an array")
+        if self._c.traces and shape:
+            self._c.length_seen(self, shape)
         if not shape:
             if self._is_scalar():
                 raise TypeError(f"object of type 'numpy.{self.__class__.__name__}' has no len()")
@@ -263,13 +263,13 @@ class Array:
 
     def __iter__(self) -> Iterator:
         shape = self._extents()
-        if self._c.traces:
-            self._c.watch.sees("the rows of an array")
+        if self._c.traces and shape:
+            self._c.length_seen(self, shape)
         if not shape:
             if self._is_scalar():
                 raise TypeError(f"'numpy.{self.__class__.__name__}' object is not iterable")
             raise TypeError("iteration over a 0-d array")
-        if len(shape) == 1 and self._c.immediate:
+        if len(shape) == 1 and self._c.immediate and not self._c.are_recorded(self, shape[0]):
             return self._c.elements(self, "iterates over the elements of an array")
         frame = sys._getframe(1)
         return self._c.rows(self, (frame.f_code, frame.f_lasti))

@@ -17,19 +17,13 @@ from ..frames import user_line
 from ..masks import masked
 from ..names.numpy_names import numpy_function
 from .array import Array, owner
+from .elements import are_recorded, is_element, value_of
 from .loans import Loan
 from .on_device import to_array
 from .transfers import to_host
 
 if TYPE_CHECKING:
     from ..capture import Capture
-
-
-def is_element(key: Any, ndim: int) -> bool:
-    """Whether an index of an array is that of one element."""
-    if type(key) is not tuple:
-        return ndim == 1
-    return len(key) == ndim and all(type(i) is int for i in key)
 
 
 def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
@@ -42,6 +36,8 @@ def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
     root = owner(a)
     if root._w is c.seg or (root._t is None and root._np is None) or a._is_scalar():
         return None
+    if key is not None and is_element(key, a.ndim) and are_recorded(c, a, 1):
+        return None
     watch = c.watch
     if watch is not None and not watch.spoiled:
         if key is not None and not is_element(key, a.ndim):
@@ -49,6 +45,7 @@ def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
         if not watch.touches(a):
             if key is not None and id(a._np) in c.known and watch.reads(a._np, key):
                 return a._np  # but not as `_fast`, so that the next element is noted too
+            watch.parts = key is not None and id(root._np) in c.known and not watch.is_full
             watch.spoil("Python reads or writes an element of an array")
     r = _real(c, a, None)
     if root is a:
@@ -56,8 +53,19 @@ def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
     return r
 
 
+def noted(c: Capture, a: Array) -> np.ndarray | None:
+    """The NumPy array of a small argument whose data are there, where the call may be kept: that
+    Python reads all of it is noted. Else None."""
+    watch = c.watch
+    if watch is None or watch.spoiled or id(a._np) not in c.known or a._base is not None:
+        return None
+    return a._np if a._w is not c.seg and watch.reads_all(a._np) else None
+
+
 def real(c: Capture, a: Array, why: Any) -> Any:
     """The NumPy array or scalar of a stand-in; cuts the tape if its data are not there."""
+    if c.elements_read and (known := value_of(c, a)) is not None:
+        return known
     if c.watch is not None:
         c.watch.spoil(why or "an array is handed to NumPy, or to Python")
     return _real(c, a, why)

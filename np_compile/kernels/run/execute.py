@@ -159,6 +159,7 @@ class Executable:
         self._make: Callable[[], Source] | None = None  # where it has not been needed yet
         self._eager = eager
         layout = self._layout = source.layout
+        self._interface = source.interface
         self._machine = source.machine
         self._libraries = libraries
         self._fixed: list[tuple[int, int]] = []
@@ -247,9 +248,17 @@ class Executable:
         made._source, made._make, made._eager = None, make, eager
         made._bytes = scratch
         made._take_sizes(sizes)
-        if made._libraries.ready:
+        if self._sections and self._fixed and sizes:  # the same ones
+            made._sections = self._sections
+            made._fixed = [*self._fixed[:-1], (self._layout.sizes, ctypes.addressof(made._sizes))]
+        elif made._libraries.ready:
             made.wait()
         return made
+
+    def is_made_by(self, make: Callable[[], Source]) -> Executable:
+        """It, where its source is that of a run alone. make: gives all of it."""
+        self._source, self._make = None, make
+        return self
 
     def _take_sizes(self, sizes: Sequence[int]) -> None:
         """Go by other values of the symbols from now on, of a copy."""
@@ -349,13 +358,13 @@ class Executable:
     def _take_views(self, work: _Workspace) -> None:
         """The arguments of calls that lie in the block."""
         for x in self._passed:
-            if x.buffer in self.source.layout.offsets:
+            if x.buffer in self._layout.offsets:
                 assert work.block is not None
                 work.views[x] = _view(self._in_block(x.buffer, work.block), x)
 
     def _in_block(self, b: Buffer, block: torch.Tensor) -> torch.Tensor:
         """A temporary's memory."""
-        offset = self.source.layout.offsets[b]
+        offset = self._layout.offsets[b]
         return block[offset : offset + _size(b)].view(getattr(torch, DTYPES[b.dtype].torch))
 
     def _put_back(self, work: _Workspace) -> None:
@@ -411,7 +420,7 @@ class Executable:
                 step.target(into, given_array)
             elif isinstance(step, Call):
                 self._call(step, tensor, held, work)
-        t = self.source.interface
+        t = self._interface
         results = [
             self._tensor(x, tensors, held) if isinstance(x, Tensor) else x for x in t.outputs
         ]
@@ -493,7 +502,7 @@ class Executable:
             if x.shape == tuple(base.shape) and x.strides == base.stride() and x.offset == 0:
                 return base
         elif b.kind == "constant":
-            base = self.source.interface.constants[b.position]
+            base = self._interface.constants[b.position]
         else:
             base = held[b]
             if (x.shape, x.strides, x.offset, x.dtype) == (
@@ -522,8 +531,8 @@ class Executable:
             if r.stride() != strides or _within(r, work.block):
                 r = torch.empty_strided(r.shape, strides, dtype=r.dtype, device=r.device).copy_(r)
             held[b] = r
-            if b in self.source.layout.slots:
-                work.pointers[self.source.layout.slots[b]] = r.data_ptr()
+            if b in self._layout.slots:
+                work.pointers[self._layout.slots[b]] = r.data_ptr()
 
 
 def _tensors(x: Any) -> list[Tensor]:

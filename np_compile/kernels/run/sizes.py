@@ -22,9 +22,10 @@ from .execute import Source
 Sections = list[list[Footprint] | None]
 
 
-def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
-    """The program for these values of the symbols; its text is that of the program for many."""
-    now = AtSizes(values)
+def at_sizes(source: Source, values: Mapping[str, int], whole: bool = True) -> Source:
+    """The program for these values of the symbols; its text is that of the program for many.
+    whole: its loops too, of which a run asks nothing."""
+    now = AtSizes(values, whole)
     program, layout, t = now.program(source.program), now.layout(source.layout), source.interface
     launches = source.launches
 
@@ -49,8 +50,9 @@ def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
 class AtSizes:
     """What stands in a program for many sizes, with numbers for its symbols."""
 
-    def __init__(self, values: Mapping[str, int]):
+    def __init__(self, values: Mapping[str, int], whole: bool = True):
         self._values = values
+        self._whole = whole
         self._known: dict[Buffer, Buffer] = {}
         self._new = E.rewriter(self._changed)
 
@@ -97,6 +99,8 @@ class AtSizes:
                 s, args=self.of(s.args), kwargs=self.of(s.kwargs), reads=self.of(s.reads),
                 writes=self.of(s.writes), strides=self.of(s.strides),
             )  # fmt: skip
+        if not self._whole:
+            return s
         if isinstance(s, Loop):
             return replace(
                 s, axis=new(s.axis), body=[self._step(b) for b in s.body], grain=self.of(s.grain),

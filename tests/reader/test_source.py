@@ -1,0 +1,112 @@
+"""The tree of a function is its own, or there is none."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import linecache
+
+import pytest
+
+from np_compile.reader import source
+from np_compile.reader.values import Unreadable
+
+TEXT = """
+from __future__ import annotations
+import functools
+
+
+def keep(f):
+    return f
+
+
+def plain(x):
+    return x + 1
+
+
+@keep
+@functools.lru_cache(maxsize=None)
+def decorated(x):
+    return x + 2
+
+
+if True:
+    def within(x):
+        return x + 3
+
+
+class Thing:
+    def method(self, x):
+        return x + self.__secret(x)
+
+
+def outer(y):
+    def inner(x: Unknown) -> Unknown:
+        return x + y
+    return inner
+
+
+one, two = (lambda x: x + 1), (lambda x: x + 2)
+alone = lambda x: x + 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path):
+    """A module from a file, and the file."""
+    path = tmp_path / "written.py"
+
+    def load(text):
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("written", path)
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+        return made
+
+    source._tree.cache_clear()  # equal code of another file is known
+    yield load, path
+    linecache.checkcache(str(path))
+
+
+def shown(f):
+    return ast.unparse(source.tree(f)).splitlines()[-1].strip()
+
+
+def test_functions_of_all_kinds(module):
+    made = module[0](TEXT)
+    assert shown(made.plain) == "return x + 1"
+    assert shown(made.decorated.__wrapped__) == "return x + 2"
+    assert shown(made.within) == "return x + 3"
+    assert shown(made.Thing.method) == "return x + self.__secret(x)"
+    assert shown(made.outer) == "return inner"
+    assert shown(made.outer(1)) == "return x + y"
+    assert shown(made.alone) == "return x + 3"
+    with pytest.raises(Unreadable, match="has changed"):
+        source.tree(made.one)  # of two on a line neither is sure
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("return x + 1", "return x - 1"),
+        ("return x + 1", "return y + 1"),
+        ("def plain", "\ndef plain"),
+    ],
+)
+def test_a_file_that_has_changed(module, change):
+    load, path = module
+    made = load(TEXT)
+    path.write_text(TEXT.replace(*change))
+    with pytest.raises(Unreadable):
+        source.tree(made.plain)
+
+
+def test_a_function_alone_is_compiled(module, monkeypatch):
+    made = module[0](TEXT)
+
+    def whole(*_):
+        raise AssertionError("the whole file is compiled")
+
+    monkeypatch.setattr(source, "_codes", whole)
+    assert shown(made.plain) == "return x + 1"
+    assert shown(made.outer) == "return inner"
