@@ -897,7 +897,7 @@ MUTATIONS = (
     Mutation(
         "np_compile/reader/columns.py",
         "places = (tags == tag).nonzero()[0]",
-        "places = (tags >= tag).nonzero()[0]",
+        "places = (tags <= tag).nonzero()[0]",
         "reader/test_columns.py",
     ),
     Mutation(

@@ -501,7 +501,7 @@ class _Call:
         def listed(spec: Any, address: int) -> Any:
             return self._list(spec, region, address)
 
-        held = (ctypes.c_char * (n * size)).from_address(data)
+        held = memoryview((ctypes.c_char * (n * size)).from_address(data))
         return column(items, np.frombuffer(held, np.int64).reshape(n, -1), listed, other)
 
 
