@@ -895,6 +895,12 @@ MUTATIONS = (
         "reader/test_columns.py",
     ),
     Mutation(
+        "np_compile/reader/source.py",
+        "    for name in _asking_for_names(node):",
+        "    for name in ():",
+        "reader/test_names.py",
+    ),
+    Mutation(
         "np_compile/reader/columns.py",
         "places = (tags == tag).nonzero()[0]",
         "places = (tags <= tag).nonzero()[0]",
