@@ -68,14 +68,14 @@ def tree(f: types.FunctionType) -> Any:
 def _asking_for_names(node: Any) -> frozenset[str]:
     """The names in a function of Python's functions that see the names of who calls them: those
     that compiled code has, or that Python needs no more, are not there."""
-    found = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in _SEEING}
-    calls = [x for x in ast.walk(node) if isinstance(x, ast.Call) and isinstance(x.func, ast.Name)]
+    mentioned = [x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in _SEEING]
     harmless = [
-        x.func.id for x in calls
-        if x.func.id in found and len(x.args) + len(x.keywords) > _SEEING[x.func.id]
+        x.func.id
+        for x in ast.walk(node)
+        if isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in _SEEING
+        and len(x.args) + len(x.keywords) > _SEEING[x.func.id]
     ]  # fmt: skip
-    mentioned = [x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in found]
-    return frozenset(n for n in found if mentioned.count(n) > harmless.count(n))
+    return frozenset(n for n in mentioned if mentioned.count(n) > harmless.count(n))
 
 
 # With how many arguments at most Python's functions see the names of who calls them.
