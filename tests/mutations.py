@@ -901,6 +901,42 @@ MUTATIONS = (
         "capture/test_python.py",
     ),
     Mutation(
+        "np_compile/reader/entry.py",
+        "    return shared_names(node).union(*map(_count_loads, nodes[k:]))",
+        "    return frozenset().union(*map(_count_loads, nodes[k:]))",
+        "reader/test_columns.py",
+    ),
+    Mutation(
+        "np_compile/reader/entry.py",
+        "    return shared_names(node).union(*map(_count_loads, nodes[k:]))",
+        "    return shared_names(node).union(*map(_count_loads, nodes[k + 1 :]))",
+        "reader/test_columns.py",
+    ),
+    Mutation(
+        "np_compile/reader/source.py",
+        "    for name in _asking_for_names(node):",
+        "    for name in ():",
+        "reader/test_names.py",
+    ),
+    Mutation(
+        "np_compile/reader/columns.py",
+        "places = (tags == tag).nonzero()[0]",
+        "places = (tags <= tag).nonzero()[0]",
+        "reader/test_columns.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "self.compiled > _SHORT + _ITEM * listed:",
+        "self.compiled > _SHORT:",
+        "capture/test_plain.py",
+    ),
+    Mutation(
+        "np_compile/tape/key.py",
+        "            if isinstance(item, list) and not _are_within(item, shape[axis]):",
+        "            if False:",
+        "capture/test_failing_segments.py",
+    ),
+    Mutation(
         "np_compile/tape/key.py",
         " or (value == 0 and type(value) is float):",
         ":",

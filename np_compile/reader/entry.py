@@ -19,7 +19,7 @@ from . import given, runtime
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
-from .liveness import Live, live_names
+from .liveness import Live, live_names, shared_names
 from .nest import FAR, contiguous
 from .random import OF_STATE, generator_of
 from .read import C_STORAGE, Again, Frame, Leave, Reader, int_constant
@@ -585,11 +585,11 @@ class Entry:
         frames = []
         envs = {id(frame): env for frame, _, env in site.frames}
         for frame, path, env in site.frames:
-            loads = self.loads(frame.node, None)
+            asked_later = _asked_later(frame.node, path[0])
             names = {}
             makes: list[ast.stmt] = []
             for name, x in _with_free(r, frame, env, envs).items():
-                asked = loads.get(name) or name.startswith("__") or name not in env
+                asked = name in asked_later or name.startswith("__") or name not in env
                 if name.startswith("@") or not asked:
                     continue
                 if isinstance(x, Conflict):
@@ -660,6 +660,13 @@ def _with_free(
             if r.is_local(x):
                 waiting.append((x.value, r.local[x.value][1]))
     return found
+
+
+def _asked_later(node: Any, block: tuple) -> frozenset[str]:
+    """The names that a function asks for from a statement of its body on; Python's objects of
+    others, such as long lists, would be made for nothing. block: the first step of the path."""
+    _, nodes, k, _ = block
+    return shared_names(node).union(*map(_count_loads, nodes[k:]))
 
 
 def _count_loads(node: Any) -> dict[str, int]:

@@ -35,7 +35,7 @@ class _Flow:
 
     def __init__(self, function: Any):
         self.loops: dict[int, Live] = {}
-        self._always = _shared(function)
+        self._always = shared_names(function)
         self._breaks: list[Names] = []
         self._agains: list[Names] = []
         self._handlers: list[Names] = []
@@ -111,7 +111,7 @@ class _Flow:
         return live | caught
 
 
-def _shared(function: Any) -> Names:
+def shared_names(function: Any) -> Names:
     """Names that other scopes see, or that are seen elsewhere."""
     found: set[str] = set()
     for node in ast.walk(function):

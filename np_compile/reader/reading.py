@@ -354,6 +354,11 @@ class Reading:
         except TypeError:
             return None
 
+    @property
+    def listed(self) -> int:
+        """How many items of lists its regions have made for Python."""
+        return sum([region.listed for known in self._regions.values() for region in known])
+
     def texts(self) -> list[str]:
         """The C of the regions."""
         made = [region.text for known in self._regions.values() for region in known]

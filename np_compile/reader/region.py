@@ -18,12 +18,13 @@ from np_compile.kernels.run import pool
 from np_compile.shim import is_writeable
 
 from . import runtime, threads
+from .columns import column, of_kind
 from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
 from .linear import WIDE
 from .nest import CODES
 from .outside import Site, stored
 from .random import addresses, generator_of
-from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON, REPRESENTATION
+from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
@@ -32,8 +33,9 @@ LATER = object()  # the C compiler is still at work
 
 class Region:
     """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
-    often it ran; left: how often it left compiled code in a loop. threaded: the lines of loops that
-    threads share. written: the roots of memory that it may change."""
+    often it ran; left: how often it left compiled code in a loop; listed: how many items of lists
+    it has made for Python. threaded: the lines of loops that threads share. written: the roots of
+    memory that it may change."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Region:
     ):
         self.text = text
         self.exits = entry.exits
-        self.runs = self.left = 0
+        self.runs = self.left = self.listed = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
@@ -426,11 +428,11 @@ class _Call:
         if kind == "number":
             _, kinds, at, tag, part = spec
             x = out[at].f if part == "f" else out[at].i
-            return _as_kind(x, kinds[out[tag].i if tag is not None else 0])
+            return of_kind(x, kinds[out[tag].i if tag is not None else 0])
         if kind == "complex":
             _, kinds, at, tag = spec
             z = complex(out[at].f, out[at + 1].f)
-            return _as_kind(z, kinds[out[tag].i if tag is not None else 0])
+            return of_kind(z, kinds[out[tag].i if tag is not None else 0])
         if kind == "array":
             return self._array(spec, out)
         if kind == "tuple":
@@ -438,7 +440,7 @@ class _Call:
             made = spec[1]
             return made(items) if made in (tuple, list) else made(*items)
         if kind == "list":
-            return self._list(spec, region, out)
+            return self._list(spec, region, out[spec[3]].p)
         if kind == "range":
             return range(*[self.value(x, region) for x in spec[1]])
         if kind == "maybe":
@@ -490,29 +492,63 @@ class _Call:
             self._small[address] = made, b.data
         return self._small[address][0]
 
-    def _list(self, spec: Any, region: Region, out: Any) -> Any:
-        _, made, items, at = spec
-        address = out[at].p
-        given = runtime.Buffer.from_address(address)
-        if given.object and not (given.changes and self._is_amid):
-            return ctypes.cast(given.object, ctypes.py_object).value
-        if address not in self._small:
-            b = runtime.Buffer.from_address(address)
-            n = b.dims[0]
-            found: list = []
+    def _list(self, spec: Any, region: Region, address: int) -> Any:
+        _, made, items, _ = spec
+        fields = _Fields.from_address(address)
+        if fields[_OBJECT] and not (fields[_CHANGES] and self._is_amid):
+            return ctypes.cast(fields[_OBJECT], ctypes.py_object).value
+        found = self._small.get(address)
+        if found is None:
+            n, data = fields[_DIMS], fields[_DATA]
+            region.listed += n
             if isinstance(items, str):
-                held = np.empty(n, DTYPE_OF[CODES[b.code]])
-                ctypes.memmove(runtime.data_of(held), b.data, held.nbytes)
-                found = held.tolist() if items in PYTHON else list(held)
-            elif items is not None:
-                size = b.dims[4]
-                row = runtime.Word * (size // 8)
-                rows = [row.from_address(b.data + k * size) for k in range(n)]
-                if b.dims[7]:  # entries of a dict that are gone
-                    rows = [words for words in rows if words[0].i]
-                found = [self.value(items, region, words) for words in rows]
-            self._small[address] = found if made is list else made(found)
-        return self._small[address]
+                found = _numbers(data, n, items, CODES[fields[_CODE]])
+            else:
+                found = [] if items is None else self._rows(items, region, data, n, fields)
+            self._small[address] = found = found if made is list else made(found)
+        return found
+
+    def _rows(self, items: Any, region: Region, data: int, n: int, fields: Any) -> list:
+        """The n items of a list, or the entries of a dict that are not gone."""
+        if n == 0:
+            return []
+        size = fields[_SIZE]
+        row = runtime.Word * (size // 8)
+
+        def listed(spec: Any, address: int) -> Any:
+            return self._list(spec, region, address)
+
+        held = memoryview((ctypes.c_char * (n * size)).from_address(data))
+        words = np.frombuffer(held, np.int64).reshape(n, -1)
+        places: Any = range(n)
+        if fields[_GONE]:
+            places = np.flatnonzero(words[:, 0])  # an entry that is gone has no hash
+            words = words[places]
+
+        def other(spec: Any, k: int) -> Any:
+            return self.value(spec, region, row.from_address(data + int(places[k]) * size))
+
+        return column(items, words, listed, other)
+
+
+# The fields of a buffer as words: those of a structure are read slowly.
+_Fields = ctypes.c_int64 * (ctypes.sizeof(runtime.Buffer) // 8)
+_OBJECT, _CHANGES, _CODE, _DATA, _DIMS = (
+    getattr(runtime.Buffer, name).offset // 8
+    for name in ("object", "changes", "code", "data", "dims")
+)
+_SIZE, _GONE = _DIMS + 4, _DIMS + 7
+
+
+def _numbers(data: int, n: int, kind: str, rep: str) -> list:
+    """The items of a list of numbers of one kind that lie without gaps."""
+    if kind == "int" and rep == "i64":
+        return (ctypes.c_int64 * n).from_address(data)[:] if n else []
+    if kind == "float":
+        return (ctypes.c_double * n).from_address(data)[:] if n else []
+    held = np.empty(n, DTYPE_OF[rep])
+    ctypes.memmove(runtime.data_of(held), data, held.nbytes)
+    return held.tolist() if kind in PYTHON else list(held)
 
 
 def _alike(shape: tuple, a: tuple, b: tuple) -> bool:
@@ -554,17 +590,3 @@ class _Holder:
             "data": (address, not is_writeable(base)), "shape": shape, "strides": steps,
             "typestr": dtype.str, "version": 3,
         }  # fmt: skip
-
-
-_MAKE: dict[str, Callable[[Any], Any]] = {
-    "int": int, "float": float, "bool": bool, "complex": complex,
-    **{k: np.dtype(k.rstrip("_")).type for k in REPRESENTATION if k not in PYTHON},
-}  # fmt: skip
-
-
-def _as_kind(x: Any, kind: str) -> Any:
-    if kind == "uint64":
-        return np.uint64(x & (1 << 64) - 1)
-    if type(x) is complex and not kind.startswith("complex"):
-        x = x.real
-    return _MAKE[kind](x)

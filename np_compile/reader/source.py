@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import builtins
 import functools
 import linecache
 import types
@@ -82,8 +83,32 @@ def _alike(found: types.CodeType, code: types.CodeType) -> bool:
 
 
 def tree(f: types.FunctionType) -> Any:
-    """The tree of a function; Unreadable if there is none that is sure to be its own."""
-    return _tree(f.__code__)
+    """The tree of a function; Unreadable if there is none that is sure to be its own, or if it asks
+    Python for its names."""
+    node = _tree(f.__code__)
+    for name in _asking_for_names(node):
+        known = getattr(builtins, name)
+        if name not in f.__code__.co_varnames and f.__globals__.get(name, known) is known:
+            raise Unreadable(f"{name} in it, which sees its names")
+    return node
+
+
+@functools.lru_cache(4096)
+def _asking_for_names(node: Any) -> frozenset[str]:
+    """The names in a function of Python's functions that see the names of who calls them: those
+    that compiled code has, or that Python needs no more, are not there."""
+    mentioned = [x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in _SEEING]
+    harmless = [
+        x.func.id
+        for x in ast.walk(node)
+        if isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in _SEEING
+        and len(x.args) + len(x.keywords) > _SEEING[x.func.id]
+    ]  # fmt: skip
+    return frozenset(n for n in mentioned if mentioned.count(n) > harmless.count(n))
+
+
+# With how many arguments at most Python's functions see the names of who calls them.
+_SEEING = {"locals": 0, "vars": 0, "dir": 0, "eval": 1, "exec": 1}
 
 
 def made_in(f: types.FunctionType, node: Any) -> types.FunctionType:

@@ -228,12 +228,19 @@ def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None
                 return None
             pieces.append(basic[1])
         else:
+            if isinstance(item, list) and not _are_within(item, shape[axis]):
+                return None  # it raises here, where a `try` block may wait for that
             pieces.append(encode(capture, item, True))
         axis += count  # type: ignore[operator]
     return tuple(pieces)
 
 
 _BASIC = frozenset((int, slice, type(None)))
+
+
+def _are_within(places: list[int], extent: int) -> bool:
+    """Whether an axis of this extent has all these places."""
+    return not places or (-extent <= min(places) and max(places) < extent)
 
 
 def _items(key: Any) -> tuple:

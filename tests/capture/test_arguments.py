@@ -589,6 +589,26 @@ def test_sets_and_deques_and_object_keys():
     np.testing.assert_array_equal(fast[-1], plain[-1])
 
 
+def test_a_set_keeps_its_order():
+    pairs = [(1, 0), (2, 1), (0, 0), (1, 1), (2, 0), (0, 1)]
+
+    def f(x):
+        seen = set()
+        for pair in pairs:
+            seen.add(pair)
+        return seen, {"also": seen}, x + 1
+
+    want = list(f(data(3))[0])
+    again: set = set()
+    again.update({pair for pair in want})  # noqa: C416  (it is what is tested)
+    assert list(again) != want  # one that is filled anew has another
+    fast, _ = compiled(f)
+    for _ in range(3):
+        seen, others, _ = fast(data(3))
+        assert list(seen) == want
+        assert others["also"] is seen
+
+
 # -- ways to pass ------------------------------------------------------------------------------
 
 

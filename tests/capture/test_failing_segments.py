@@ -92,6 +92,10 @@ HANDLED = {
     "at": lambda x, m, i: np.add.at(x, i, 1),
     "at_with_tuples": lambda x, m, i: np.maximum.at(m, (0, i), 1),
     "store": lambda x, m, i: m.__setitem__((i, 0), 2),
+    "list": lambda x, m, i: x[[0, 7]],
+    "list of an axis": lambda x, m, i: m[1:, ..., [0, -4]],
+    "list beside an array": lambda x, m, i: m[i - i, [0, 1, 3]],
+    "stores at a list": lambda x, m, i: x.__setitem__([1, 3], 0),
     "take": lambda x, m, i: x.take(i),
     "along_axis": lambda x, m, i: np.take_along_axis(x, i, 0),
     "choose": lambda x, m, i: np.choose(i, [x, x]),
@@ -120,6 +124,34 @@ def test_errors_come_within_the_try_block(name, backend):
         return y * 3
 
     check(f, np.arange(3.0), np.arange(9.0).reshape(3, 3), np.array([2, 7, 1]), backend=backend)
+
+
+def at_a_number(x, n):
+    try:
+        picked = x[[0, n]] * 2
+    except IndexError as e:
+        return str(e), x.sum()
+    return picked, x.sum()
+
+
+def in_the_middle(x, n):
+    try:
+        x[[0, len(x) // 2, 9]] += 1
+    except IndexError as e:
+        return str(e), x.sum()
+    return x * 2
+
+
+@BACKENDS
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("f", [at_a_number, in_the_middle])
+def test_lists_that_are_out_of_bounds_in_some_calls(f, dynamic, backend):
+    """Whichever program knows the call: for its number, for all, for its size, for all."""
+    fast = np_compile.compile(f, backend=backend, dynamic=dynamic)
+    inside = [(20, 1), (20, 1), (20, 3), (20, 19), (24, 22), (9, 8), (9, -9)]
+    for size, n in [*inside, (20, 20), (9, 9), (9, -10), (20, 8)]:
+        want, got = f(np.arange(float(size)), n), fast(np.arange(float(size)), n)
+        assert repr(got) == repr(want)
 
 
 def writes_and_fails(x, i):

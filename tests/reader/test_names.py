@@ -268,3 +268,75 @@ def test_recursion() -> None:
     with whole():
         for n in (0, 1, 9):
             check_call(fast, calls_recursive, (n,), 0)
+
+
+def asks_for_locals(x):
+    s, kept = 0.0, []
+    for i in range(len(x)):
+        s += x[i]
+        kept.append((i, s))
+    n = len(np.unique(x.astype(str)))  # in Python
+    return sorted(locals()), n
+
+
+def asks_for_vars(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    n = len(np.unique(x.astype(str)))
+    return sorted(vars()), "i" in dir(), n
+
+
+def asks_by_eval(x):
+    kept = []
+    for i in range(len(x)):
+        kept.append((i, x[i]))  # noqa: PERF401
+    n = len(np.unique(x.astype(str)))
+    return eval("kept[-1]"), n
+
+
+def asks_by_another_name(x):
+    names = locals
+    for i in range(len(x)):
+        x[i] += i
+    return sorted(names())
+
+
+@pytest.mark.parametrize("f", [asks_for_locals, asks_for_vars, asks_by_eval, asks_by_another_name])
+def test_a_function_that_asks_python_for_its_names_runs_there(f) -> None:
+    fast = np_compile.compile(f)
+    with whole():
+        for _ in range(3):
+            check_call(fast, f, (np.arange(5.0),), 0)
+    assert "sees its names" in fast._reading.given_up
+
+
+class Model:
+    def __init__(self, rate):
+        self.rate = rate
+
+
+def vars_of(x, model):
+    s = vars(model)["rate"]
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+def calls_dir(x, dir):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * 2
+    return s + dir()
+
+
+def test_names_of_others_and_functions_of_such_a_name() -> None:
+    for f, args in (
+        (vars_of, (np.arange(5.0), Model(2.0))),
+        (calls_dir, (np.arange(5.0), lambda: 3)),
+    ):
+        fast = np_compile.compile(f)
+        with whole():
+            for _ in range(2):
+                check_call(fast, f, args, 0)
+        assert not fast._reading.given_up

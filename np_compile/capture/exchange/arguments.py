@@ -312,9 +312,9 @@ class Exchange:
         elif isinstance(x, dict):
             keys = [self.give(k) for k in x]
             if any(a is not b for a, b in zip(keys, x, strict=True)):
-                items = dict(zip(keys, x.values(), strict=True))
+                entries = dict(zip(keys, x.values(), strict=True))
                 x.clear()
-                x.update(items)
+                x.update(entries)
             for k, v in list(x.items()):
                 new = self.give(v)
                 if not self._is_made(v):
@@ -322,9 +322,10 @@ class Exchange:
                 elif new is not v:
                     x[k] = new
         elif isinstance(x, set):
-            new_items = {self.give(v) for v in x}
-            x.clear()
-            x.update(new_items)
+            items = [self.give(v) for v in x]
+            if any(a is not b for a, b in zip(items, x, strict=True)):  # else its order stays
+                x.clear()
+                x.update(items)
         else:
             values = _attributes(x)
             real = {k: self.give(v) for k, v in values.items()}

@@ -27,6 +27,7 @@ _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
 _SHORT = 1e-3  # seconds
+_ITEM = 4e-6  # seconds, more than it takes to make an item of a list for Python
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
@@ -202,14 +203,14 @@ class Choice:
         if slow or self.compiled < least_seconds(calls, touched):
             self._is_compiled()
 
-    def ran_whole(self, seconds: float, others: Iterable[Choice]) -> None:
+    def ran_whole(self, seconds: float, listed: int, others: Iterable[Choice]) -> None:
         """Note a compiled call of a function that is compiled whole: loops, of which Python takes
-        many times as long, but for what calls cost. others: of calls with arguments of the same
-        types."""
+        many times as long, but for what calls cost, and so many items of lists that it made for
+        Python. others: of calls with arguments of the same types."""
         if self.way is not None:
             self._gains(seconds, SELDOM)
         self.ran_for_sizes(seconds, others)
-        if self.way is None and self.runs > 1 and self.compiled > _SHORT:
+        if self.way is None and self.runs > 1 and self.compiled > _SHORT + _ITEM * listed:
             self._is_compiled()
 
     def ran_for_sizes(self, seconds: float, others: Iterable[Choice]) -> None:
