@@ -865,6 +865,30 @@ MUTATIONS = (
         "capture/test_sizes.py",
     ),
     Mutation(
+        "np_compile/reader/dicts.py",
+        "    if not alone:\n",
+        "    if False:\n",
+        "reader/test_dicts.py",
+    ),
+    Mutation(
+        "np_compile/reader/given.py",
+        "    if (b->changes == 2) {{",
+        "    if (0) {{",
+        "reader/test_given.py",
+    ),
+    Mutation(
+        "np_compile/reader/region.py",
+        "                if b.dims[7]:",
+        "                if False:",
+        "reader/test_dicts.py",
+    ),
+    Mutation(
+        "np_compile/reader/region.py",
+        "    if one:\n",
+        "    if False:\n",
+        "reader/test_objects.py",
+    ),
+    Mutation(
         "np_compile/reader/reading.py",
         "            beginning.vain = True\n",
         "            pass\n",

@@ -317,7 +317,11 @@ def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
             r.leave_if(f"{b.text} == 0", "division by zero")
         if b.low <= -1 <= b.high and a.low == -WIDE:
             r.leave_if(f"{a.text} == {c_int(-WIDE)}", "an integer beyond 64 bits")
-        if a.low >= 0 and b.low > 0:
+        if b.value is not None and b.value > 0 and b.value & (b.value - 1) == 0:
+            bits = b.value.bit_length() - 1  # a power of two
+            text = f">> {bits}" if op == "FloorDiv" else f"& {b.value - 1}L"
+            made = r.integer(f"({a.text} {text})", low, high)
+        elif a.low >= 0 and b.low > 0:
             made = r.integer(f"({a.text} {'/' if op == 'FloorDiv' else '%'} {b.text})", low, high)
         else:
             name = OPERATORS[op][1]

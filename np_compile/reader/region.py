@@ -190,7 +190,7 @@ def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
         lines.append(f"{x} = {_source(i.path, names, scope, k)}")
         sample = entry.fetched[i.path]
         kind = type(sample)
-        if i.piece is SAME:
+        if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
             scope[f"p{k}"] = sample
             lines.append(f"if {x} is not p{k}: raise TypeError")
         elif i.piece is LISTED:

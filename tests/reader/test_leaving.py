@@ -211,7 +211,7 @@ CASES = [
     exact(overflow_in_while, (2,), (0,), (1 << 69,), (1 << 71,), refused="64 bits"),
     exact(foreign, (X,), (X[:0],), refused="Import"),
     exact(strings, (X,), (-X,), (X[:0],)),
-    case(two_loops, (X, 4), (X, 0), (X, 5), refused="type dict"),
+    case(two_loops, (X, 4), (X, 0), (X, 5)),
     exact(returns_from_depth, (M, 8.0), (M, 7.0), (M, 6.0), (M, -1.0)),
     exact(negative_size, (3,), (1,), (0,)),
     exact(unpacking, (M[:, :2],), (M,), (M[:0, :2],), refused="another number of values"),

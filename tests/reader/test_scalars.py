@@ -445,11 +445,23 @@ def close(x, y):
     return found
 
 
+def by_powers_of_two(a, n):
+    found = []
+    for k in range(n):
+        x = a - 7 * k
+        found.append((x // 8, x % 8, x // 1, x % 1, x // 2**40, x % 2**40, (x * 5 + k) % 2**32))
+        q, p = divmod(x, 4)
+        found.append((q, p, k % 2, k // 2, -k // 4, (x ^ k) % (1 << 62), x // (1 << 62)))
+    return found
+
+
 HALVES = np.array(
     [0.125, 2.675, 1.005, 0.5, 1.5, 2.5, -0.001, 1e22 + 0.5, 5e-324, 0.045, 1e15 + 0.25]
 )
 UNLIKE = np.concatenate([SPECIAL, HALVES, HALVES * 1.0005, -HALVES, [0.0, 1e-12]])
 WHOLE_NUMBERS = [
+    exact(by_powers_of_two, (12, 9), (-36, 3), ((1 << 63) - 1, 2), (-(1 << 63) + 40, 5), (2**60, 9),
+          (2**58, 9)),
     exact(number_theory, (12, 9), (-36, 3), (3037000499**2, 5), (0, 4), ((1 << 63) - 10, 4),
           (99, 23), (99, 40), (2**70, 3), (-(1 << 63), 1), refused="beyond 64 bits"),
     exact(to_digits, (HALVES,), (-HALVES * 7,), (SPECIAL,), (np.linspace(-3, 3, 400),),

@@ -44,7 +44,7 @@ from ..scalar_loops import (
 pytestmark = pytest.mark.skipif(CC is None, reason="needs gcc")
 
 SANITIZE = [
-    *("-O1", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"),
+    *("-O1", "-fwrapv", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"),
     *("-fPIC", "-shared", "-w"),
 ]
 
