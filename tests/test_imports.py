@@ -63,6 +63,7 @@ ALLOWED: dict[str, set[str]] = {
         "kernels.build",
         "kernels.ir",
         "kernels.run",
+        "kernels.target",
         "kernels.targets",
         "shim",  # for `quiet`, `is_writeable`
     },

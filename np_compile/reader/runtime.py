@@ -4,6 +4,7 @@ structures that C and Python both see."""
 from __future__ import annotations
 
 import ctypes
+import re
 from ctypes import c_int64, c_void_p
 from typing import Any
 
@@ -44,17 +45,23 @@ def data_of(x: np.ndarray) -> int:
 
 
 PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
+# The number of a loop, its context, iterations from one to before another, the picoseconds that one
+# takes, the memory that they write to and how many pieces it is, whether the next one is C's.
+DEVICE = ctypes.CFUNCTYPE(
+    c_int64, c_int64, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_int64, c_int64
+)
 
 
 class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
-    run, threads, worth: how loops are shared among threads; job: the one that this is a part of."""
+    run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
+    device: what is asked to have a loop run on a device, if there is one."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
         ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p), ("error", c_void_p * 3),
         ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
-        ("job", c_void_p),
+        ("job", c_void_p), ("device", DEVICE),
     )  # fmt: skip
 
 
@@ -98,6 +105,62 @@ FLAT, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 _TYPE_NUMBERS = ", ".join(str(DTYPE_OF[x].num if x in DTYPE_OF else -1) for x in SIZES)
 
+# Integers and powers: what compiled loops call that touches nothing.
+_NUMBERS = """\
+INLINE i64 wrapped(i64 i, i64 n) { return i < 0 ? i + n : i; }
+INLINE i64 bound(i64 x, i64 n, i64 low) {
+    x = x < 0 ? x + n : x;
+    return x < low ? low : x > n + low ? n + low : x;
+}
+QUIET int power_overflows(i64 a, i64 n, i64 *result) {
+    i64 made = 1;
+    while (n) {
+        if ((n & 1) && __builtin_mul_overflow(made, a, &made)) return 1;
+        n >>= 1;
+        if (n && __builtin_mul_overflow(a, a, &a)) return 1;
+    }
+    *result = made;
+    return 0;
+}
+INLINE int shift_overflows(i64 a, i64 n, i64 *result) {
+    if (a == 0) { *result = 0; return 0; }
+    if (n > 62) return 1;
+    *result = (i64)((u64)a << n);
+    return (*result >> n) != a;
+}
+INLINE u64 low_bits(u64 x) {
+    x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
+    return x;
+}
+/* x to the power n / 2, n a constant: in twice the precision, of which pow gives the nearest number
+   but where two are about as near, for its error is below 0.53 units in the last place. */
+static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) { return pow_f64(x, y); }
+INLINE f64 pow_halves(f64 x, i64 n) {
+#ifdef __FP_FAST_FMA
+    f64 size = __builtin_fabs(x), high = 1, low = 0;
+    i64 m = n < 0 ? -n : n;
+    if (!(size > 0x1p-80 && size < 0x1p80) || (m & 1 && x < 0)) return pow_itself(x, n * 0.5);
+    if (m & 1) {
+        high = __builtin_sqrt(x);
+        low = __builtin_fma(-high, high, x) / (2 * high);
+    }
+    for (i64 k = 0; k < m / 2; k++) {
+        f64 product = high * x;
+        low = __builtin_fma(high, x, -product) + low * x;
+        high = product;
+    }
+    if (n < 0) {
+        f64 inverse = 1 / high;
+        low = inverse * (__builtin_fma(-inverse, high, 1) - inverse * low);
+        high = inverse;
+    }
+    f64 sum = high + low, rest = low - (sum - high);
+    if (__builtin_expect(sum + 1.08 * rest == sum, 1)) return sum;
+#endif
+    return pow_itself(x, n * 0.5);
+}
+"""
+
 C = f"""
 typedef struct {{
     void *head[2];
@@ -124,6 +187,7 @@ typedef struct {{
     void (*run)(void (*)(void *, long, long), void *, long, long, int);
     i64 threads, worth;
     Job *job;
+    i64 (*device)(i64, void *, i64, i64, i64, const void *, i64, i64);
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
@@ -400,59 +464,7 @@ QUIET int share_memory(PyArray *const *arrays, const i64 *sizes, i64 n) {{
     }}
     return 0;
 }}
-INLINE i64 wrapped(i64 i, i64 n) {{ return i < 0 ? i + n : i; }}
-INLINE i64 bound(i64 x, i64 n, i64 low) {{
-    x = x < 0 ? x + n : x;
-    return x < low ? low : x > n + low ? n + low : x;
-}}
-QUIET int power_overflows(i64 a, i64 n, i64 *result) {{
-    i64 made = 1;
-    while (n) {{
-        if ((n & 1) && __builtin_mul_overflow(made, a, &made)) return 1;
-        n >>= 1;
-        if (n && __builtin_mul_overflow(a, a, &a)) return 1;
-    }}
-    *result = made;
-    return 0;
-}}
-INLINE int shift_overflows(i64 a, i64 n, i64 *result) {{
-    if (a == 0) {{ *result = 0; return 0; }}
-    if (n > 62) return 1;
-    *result = (i64)((u64)a << n);
-    return (*result >> n) != a;
-}}
-INLINE u64 low_bits(u64 x) {{
-    x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
-    return x;
-}}
-/* x to the power n / 2, n a constant: in twice the precision, of which pow gives the nearest number
-   but where two are about as near, for its error is below 0.53 units in the last place. */
-static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) {{ return pow_f64(x, y); }}
-INLINE f64 pow_halves(f64 x, i64 n) {{
-#ifdef __FP_FAST_FMA
-    f64 size = __builtin_fabs(x), high = 1, low = 0;
-    i64 m = n < 0 ? -n : n;
-    if (!(size > 0x1p-80 && size < 0x1p80) || (m & 1 && x < 0)) return pow_itself(x, n * 0.5);
-    if (m & 1) {{
-        high = __builtin_sqrt(x);
-        low = __builtin_fma(-high, high, x) / (2 * high);
-    }}
-    for (i64 k = 0; k < m / 2; k++) {{
-        f64 product = high * x;
-        low = __builtin_fma(high, x, -product) + low * x;
-        high = product;
-    }}
-    if (n < 0) {{
-        f64 inverse = 1 / high;
-        low = inverse * (__builtin_fma(-inverse, high, 1) - inverse * low);
-        high = inverse;
-    }}
-    f64 sum = high + low, rest = low - (sum - high);
-    if (__builtin_expect(sum + 1.08 * rest == sum, 1)) return sum;
-#endif
-    return pow_itself(x, n * 0.5);
-}}
-INLINE f64 next_double(bitgen *g) {{ return g->next_double(g->state); }}
+{_NUMBERS}INLINE f64 next_double(bitgen *g) {{ return g->next_double(g->state); }}
 """
 
 # Complex numbers as NumPy computes them: products by the four products, quotients by the larger
@@ -545,6 +557,15 @@ def complex_numbers() -> str:
     made += _MODULUS
     convert = "INLINE c64 c64_of_c128(c128 a) { return (c64){(f32)a.r, (f32)a.i}; }\n"
     return made + convert + "INLINE c128 c128_of_c64(c64 a) { return (c128){a.r, a.i}; }\n"
+
+
+def pure() -> str:
+    """The C of what touches no memory but its own, for a device."""
+    text = _NUMBERS + complex_numbers()
+    return text.replace("static __attribute__((noipa, unused))", "INLINE")
+
+
+PURE = frozenset(re.findall(r"\b(\w+)\([^()]*\) \{", pure()))  # the names of these functions
 
 
 def draws() -> str:
