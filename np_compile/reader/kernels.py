@@ -97,13 +97,15 @@ kernel_0(const __grid_constant__ Memory memory) {
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loop of the source as a kernel. text: "" where it is none, for the reason `why`. fields: of
-    the structure that it takes. sums: how many integers it adds up, which are the last of these.
-    flags: whether an iteration may leave. across: how often a loop inside runs, each iteration of
-    which is a thread's; 0 without one. seconds: that an iteration takes in Python, roughly.
-    touched: the fields that it uses; small: the bytes of arrays on C's stack, by their names."""
+    """A loop of the source as a kernel. line, last: where it begins and ends. text: "" where it is
+    none, for the reason `why`. fields: of the structure that it takes. sums: how many integers it
+    adds up, which are the last of these. flags: whether an iteration may leave. across: how often a
+    loop inside runs, each iteration of which is a thread's; 0 without one. seconds: that an
+    iteration takes in Python, roughly. touched: the fields that it uses; small: the bytes of arrays
+    on C's stack, by their names."""
 
     line: int
+    last: int
     text: str
     why: str
     fields: tuple[tuple[str, str], ...]
@@ -174,8 +176,8 @@ def kernel(
     across = pair[1].iteration.times if pair is not None else 0
     text = "" if why else _whole(_KERNEL % texts)
     return Kernel(
-        loop.line, text, why, typed, len(sums), flags, across, loop.iteration.seconds,
-        frozenset(used), small,
+        loop.line, loop.iteration.last, text, why, typed, len(sums), flags, across,
+        loop.iteration.seconds, frozenset(used), small,
     )  # fmt: skip
 
 

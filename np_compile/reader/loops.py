@@ -284,7 +284,7 @@ def _attempt(
         lines = header.around(r, body, begin, end, in_strips)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
-        as_it_is = Iteration(header.counter, body, each, times)
+        as_it_is = Iteration(header.counter, body, each, times, node.end_lineno or node.lineno)
         where = node.lineno, header.counter, lines, header.n.text
         r.lines.append(threaded(r, *where, kept, sums, found, as_it_is, spreads))
     else:

@@ -1,8 +1,8 @@
 """Loops of a region on a device, while the region runs on the host.
 
 C asks before each loop that has a kernel (`kernels.py`). What the loop reads or writes is sent,
-once in a call as long as nobody else changes it, and comes back when something on the host needs it:
-C between the loops, a loop that stays on the host, Python, or the end of the call. Where an
+once in a call as long as nobody else changes it, and comes back when something on the host needs
+it: C between the loops, a loop that stays on the host, Python, or the end of the call. Where an
 iteration leaves, what the kernel has written has its values of before again, and the host does the
 loop. A loop that would not gain stays on the host.
 """
@@ -124,13 +124,14 @@ def _type(ctype: str) -> Any:
 
 class Memory:
     """Memory of the host from one address to before another one, and its copy on a device. array:
-    which lies there, if it is one of NumPy's; host, away: where its values are. lent: whether the
-    copy is a tensor of the caller's, which the memory stands for."""
+    which lies there, if it is one of NumPy's; made: whether the call has made it, so that it may
+    have been given back by now. host, away: where its values are. lent: whether the copy is a
+    tensor of the caller's, which the memory stands for."""
 
-    __slots__ = ("array", "away", "host", "lent", "low", "place", "size", "tensor")
+    __slots__ = ("array", "away", "host", "lent", "low", "made", "place", "size", "tensor")
 
-    def __init__(self, low: int, size: int, array: Any, lent: bool = False):
-        self.low, self.size, self.array, self.lent = low, size, array, lent
+    def __init__(self, low: int, size: int, array: Any, lent: bool = False, made: bool = False):
+        self.low, self.size, self.array, self.lent, self.made = low, size, array, lent, made
         self.host, self.away = True, False
         self.tensor: torch.Tensor | None = None
         self.place: torch.Tensor | None = None
@@ -204,11 +205,13 @@ class Offload:
     def finish(self) -> None:
         """Have what is left of the call's arrays on the host."""
         for m in self._memories:
-            if m.away and not m.host and not m.lent:
-                array, m.array = weakref.ref(m.array), None
-                if (left := array()) is not None:
-                    m.array = left
-                    self._bring(m)
+            if m.host or m.lent:
+                continue
+            if m.made:  # the memory goes with it
+                held, m.array = weakref.ref(m.array), None
+                m.array = held()
+            if m.array is not None:
+                self._bring(m)
         self._memories = []
 
     def _fetch(self) -> None:
@@ -224,7 +227,7 @@ class Offload:
         elif m.is_whole:
             self._copy(m.bytes(), m.tensor)
         else:  # what lies between its elements is not its own
-            held = torch.empty(m.size, dtype=torch.uint8)
+            held = torch.empty(m.size, dtype=torch.uint8, device="cpu")
             self._copy(held, m.tensor)
             a = m.array
             offset = runtime.data_of(a) - m.low
@@ -380,7 +383,7 @@ class Offload:
         memories: dict[int, Memory] = {}
         passing: dict[int, Memory] = {}
         candidates = list(self._arrays(region, state, offer, given))
-        live = {id(a) for _, _, a in candidates}
+        live = {id(row[2]) for row in candidates}
         self._memories = [m for m in self._memories if m.lent or id(m.array) in live]
         for name in offer.pointers:
             address = getattr(given, name)
@@ -395,34 +398,35 @@ class Offload:
                 if any(c[1] == 0 and c[0] == address for c in candidates):
                     continue  # of an array without elements
                 return None
-            low, size, array = row
+            low, size, array, made = row
             if array is None:
                 passing.setdefault(low, Memory(low, size, None))
                 continue
             if size > _SPARSE * max(array.nbytes, 1 << 12):
                 return None
-            memories[low] = Memory(low, size, array)
+            memories[low] = Memory(low, size, array, made=made)
             self._memories.append(memories[low])
         return memories, list(passing.values())
 
     def _arrays(
         self, region: Any, state: Any, offer: Offer, given: Any
-    ) -> Iterator[tuple[int, int, Any]]:
-        """Memory that a region may touch: its lowest address, bytes, and the array that it is."""
+    ) -> Iterator[tuple[int, int, Any, bool]]:
+        """Memory that a region may touch: its lowest address, bytes, the array that it is, and
+        whether the region has made it."""
         for a in state.given_arrays():
-            yield *memory_of(a), a
+            yield *memory_of(a), a, False
         at = state.first.next
         while at:
             b = at.contents
             if b.ndim >= 0 and b.owner >= runtime.OWN:
                 a = ctypes.cast(b.owner, ctypes.py_object).value
-                yield *memory_of(a), a
+                yield *memory_of(a), a, True
             elif b.ndim >= 0 and b.owner < 0:
-                yield b.data or 0, b.bytes, None
+                yield b.data or 0, b.bytes, None, True
             at = b.next
         for name, size in offer.kernel.small.items():
             if (low := getattr(given, name, None)) is not None:
-                yield low, size, None
+                yield low, size, None, True
 
     def _ran(
         self, offer: Offer, function: Any, argument: Any, begin: int, end: int, machine: Gpu

@@ -163,9 +163,10 @@ class Region:
             else:
                 why = offer.why or "it was not come to"
                 made.append(f"the loop of line {line} runs on the host: {why}")
-        end = 0
+        end, kernels = 0, self._loops.kernels
         for line, (last, why) in sorted(self._loops.dependent.items()):
-            if line > end and not any(line <= x <= last for x in self.threaded):
+            spread = any(line <= k.line <= last or k.line <= line <= k.last for k in kernels)
+            if line > end and not spread:
                 made.append(f"the loop of line {line} runs on the host: {why}")
                 end = last
         return made

@@ -159,12 +159,14 @@ _GOTO = re.compile(r"\bgoto (\w+);")
 @dataclass
 class Iteration:
     """What one iteration does. counter: its C name. body: its C, in which the ways out are not
-    written. seconds: that Python would take, roughly; times: how often it does."""
+    written. seconds: that Python would take, roughly; times: how often it does. last: the line in
+    the source where it ends."""
 
     counter: str
     body: list
     seconds: float
     times: float
+    last: int
 
 
 @dataclass

@@ -16,6 +16,7 @@ from np_compile.reader import offload
 from ..kernels.cuda_on_host import HostModules
 
 HOST = torch.device("cpu")
+MACHINE = Gpu(processors=2, resident=256)  # so that a thread has several iterations
 
 
 @contextmanager
@@ -36,8 +37,8 @@ def device(turns: int = 0, always: bool = True) -> Iterator[None]:
         mock.patch.object(offload, "launch", launch),
         mock.patch.object(offload, "launches_of", list),
         mock.patch.object(offload, "on_device", on_device),
-        mock.patch.object(offload, "serves", lambda device: True),
-        mock.patch.object(offload, "machine_of", lambda _: Gpu(processors=2, resident=256)),
+        mock.patch.object(offload, "serves", return_value=True),
+        mock.patch.object(offload, "machine_of", return_value=MACHINE),
         mock.patch.object(offload, "ALWAYS", always),
     ):
         yield
