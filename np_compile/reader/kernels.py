@@ -15,7 +15,7 @@ from typing import Any
 
 from np_compile.kernels.targets.cuda.prelude import named, prelude
 
-from . import runtime
+from . import arithmetic
 from .read import Leave
 
 THREADS = 128  # of a block
@@ -182,7 +182,7 @@ def kernel(
 
 
 def _whole(text: str) -> str:
-    text = _MADE.sub(r"\1{", runtime.pure()) + text
+    text = _MADE.sub(r"\1{", arithmetic.pure()) + text
     text = _HEAD + _OVERFLOW.sub(r"\1_overflow(", text)
     return prelude(text, threads=False) + text
 
@@ -241,7 +241,7 @@ def _pair(loop: Any) -> tuple[list[str], Any, list[str]] | None:
 
 def _why_not(lines: list[str], used: set[str], fields: list[tuple[str, str]]) -> str:
     """Why lines are none for a device; "" if they are."""
-    known = named() | _WORDS | _BUILTINS | runtime.PURE
+    known = named() | _WORDS | _BUILTINS | arithmetic.PURE
     for line in lines:
         for name in () if line.startswith("/*") else _CALLED.findall(line):
             if name not in known:

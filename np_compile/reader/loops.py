@@ -268,27 +268,28 @@ def _attempt(
         for line in v.declare:
             r.line(line)
     in_strips = not _loops_in(body) and not _ends_early(node)
+    sums: list[Variable] = []
     if header.counter is None or header.n is None:
-        sums: Any = "how many iterations there are shows as it runs"
+        why = "how many iterations there are shows as it runs"
     elif found is None:
-        sums = "an iteration touches what another one writes"
+        why = "an iteration touches what another one writes"
     elif sites != len(r.tables):
-        sums = "it calls functions in Python"
+        why = "it calls functions in Python"
     else:
-        sums = _sums(r, node, carried, state)
+        sums, why = _sums(r, node, carried, state)
     if header.n is not None and not _loops_in(body):
         r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
-    if type(sums) is list:
+    if found is not None and not why:
         spreads = not r.is_inside or _loops_in(body)
-        begin, end = ("from", "to") if spreads else ("0", header.n.text)
-        lines = header.around(r, body, begin, end, in_strips)
+        low, high = ("from", "to") if spreads else ("0", header.n.text)
+        lines = header.around(r, body, low, high, in_strips)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
         as_it_is = Iteration(header.counter, body, each, times, node.end_lineno or node.lineno)
         where = node.lineno, header.counter, lines, header.n.text
         r.lines.append(threaded(r, *where, kept, sums, found, as_it_is, spreads))
     else:
-        r.dependent[node.lineno] = node.end_lineno or node.lineno, sums
+        r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
     if header.always and not state.ends:
         frame.dead = True
@@ -308,26 +309,26 @@ def _attempt(
 
 def _sums(
     r: Reader, node: ast.stmt, carried: dict[Key, Variable], state: LoopState
-) -> list[Variable] | str:
-    """Of a loop whose iterations do not meet in memory: the integers that it adds up; or why it is
-    one thread's: an iteration takes another name from those before, say."""
+) -> tuple[list[Variable], str]:
+    """Of a loop whose iterations do not meet in memory: the integers that it adds up, and why it is
+    one thread's, if it is: an iteration takes another name from those before, say."""
     live = r.entry.live(r.frame.node).get(id(node))
     if not r.frame.whole or live is None:
-        return "it is in a function that is read in its place"
+        return [], "it is in a function that is read in its place"
     if state.ends or not state.agains or any(isinstance(x, ast.Return) for x in ast.walk(node)):
-        return "it may end before its last iteration"
+        return [], "it may end before its last iteration"
     sums = []
     for (which, name), v in carried.items():
         if which or name.startswith(("__", "@")):
-            return "it sets an attribute"
+            return [], "it sets an attribute"
         if name in live.begin:
             adds = name not in live.shared and _only_adds(node, name)
             if not (isinstance(v.of, Num) and v.of.kind == "int" and adds):
-                return f"an iteration takes {name!r} from the one before"
+                return [], f"an iteration takes {name!r} from the one before"
             sums.append(v)
         elif any(isinstance(env[0].get(name), (Maybe, type(None))) for env, _ in state.agains):
-            return f"not each iteration gives {name!r} a value"
-    return sums if len(sums) <= 8 else "it adds up many integers"
+            return [], f"not each iteration gives {name!r} a value"
+    return (sums, "") if len(sums) <= 8 else ([], "it adds up many integers")
 
 
 def _only_adds(node: ast.stmt, name: str) -> bool:

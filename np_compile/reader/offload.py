@@ -15,21 +15,20 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import c_double, c_float, c_int, c_int32, c_int64, c_void_p
-from dataclasses import dataclass, field
-from functools import cached_property
+from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
 import torch
 
 from np_compile.kernels.build.driver import launch, launches_of
-from np_compile.kernels.build.nvrtc import KernelsFailed, Modules, NoCuda
+from np_compile.kernels.build.nvrtc import KernelsFailed, NoCuda
 from np_compile.kernels.run.machine import gpu
 from np_compile.kernels.target import Gpu
 
 from . import runtime
-from .kernels import MOST_BYTES, THREADS, Kernel
+from .kernels import THREADS
+from .offers import Offer
 
 ALWAYS = False  # whether each loop that can is a device's, however little there is to do
 BYTES_EACH_SECOND = 8e9  # that go between the host and a device
@@ -43,83 +42,8 @@ _MEASURED = 3  # runs of a kernel that are waited for, to be timed
 _HOST, _DONE, _LEFT, _ENDED = 0, 1, 2, -1  # what C is told
 
 
-class _Pair(ctypes.Structure):
-    _fields_ = (("r", c_double), ("i", c_double))
-
-
-class _ShortPair(ctypes.Structure):
-    _fields_ = (("r", c_float), ("i", c_float))
-
-
-class _Sum(ctypes.Structure):
-    _fields_ = (("all", c_int64), ("part", c_int64))
-
-
 class _Span(ctypes.Structure):
     _fields_ = (("low", c_void_p), ("end", c_void_p))
-
-
-_TYPES: dict[str, Any] = {
-    "i64": c_int64, "i32": c_int32, "i16": ctypes.c_int16, "i8": ctypes.c_int8,
-    "u64": ctypes.c_uint64, "u32": ctypes.c_uint32, "u16": ctypes.c_uint16, "u8": ctypes.c_uint8,
-    "f64": c_double, "f32": c_float, "int": c_int, "c128": _Pair, "c64": _ShortPair, "Sum": _Sum,
-    "f16": ctypes.c_uint16,
-}  # fmt: skip
-
-
-@dataclass
-class Offer:
-    """A kernel of a region, and what is known of it. why: why it did not run on a device when it
-    was last asked for; ran: how often it did. gain: seconds that it would have gained while it was
-    not compiled. taken: the least seconds of its runs, by the logarithm of their number of
-    iterations."""
-
-    kernel: Kernel
-    why: str = ""
-    ran: int = 0
-    gain: float = 0.0
-    taken: dict[int, float] = field(default_factory=dict)
-    refused: bool = False
-    _made: dict[torch.device, tuple[Any, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.why = self.kernel.why
-        self.refused = bool(self.why)
-
-    @cached_property
-    def given(self) -> Any:
-        """The structure that the loop takes from around; None if it is too large."""
-        rows = [(x, _type(ctype)) for x, ctype in self.kernel.fields]
-        made = type("Given", (ctypes.Structure,), {"_fields_": rows})
-        return made if ctypes.sizeof(made) <= MOST_BYTES else None
-
-    @cached_property
-    def argument(self) -> Any:
-        """What the kernel takes."""
-        more = [("from", c_int64), ("to", c_int64), ("across", c_int64), ("flag", c_void_p)]
-        rows = [("given", self.given), *more, ("sums", c_void_p)]
-        return type("Memory", (ctypes.Structure,), {"_fields_": rows})
-
-    @cached_property
-    def pointers(self) -> list[str]:
-        """The fields that are addresses of what it touches."""
-        return [x for x, t in self.kernel.fields if "*" in t and x in self.kernel.touched]
-
-    @property
-    def is_made(self) -> bool:
-        return bool(self._made)
-
-    def function(self, device: torch.device, machine: Gpu) -> Any:
-        """The handle of its kernel on a device. KernelsFailed: there is none."""
-        made = self._made.get(device)
-        if made is None:
-            modules = Modules(self.kernel.text, device.index or 0, machine.name)
-            made = self._made[device] = modules, modules.functions({"kernel_0": 0}, False)
-        return made[1]["kernel_0"]
-
-
-def _type(ctype: str) -> Any:
-    return c_void_p if "*" in ctype else _TYPES[ctype.replace("const", "").strip()]
 
 
 class Memory:
@@ -148,7 +72,7 @@ class Memory:
     def bytes(self) -> torch.Tensor:
         """The memory of the host, as bytes."""
         raw = (ctypes.c_uint8 * self.size).from_address(self.low)
-        return torch.from_numpy(np.frombuffer(raw, np.uint8))
+        return torch.from_numpy(np.ctypeslib.as_array(raw))
 
 
 def memory_of(a: np.ndarray) -> tuple[int, int]:
@@ -260,8 +184,8 @@ class Offload:
                 self.settle()
                 return _HOST
             offer = region.offers[number]
-            spans = (_Span * pieces).from_address(written)
-            spans = [(s.low or 0, s.end or 0) for s in spans if (s.end or 0) > (s.low or 0)]
+            rows = (_Span * pieces).from_address(written)
+            spans = [(s.low, s.end) for s in rows if s.low and s.end > s.low]
             made = self._done(region, state, offer, context, begin, end, pace / 1e12, spans, keeps)
             if made != _DONE:
                 self._host_changes(spans)

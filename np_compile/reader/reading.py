@@ -23,7 +23,7 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import offload, resume, runtime, small, source, threads
+from . import arithmetic, offload, resume, runtime, small, source, threads
 from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
@@ -194,7 +194,7 @@ def _assembled(
     body = _indented([*entry.prologue, *entry.apart(), *lists, *r.declarations, *lines])
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
-        runtime.C + runtime.complex_numbers() + runtime.draws()
+        runtime.C + arithmetic.complex_numbers() + runtime.draws()
         + (small.C if any(f"{name}(" in inner + body for name in small.NAMES) else "")
         + (threads.C + inner + "\n" if functions else "")
         + (runtime.lists() if lists else "")

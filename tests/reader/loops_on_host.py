@@ -11,7 +11,7 @@ from unittest import mock
 import torch
 
 from np_compile.kernels.target import Gpu
-from np_compile.reader import offload
+from np_compile.reader import offers, offload
 
 from ..kernels.cuda_on_host import HostModules
 
@@ -33,7 +33,7 @@ def device(turns: int = 0, always: bool = True) -> Iterator[None]:
         yield 0
 
     with (
-        mock.patch.object(offload, "Modules", lambda text, *_: HostModules(text)),
+        mock.patch.object(offers, "Modules", lambda text, *_: HostModules(text)),
         mock.patch.object(offload, "launch", launch),
         mock.patch.object(offload, "launches_of", list),
         mock.patch.object(offload, "on_device", on_device),

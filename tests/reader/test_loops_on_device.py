@@ -11,7 +11,7 @@ import torch
 import np_compile
 from np_compile import api, tensor_loops
 from np_compile.kernels.build.nvrtc import KernelsFailed, NoCuda
-from np_compile.reader import offload
+from np_compile.reader import offers, offload
 from np_compile.reader.reading import MISS, Reading
 
 from ..kernels import cuda_on_host
@@ -648,7 +648,7 @@ def test_what_cannot_be_compiled_stays(monkeypatch):
     call, reading = reading_of(in_circle)
     x, y = R.random(300), R.random(300)
     with away():
-        monkeypatch.setattr(offload, "Modules", fails)
+        monkeypatch.setattr(offers, "Modules", fails)
         assert call(x, y) == in_circle(x, y)
     assert [*loops_of(reading)[1].values()] == ["NVRTC: no"]
 
