@@ -99,8 +99,8 @@ INLINE C quotient_C(C a, C b) {
         ROUNDED(p);
         return (C){(p + a.i) / s, (a.i * q - a.r) / s};
     }
-    F nan = __builtin_nan("");
-    return (C){nan, nan};
+    F none = __builtin_nan("");
+    return (C){none, none};
 }
 """
 

@@ -148,7 +148,7 @@ def kernel(
         lines = _loop(loop, "m.from + blockIdx.x / m.across", "m.to", "gridDim.x / m.across",
                       [*before, *within, *after])  # fmt: skip
     flags = bool(sums) or any(_LEAVES.search(x) for x in lines)
-    lines = [_MADE.sub(r"\1{", _LEAVES.sub("return 1;", x)) for x in lines]
+    lines = [_MADE.sub(r"\1{", _LEAVES.sub("return 1;", x)) for x in lines if not x.startswith("#")]
     used = {x for line in lines for x in _WORD.findall(line)}
     why = _why_not(lines, used, fields)
     own = [x for x in shared if used & set(_WORD.findall(x))]
@@ -169,7 +169,7 @@ def kernel(
             [*(f"{'void *' if t == 'Buf *' else t}{x};" for x, t in fields),
              *(f"Sum {x};" for x in sums)]
         ),
-        "body": "\n".join(x for x in body if not x.startswith("#")),
+        "body": "\n".join(body),
         "threads": THREADS,
     }  # fmt: skip
     typed = (*fields, *((x, "Sum ") for x in sums))

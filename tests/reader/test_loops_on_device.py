@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import copy
+import threading
 
 import numpy as np
 import pytest
@@ -776,3 +778,117 @@ def test_explain(elsewhere):
         text = str(np_compile.explain(fast)(_c, np.zeros(_c.shape, int), 30))
     line = mandelbrot.__code__.co_firstlineno + 1
     assert f"the loop of line {line} runs on the device: a thread for the iterations of two" in text
+
+
+# On a device
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """Loops go to the device whenever they can."""
+    monkeypatch.setattr(offload, "ALWAYS", True)
+    with whole():
+        yield
+
+
+def on_cuda(f, *args):
+    """What a function of arrays leaves and gives, for tensors of the device."""
+    fast = np_compile.compile(np_compile.wrap_numpy(f))
+    given = [torch.from_numpy(x.copy()).cuda() if isinstance(x, np.ndarray) else x for x in args]
+    result = fast(*given)
+    return fast, [x.cpu().numpy() if isinstance(x, torch.Tensor) else x for x in (result, *given)]
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("f", "args", "rtol", "ran"), [pytest.param(*p, id=p[0].__name__) for p in PROGRAMS]
+)
+def test_programs_on_cuda(f, args, rtol, ran, cuda):
+    """Of elementary functions the last bits are CUDA's."""
+    fast = np_compile.compile(f)
+    with torch.device("cuda"):
+        check_call(fast, f, args, rtol)
+    lines, why = loops_of(fast)
+    assert [line - f.__code__.co_firstlineno for line in lines] == ran, why
+    mine = copy.deepcopy(args)
+    want = f(*mine)
+    fast, got = on_cuda(f, *args)
+    assert loops_of(fast._reading._away)[0] == lines
+    for a, b in zip((want, *mine), got, strict=True):
+        if a is not None or b is not None:
+            np.testing.assert_allclose(b, a, rtol=rtol)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (heat, (R.random((60, 70)), 11)),
+        (new_each_time, (R.random(3000), 12)),
+        (host_between, (R.random(400), np.zeros(400))),
+        (ones_first, (R.random(3000),)),
+        (two_loops, (R.random(3000), np.zeros(3000))),
+        (last_names, (R.random(400), np.zeros(400))),
+        (small_table, (R.random(400), np.zeros(400))),
+        (result_is_a_view, (R.random(2000),)),
+        (gathered, (R.random(30), np.full(500, 31), np.zeros(500))),
+        (increased, (np.arange(500.0), 1)),
+    ],
+    ids=lambda x: getattr(x, "__name__", None),
+)
+def test_memory_on_cuda(f, args, cuda):
+    fast = np_compile.compile(f)
+    for _ in range(2):
+        with torch.device("cuda"):
+            check_call(fast, f, args, 0)
+
+
+@pytest.mark.cuda
+def test_streams_on_cuda(cuda):
+    """Kernels run on torch's current stream, behind what makes their arguments."""
+    fast = np_compile.compile(np_compile.wrap_numpy(collatz))
+    start = torch.arange(1, 200_001, device="cuda")
+    want = torch.zeros_like(start)
+    fast(start, want)
+    other = torch.cuda.Stream()
+    with torch.cuda.stream(other):
+        for _ in range(3):
+            torch.cuda._sleep(20_000_000)
+            mine = start.flip(0)
+            got = torch.zeros_like(mine)
+            fast(mine, got)
+            assert torch.equal(got.flip(0), want)
+
+
+@pytest.mark.cuda
+def test_a_signal_ends_a_kernel(cuda):
+    def spins(x, n):
+        for i in range(len(x)):
+            k = 0
+            while k < n:
+                k += 1 if x[i] < 1 else 2
+            x[i] = k
+
+    fast = np_compile.compile(np_compile.wrap_numpy(spins))
+    x = torch.zeros(1000, device="cuda", dtype=torch.float64)
+    fast(x, 10)
+    assert (x == 10).all()
+    x.zero_()
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        fast(x, 1 << 60)
+    assert not x.any()
+    fast(x, 7)
+    assert (x == 7).all()
+
+
+@pytest.mark.cuda
+def test_cupy_arrays_on_cuda(cuda):
+    cupy = pytest.importorskip("cupy")
+    fast = np_compile.compile(sparse_product)
+    args = PROGRAMS[2][1]
+    given = [cupy.asarray(x) for x in args]
+    fast(*given)
+    mine = copy.deepcopy(args)
+    sparse_product(*mine)
+    np.testing.assert_array_equal(given[-1].get(), mine[-1])
