@@ -361,6 +361,8 @@ class _Loan(Loan):
             low, high = byte_bounds(made)
             if len(spans) < len(changed) or any(a < high and low < b for a, b in spans):
                 if self._away and not (self._memory and self._memory.is_on_device(made)):
+                    if self._memory is not None:
+                        self._memory.bring(made)
                     give_back(t, lent)
                 else:
                     _Version([t])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from np_compile.kernels.targets.cuda.prelude import named, prelude
@@ -97,16 +98,16 @@ kernel_0(const __grid_constant__ Memory memory) {
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loop of the source as a kernel. line, last: where it begins and ends. text: "" where it is
-    none, for the reason `why`. fields: of the structure that it takes. sums: how many integers it
-    adds up, which are the last of these. flags: whether an iteration may leave. across: how often a
-    loop inside runs, each iteration of which is a thread's; 0 without one. seconds: that an
-    iteration takes in Python, roughly. touched: the fields that it uses; small: the bytes of arrays
-    on C's stack, by their names."""
+    """A loop of the source as a kernel. line, last: where it begins and ends. source: its own part
+    of the text; why: why it is no kernel, if it is none. fields: of the structure that it takes.
+    sums: how many integers it adds up, which are the last of these. flags: whether an iteration may
+    leave. across: how often a loop inside runs, each iteration of which is a thread's; 0 without
+    one. seconds: that an iteration takes in Python, roughly. touched: the fields that it uses;
+    small: the bytes of arrays on C's stack, by their names."""
 
     line: int
     last: int
-    text: str
+    source: str
     why: str
     fields: tuple[tuple[str, str], ...]
     sums: int
@@ -115,6 +116,11 @@ class Kernel:
     seconds: float
     touched: frozenset[str]
     small: Mapping[str, int]
+
+    @cached_property
+    def text(self) -> str:
+        """The program; "" where it is none."""
+        return "" if self.why else _whole(self.source)
 
 
 @dataclass(frozen=True)
@@ -174,9 +180,8 @@ def kernel(
     }  # fmt: skip
     typed = (*fields, *((x, "Sum ") for x in sums))
     across = pair[1].iteration.times if pair is not None else 0
-    text = "" if why else _whole(_KERNEL % texts)
     return Kernel(
-        loop.line, loop.iteration.last, text, why, typed, len(sums), flags, across,
+        loop.line, loop.iteration.last, _KERNEL % texts, why, typed, len(sums), flags, across,
         loop.iteration.seconds, frozenset(used), small,
     )  # fmt: skip
 

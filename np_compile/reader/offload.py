@@ -108,8 +108,15 @@ class Offload:
         self._memories.append(made)
 
     def is_on_device(self, array: np.ndarray) -> bool:
-        """Whether the tensor that an array stands for has its values."""
-        return any(m.away for m in self._memories if m.array is array)
+        """Whether the tensor that an array stands for has its values, or has them again when the
+        host had changed them."""
+        return any(m.away and m.lent for m in self._memories if m.array is array)
+
+    def bring(self, array: np.ndarray) -> None:
+        """Have the values of one array on the host."""
+        for m in self._memories:
+            if m.array is array and not m.host:
+                self._bring(m)
 
     def take(self, array: np.ndarray) -> torch.Tensor | None:
         """The bytes of an array that the call has made, if the device alone has its values."""
@@ -120,11 +127,10 @@ class Offload:
         return None
 
     def settle(self) -> None:
-        """Have all values on the host, which may change them."""
+        """Have all values on the host, which may change them. What is on the device from now on is
+        copies, of the caller's tensors too: these are written at the end, if at all."""
         self._fetch()
-        for m in self._memories:
-            m.away = False
-        self._memories = [m for m in self._memories if m.lent]
+        self._memories = []
 
     def finish(self) -> None:
         """Have what is left of the call's arrays on the host."""
@@ -261,8 +267,12 @@ class Offload:
     def _machine(self, offer: Offer) -> Gpu | None:
         if offer.refused:
             return None
-        if offer.given is None:
-            offer.why, offer.refused = "it takes more values than a kernel may", True
+        try:
+            if offer.given is None:
+                offer.why, offer.refused = "it takes more values than a kernel may", True
+                return None
+        except KeyError as e:
+            offer.why, offer.refused = f"it takes a value of C's type {e}", True
             return None
         try:
             return machine_of(self.device)

@@ -732,6 +732,28 @@ def test_tensors_stay_where_they_are(elsewhere, monkeypatch):
     assert fast(x, y)[0] is not out
 
 
+def test_tensors_that_are_read_are_not_written(elsewhere):
+    """Also where the host has their values in between."""
+
+    def f(x, y):
+        for i in range(len(x)):
+            y[i] = x[i] * 2
+        y[0] = x[1]
+        for i in range(len(x)):
+            y[i] += x[i]
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f))
+    x, y = torch.rand(500, dtype=torch.float64), torch.zeros(500, dtype=torch.float64)
+    for _ in range(2):
+        version = x._version, y._version
+        fast(x, y)
+        assert x._version == version[0]
+        assert y._version > version[1]
+        assert torch.equal(y[1:], (x * 2 + x)[1:])
+        assert y[0] == x[1] + x[0]
+    assert len(loops_of(fast._reading._away)[0]) == 2
+
+
 def test_tensors_after_an_error(elsewhere):
     fast = np_compile.compile(np_compile.wrap_numpy(gathered))
     x, out = torch.rand(30), torch.zeros(500)
