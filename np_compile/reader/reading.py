@@ -359,7 +359,7 @@ class Reading:
 
     def texts(self) -> list[str]:
         """The C of the regions."""
-        made = [region.text for known in self._regions.values() for region in known]
+        made = [x for known in self._regions.values() for region in known for x in region.texts]
         return made + (self.for_sizes.texts() if self.for_sizes is not None else [])
 
     def report(self) -> list[str]:

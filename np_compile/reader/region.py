@@ -139,6 +139,11 @@ class Region:
             state.clear()
             self._free.append(state)
 
+    @property
+    def texts(self) -> list[str]:
+        """Its C, and the kernels that have run."""
+        return [self.text, *(x.kernel.text for x in self.offers if x.ran)]
+
     def _goes_away(self, away: offload.Offload, state: _Call) -> None:
         """Have C ask for a device."""
         self._was_away = True

@@ -794,6 +794,15 @@ def test_python_between_the_loops(elsewhere):
         np.testing.assert_array_equal(got, np.concatenate([[0], x[1:] * 2 + 1]))
 
 
+def test_inspect_shows_the_kernels_that_ran(elsewhere):
+    fast = np_compile.compile(in_circle)
+    args = R.random(400), R.random(400)
+    assert all("__global__" not in s.output for s in np_compile.inspect(fast)(*args))
+    with torch.device("cpu"):
+        texts = [s.output for s in np_compile.inspect(fast)(*args)]
+    assert any("__global__" in x and "/* hits += 1 */" in x for x in texts)
+
+
 def test_explain(elsewhere):
     fast = np_compile.compile(mandelbrot)
     with torch.device("cpu"):
