@@ -230,7 +230,8 @@ def _pair(loop: Any) -> tuple[list[str], Any, list[str]] | None:
         return None
     if "".join(before).count("{") != "".join(before).count("}"):
         return None
-    if any(_STORES.search(x) for x in before) or not all(map(_COPY.match, after)):
+    writes = any(_STORES.search(x) or "memcpy(" in x for x in before)
+    if writes or not all(map(_COPY.match, after)):
         return None
     # What is added up is passed on to the loop inside, and nothing else is done with it.
     passed = {name for v in loop.sums for line in v.declare for name in _WORD.findall(line)}

@@ -289,7 +289,8 @@ def _attempt(
         where = node.lineno, header.counter, lines, header.n.text
         r.lines.append(threaded(r, *where, kept, sums, found, as_it_is, spreads))
     else:
-        r.dependent[node.lineno] = node.end_lineno or node.lineno, why
+        if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
+            r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
     if header.always and not state.ends:
         frame.dead = True

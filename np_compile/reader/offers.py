@@ -49,7 +49,8 @@ class Offer:
     gain: float = 0.0
     taken: dict[int, float] = field(default_factory=dict)
     refused: bool = False
-    _made: dict[torch.device, tuple[Any, Any]] = field(default_factory=dict)
+    _made: dict[torch.device, Any] = field(default_factory=dict)
+    _functions: dict[torch.device, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.why = self.kernel.why
@@ -74,17 +75,21 @@ class Offer:
         """The fields that are addresses of what it touches."""
         return [x for x, t in self.kernel.fields if "*" in t and x in self.kernel.touched]
 
-    @property
-    def is_made(self) -> bool:
-        return bool(self._made)
+    def is_known(self, device: torch.device, machine: Gpu) -> bool:
+        """Whether NVRTC has compiled it before."""
+        return device in self._functions or self._modules(device, machine).is_known
+
+    def _modules(self, device: torch.device, machine: Gpu) -> Any:
+        if device not in self._made:
+            self._made[device] = Modules(self.kernel.text, device.index or 0, machine.name)
+        return self._made[device]
 
     def function(self, device: torch.device, machine: Gpu) -> Any:
         """The handle of its kernel on a device. KernelsFailed: there is none."""
-        made = self._made.get(device)
-        if made is None:
-            modules = Modules(self.kernel.text, device.index or 0, machine.name)
-            made = self._made[device] = modules, modules.functions({"kernel_0": 0}, False)
-        return made[1]["kernel_0"]
+        if device not in self._functions:
+            made = self._modules(device, machine).functions({"kernel_0": 0}, False)
+            self._functions[device] = made["kernel_0"]
+        return self._functions[device]
 
 
 def _type(ctype: str) -> Any:

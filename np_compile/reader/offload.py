@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from np_compile import config
 from np_compile.kernels.build.driver import launch, launches_of
 from np_compile.kernels.build.nvrtc import KernelsFailed, NoCuda
 from np_compile.kernels.run.machine import gpu
@@ -225,7 +226,7 @@ class Offload:
             return _HOST
         memories, passing = found
         changed = _within([*memories.values(), *passing], spans)
-        if n <= 0 or not self._gains(region, offer, memories.values(), changed, n, each):
+        if n <= 0 or not self._gains(region, offer, machine, memories.values(), changed, n, each):
             return _HOST
         try:
             function = offer.function(self.device, machine)
@@ -281,8 +282,9 @@ class Offload:
             return None
 
     def _gains(
-        self, region: Any, offer: Offer, memories: Any, changed: list[Memory], n: int, each: float
-    ) -> bool:
+        self, region: Any, offer: Offer, machine: Gpu, memories: Any, changed: list[Memory], n: int,
+        each: float,
+    ) -> bool:  # fmt: skip
         """Whether a device takes less time than the host. each: seconds of an iteration, as far as
         is known."""
         if ALWAYS:
@@ -303,11 +305,11 @@ class Offload:
         here = each * n / max(torch.get_num_threads(), 1) + away / BYTES_EACH_SECOND
         if there >= here:
             return False
-        if not offer.is_made:
-            offer.gain += here - there
-            offer.why = "it is not worth a compile yet"
-            return offer.gain > COMPILE
-        return True
+        if offer.is_known(self.device, machine) or config.waits():
+            return True
+        offer.gain += here - there
+        offer.why = "it is not worth a compile yet"
+        return offer.gain > COMPILE
 
     def _find(
         self, region: Any, state: Any, offer: Offer, given: Any
@@ -384,11 +386,12 @@ class Offload:
         row = function, ctypes.addressof(argument), number, THREADS, 0
         with on_device(self.device) as stream:
             launch(launches_of([row]), stream)
-            if not kernel.flags and len(offer.taken) >= _MEASURED:
+            if not kernel.flags and offer.ran > _MEASURED:
                 return False
             _wait(flag if kernel.flags else None, self.device)
         taken, bits = time.perf_counter() - start, n.bit_length()
-        offer.taken[bits] = min(offer.taken.get(bits, taken), taken)
+        if offer.ran:  # the first run loads the kernel
+            offer.taken[bits] = min(offer.taken.get(bits, taken), taken)
         return bool(flag[0])
 
     def _words(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -154,8 +154,11 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     text = _assembled(functions, lists, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
     measures = r.seconds, r.single, r.outside, work
-    declared = threads.declarations([*before, *r.declarations, *lines])
-    loops = Loops(kernels, r.dependent, *touched(lines, declared, on_stack))
+    reads = touches = True
+    if kernels:
+        declared = threads.declarations([*before, *r.declarations, *lines])
+        reads, touches = touched(lines, declared, on_stack)
+    loops = Loops(kernels, r.dependent, reads, touches)
     return Read(text, entry, r.tables, *measures, loops, r.written)
 
 
