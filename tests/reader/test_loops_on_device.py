@@ -471,6 +471,22 @@ def test_arrays_that_come_and_go(monkeypatch):
     assert max(held) <= 4
 
 
+def line_of_heat(u, steps):
+    v = u.copy()
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + 0.1 * (u[i - 1] - 2 * u[i] + u[i + 1])
+        u, v = v, u
+    return u
+
+
+def test_a_long_loop_in_another_one(monkeypatch):
+    copies = Copies(monkeypatch)
+    compared(line_of_heat, R.random(40_000), 5, ran=[3], turns=(1,))
+    assert copies.sent == 2 * 320_000
+    compared(line_of_heat, R.random(400), 5, ran=[])
+
+
 def host_between(u, out):
     for step in range(3):
         for i in range(len(u)):
