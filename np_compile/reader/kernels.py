@@ -102,7 +102,8 @@ class Kernel:
     of the text; why: why it is no kernel, if it is none. fields: of the structure that it takes.
     sums: how many integers it adds up, which are the last of these. flags: whether an iteration may
     leave. across: how often a loop inside runs, each iteration of which is a thread's; 0 without
-    one. seconds: that an iteration takes in Python, roughly. touched: the fields that it uses;
+    one. seconds: that an iteration takes in Python, roughly; light: whether that is too little for
+    threads. touched: the fields that it uses;
     small: the bytes of arrays on C's stack, by their names."""
 
     line: int
@@ -114,6 +115,7 @@ class Kernel:
     flags: bool
     across: float
     seconds: float
+    light: bool
     touched: frozenset[str]
     small: Mapping[str, int]
 
@@ -182,7 +184,7 @@ def kernel(
     across = pair[1].iteration.times if pair is not None else 0
     return Kernel(
         loop.line, loop.iteration.last, _KERNEL % texts, why, typed, len(sums), flags, across,
-        loop.iteration.seconds, frozenset(used), small,
+        loop.iteration.seconds, loop.iteration.light, frozenset(used), small,
     )  # fmt: skip
 
 
@@ -277,6 +279,7 @@ def _declared_apart(line: str) -> list[str]:
 
 _POINTER = re.compile(r"^(?:const )?\w+ \*(?:const )?")
 _NO_MEMORY = ("Buf *", "PyArray *", "bitgen *", "Word *")
+NO_DEVICE = "} else /* without a device */ {"  # what follows runs where there is none
 _ONLY_NAMES = ("out[", "struct in_", "const i64 left = ", "/*")
 
 
@@ -292,13 +295,18 @@ def touched(
     of_given = {x for x in pointers if "_in" in x}
     places: list[tuple[int, bool]] = []
     depth, outer, first = 0, 0, len(lines)
+    skipped: int | None = None
     for k, line in enumerate(lines):
         if depth == 0:
             outer = k
         if line.startswith("const i64 left = "):
             first = min(first, outer)
         depth += line.count("{") - line.count("}")
-        if line.startswith(_ONLY_NAMES):
+        if line == NO_DEVICE:
+            skipped = depth
+        elif skipped is not None and depth < skipped:
+            skipped = None
+        if skipped is not None or line.startswith(_ONLY_NAMES):
             continue
         names = pointers & set(_WORD.findall(line))
         if not names:

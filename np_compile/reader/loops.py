@@ -37,7 +37,7 @@ Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
-_LONG = 1 << 15  # iterations of a loop inside another one, from which threads may share it
+_LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
 _SOME = 30  # iterations of a loop of which nothing is known
 
 
@@ -281,12 +281,15 @@ def _attempt(
     if header.n is not None and not _loops_in(body):
         r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
     if found is not None and not why:
-        spreads = not r.is_inside or _loops_in(body) or times >= _LONG
+        light = r.is_inside and not _loops_in(body)
+        spreads = not light or times >= _LONG
         low, high = ("from", "to") if spreads else ("0", header.n.text)
         lines = header.around(r, body, low, high, in_strips)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
-        as_it_is = Iteration(header.counter, body, each, times, node.end_lineno or node.lineno)
+        as_it_is = Iteration(
+            header.counter, body, each, times, node.end_lineno or node.lineno, light
+        )
         where = node.lineno, header.counter, lines, header.n.text
         r.lines.append(threaded(r, *where, kept, sums, found, as_it_is, spreads))
     else:

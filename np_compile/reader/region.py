@@ -62,9 +62,9 @@ class Region:
         self._loops = loops
         self.offers = [offload.Offer(k) for k in loops.kernels]
         self.touches = loops.touches
-        self.threaded = sorted({k.line for k in loops.kernels})
+        self.threaded = sorted({k.line for k in loops.kernels if not k.light})
         self._was_away = False  # whether a call had a device for its loops
-        more = [(pool.source(), "pool")] if self.threaded else []
+        more = [(pool.source(), "pool")] if loops.kernels else []
         self._libraries = Libraries([(text, "region"), *more], waits)
         self._function: Any = None
         self._finish: Any = None
@@ -108,7 +108,7 @@ class Region:
         state = self._free.pop() if self._free else _Call(self, self._words.size, self._room)
         self._words.pack_into(state.words, 0, *words)
         state.found = found
-        if self.threaded:
+        if self.offers:
             state.runtime.threads = torch.get_num_threads()
             state.runtime.worth = threads.WORTH
         away = offload.current()
@@ -389,7 +389,7 @@ class _Call:
         self.runtime.draws = ctypes.addressof(self._draws)
         self._given = (runtime.Buffer * max(len(region.arrays), 1))()
         self.runtime.given = ctypes.addressof(self._given)
-        if region.threaded:
+        if region.offers:
             self.runtime.run = pool.run_address()
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first

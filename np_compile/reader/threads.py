@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .dependence import Independence
-from .kernels import Kernel, kernel
+from .kernels import NO_DEVICE, Kernel, kernel
 from .nest import span
 from .read import Reader
 from .variables import Variable
@@ -160,13 +160,15 @@ _GOTO = re.compile(r"\bgoto (\w+);")
 class Iteration:
     """What one iteration does. counter: its C name. body: its C, in which the ways out are not
     written. seconds: that Python would take, roughly; times: how often it does. last: the line in
-    the source where it ends."""
+    the source where it ends. light: whether that is too little for threads to share, whose calls
+    come one after the other."""
 
     counter: str
     body: list
     seconds: float
     times: float
     last: int
+    light: bool
 
 
 @dataclass
@@ -176,8 +178,8 @@ class Threaded:
     lines: the loop, from `from` to before `to`. n: how many iterations there are. kept: variables
     of which the last iteration gives the value. sums: integers that all add to. written: the
     memory that is written to. tests: C that is true where iterations may depend on each other all
-    the same. spreads: whether it may be worth sharing; the lines of one that is not are all there
-    is to it."""
+    the same. spreads: whether it may be worth sharing, by threads or a device; the lines of one
+    that is not are all there is to it."""
 
     line: int
     number: str
@@ -202,6 +204,7 @@ class Threaded:
         that declare what it may take. shared: declarations of variables that each user gives a
         value first. number: of the kernel. small: the bytes of arrays on the stack."""
         used = dict.fromkeys(name for line in lines for name in _NAME.findall(_code(line)))
+        inner = lines
         lines = [x for x in shared if declarations([x]).keys() & used.keys()] + lines
         kept = declarations(line for v in self.kept for line in v.declare)
         sums = declarations(line for v in self.sums for line in v.declare)
@@ -252,6 +255,8 @@ class Threaded:
             *(f"{name} = c.{name};" for name in kept), *(f"{x} = c.{x}.all;" for x in sums),
             "if (__builtin_expect(left != 0, 0)) return left;", "}",
         ]  # fmt: skip
+        if self.iteration.light:  # as it stands, where there is no device
+            at_place = ["if (rt->device) {", *at_place, NO_DEVICE, *self.in_place(inner), "}"]
         return function, at_place, kernel(self, fields, list(sums), shared, small)
 
 

@@ -68,16 +68,6 @@ def heat(u, steps):
     return u, v
 
 
-def heat_of_a_line(u, steps):
-    """A loop in another one, long enough to share."""
-    v = u.copy()
-    for _ in range(steps):
-        for i in range(1, len(u) - 1):
-            v[i] = u[i] + 0.1 * (u[i - 1] - 2 * u[i] + u[i + 1])
-        u, v = v, u
-    return u
-
-
 def cholesky(a):
     n = a.shape[0]
     low = np.zeros_like(a)
@@ -279,7 +269,6 @@ INDEPENDENT = [
     exact(blocks_by_elements, (_rng.random(83), np.zeros(83))),
     exact(triangles, (_rng.random((20, 20)), _rng.random((20, 20)))),
     exact(two_sums, (_rng.random(60), 100, -5), (_rng.random(60), 2**63 - 900, 0)),
-    exact(heat_of_a_line, (_rng.random(40_000), 3)),
     exact(two_dtypes, (_rng.random(60), np.zeros(60, np.int16), np.zeros(60, bool))),
 ]
 
