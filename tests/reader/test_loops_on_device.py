@@ -383,6 +383,50 @@ def test_an_error_comes_in_its_iteration(bad):
     compared(increased, x, 1, ran=[])
 
 
+def test_what_a_device_has_is_as_before_an_iteration_that_leaves():
+    def twice(x, index, y):
+        for i in range(len(y)):
+            y[i] = i * 2.0
+        for i in range(len(y)):
+            y[i] += 1
+            y[i] += x[index[i]]
+
+    index = R.integers(0, 30, 500)
+    index[123] = 30
+    compared(twice, R.random(30), index, np.zeros(500))
+
+
+def test_what_two_loops_do_between():
+    """Then a thread has an iteration of the outer one."""
+
+    def counted(x, n, out):
+        for i in range(len(n)):
+            n[i] += 1
+            for j in range(len(x)):
+                out[i, j] = x[j] * n[i]
+
+    def halved(x, n, out):
+        for i in range(len(n)):
+            for j in range(len(x)):
+                out[i, j] = x[j] * n[i]
+            n[i] //= 2
+
+    def hits(x, n):
+        found = 0
+        for i in range(len(n)):
+            found += 2
+            for j in range(len(x)):
+                if x[j] > n[i]:
+                    found += 1
+        return found
+
+    args = R.random(300), R.integers(1, 9, 40)
+    for f in (counted, halved):
+        reading = compared(f, *args, np.zeros((40, 300)))
+        assert "a thread for an iteration" in str(reading.report())
+    compared(hits, args[0], args[1] / 10, ran=[2])
+
+
 def test_after_an_error_the_loop_is_a_devices_again():
     call, reading = reading_of(gathered)
     x, out = R.random(30), np.zeros(500)
