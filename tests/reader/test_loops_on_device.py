@@ -588,6 +588,15 @@ def result_is_a_view(x):
     return y[1:, ::2], y.T
 
 
+def numpy_between(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] * 2
+    s = np.linalg.norm(y, 3)
+    for i in range(len(x)):
+        y[i] /= s
+    return s
+
+
 @pytest.mark.parametrize(
     ("f", "args", "ran"),
     [
@@ -598,6 +607,7 @@ def result_is_a_view(x):
         (small_table, (R.random(400), np.zeros(400)), [2]),
         (result_is_a_view, (R.random(2000),), [2]),
         (new_each_time, (R.random(20), 3), [3]),
+        (numpy_between, (R.random(2000), np.zeros(2000)), [1, 4]),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )
