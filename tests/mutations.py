@@ -554,8 +554,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/arrays/transfers.py",
-        "        if made.stride() == t.stride():",
-        "        if True:",
+        "    if not pinned and _is_whole(t):  # NumPy",
+        "    if not pinned:  # NumPy",
         "capture/test_tensor_loops.py",
     ),
     Mutation(
