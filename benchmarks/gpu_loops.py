@@ -21,6 +21,7 @@ import torch
 import np_compile
 
 _CALLS = 7
+_WARM = 4  # calls before any is timed
 _RNG = np.random.default_rng(0)
 
 
@@ -152,14 +153,14 @@ PROGRAMS: list[tuple[Callable, tuple]] = [
 
 
 def milliseconds(call: Callable[[], Any]) -> float:
-    """The median of some calls, each until the device is done, behind two that compile."""
+    """The median of some calls, each until the device is done, behind some that compile."""
     times = []
-    for k in range(_CALLS + 2):
+    for k in range(_CALLS + _WARM):
         torch.cuda.synchronize()
         start = time.perf_counter()
         call()
         torch.cuda.synchronize()
-        if k >= 2:
+        if k >= _WARM:
             times.append((time.perf_counter() - start) * 1e3)
     return statistics.median(times)
 

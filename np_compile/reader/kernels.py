@@ -57,8 +57,8 @@ _HEAD = """\
 #define __builtin_isfinite isfinite
 #define __builtin_isnan isnan
 #define QUIET INLINE
-#define TICK(n) if ((ticks += n) > 16384) { ticks = 0; if (*flag) return 1; }
-#define is_wanted(rt) *flag
+#define TICK(n) if ((ticks += n) > 16384) { ticks = 0; if (*stop) return 1; }
+#define is_wanted(rt) *stop
 struct c128 { f64 r, i; };
 struct c64 { f32 r, i; };
 INLINE int add_overflow(i64 a, i64 b, i64 *sum) {
@@ -77,21 +77,24 @@ INLINE int mul_overflow(i64 a, i64 b, i64 *product) {
 _KERNEL = """\
 struct Sum { i64 all, part; };
 struct Given { %(fields)s };
-struct Memory { Given given; i64 from, to, across; volatile int *flag; unsigned long long *sums; };
+/* stop: polled, in the device's memory; flag: in the host's, which is told that one has left. */
+struct Memory {
+    Given given; i64 from, to, across; volatile int *stop, *flag; unsigned long long *sums;
+};
 INLINE int added(unsigned long long *sum, i64 x) {
     if (x >> 40 != 0 && x >> 40 != -1) return 1;  /* of 2^22 threads none passes 64 bits */
     atomicAdd(sum, (unsigned long long)x);
     return 0;
 }
 INLINE int iterations(const Memory &m) {
-volatile int *const flag = m.flag;
+volatile int *const stop = m.stop;
 i64 ticks = 0;
 %(body)s
 return 0;
 }
 extern "C" __global__ void __launch_bounds__(%(threads)d)
 kernel_0(const __grid_constant__ Memory memory) {
-    if (*memory.flag == 0 && iterations(memory)) *memory.flag = 1;
+    if (iterations(memory)) *memory.stop = *memory.flag = 1;
 }
 """
 

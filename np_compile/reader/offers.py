@@ -66,8 +66,8 @@ class Offer:
     @cached_property
     def argument(self) -> Any:
         """What the kernel takes."""
-        more = [("from", c_int64), ("to", c_int64), ("across", c_int64), ("flag", c_void_p)]
-        rows = [("given", self.given), *more, ("sums", c_void_p)]
+        more = [("from", c_int64), ("to", c_int64), ("across", c_int64), ("stop", c_void_p)]
+        rows = [("given", self.given), *more, ("flag", c_void_p), ("sums", c_void_p)]
         return type("Memory", (ctypes.Structure,), {"_fields_": rows})
 
     @cached_property

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import c_void_p
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from .offers import Offer
 ALWAYS = False  # whether each loop that can is a device's, however little there is to do
 BYTES_EACH_SECOND = 8e9  # that go between the host and a device
 LAUNCH = 6e-5  # seconds of a loop that does nothing, with all that is asked before
-COMPILE = 0.3  # seconds of NVRTC, which are to be gained before it is called
+COMPILE = 0.1  # seconds of NVRTC, which are to be gained before it is called
 IN_C = 1 / 50  # of the time that Python takes for an iteration
 SLOWER, FASTER = 20, 200  # a device's one thread, and all of them, against one of the host
 _SPARSE = 16  # times the memory that its elements need, from which an array is not sent
@@ -94,8 +95,7 @@ class Offload:
     def __init__(self, device: torch.device, copy: Callable[[torch.Tensor, torch.Tensor], Any]):
         self.device, self._copy = device, copy
         self._memories: list[Memory] = []
-        self._flag: torch.Tensor | None = None
-        self._sums: torch.Tensor | None = None
+        self._words: _Words | None = None
         self.error: BaseException | None = None
 
     # The caller's memory
@@ -376,40 +376,39 @@ class Offload:
             number = across * min(n, -(-2 * blocks // across))
         else:
             across, number = 1, min(-(-n // THREADS), 2 * blocks)
-        flag, sums = self._words()
+        words = self._words = _words_of(self.device)
         setattr(argument, "from", begin)
         argument.to, argument.across = end, across
-        argument.flag, argument.sums = flag.data_ptr(), sums.data_ptr()
+        argument.stop, argument.flag = words.stop.data_ptr(), words.flag.data_ptr()
+        argument.sums = words.sums.data_ptr()
         if kernel.sums:
-            sums.zero_()
+            words.sums.zero_()
         start = time.perf_counter()
         row = function, ctypes.addressof(argument), number, THREADS, 0
         with on_device(self.device) as stream:
             launch(launches_of([row]), stream)
             if not kernel.flags and offer.ran > _MEASURED:
                 return False
-            _wait(flag if kernel.flags else None, self.device)
+            left = True
+            try:
+                _wait(words if kernel.flags else None, self.device)
+                left = bool(words.flag[0])
+            finally:
+                if left:
+                    words.flag[0] = 0
+                    words.stop.zero_()
         taken, bits = time.perf_counter() - start, n.bit_length()
         if offer.ran:  # the first run loads the kernel
             offer.taken[bits] = min(offer.taken.get(bits, taken), taken)
-        return bool(flag[0])
-
-    def _words(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The flag, in memory of the host that a device sees too, and room for sums."""
-        if self._flag is None or self._sums is None:
-            pinned = self.device.type == "cuda"
-            self._flag = torch.zeros(1, dtype=torch.int32, pin_memory=pinned, device="cpu")
-            self._sums = torch.zeros(8, dtype=torch.int64, device=self.device)
-        self._flag[0] = 0
-        return self._flag, self._sums
+        return left
 
     def _add_up(self, offer: Offer, context: int) -> bool:
         """Give C what a kernel has added up; False if a sum is none of 64 bits."""
         k = offer.kernel.sums
         if not k:
             return True
-        assert self._sums is not None
-        parts = self._sums[:k].tolist()
+        assert self._words is not None
+        parts = self._words.sums[:k].tolist()
         given = offer.given.from_address(context)
         rows = [getattr(given, name) for name, _ in offer.kernel.fields[-k:]]
         if not all(-1 << 63 <= s.all + x < 1 << 63 for s, x in zip(rows, parts, strict=True)):
@@ -432,14 +431,34 @@ def _there(m: Memory, address: int) -> int:
     return m.tensor.data_ptr() + address - m.low
 
 
-def _wait(flag: torch.Tensor | None, device: torch.device) -> None:
-    """Wait for what the current stream has. Where there is a flag that ends the kernel, Python's
+class _Words:
+    """What a thread's kernels on a device are told, and tell. stop: they look at it from time to
+    time; one: what is copied there to end them; flag: in memory of the host, set where an iteration
+    leaves; sums: what they add up."""
+
+    def __init__(self, device: torch.device):
+        pinned = device.type == "cuda"
+        make = partial(torch.zeros, 1, dtype=torch.int32)
+        self.flag = make(device="cpu", pin_memory=pinned)
+        self.one = make(device="cpu", pin_memory=pinned).fill_(1)
+        self.stop = make(device=device)
+        self.sums = torch.zeros(8, dtype=torch.int64, device=device)
+
+
+def _words_of(device: torch.device) -> _Words:
+    if device not in _here.words:
+        _here.words[device] = _Words(device)
+    return _here.words[device]
+
+
+def _wait(words: _Words | None, device: torch.device) -> None:
+    """Wait for what the current stream has. Where there are words that end the kernel, Python's
     signals are handled meanwhile, which may raise."""
     if device.type != "cuda":
         return
     done = torch.cuda.Event()
     done.record()
-    if flag is None:
+    if words is None:
         done.synchronize()
         return
     begun = time.perf_counter()
@@ -448,7 +467,8 @@ def _wait(flag: torch.Tensor | None, device: torch.device) -> None:
             if time.perf_counter() - begun > 2e-3:
                 time.sleep(1e-4)
     except BaseException:
-        flag[0] = 1
+        with torch.cuda.stream(torch.cuda.Stream(device)):  # a copy waits for no kernel
+            words.stop.copy_(words.one, non_blocking=True)
         done.synchronize()
         raise
 
@@ -486,6 +506,9 @@ def serves(device: torch.device) -> bool:
 
 class _Here(threading.local):
     call: Offload | None = None
+
+    def __init__(self) -> None:
+        self.words: dict[torch.device, _Words] = {}
 
 
 _here = _Here()
