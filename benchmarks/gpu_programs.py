@@ -3,8 +3,9 @@ their results are there.
 
 python -m benchmarks.gpu_programs [PROGRAM ...] [--size large] [--least N] [--seconds S]
 
-Programs whose arguments have fewer than N elements are left out. A ratio above 1: np_compile on the
-device is the faster one.
+Programs whose arguments have fewer than N elements are left out; so are those of the group `loops`,
+but where they or the group are named. A ratio above 1: np_compile on tensors of the device is the
+faster one. `arrays` are NumPy's, under `torch.device("cuda")`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .programs import LOOPS, PROGRAMS, SIZES, Program
 
 _WARM = 5  # calls before any is timed
 _CALLS = 15
-CONTENDERS = ("device", "cupy", "cpu")
+CONTENDERS = ("device", "arrays", "cupy", "cpu")
 
 
 def _elements(arguments: tuple) -> int:
@@ -42,6 +43,15 @@ def call_of(contender: str, program: Program, arguments: tuple) -> Callable[[], 
         fast = np_compile.compile(function, backend="native")
         mine = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         return lambda: fast(*mine)
+    if contender == "arrays":
+        fast = np_compile.compile(function, backend="native")
+        mine = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+
+        def call() -> Any:
+            with torch.device("cuda"):
+                return fast(*mine)
+
+        return call
     if contender == "device":
         fast = np_compile.compile(np_compile.wrap_numpy(function), backend="native")
         there = [torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in arguments]
@@ -93,7 +103,7 @@ def main() -> None:
           + "".join(f"{c}/device".rjust(14) for c in CONTENDERS[1:]))  # fmt: skip
     ratios: dict[str, list[float]] = {c: [] for c in CONTENDERS[1:]}
     for name, program in PROGRAMS.items():
-        if options.programs and name not in options.programs:
+        if options.programs and not {name, program.group} & {*options.programs}:
             continue
         if not options.programs and program.group == LOOPS:
             continue

@@ -22,6 +22,7 @@ from np_compile.tape.node import Break
 from . import config, cupy_arrays, errstate, tensor_loops
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
+from .capture.arrays.transfers import copy
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
@@ -31,7 +32,7 @@ from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
-from .reader import reading
+from .reader import offload, reading
 from .reader.reading import Reading
 from .replay.calls import MISS
 from .replay.keeper import Keeper
@@ -216,11 +217,15 @@ class Compiled(Made):
 
     def _read(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call that is compiled whole, with its loops; MISS if it is not. It runs
-        on the host, whatever the device: one thread of a device takes far longer."""
+        on the host, whatever the device, but for loops whose iterations a device does at once."""
         found = self._reading
         if found is None or config.loops == "recorded" or not _only_devices():
             return reading.MISS
-        return found.call(args, kwargs)
+        device = None if self._tensors else _device(args, kwargs, False)
+        if device is None or not offload.serves(device):
+            return found.call(args, kwargs)
+        with offload.on(device, copy):
+            return found.call(args, kwargs)
 
     def _read_for_sizes(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call with new sizes, of which much would be recorded again, such as each

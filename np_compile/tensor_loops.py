@@ -1,8 +1,10 @@
 """Functions of tensors that go by elements: they are read (`reader`), and run in C on the host.
-Tensors in host memory are NumPy's arrays then; of those on a device there are copies, and what was
-changed goes back. Results are tensors where the others are.
+Tensors in host memory are NumPy's arrays then; for those on a device there is memory on the host,
+which is filled when C or Python needs it, and what was changed goes back. Results are tensors where
+the others are.
 
-One thread of a device takes far longer for an element than one of the host. Where gradients are
+One thread of a device takes far longer for an element than one of the host: a loop goes to the
+device where its iterations are independent, and many (`reader/offload.py`). Where gradients are
 recorded, where the reader refuses, and where a function may come to tensors otherwise than by its
 arguments, recording does it.
 """
@@ -13,6 +15,7 @@ import dis
 import functools
 import types
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -21,12 +24,12 @@ import torch
 
 from . import shim
 from .capture.arrays.tensors import ordinary, traced
-from .capture.arrays.transfers import give_back, lent_to_host, to_device
+from .capture.arrays.transfers import give_back, lend, place_on_host, to_device
 from .capture.arrays.window import bounds_of, byte_bounds
 from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
 from .loan import Loan
-from .reader import reading, source
+from .reader import offload, reading, source
 from .reader.reading import MISS, Reading
 from .reader.values import Unreadable
 from .replay.arguments import Opened
@@ -127,14 +130,24 @@ class TensorLoops:
         return device
 
     def _lent(self, args: tuple, kwargs: dict, device: torch.device) -> Any:
-        loan = _Loan(device)
+        away = is_away(device)
+        there = offload.on(device, lend) if away and offload.serves(device) else nullcontext()
+        with there as memory:
+            return self._lent_to(self._away if away else self._here, args, kwargs, device, memory)
+
+    def _lent_to(
+        self, read: Reading, args: tuple, kwargs: dict, device: torch.device,
+        memory: offload.Offload | None,
+    ) -> Any:  # fmt: skip
+        loan = _Loan(device, memory)
         given = tuple([loan.take(x) for x in args])
         named = {k: loan.take(x) for k, x in kwargs.items()}
         changed: list[Any] = []
-        read = self._away if is_away(device) else self._here
         try:
             result = read.call(given, named, changed)
         except BaseException as e:
+            if memory is not None:
+                memory.settle()
             loan.settle([None])
             e.args = tuple([loan.give(x) for x in e.args])
             loan.end()
@@ -167,7 +180,7 @@ class TensorLoops:
         for read in (self._here, self._away):
             if read.is_tried:
                 made += read.report()
-        if self._away.is_compiled:
+        if self._away.is_compiled and not any("runs on the device" in x for x in made):
             made.append(
                 "the loops run on the host, on copies of the tensors: one thread of a device takes "
                 "far longer for an element"
@@ -315,9 +328,10 @@ def _is_sparse(t: torch.Tensor) -> bool:
 class _Loan(Loan):
     """Tensors of a device, for which NumPy's arrays stand."""
 
-    def __init__(self, device: torch.device):
+    def __init__(self, device: torch.device, memory: offload.Offload | None):
         super().__init__()
         self._device = device
+        self._memory = memory
         self._away = is_away(device)
         self._lent: list[tuple[torch.Tensor, torch.Tensor, np.ndarray]] = []
         self._roots: dict[int, tuple[np.ndarray, torch.Tensor]] = {}
@@ -325,8 +339,12 @@ class _Loan(Loan):
     def stand_in(self, x: Any) -> Any:
         if not isinstance(x, torch.Tensor):
             return None
-        t = lent_to_host(x) if self._away else x.detach()
+        t = place_on_host(x) if self._away else x.detach()
+        if self._away and self._memory is None:
+            lend(t, x)
         made = t.numpy()
+        if self._memory is not None:
+            self._memory.lend(made, t, x.detach())
         self._lent.append((x, t, made))
         return made
 
@@ -342,7 +360,9 @@ class _Loan(Loan):
         for t, lent, made in self._lent:
             low, high = byte_bounds(made)
             if len(spans) < len(changed) or any(a < high and low < b for a, b in spans):
-                if self._away:
+                if self._away and not (self._memory and self._memory.is_on_device(made)):
+                    if self._memory is not None:
+                        self._memory.bring(made)
                     give_back(t, lent)
                 else:
                     _Version([t])
@@ -376,6 +396,11 @@ class _Loan(Loan):
     def _new(self, x: Any) -> torch.Tensor:
         """A tensor of an array's or a scalar's own."""
         plain = type(x) is np.ndarray and x.base is None and x.dtype in shim.NUMPY_DTYPES
+        if self._memory is not None and type(x) is np.ndarray:
+            held = self._memory.take(x) if plain and x.flags.c_contiguous else None
+            if held is not None:
+                return held.view(shim.torch_dtype(x.dtype)).view(x.shape)
+            self._memory.settle()
         t = shim.share_numpy(x)._t if plain else shim.as_array(x).tensor
         return t if t.device == self._device else to_device(t, self._device)
 

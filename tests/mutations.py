@@ -572,8 +572,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/arrays/transfers.py",
-        "        if made.stride() == t.stride():",
-        "        if True:",
+        "    if not pinned and _is_whole(t):  # NumPy",
+        "    if not pinned:  # NumPy",
         "capture/test_tensor_loops.py",
     ),
     Mutation(
@@ -1169,5 +1169,59 @@ MUTATIONS = (
         "torch.where(index < 0, n, index)",
         "torch.where(index < 0, index + n, index)",
         "capture/test_stored_numbers.py",
+    ),
+    Mutation(
+        "np_compile/reader/offload.py",
+        "m.host, m.away = m.host and left, not (m.host and left)",
+        "m.host, m.away = True, True",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/offload.py",
+        "            for m, tensor in saved if left else ():\n",
+        "            for m, tensor in ():\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/offload.py",
+        "            if m.made:  # the memory goes with it\n",
+        "            if True:\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/offload.py",
+        "            elif region.touches:\n",
+        "            elif False:\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/region.py",
+        "            site = region.sites[number]\n            offload.settle()\n",
+        "            site = region.sites[number]\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/kernels.py",
+        "    if writes or not all(map(_COPY.match, after)):\n",
+        "    if not all(map(_COPY.match, after)):\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/kernels.py",
+        "    if writes or not all(map(_COPY.match, after)):\n",
+        "    if writes:\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/kernels.py",
+        "            if copy is None or copy[2] not in passed:\n                return None\n",
+        "            if copy is None or copy[2] not in passed:\n                continue\n",
+        "reader/test_loops_on_device.py",
+    ),
+    Mutation(
+        "np_compile/reader/kernels.py",
+        "    return __mul64hi(a, b) != *product >> 63;\n",
+        "    return 0;\n",
+        "reader/test_loops_on_device.py",
     ),
 )

@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
         "kernels.build",
         "kernels.ir",
         "kernels.run",
+        "kernels.target",
         "kernels.targets",
         "log",
         "shim",  # for `quiet`, `is_writeable`

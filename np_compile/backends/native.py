@@ -48,7 +48,7 @@ def move_constants(graph: torch.fx.GraphModule, device: torch.device) -> None:
 def _no_kernels(device: torch.device) -> str:
     """Why there are no kernels for a device; empty if there are."""
     from np_compile.kernels.build.nvrtc import NoCuda
-    from np_compile.kernels.compile import gpu
+    from np_compile.kernels.run.machine import gpu
 
     try:
         gpu(device)

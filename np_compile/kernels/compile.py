@@ -17,7 +17,6 @@ from np_compile.size import Facts
 
 from .analysis import memory
 from .analysis.footprint import Footprint, sections
-from .build.nvrtc import NoCuda, identity, supports
 from .build.toolchain import compiler, vector_math_available
 from .frontend.nodes import Unsupported
 from .frontend.sizes import sized
@@ -27,6 +26,7 @@ from .ir.check import check
 from .ir.program import Program
 from .passes.pipeline import stages
 from .run.execute import Executable, Source, libraries_of
+from .run.machine import gpu
 from .run.sizes import AtSizes, at_sizes, results_of
 from .target import HOST, Gpu, Target
 from .targets.c import program as emit
@@ -150,22 +150,6 @@ def _on_gpu(module: fx.GraphModule, device: torch.device) -> Executable:
 
 
 @functools.cache
-def gpu(device: torch.device) -> Gpu:
-    """A device, as the passes know it. NoCuda, if kernels cannot be made for it."""
-    identity()
-    if device.type != "cuda" or torch.version.hip is not None:
-        raise NoCuda(f"{device.type} is no device of CUDA")
-    facts = torch.cuda.get_device_properties(device)
-    if not supports((facts.major, facts.minor)):
-        raise NoCuda(f"{facts.name} is older than the kernels need")
-    return Gpu(
-        name=f"sm_{facts.major}{facts.minor}",
-        processors=facts.multi_processor_count,
-        resident=facts.max_threads_per_multi_processor,
-        shared_bytes=getattr(facts, "shared_memory_per_block_optin", 48 << 10) - (8 << 10),
-    )
-
-
 def _told(made: Executable) -> Executable:
     for listener in _listeners:
         listener(made)

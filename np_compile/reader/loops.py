@@ -14,7 +14,7 @@ from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR
 from .read import BRANCH, LoopState, Reader, assigned
-from .threads import Threaded, threaded
+from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
     Bound,
@@ -37,6 +37,7 @@ Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
+_LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
 _SOME = 30  # iterations of a loop of which nothing is known
 
 
@@ -241,8 +242,8 @@ def _attempt(
     state = LoopState(len(r.owned), header.steady)
     body: list = []
     since, born = len(r.accesses.noted), len(r.born)
-    sites = len(r.tables)
-    with r.elsewhere(body), r.scope(), r.in_loop(state, header.times(r)):
+    sites, spent, times = len(r.tables), r.seconds, header.times(r)
+    with r.elsewhere(body), r.scope(), r.in_loop(state, times):
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
         entry = r.snapshot()
@@ -268,15 +269,32 @@ def _attempt(
         for line in v.declare:
             r.line(line)
     in_strips = not _loops_in(body) and not _ends_early(node)
-    sums = _sums(r, node, body, carried, state) if found and sites == len(r.tables) else None
+    sums: list[Variable] = []
+    if header.counter is None or header.n is None:
+        why = "how many iterations there are shows as it runs"
+    elif found is None:
+        why = "an iteration touches what another one writes"
+    elif sites != len(r.tables):
+        why = "it calls functions in Python"
+    else:
+        sums, why = _sums(r, node, carried, state)
     if header.n is not None and not _loops_in(body):
         r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
-    if found and sums is not None:
-        lines = header.around(r, body, "from", "to", in_strips)
+    if found is not None and not why:
+        light = r.is_inside and not _loops_in(body)
+        spreads = not light or times >= _LONG
+        low, high = ("from", "to") if spreads else ("0", header.n.text)
+        lines = header.around(r, body, low, high, in_strips)
         kept = [v for v in carried.values() if v not in sums]
-        loop = threaded(r, node.lineno, header.counter, lines, header.n.text, kept, sums, found)
-        r.lines.append(loop)
+        each = (r.seconds - spent) / max(r.executions * times, 1)
+        as_it_is = Iteration(
+            header.counter, body, each, times, node.end_lineno or node.lineno, light
+        )
+        where = node.lineno, header.counter, lines, header.n.text
+        r.lines.append(threaded(r, *where, kept, sums, found, as_it_is, spreads))
     else:
+        if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
+            r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
     if header.always and not state.ends:
         frame.dead = True
@@ -295,30 +313,27 @@ def _attempt(
 
 
 def _sums(
-    r: Reader, node: ast.stmt, body: list, carried: dict[Key, Variable], state: LoopState
-) -> list[Variable] | None:
-    """Of a loop whose iterations do not meet in memory: the integers that it adds up. None if
-    threads do not share it: an iteration takes another name from those before, or there is too
-    little to do."""
+    r: Reader, node: ast.stmt, carried: dict[Key, Variable], state: LoopState
+) -> tuple[list[Variable], str]:
+    """Of a loop whose iterations do not meet in memory: the integers that it adds up, and why it is
+    one thread's, if it is: an iteration takes another name from those before, say."""
     live = r.entry.live(r.frame.node).get(id(node))
-    if not r.frame.whole or state.ends or not state.agains or live is None:
-        return None
-    if r.is_inside and not _loops_in(body):
-        return None
-    if any(isinstance(x, ast.Return) for x in ast.walk(node)):
-        return None
+    if not r.frame.whole or live is None:
+        return [], "it is in a function that is read in its place"
+    if state.ends or not state.agains or any(isinstance(x, ast.Return) for x in ast.walk(node)):
+        return [], "it may end before its last iteration"
     sums = []
     for (which, name), v in carried.items():
         if which or name.startswith(("__", "@")):
-            return None
+            return [], "it sets an attribute"
         if name in live.begin:
             adds = name not in live.shared and _only_adds(node, name)
             if not (isinstance(v.of, Num) and v.of.kind == "int" and adds):
-                return None
+                return [], f"an iteration takes {name!r} from the one before"
             sums.append(v)
         elif any(isinstance(env[0].get(name), (Maybe, type(None))) for env, _ in state.agains):
-            return None
-    return sums if len(sums) <= 8 else None
+            return [], f"not each iteration gives {name!r} a value"
+    return (sums, "") if len(sums) <= 8 else ([], "it adds up many integers")
 
 
 def _only_adds(node: ast.stmt, name: str) -> bool:

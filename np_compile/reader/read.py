@@ -150,6 +150,7 @@ class Reader:
         self.work: list[tuple[list[Linear | None], bool]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
+        self.dependent: dict[int, tuple[int, str]] = {}  # loops: where they end, why one thread's
         self.outside = 0.0  # calls that are made in Python, in a call, roughly
         self.written: frozenset[str] = frozenset()  # memory that may be changed, by its roots
         self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at

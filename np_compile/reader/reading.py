@@ -24,16 +24,17 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import mathematics, resume, runtime, small, source, threads
+from . import arithmetic, mathematics, offload, resume, runtime, small, source, threads
 from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
+from .kernels import Loops, touched
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
 from .stack import settle
 from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
-from .values import Known, Unreadable
+from .values import SIZES, Known, Unreadable
 
 _GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called)
 _REGIONS = 24  # of one function
@@ -82,8 +83,8 @@ class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
     elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie
-    in a loop. threaded: the lines of loops that threads share. written: the roots of memory that it
-    may change."""
+    in a loop. loops: which threads share, or a device. written: the roots of memory that it may
+    change."""
 
     text: str
     entry: Entry
@@ -92,7 +93,7 @@ class Read:
     single: float
     outside: float
     work: list[tuple[int, bool]]
-    threaded: list[int]
+    loops: Loops
     written: frozenset[str]
 
 
@@ -143,7 +144,9 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     r.on_stack = settle(body)
     shared = _flat(body, r, entry, first)
     lists = entry.listed(r.written)
-    functions, lines, numbers = outlined(shared, [*entry.prologue, *lists], r.declarations)
+    on_stack = {x.data: SIZES[x.item] * x.n for x in r.on_stack.values()}
+    before = [*entry.prologue, *lists]
+    functions, lines, kernels = outlined(shared, before, r.declarations, on_stack)
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
     if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines)):
         if top is not None:
@@ -152,7 +155,12 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     text = _assembled(functions, lists, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
     measures = r.seconds, r.single, r.outside, work
-    return Read(text, entry, r.tables, *measures, numbers, r.written)
+    reads = touches = True
+    if kernels:
+        declared = threads.declarations([*before, *r.declarations, *lines])
+        reads, touches = touched(lines, declared, on_stack)
+    loops = Loops(kernels, r.dependent, reads, touches)
+    return Read(text, entry, r.tables, *measures, loops, r.written)
 
 
 def _is_first(e: Exit) -> bool:
@@ -166,7 +174,7 @@ def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str | Thread
             made.append(x)
         elif isinstance(x, Threaded):
             x.lines = _flat(x.lines, r, entry, first)
-            made.append(x)
+            made += [x] if x.spreads else x.lines
         elif isinstance(x, Leave):
             made += entry.leave(r, x, first)
         else:
@@ -190,7 +198,7 @@ def _assembled(
     body = _indented([*entry.prologue, *entry.apart(), *lists, *r.declarations, *lines])
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
-        runtime.C + runtime.complex_numbers() + runtime.draws()
+        runtime.C + arithmetic.complex_numbers() + runtime.draws()
         + "".join(
             part.C for part in (small, mathematics)
             if any(f"{name}(" in inner + body for name in part.NAMES)
@@ -315,6 +323,7 @@ class Reading:
             return MISS
         node = self._look(args)
         if node is None:
+            offload.settle()
             return self.function(*args, **kwargs) if self._stands else MISS
         values = self._bound(args, kwargs)
         if values is None:
@@ -337,6 +346,7 @@ class Reading:
         if result is not _PLAIN and result is not _LATER:
             return result
         changed.append(None)
+        offload.settle()
         if self._budget is None:
             return self.function(*args, **kwargs)
         way = self._budget.plainly if result is _PLAIN else self._budget.waits
@@ -361,7 +371,7 @@ class Reading:
 
     def texts(self) -> list[str]:
         """The C of the regions."""
-        made = [region.text for known in self._regions.values() for region in known]
+        made = [x for known in self._regions.values() for region in known for x in region.texts]
         return made + (self.for_sizes.texts() if self.for_sizes is not None else [])
 
     def report(self) -> list[str]:
@@ -376,9 +386,10 @@ class Reading:
             for region in known:
                 text = f"compiled whole from {code.co_filename}:{line} on"
                 if region.threaded:
-                    lines = ", ".join(map(str, sorted(set(region.threaded))))
+                    lines = ", ".join(map(str, region.threaded))
                     text += f"; threads share the loops of lines {lines}"
                 made.append(text + (f"; left in loops {region.left} times" if region.left else ""))
+                made += [f"  {x}" for x in region.on_device()]
                 for exit_ in region.exits.values():
                     if exit_.count:
                         why = " or ".join(exit_.reasons)
@@ -543,7 +554,7 @@ class Reading:
             log.read(self.function.__code__, line or node.lineno, why, sys.stderr)
         if isinstance(made, Read):
             parts = made.text, made.entry, made.sites
-            region = Region(*parts, config.waits(), made.threaded, made.written)
+            region = Region(*parts, config.waits(), made.loops, made.written)
             if debug_output.is_wanted():
                 code = self.function.__code__
                 about = f"{code.co_filename}:{code.co_firstlineno}, read from its source"
@@ -593,6 +604,7 @@ class Reading:
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
         """Statements of the body in Python, from one to another one."""
+        offload.settle()
         path = [("block", node.body, first, "body")]
         key = (first, until, tuple(values))
         f = self._continuations.get(key)

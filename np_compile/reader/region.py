@@ -17,9 +17,10 @@ from np_compile.kernels.build.beside import Libraries
 from np_compile.kernels.run import pool
 from np_compile.shim import is_writeable
 
-from . import runtime, threads
+from . import offload, runtime, threads
 from .columns import column, of_kind
 from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
+from .kernels import Loops
 from .linear import WIDE
 from .nest import CODES
 from .outside import Site, stored
@@ -34,8 +35,9 @@ LATER = object()  # the C compiler is still at work
 class Region:
     """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
     often it ran; left: how often it left compiled code in a loop; listed: how many items of lists
-    it has made for Python. threaded: the lines of loops that threads share. written: the roots of
-    memory that it may change."""
+    it has made for Python. threaded: the lines of loops that threads share; offers: these loops,
+    for a device; touches: whether C between them touches arrays. written: the roots of memory that
+    it may change."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Region:
         entry: Entry,
         sites: list[Site],
         waits: bool,
-        threaded: list[int],
+        loops: Loops,
         written: frozenset[str],
     ):
         self.text = text
@@ -60,8 +62,12 @@ class Region:
         self.sites = sites
         self._bind = _binder(entry)
         self._words = struct.Struct("".join(entry.formats))
-        self.threaded = threaded
-        more = [(pool.source(), "pool")] if threaded else []
+        self._loops = loops
+        self.offers = [offload.Offer(k) for k in loops.kernels]
+        self.touches = loops.touches
+        self.threaded = sorted({k.line for k in loops.kernels if not k.light})
+        self._was_away = False  # whether a call had a device for its loops
+        more = [(pool.source(), "pool")] if loops.kernels else []
         self._libraries = Libraries([(text, "region"), *more], waits)
         self._function: Any = None
         self._finish: Any = None
@@ -108,9 +114,13 @@ class Region:
         state = self._free.pop() if self._free else _Call(self, self._words.size, self._room)
         self._words.pack_into(state.words, 0, *words)
         state.found = found
-        if self.threaded:
+        if self.offers:
             state.runtime.threads = torch.get_num_threads()
             state.runtime.worth = threads.WORTH
+        away = offload.current()
+        if away is not None:
+            self._goes_away(away, state)
+        number = 0
         try:
             if locks:
                 with contextlib.ExitStack() as stack:
@@ -125,11 +135,52 @@ class Region:
                 return OTHER if number == 0 else None
             return self._exit(state, self.exits[number])
         finally:
+            if away is not None:
+                state.runtime.device = runtime.DEVICE()
+                if number == -1 or (number > 0 and self.exits[number].frames is not None):
+                    away.settle()  # Python goes on
             if state.first.next:
                 self._finish(state.address)
                 state.first.next = None
             state.clear()
             self._free.append(state)
+
+    @property
+    def texts(self) -> list[str]:
+        """Its C, and the kernels that have run."""
+        return [self.text, *(x.kernel.text for x in self.offers if x.ran)]
+
+    def _goes_away(self, away: offload.Offload, state: _Call) -> None:
+        """Have C ask for a device."""
+        self._was_away = True
+        if self._loops.reads or not self.offers:
+            away.settle()
+        if self.offers:
+            state.runtime.device = state.asks
+
+    def on_device(self) -> list[str]:
+        """What became of the loops where there was a device for them, for people."""
+        if not self._was_away:
+            return []
+        made = []
+        for offer in self.offers:
+            line, what = (
+                offer.kernel.line,
+                "the iterations of two loops" * bool(offer.kernel.across),
+            )
+            if offer.ran:
+                what = what or "an iteration"
+                made.append(f"the loop of line {line} runs on the device: a thread for {what}")
+            else:
+                why = offer.why or "it was not come to"
+                made.append(f"the loop of line {line} runs on the host: {why}")
+        end, kernels = 0, self._loops.kernels
+        for line, (last, why) in sorted(self._loops.dependent.items()):
+            spread = any(line <= k.line <= last or k.line <= line <= k.last for k in kernels)
+            if line > end and not spread:
+                made.append(f"the loop of line {line} runs on the host: {why}")
+                end = last
+        return made
 
     def changed(self, values: dict[str, Any]) -> list[np.ndarray | None]:
         """The arrays among these values of names, also in tuples, that a run may have changed;
@@ -351,6 +402,7 @@ class _Call:
         self.runtime = runtime.Runtime()
         r = self.runtime
         r.python = self._callback = runtime.PYTHON(self._python)
+        self.asks = runtime.DEVICE(self._ask)
         r.api = ctypes.addressof(runtime.api)
         self.runtime.out = ctypes.addressof(self._out)
         table = addresses()
@@ -358,7 +410,7 @@ class _Call:
         self.runtime.draws = ctypes.addressof(self._draws)
         self._given = (runtime.Buffer * max(len(region.arrays), 1))()
         self.runtime.given = ctypes.addressof(self._given)
-        if region.threaded:
+        if region.offers:
             self.runtime.run = pool.run_address()
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
@@ -379,6 +431,21 @@ class _Call:
 
     # Meanwhile
 
+    def given_arrays(self) -> list[np.ndarray]:
+        """The arrays that the region takes."""
+        if not self.arrays:
+            self.arrays = [self._region.at(self, path) for path in self._region.arrays]
+        return self.arrays
+
+    def _ask(self, *request: int) -> int:
+        """Have a device do iterations of a loop, see `Offload.ask`."""
+        away = offload.current()
+        if away is None:
+            return 0
+        done = away.ask(self._region, self, *request)
+        self.error = away.error
+        return done
+
     def raised(self) -> BaseException:
         """The exception with which compiled code was ended."""
         value = self.runtime.error[1]
@@ -396,6 +463,7 @@ class _Call:
         try:
             region = self._region
             site = region.sites[number]
+            offload.settle()
             self._is_amid = True
             args = [self.value(a, region) for a in site.args]
             kwargs = {k: self.value(v, region) for k, v in site.kwargs.items()}
@@ -481,9 +549,7 @@ class _Call:
         if owner >= runtime.OWN:
             return ctypes.cast(owner, ctypes.py_object).value
         if owner >= 0:
-            if not self.arrays:
-                self.arrays = [self._region.at(self, path) for path in self._region.arrays]
-            return self.arrays[owner]
+            return self.given_arrays()[owner]
         if address not in self._small:
             b = runtime.Buffer.from_address(address)
             dtype = DTYPE_OF[CODES[b.code]]

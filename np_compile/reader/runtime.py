@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import given
+from . import arithmetic, given
 from .values import DTYPE_OF, SIZES
 
 AXES = 8
@@ -45,17 +45,23 @@ def data_of(x: np.ndarray) -> int:
 
 
 PYTHON = ctypes.CFUNCTYPE(c_int64, c_int64)
+# The number of a loop, its context, iterations from one to before another, the picoseconds that one
+# takes, the memory that they write to and how many pieces it is, whether the next one is C's.
+DEVICE = ctypes.CFUNCTYPE(
+    c_int64, c_int64, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_int64, c_int64
+)
 
 
 class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
-    run, threads, worth: how loops are shared among threads; job: the one that this is a part of."""
+    run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
+    device: what is asked to have a loop run on a device, if there is one."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
         ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p), ("error", c_void_p * 3),
         ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
-        ("job", c_void_p),
+        ("job", c_void_p), ("device", DEVICE),
     )  # fmt: skip
 
 
@@ -125,6 +131,7 @@ typedef struct {{
     void (*run)(void (*)(void *, long, long), void *, long, long, int);
     i64 threads, worth;
     Job *job;
+    i64 (*device)(i64, void *, i64, i64, i64, const void *, i64, i64);
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
@@ -431,151 +438,13 @@ QUIET int share_memory(PyArray *const *arrays, const i64 *sizes, i64 n) {{
     }}
     return 0;
 }}
-INLINE i64 wrapped(i64 i, i64 n) {{ return i < 0 ? i + n : i; }}
-INLINE i64 bound(i64 x, i64 n, i64 low) {{
-    x = x < 0 ? x + n : x;
-    return x < low ? low : x > n + low ? n + low : x;
-}}
-QUIET int power_overflows(i64 a, i64 n, i64 *result) {{
-    i64 made = 1;
-    while (n) {{
-        if ((n & 1) && __builtin_mul_overflow(made, a, &made)) return 1;
-        n >>= 1;
-        if (n && __builtin_mul_overflow(a, a, &a)) return 1;
-    }}
-    *result = made;
-    return 0;
-}}
-INLINE int shift_overflows(i64 a, i64 n, i64 *result) {{
-    if (a == 0) {{ *result = 0; return 0; }}
-    if (n > 62) return 1;
-    *result = (i64)((u64)a << n);
-    return (*result >> n) != a;
-}}
-INLINE u64 low_bits(u64 x) {{
-    x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
-    return x;
-}}
-/* x to the power n / 2, n a constant: in twice the precision, of which pow gives the nearest number
-   but where two are about as near, for its error is below 0.53 units in the last place. */
-static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) {{ return pow_f64(x, y); }}
-INLINE f64 pow_halves(f64 x, i64 n) {{
-#ifdef __FP_FAST_FMA
-    f64 size = __builtin_fabs(x), high = 1, low = 0;
-    i64 m = n < 0 ? -n : n;
-    if (!(size > 0x1p-80 && size < 0x1p80) || (m & 1 && x < 0)) return pow_itself(x, n * 0.5);
-    if (m & 1) {{
-        high = __builtin_sqrt(x);
-        low = __builtin_fma(-high, high, x) / (2 * high);
-    }}
-    for (i64 k = 0; k < m / 2; k++) {{
-        f64 product = high * x;
-        low = __builtin_fma(high, x, -product) + low * x;
-        high = product;
-    }}
-    if (n < 0) {{
-        f64 inverse = 1 / high;
-        low = inverse * (__builtin_fma(-inverse, high, 1) - inverse * low);
-        high = inverse;
-    }}
-    f64 sum = high + low, rest = low - (sum - high);
-    if (__builtin_expect(sum + 1.08 * rest == sum, 1)) return sum;
-#endif
-    return pow_itself(x, n * 0.5);
-}}
-INLINE f64 next_double(bitgen *g) {{ return g->next_double(g->state); }}
-"""
-
-# Complex numbers as NumPy computes them: products by the four products, quotients by the larger
-# part of the divisor; Python divides where NumPy multiplies by an inverse.
-_COMPLEX = """
-INLINE C add_C(C a, C b) { return (C){a.r + b.r, a.i + b.i}; }
-INLINE C sub_C(C a, C b) { return (C){a.r - b.r, a.i - b.i}; }
-INLINE C mul_C(C a, C b) {
-    F p = a.r * b.r, q = a.i * b.i;
-    ROUNDED(p); ROUNDED(q);
-    return (C){p - q, a.r * b.i + a.i * b.r};
-}
-INLINE C neg_C(C a) { return (C){-a.r, -a.i}; }
-INLINE C conj_C(C a) { return (C){a.r, -a.i}; }
-INLINE int eq_C(C a, C b) { return a.r == b.r && a.i == b.i; }
-INLINE int ne_C(C a, C b) { return a.r != b.r || a.i != b.i; }
-INLINE F abs_C(C a) { return hypot_F(a.r, a.i); }
-INLINE C div_C(C a, C b) {
-    F x = FABS(b.r), y = FABS(b.i);
-    if (x >= y) {
-        if (x == 0 && y == 0) return (C){a.r / x, a.i / x};
-        F q = b.i / b.r, s = 1 / (b.r + b.i * q), p = a.i * q;
-        ROUNDED(p);
-        return (C){(a.r + p) * s, (a.i - a.r * q) * s};
-    }
-    F q = b.r / b.i, s = 1 / (b.i + b.r * q), p = a.r * q;
-    ROUNDED(p);
-    return (C){(p + a.i) * s, (a.i * q - a.r) * s};
-}
-INLINE C quotient_C(C a, C b) {
-    if (FABS(b.r) >= FABS(b.i)) {
-        F q = b.i / b.r, s = b.r + b.i * q, p = a.i * q;
-        ROUNDED(p);
-        return (C){(a.r + p) / s, (a.i - a.r * q) / s};
-    }
-    if (FABS(b.i) >= FABS(b.r)) {
-        F q = b.r / b.i, s = b.r * q + b.i, p = a.r * q;
-        ROUNDED(p);
-        return (C){(p + a.i) / s, (a.i * q - a.r) / s};
-    }
-    return (C){__builtin_nan(""), __builtin_nan("")};
-}
-"""
-
-# GCC before 12.3 fuses products and sums of two neighbours whatever -ffp-contract says:
-# https://gcc.gnu.org/bugzilla/show_bug.cgi?id=107647
-_ROUNDED = """
-#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ * 100 + __GNUC_MINOR__ < 1203
-#define ROUNDED(x) __asm__("" : "+x"(x))
-#else
-#define ROUNDED(x)
-#endif
-"""
-
-# Comparing is what absolute values are for as a rule, and the square mostly tells: within its
-# rounding, and that of a hypotenuse, of the limit's square it does not. A call that the compiler
-# knows nothing of is not made before it is needed.
-_MODULUS = """
-static __attribute__((noipa, unused)) f64 modulus_itself(f64 r, f64 i) { return hypot_f64(r, i); }
-INLINE f64 modulus_beside(c128 a, f64 limit) {
-    f64 square = a.r * a.r + a.i * a.i, other = limit * limit;
-    if (limit > 0x1p-500 && limit < 0x1p500) {
-        if (square < other * (1 - 0x1p-45)) return 0;
-        if (square > other * (1 + 0x1p-45)) return __builtin_inf();
-    }
-    return modulus_itself(a.r, a.i);
-}
-INLINE int modulus_overflows(c128 a) {
-    if (a.r * a.r + a.i * a.i < 0x1p1000) return 0;
-    return __builtin_isinf(modulus_itself(a.r, a.i)) && __builtin_isfinite(a.r)
-        && __builtin_isfinite(a.i);
-}
+{arithmetic.NUMBERS}INLINE f64 next_double(bitgen *g) {{ return g->next_double(g->state); }}
 """
 
 
 def lists() -> str:
     """The C that reads Python's lists, and gives them back."""
     return given.text(_API.index(given.FUNCTIONS[0]))
-
-
-def complex_numbers() -> str:
-    """The C of operations on both complex representations."""
-    made = _ROUNDED
-    for c, f, s in (("c128", "f64", ""), ("c64", "f32", "f")):
-        text = _COMPLEX.replace("FABS", f"__builtin_fabs{s}").replace("_C", f"_{c}")
-        for old, new in (("(C)", f"({c})"), (" C ", f" {c} "), ("(C ", f"({c} "), ("_F(", f"_{f}("),
-                         (" F ", f" {f} ")):  # fmt: skip
-            text = text.replace(old, new)
-        made += text
-    made += _MODULUS
-    convert = "INLINE c64 c64_of_c128(c128 a) { return (c64){(f32)a.r, (f32)a.i}; }\n"
-    return made + convert + "INLINE c128 c128_of_c64(c64 a) { return (c128){a.r, a.i}; }\n"
 
 
 def draws() -> str:

@@ -11,10 +11,11 @@ if there were one thread.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .dependence import Independence
+from .kernels import NO_DEVICE, Kernel, kernel
 from .nest import span
 from .read import Reader
 from .variables import Variable
@@ -87,22 +88,49 @@ QUIET i64 by_threads(Runtime *rt, Loop loop, void *context, i64 from, i64 last, 
     if (left < 0 || (left && rt->error[1])) return -1;
     return loop(rt, context, left ? from : last, n);
 }
+/* The iterations from `from` to before `last` by a device. 0: it is not for it, for now; 1: they
+   are done; 2: one leaves, so that all are this thread's; -1: it was interrupted. */
+QUIET i64 by_device(Runtime *rt, i64 number, void *context, i64 from, i64 last, i64 keeps, f64 each,
+                    const Span *written, i64 arrays, Sum *const *sums, i64 numbers) {
+    for (i64 k = 0; k < numbers; k++) sums[k]->part = 0;
+    i64 done = rt->device(number, context, from, last, each * 1e3, written, arrays, keeps);
+    for (i64 k = 0; k < numbers && done == 1; k++) sums[k]->all += sums[k]->part;
+    return done;
+}
+/* Iterations that this thread has to do, of arrays that a device may have. */
+INLINE i64 alone(Runtime *rt, Loop loop, void *context, i64 n) {
+    if (rt->device && !rt->job && rt->device(-1, 0, 0, 0, 0, 0, 0, 0) < 0) return -1;
+    return loop(rt, context, 0, n);
+}
 /* All iterations. pace: picoseconds that one takes, as far as is known, and calls without a look at
-   the clock. keeps: whether the last one has to be this thread's. */
-QUIET i64 spread(Runtime *rt, Loop loop, void *context, i64 n, i64 keeps, i64 *pace,
-                 const Span *written, i64 arrays, Buf *const *held, i64 buffers,
+   the clock. keeps: whether the last one has to be this thread's. number: of the loop. written:
+   the arrays that it writes to; copied: how many of them, if it may leave, have to have their
+   values again then. */
+QUIET i64 spread(Runtime *rt, Loop loop, i64 number, void *context, i64 n, i64 keeps, i64 *pace,
+                 const Span *written, i64 arrays, i64 copied, Buf *const *held, i64 buffers,
                  Sum *const *sums, i64 numbers) {
     f64 each = __atomic_load_n(pace, __ATOMIC_RELAXED) * 1e-3;
-    i64 from = 0, last = n - keeps, bytes = 0, step = 1;
-    if (rt->threads < 2 || rt->job || n < 2) return loop(rt, context, 0, n);
+    i64 from = 0, last = n - keeps, bytes = 0, step = 1, away = rt->device && !rt->job;
+    if (away && n > 0) {
+        i64 done = by_device(rt, number, context, 0, last, keeps, each, written, arrays, sums,
+                             numbers);
+        if (done < 0) return -1;
+        if (done) return loop(rt, context, done == 1 ? last : 0, n);
+    }
+    if ((rt->threads < 2 && !away) || rt->job || n < 2) return loop(rt, context, 0, n);
     if (each > 0 && each * n < 1000 && rt->worth && ++pace[1] & 63) return loop(rt, context, 0, n);
-    for (i64 k = 0; k < arrays; k++) bytes += bytes_of(written[k]);
+    for (i64 k = 0; k < copied; k++) bytes += bytes_of(written[k]);
     f64 worth = rt->worth ? rt->worth + bytes / 4 : 0;
     if (!rt->worth) each = 1e6;  /* at once, in many chunks */
     while (from < n) {
-        if (each > 0 && each * (last - from) > worth)
-            return by_threads(rt, loop, context, from, last, n, each, written, arrays, bytes, held,
+        if (each > 0 && each * (last - from) > worth) {
+            i64 done = !away || !from ? 0 : by_device(rt, number, context, from, last, keeps, each,
+                                                     written, arrays, sums, numbers);
+            if (done < 0) return -1;
+            if (done || rt->threads < 2) return loop(rt, context, done == 1 ? last : from, n);
+            return by_threads(rt, loop, context, from, last, n, each, written, copied, bytes, held,
                               buffers, sums, numbers);
+        }
         if (each > 0) step = 2e4 / each;
         i64 end = n - from <= step ? n : from + (step < 1 ? 1 : step);
         i64 begun = nanoseconds(), left = loop(rt, context, from, end);
@@ -129,13 +157,29 @@ _GOTO = re.compile(r"\bgoto (\w+);")
 
 
 @dataclass
+class Iteration:
+    """What one iteration does. counter: its C name. body: its C, in which the ways out are not
+    written. seconds: that Python would take, roughly; times: how often it does. last: the line in
+    the source where it ends. light: whether that is too little for threads to share, whose calls
+    come one after the other."""
+
+    counter: str
+    body: list
+    seconds: float
+    times: float
+    last: int
+    light: bool
+
+
+@dataclass
 class Threaded:
     """A loop with independent iterations, in the lines of a reader. line: in the source. number: of
     its C function.
     lines: the loop, from `from` to before `to`. n: how many iterations there are. kept: variables
     of which the last iteration gives the value. sums: integers that all add to. written: the
     memory that is written to. tests: C that is true where iterations may depend on each other all
-    the same."""
+    the same. spreads: whether it may be worth sharing, by threads or a device; the lines of one
+    that is not are all there is to it."""
 
     line: int
     number: str
@@ -145,24 +189,29 @@ class Threaded:
     sums: list[Variable]
     written: list[str]
     tests: list[str]
+    iteration: Iteration
+    spreads: bool
 
     def in_place(self, lines: list[str]) -> list[str]:
         """The C of the loop where it stands."""
         return ["{", f"const i64 from = 0, to = {self.n};", *lines, "}"]
 
     def outlined(
-        self, lines: list[str], around: Iterable[str], shared: list[str]
-    ) -> tuple[list[str], list[str]]:
-        """The C of its function, and of the call. around: lines that declare what it may take.
-        shared: declarations of variables that each user gives a value first."""
+        self, lines: list[str], around: Iterable[str], shared: list[str],
+        number: int, small: Mapping[str, int],
+    ) -> tuple[list[str], list[str], Kernel | None]:  # fmt: skip
+        """The C of its function, and of the call; the loop as a kernel of a device. around: lines
+        that declare what it may take. shared: declarations of variables that each user gives a
+        value first. number: of the kernel. small: the bytes of arrays on the stack."""
         used = dict.fromkeys(name for line in lines for name in _NAME.findall(_code(line)))
+        inner = lines
         lines = [x for x in shared if declarations([x]).keys() & used.keys()] + lines
         kept = declarations(line for v in self.kept for line in v.declare)
         sums = declarations(line for v in self.sums for line in v.declare)
         own, declared = declarations(lines), declarations(around)
         rests_on = {x for text in (*self.tests, *self.written) for x in _NAME.findall(text)}
         if rests_on & own.keys() or _jumps(lines):
-            return [], self.in_place(lines)
+            return [], self.in_place(lines), None
         taken = {x: declared[x] for x in used if x in declared and x not in own | kept | sums}
         context = f"struct in_{self.number}"
         fields = [*taken.items(), *kept.items()]
@@ -186,29 +235,34 @@ class Threaded:
         ]  # fmt: skip
         held = [x for x, ctype in taken.items() if ctype == "Buf *"]
         may_fail = bool(sums) or any("return" in _code(line) for line in lines)
-        written = self.written if may_fail else []
+        written = self.written
         values = ", ".join(
             [*(f".{x} = {x}" for x, _ in fields), *(f".{x} = {{{x}, 0}}" for x in sums)]
         )
         call = (
-            f"spread(rt, loop_{self.number}, &c, {self.n}, {int(bool(kept))}, pace, "
+            f"spread(rt, loop_{self.number}, {number}, &c, {self.n}, {int(bool(kept))}, pace, "
             f"(const Span[]){{{', '.join(written) or '{0, 0}'}}}, {len(written)}, "
+            f"{len(written) if may_fail else 0}, "
             f"(Buf *const[]){{{', '.join(held) or '0'}}}, {len(held)}, "
             f"(Sum *const[]){{{', '.join(f'&c.{x}' for x in sums) or '0'}}}, {len(sums)})"
         )
         if self.tests:
-            call = f"{' || '.join(self.tests)} ? loop_{self.number}(rt, &c, 0, {self.n}) : {call}"
+            call = (
+                f"{' || '.join(self.tests)} ? alone(rt, loop_{self.number}, &c, {self.n}) : {call}"
+            )
         at_place = [
             "{", f"{context} c = {{{values}}};", "static i64 pace[2];", f"const i64 left = {call};",
             *(f"{name} = c.{name};" for name in kept), *(f"{x} = c.{x}.all;" for x in sums),
             "if (__builtin_expect(left != 0, 0)) return left;", "}",
         ]  # fmt: skip
-        return function, at_place
+        if self.iteration.light:  # as it stands, where there is no device
+            at_place = ["if (rt->device) {", *at_place, NO_DEVICE, *self.in_place(inner), "}"]
+        return function, at_place, kernel(self, fields, list(sums), shared, small)
 
 
 def threaded(
     r: Reader, line: int, counter: str, lines: list, n: str, kept: list[Variable],
-    sums: list[Variable], found: Independence,
+    sums: list[Variable], found: Independence, iteration: Iteration, spreads: bool,
 ) -> Threaded:  # fmt: skip
     """A loop whose iterations are independent, where what it rests on holds."""
     tests = [f"overlap({span(r, a)}, {span(r, b)})" for a, b in found.apart]
@@ -220,29 +274,32 @@ def threaded(
         inner = zip(steps, a.dims[1:], steps[1:], strict=False)
         tests += [f"{s} < {d.text} * {t}" for s, d, t in inner]
     written = [f"{{{span(r, a)}}}" for a in found.written]
-    return Threaded(line, counter.rpartition("_")[2], lines, n, kept, sums, written, tests)
+    number = counter.rpartition("_")[2]
+    return Threaded(line, number, lines, n, kept, sums, written, tests, iteration, spreads)
 
 
 def outlined(
-    lines: Iterable[str | Threaded], prologue: Iterable[str], shared: list[str]
-) -> tuple[list[str], list[str], list[int]]:
+    lines: Iterable[str | Threaded], prologue: Iterable[str], shared: list[str],
+    small: Mapping[str, int],
+) -> tuple[list[str], list[str], list[Kernel]]:  # fmt: skip
     """The functions of the loops that threads share, the lines with calls of them in their places,
-    and where these loops are in the source. prologue: lines before. shared: declarations of
-    variables that are used in one place."""
+    and these loops as kernels. prologue: lines before. shared: declarations of variables that are
+    used in one place. small: the bytes of arrays on the stack."""
     functions: list[str] = []
     made: list[str] = []
-    numbers: list[int] = []
+    kernels: list[Kernel] = []
     lines = list(lines)
     around = [*prologue, *(x for x in lines if isinstance(x, str))]
     for x in lines:
         if isinstance(x, str):
             made.append(x)
         else:
-            function, call = x.outlined(_with_inner(x.lines), around, shared)
+            parts = _with_inner(x.lines), around, shared, len(kernels), small
+            function, call, found = x.outlined(*parts)
             functions += function
             made += call
-            numbers += [x.line] if function else []
-    return functions, made, numbers
+            kernels += [found] if found is not None else []
+    return functions, made, kernels
 
 
 def _with_inner(lines: Iterable[str | Threaded]) -> list[str]:

@@ -132,7 +132,8 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
         if compiled._reading is not None and compiled._reading.is_tried:
             report.loops = compiled._reading.report()
         if report.result is not MISS:
-            if not compiled._tensors and torch.get_default_device().type != "cpu":
+            away = not compiled._tensors and torch.get_default_device().type != "cpu"
+            if away and not any("runs on the device" in x for x in report.loops):
                 report.loops.append("the loops run on the host, whatever the device")
             return report
         report.result = compiled._run(args, kwargs, listen)

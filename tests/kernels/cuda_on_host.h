@@ -56,6 +56,7 @@ template <class T> static T atomicCAS(T *p, T is, T v) { return changed(p, *p ==
 static unsigned atomicInc(unsigned *p, unsigned most) {
     return changed(p, *p >= most ? 0 : *p + 1);
 }
+static long __mul64hi(long a, long b) { return (long)((__int128)a * b >> 64); }
 static float __int_as_float(int v) { float r; memcpy(&r, &v, 4); return r; }
 static double __longlong_as_double(long long v) { double r; memcpy(&r, &v, 8); return r; }
 

@@ -64,21 +64,25 @@ def to_host(t: torch.Tensor) -> torch.Tensor:
     return copy(memory.view(t.dtype).as_strided(t.shape, t.stride()), t)
 
 
-def lent_to_host(t: torch.Tensor) -> torch.Tensor:
-    """A copy in host memory for a while, with the strides of the original. Where it may be, it is
-    in pinned memory, which torch keeps for the next one."""
+def place_on_host(t: torch.Tensor) -> torch.Tensor:
+    """Host memory for a copy of a tensor for a while, with the strides of the original. Where it
+    may be, it is pinned memory, which torch keeps for the next one."""
     low, high = bounds_of(t)
     pinned = t.device.type == "cuda" and high - low <= PINNED
-    if not pinned:
-        made = to_host(t)
-        if made.stride() == t.stride():
-            return made
-    place = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu", pin_memory=pinned)
-    return place.copy_(t.detach())
+    if not pinned and _is_whole(t):  # NumPy asks the system for large pages
+        memory = torch.from_numpy(np.empty(t.numel() * t.element_size(), np.uint8))
+        return memory.view(t.dtype).as_strided(t.shape, t.stride())
+    return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cpu", pin_memory=pinned)
+
+
+def lend(place: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """Copy a tensor to its place on the host, or what is there to a tensor."""
+    pinned = place.is_pinned() if place.device.type == "cpu" else t.is_pinned()
+    return place.copy_(t.detach()) if pinned else copy(place, t)
 
 
 def give_back(to: torch.Tensor, lent: torch.Tensor) -> None:
-    """Copy what `lent_to_host` gave back to where it is from, behind all that the stream has."""
+    """Copy what was lent to the host back to where it is from, behind all that the stream has."""
     if to.device.type == "cuda" and lent.is_pinned():
         to.copy_(lent, non_blocking=True)
     else:

@@ -62,11 +62,16 @@ def supports(capability: tuple[int, int]) -> bool:
     return capability >= _OLDEST
 
 
-def compiled(text: str, options: tuple[str, ...]) -> bytes:
-    """The binary of a program. KernelsFailed if NVRTC refuses it."""
+def _place(text: str, options: tuple[str, ...]) -> tuple[str, str]:
+    """The cache's folder, and the file of a program's binary in it."""
     words = "\0".join((text, *options, identity()))
     path = cache.folder()
-    place = os.path.join(path, f"cuda_{hashlib.sha256(words.encode()).hexdigest()[:32]}.cubin")
+    return path, os.path.join(path, f"cuda_{hashlib.sha256(words.encode()).hexdigest()[:32]}.cubin")
+
+
+def compiled(text: str, options: tuple[str, ...]) -> bytes:
+    """The binary of a program. KernelsFailed if NVRTC refuses it."""
+    path, place = _place(text, options)
     if cache.find(place) and (found := cache.read(place)) is not None:
         return found[:-SEAL_LENGTH]
     nvrtc = _nvrtc()
@@ -100,6 +105,11 @@ class Modules:
         self._text, self._device, self._architecture = text, device, architecture
         self._loaded: dict[bool, tuple[Any, dict[str, int]]] = {}
         self.took = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the cache has the binary, for pointers that are not aligned."""
+        return cache.find(_place(self._text, (f"-arch={self._architecture}",))[1])
 
     def functions(self, shared: Mapping[str, int], aligned: bool) -> dict[str, int]:
         """The handles of kernels by name. shared: the bytes that a block of each shares. aligned:

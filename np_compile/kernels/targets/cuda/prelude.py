@@ -160,6 +160,14 @@ def _functions() -> dict[str, str]:
     return table | c.scalar_functions(table.keys(), by_hardware=True)
 
 
-def prelude(source: str) -> str:
-    """The typedefs, and the functions that a source names, with those that they name."""
-    return TYPEDEFS + _BUILTINS + _HEAD + c.needed(_functions(), source) + _THREADS
+@cache
+def named() -> frozenset[str]:
+    """The names of the scalar functions."""
+    return frozenset(_functions())
+
+
+def prelude(source: str, threads: bool = True) -> str:
+    """The typedefs, and the functions that a source names, with those that they name. threads: and
+    how threads combine what they have."""
+    needed = c.needed(_functions(), source)
+    return TYPEDEFS + _BUILTINS + _HEAD + needed + (_THREADS if threads else "")
