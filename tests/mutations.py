@@ -878,8 +878,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reader/region.py",
-        "                if b.dims[7]:",
-        "                if False:",
+        "        if fields[_GONE]:",
+        "        if False:",
         "reader/test_dicts.py",
     ),
     Mutation(
