@@ -102,6 +102,7 @@ def test_differentiable(name):
 
 def test_all_that_carry_gradients_are_in_the_table():
     rows = {n: row for n, row in shim.TABLE.items() if not n.startswith("ndarray.")}
+    rows = {n: row for n, row in rows.items() if "#" not in n}  # those are the user's
     carry = {n for n, row in rows.items() if "." not in n or n.split(".")[0] in ("linalg", "fft")}
     carry = {n for n in carry if coverage.carries(rows[n])}
     assert carry - set(TABLE) == set()

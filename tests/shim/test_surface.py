@@ -11,7 +11,7 @@ from np_compile.shim._normalize import Array, function
 from .support import shim
 
 TABLE, Kind = shim.TABLE, shim.Kind
-FUNCTIONS = sorted(n for n in TABLE if not n.startswith("ndarray."))
+FUNCTIONS = sorted(n for n in TABLE if not n.startswith("ndarray.") and "#" not in n)
 METHODS = sorted(n.removeprefix("ndarray.") for n in TABLE if n.startswith("ndarray."))
 METHODS = [n for n in METHODS if not n.startswith("_") or n.startswith("__")]
 
@@ -102,8 +102,9 @@ def test_methods(name):
 
 
 def test_documented():
+    named = {n: row for n, row in TABLE.items() if "#" not in n}  # the others are the user's
     missing = [
-        n for n, row in TABLE.items() if "__" not in n and not (row.function.__doc__ or "").strip()
+        n for n, row in named.items() if "__" not in n and not (row.function.__doc__ or "").strip()
     ]
     assert missing == []
 
