@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,8 +19,9 @@ import torch
 
 import np_compile
 
-_CALLS = 7
-_WARM = 4  # calls before any is timed
+from .gpu_programs import milliseconds
+
+_LIMIT = 120.0  # seconds for the calls of one program one way
 _RNG = np.random.default_rng(0)
 
 
@@ -133,36 +133,25 @@ def _sparse(n: int) -> tuple:
     return _RNG.random(count), _RNG.integers(0, n, count), ptr, _RNG.random(n), np.zeros(n)
 
 
-PROGRAMS: list[tuple[Callable, tuple]] = [
-    (mandelbrot, (np.zeros((1024, 1024), np.int32), 500)),
-    (sparse_product, _sparse(1_000_000)),
-    (life, (_RNG.integers(0, 2, (1024, 1024), np.uint8), np.zeros((1024, 1024), np.uint8), 20)),
-    (forces, (_RNG.random((8192, 3)), np.zeros((8192, 3)))),
-    (
-        bilinear,
+def programs() -> list[tuple[Callable, tuple]]:
+    """The functions and their arguments."""
+    return [
+        (mandelbrot, (np.zeros((1024, 1024), np.int32), 500)),
+        (sparse_product, _sparse(1_000_000)),
+        (life, (_RNG.integers(0, 2, (1024, 1024), np.uint8), np.zeros((1024, 1024), np.uint8), 20)),
+        (forces, (_RNG.random((8192, 3)), np.zeros((8192, 3)))),
         (
-            _RNG.random((2048, 2048)),
-            *(_RNG.random(4_000_000) * 2048 for _ in range(2)),
-            np.zeros(4_000_000),
+            bilinear,
+            (
+                _RNG.random((2048, 2048)),
+                *(_RNG.random(4_000_000) * 2048 for _ in range(2)),
+                np.zeros(4_000_000),
+            ),
         ),
-    ),
-    (inside, (_RNG.random((100, 2)), _RNG.random((1_000_000, 2)), np.zeros(1_000_000, bool))),
-    (nearest, (_RNG.random((2000, 3)), _RNG.random((20_000, 3)), np.zeros(20_000, int))),
-    (options, (_RNG.random(20_000) * 100, 50.0, np.zeros(20_000))),
-]
-
-
-def milliseconds(call: Callable[[], Any]) -> float:
-    """The median of some calls, each until the device is done, behind some that compile."""
-    times = []
-    for k in range(_CALLS + _WARM):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        call()
-        torch.cuda.synchronize()
-        if k >= _WARM:
-            times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
+        (inside, (_RNG.random((100, 2)), _RNG.random((1_000_000, 2)), np.zeros(1_000_000, bool))),
+        (nearest, (_RNG.random((2000, 3)), _RNG.random((20_000, 3)), np.zeros(20_000, int))),
+        (options, (_RNG.random(20_000) * 100, 50.0, np.zeros(20_000))),
+    ]
 
 
 def _copies(args: tuple, on_device: bool) -> list:
@@ -197,12 +186,14 @@ def main() -> None:
     print("program".ljust(18) + "".join(x.rjust(12) for x in ("host ms", "arrays", "tensors"))
           + "".join(x.rjust(14) for x in ("host/arrays", "host/tensors")))  # fmt: skip
     ratios: list[tuple[float, float]] = []
-    for f, args in PROGRAMS:
+    for f, args in programs():
         on_host, on_arrays = np_compile.compile(f), np_compile.compile(f)
         on_tensors = np_compile.compile(np_compile.wrap_numpy(f))
         ways = {"arrays": (partial(_under_cuda, on_arrays), False), "tensors": (on_tensors, True)}
-        host = milliseconds(partial(on_host, *_copies(args, False)))
-        times = [milliseconds(partial(call, *_copies(args, d))) for call, d in ways.values()]
+        host = milliseconds(partial(on_host, *_copies(args, False)), _LIMIT)
+        times = [
+            milliseconds(partial(call, *_copies(args, d)), _LIMIT) for call, d in ways.values()
+        ]
         ratios.append((host / times[0], host / times[1]))
         print(f"{f.__name__:18}{host:12.3f}{times[0]:12.3f}{times[1]:12.3f}"
               + "".join(f"{x:14.2f}" for x in ratios[-1]), flush=True)  # fmt: skip

@@ -18,7 +18,7 @@ from .capture.frames import as_user
 from .capture.names.namespace import mentions
 from .capture.names.numpy_names import row_of_function, stands_for
 from .capture.names.substitute import contents, origin_of
-from .capture.state import current
+from .capture.state import current, local
 from .errors import NotCompilable
 from .made import Made
 from .shim._table import add_row
@@ -162,7 +162,7 @@ class Allowed(Made):
 
     def __init__(self, function: Callable):
         super().__init__(function)
-        f = plain_function(function, "allow_in_graph")
+        f = self._function = plain_function(function, "allow_in_graph")
         self._on_arrays = eager.OnArrays(f, _ArgumentsAlone)
         self._row = f"{f.__qualname__}#{next(_numbers)}"
         signature = inspect.signature(f)
@@ -174,8 +174,9 @@ class Allowed(Made):
         capture = current()
         if capture is not None and not capture.closed and mentions((args, kwargs)):
             return capture.call(self._row, args, kwargs)
-        if eager.has_shim_arrays((args, kwargs)):
-            return self._on_shim(*args, **kwargs)
+        substitution = getattr(local, "substitution", None)
+        if capture is None and substitution is not None:  # a wrapped function that is not compiled
+            return substitution.helper(self._function)(*args, **kwargs)
         return self.__wrapped__(*args, **kwargs)
 
     def _on_shim(self, *args: Any, **kwargs: Any) -> Any:

@@ -19,7 +19,7 @@ from .capture.exchange.arguments import Exchange
 from .capture.names.numpy_names import row_of_function
 from .capture.names.substitute import Substitution, evaluators, importer
 from .shim._ndarray import within
-from .tape.tree import leaves, mapped
+from .tape.tree import mapped
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
 
@@ -193,15 +193,10 @@ def _as_it_is(x: Any) -> Any:
     return x
 
 
-def has_shim_arrays(x: Any) -> bool:
-    """Whether there are shim arrays among arguments."""
-    return any(type(v) is shim.ndarray for v in leaves(x))
-
-
 class OnArrays:
     """A function as one of shim arrays. names: what it finds under NumPy's and others'."""
 
-    def __init__(self, function: types.FunctionType, names: type[ShimNames] = ShimNames):
+    def __init__(self, function: types.FunctionType, names: type[ShimNames]):
         self._function, self._names = function, names
         self._local = threading.local()
 

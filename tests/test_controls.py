@@ -194,6 +194,21 @@ def test_random_numbers_are_not_frozen():
     np.testing.assert_allclose(found, [np.random.random(3) * 2 for _ in range(4)])
 
 
+def test_a_wrapped_function_that_is_not_compiled_runs_it_as_any():
+    """It may draw, look at values, and use what is around."""
+
+    @np_compile.allow_in_graph
+    def noisy(x):
+        found = {"x": x * TABLE + np.random.random(3)}
+        return found if x.sum() > 0 else {}
+
+    np.random.seed(3)
+    y = np_compile.wrap_numpy(lambda x: noisy(x)["x"] * 2)(torch.ones(3, requires_grad=True))
+    y.sum().backward()
+    np.random.seed(3)
+    np.testing.assert_allclose(y.detach().numpy(), (TABLE + np.random.random(3)) * 2)
+
+
 def test_an_error_within_is_the_function_s():
     @np_compile.allow_in_graph
     def wrong(x):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -149,7 +148,6 @@ def _on_gpu(module: fx.GraphModule, device: torch.device) -> Executable:
     return _told(OnGpu(*parts))
 
 
-@functools.cache
 def _told(made: Executable) -> Executable:
     for listener in _listeners:
         listener(made)

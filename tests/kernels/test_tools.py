@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -261,3 +263,14 @@ def test_programs_with_out_allocate_nothing() -> None:
 def test_other_programs_allocate_their_results(f: Callable) -> None:
     x = np.random.default_rng(0).random((500, 700))
     assert x.nbytes <= allocated(f, x) < x.nbytes + (1 << 15)
+
+
+def test_a_program_goes_with_its_function():
+    made = []
+    with listening(lambda program: made.append(weakref.ref(program))):
+        fast = np_compile.compile(lambda x: np.sin(x) + 1, fullgraph=True)
+        fast(data(5))
+    assert len(made) == 1
+    del fast
+    gc.collect()
+    assert made[0]() is None

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import np_compile
+from benchmarks.gpu_loops import bilinear, forces, inside, sparse_product
 from np_compile import api, tensor_loops
 from np_compile.kernels.build.nvrtc import KernelsFailed, NoCuda
 from np_compile.reader import offers, offload
@@ -84,14 +85,6 @@ def julia(out, re, im, most):
             out[i, j] = n
 
 
-def sparse_product(data, indices, ptr, x, y):
-    for i in range(len(y)):
-        s = 0.0
-        for k in range(ptr[i], ptr[i + 1]):
-            s += data[k] * x[indices[k]]
-        y[i] = s
-
-
 def life(a, b):
     h, w = a.shape
     for i in range(h):
@@ -102,33 +95,6 @@ def life(a, b):
                     if di or dj:
                         s += a[(i + di) % h, (j + dj) % w]
             b[i, j] = 1 if s == 3 or (s == 2 and a[i, j]) else 0
-
-
-def forces(p, f):
-    for i in range(len(p)):
-        fx = fy = fz = 0.0
-        for j in range(len(p)):
-            dx, dy, dz = p[j, 0] - p[i, 0], p[j, 1] - p[i, 1], p[j, 2] - p[i, 2]
-            r = dx * dx + dy * dy + dz * dz + 0.01
-            s = 1 / (r * np.sqrt(r))
-            fx += dx * s
-            fy += dy * s
-            fz += dz * s
-        f[i, 0], f[i, 1], f[i, 2] = fx, fy, fz
-
-
-def bilinear(image, ys, xs, out):
-    h, w = image.shape
-    for k in range(len(ys)):
-        y, x = ys[k], xs[k]
-        i, j = int(y), int(x)
-        if i < 0 or j < 0 or i >= h - 1 or j >= w - 1:
-            out[k] = np.nan
-            continue
-        a, b = y - i, x - j
-        top = image[i, j] * (1 - b) + image[i, j + 1] * b
-        low = image[i + 1, j] * (1 - b) + image[i + 1, j + 1] * b
-        out[k] = top * (1 - a) + low * a
 
 
 def ray_march(origin, out):
@@ -165,21 +131,6 @@ def spheres(centres, radii, width, height):
                         best, hit = z, s
             out[i, j] = hit
     return out
-
-
-def inside(polygon, points, out):
-    n = len(polygon)
-    for k in range(len(points)):
-        x, y = points[k, 0], points[k, 1]
-        odd = False
-        j = n - 1
-        for i in range(n):
-            if (polygon[i, 1] > y) != (polygon[j, 1] > y) and x < (
-                polygon[j, 0] - polygon[i, 0]
-            ) * (y - polygon[i, 1]) / (polygon[j, 1] - polygon[i, 1]) + polygon[i, 0]:
-                odd = not odd
-            j = i
-        out[k] = odd
 
 
 def neighbours(points, near, squares):

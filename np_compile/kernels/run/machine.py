@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from ..build.nvrtc import NoCuda, identity, supports
 from ..target import Gpu
 
 
+@functools.cache
 def gpu(device: torch.device) -> Gpu:
     """A device, as the passes know it. NoCuda, if kernels cannot be made for it."""
     identity()
