@@ -46,6 +46,10 @@ _HARMLESS = frozenset(
         "POP_JUMP_BACKWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_NONE",
         "POP_JUMP_BACKWARD_IF_NOT_NONE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP",
         "RAISE_VARARGS", "LOAD_ASSERTION_ERROR", "RERAISE", "LOAD_COMMON_CONSTANT",
+        # `with`, of what `_reached` lets through, and how it goes on with exceptions
+        "BEFORE_WITH", "LOAD_SPECIAL", "WITH_EXCEPT_START", "POP_EXCEPT",
+        # A generator expression, which the functions that it is given to run to its end
+        "RETURN_GENERATOR", "YIELD_VALUE",
     ]
 )  # fmt: skip
 
@@ -130,7 +134,7 @@ def _code(
     found: Reach,
 ) -> None:  # fmt: skip
     """One code object. cells: its free variables; None for those of a function around it."""
-    if code.co_flags & (0x20 | 0x80 | 0x200):
+    if code.co_flags & (0x20 | 0x80 | 0x200) and code.co_name != "<genexpr>":
         raise Refused(f"{code.co_qualname} is a generator or coroutine")
     steps = iter(_instructions(code))
     for step in steps:
@@ -151,6 +155,10 @@ def _step(
 ) -> None:  # fmt: skip
     """One instruction, with those after it that look up attributes of a module."""
     name = step.opname
+    if name == "PUSH_EXC_INFO":  # of a `with`, or of the handlers of a `try`
+        name = next(steps).opname
+        if name != "WITH_EXCEPT_START":
+            raise _Unknown("a handler of exceptions")
     if name not in _HARMLESS:
         raise _Unknown(f"the instruction {name}")
     if name == "LOAD_GLOBAL":
@@ -196,7 +204,7 @@ def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Rea
         scope, name = vars(value), f"{value.__name__}.{step.argval}"
         found.guards.append(Name(name, scope, step.argval, scope.get(step.argval, MISSING)))
         value = getattr(value, step.argval, MISSING)
-    if _harmless(value):
+    if _harmless(value) or (value is np.errstate and _ignores(steps)):
         return
     if isinstance(value, types.FunctionType):
         library = (value.__module__ or "").partition(".")[0]
@@ -204,6 +212,19 @@ def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Rea
             _function(value, found)
             return
     raise _Unknown(f"the name {name}, a {type(value).__name__}")
+
+
+def _ignores(steps: Iterator[dis.Instruction]) -> bool:
+    """Whether np.errstate is called to ignore errors, of which kernels say nothing, in a `with`."""
+    for step in steps:
+        name, value = step.opname, step.argval
+        if name == "LOAD_CONST":
+            # Newer versions of Python have the names of the arguments as a constant, too.
+            if value != "ignore" and type(value) is not tuple:
+                return False
+        elif name not in ("KW_NAMES", "PUSH_NULL", "PRECALL", "CALL", "CALL_KW"):
+            return name in ("BEFORE_WITH", "COPY")
+    return False
 
 
 def _harmless(value: Any) -> bool:

@@ -168,7 +168,35 @@ def appends(x):
 
 
 def generates(x):
-    return sum(v for v in [x, x])
+    def each():
+        yield x
+        yield x
+
+    return sum(each())
+
+
+def quiet_state(x):
+    state = np.errstate(all="ignore")
+    return x + 1, state
+
+
+def raising(x):
+    with np.errstate(divide="raise"):
+        return 1 / x
+
+
+def tried(x):
+    try:
+        return x[9]
+    except IndexError:
+        return x
+
+
+def in_the_end(x):
+    try:
+        return x[9]
+    finally:
+        x[0] = 7
 
 
 def looks(x):
@@ -179,7 +207,11 @@ REFUSED = [
     (prints, r"the name print, a builtin_function_or_method \(line \d+, in prints\)"),
     (appends, r"the name counts, a list \(line \d+, in appends\)"),
     (in_a_block, r"the name open, a builtin_function_or_method \(line \d+, in in_a_block\)"),
-    (generates, "generates.<locals>.<genexpr> is a generator or coroutine"),
+    (generates, "generates.<locals>.each is a generator or coroutine"),
+    (quiet_state, "the name numpy.errstate, a type"),
+    (raising, "the name numpy.errstate, a type"),
+    (tried, "a handler of exceptions"),
+    (in_the_end, "a handler of exceptions"),
     (looks, r"the attribute flags \(line \d+, in looks\)"),
     (lambda x, cache=[]: x, "a default of <lambda> can change"),
     (lambda x: np.random.rand(), r"the name numpy.random.rand"),
