@@ -75,6 +75,13 @@ def call(r: Reader, node: ast.Call) -> Value:
     """The value of a call."""
     alone, r.alone = node is r.alone, None
     function = r.grammar.expression(r, node.func)
+    if _is_sum(function, node):
+        saved = r.save()
+        try:
+            return called(r, function, [r.grammar.anything(r, node.args[0])], {})
+        except Unreadable:
+            r.restore(saved)
+            return r.grammar.comprehension(r, node.args[0], total=True)
     # The arguments of a function that is read in place are names there.
     read = r.grammar.operand if _is_read_in_place(function) else r.grammar.anything
     args: list[Value] = []
@@ -129,6 +136,17 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
     if _hashable(f):
         return outside.call(r, f, args, kwargs)
     raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
+
+
+def _is_sum(function: Value, node: ast.Call) -> bool:
+    """Whether a call is `sum(x for ...)`, whose items may be arrays."""
+    return (
+        isinstance(function, Known)
+        and function.value is sum
+        and len(node.args) == 1
+        and not node.keywords
+        and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp))
+    )
 
 
 def _is_read_in_place(function: Value) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from np_compile.shim import is_writeable
 
-from . import given, runtime
+from . import direct, given, runtime
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
@@ -334,11 +334,11 @@ class Entry:
         self.sizes.append(size)
         flat, writeable = x.flags.c_contiguous, is_writeable(x)
         r.line(f"PyArray *const given_{k} = {self._in('p')};")
-        flags = runtime.FLAT * flat | runtime.WRITEABLE * writeable
+        flags = direct.FLAT * flat | direct.WRITEABLE * writeable
         tests = [
             f"given_{k}->nd != {x.ndim}",
-            f"(given_{k}->flags & {runtime.FLAT | runtime.WRITEABLE | runtime.ALIGNED}) != "
-            f"{flags | runtime.ALIGNED}",
+            f"(given_{k}->flags & {direct.FLAT | direct.WRITEABLE | direct.ALIGNED}) != "
+            f"{flags | direct.ALIGNED}",
         ]
         for j, n in enumerate(x.shape):
             there = f"given_{k}->dims[{j}]"
@@ -373,7 +373,7 @@ class Entry:
             )  # fmt: skip
         buf = self.root(k)
         r.line(f"Buf *const {buf} = rt->given + {k};")
-        r.line(f"{buf}->refs = 1L << 40; {buf}->owner = {k};")
+        r.line(f"{buf}->refs = 1L << 40; {buf}->owner = {k}; {buf}->object = given_{k};")
         return Arr(rep, buf, data, tuple(dims), strides, frozenset((buf,)), None,
                    not writeable, flat, ordered)  # fmt: skip
 

@@ -202,9 +202,9 @@ FUNCTIONS = tuple(_CALLS)
 OBJECTS = (None, list, dict, tuple, int, float, bool, np.int64, np.float64, np.bool_)
 
 
-def text(first: int) -> str:
-    """The C of reading lists and of giving them back. first: the place of FUNCTIONS among what
-    compiled code is given of Python's; OBJECTS are behind them."""
+def names(first: int) -> str:
+    """The C names of what is called. first: the place of FUNCTIONS among what compiled code is
+    given of Python's; OBJECTS are behind them."""
     made = ""
     for k, (name, types) in enumerate(_CALLS.items()):
         result, _, params = types.partition(", ")
@@ -213,10 +213,11 @@ def text(first: int) -> str:
         name = "NONE" if x is None else f"NUMPY_{x.__name__}" if x.__module__ == "numpy" else (
             f"PYTHON_{x.__name__}")  # fmt: skip
         made += f"#define {name} rt->api[{first + len(FUNCTIONS) + k}]\n"
-    return made.replace("NUMPY_bool_\n", "NUMPY_bool\n") + _C
+    return made.replace("NUMPY_bool_\n", "NUMPY_bool\n")
 
 
-_C = f"""
+# Reading lists, and giving them back.
+C = f"""
 #define TYPE(x) (((void **)(x))[1])
 #define LENGTH(list) (((i64 *)(list))[2])
 #define ITEM(list, k) (((void ***)(list))[3][k])

@@ -102,12 +102,22 @@ def _bound(r: Reader, x: Num, n: Num, low: int) -> Num:
         text = f"({x.text} + {n.text})"
         if proves(lin - low):
             return r.integer(text, low, lin=lin)
-        return r.integer(f"({text} < {low} ? {low} : {text})", low, n.high)
-    return r.integer(f"bound({x.text}, {n.text}, {low})", low, n.high)
+        made = r.integer(f"({text} < {low} ? {low} : {text})", low, n.high)
+        return _about(r, made, max(low, r.entry.at(lin)))
+    made = r.integer(f"bound({x.text}, {n.text}, {low})", low, n.high)
+    at, whole = r.entry.at(x.lin), r.entry.at(n.lin)
+    return _about(r, made, min(max(at + whole * (at < 0), low), whole + low))
+
+
+def _about(r: Reader, made: Num, n: int) -> Num:
+    """The integer, which is n for the example, as far as is known."""
+    r.entry.known[made.text] = n
+    return made
 
 
 def _least(r: Reader, a: str, x: Linear, b: str, y: Linear) -> Num:
     made = r.integer(f"({a} < {b} ? {a} : {b})", min(r.limits(x)[0], r.limits(y)[0]))
+    _about(r, made, min(r.entry.at(x), r.entry.at(y)))
     assert made.lin is not None
     r.facts.add(x - made.lin)
     r.facts.add(y - made.lin)
@@ -139,12 +149,13 @@ def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, Any, Num]:
     if size == 1:
         if r.facts.proves(way):
             return start, step, extent(r, text, way)
-        length = extent(r, f"({text} > 0 ? {text} : 0)")
+        length = _about(r, extent(r, f"({text} > 0 ? {text} : 0)"), max(0, r.entry.at(way)))
         assert length.lin is not None
         r.facts.add(length.lin - way)
         r.facts.add(n.lin - length.lin)
         return start, step, length
     length = extent(r, f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)")
+    _about(r, length, max(0, -(-r.entry.at(way) // size)))
     if way.constant is not None:
         length = int_constant(max(0, -(-way.constant // size)))
     else:

@@ -28,7 +28,7 @@ from np_compile.kernels.build.nvrtc import KernelsFailed, NoCuda
 from np_compile.kernels.run.machine import gpu
 from np_compile.kernels.target import Gpu
 
-from . import runtime
+from . import direct, runtime
 from .kernels import THREADS
 from .offers import Offer
 
@@ -354,7 +354,7 @@ class Offload:
         at = state.first.next
         while at:
             b = at.contents
-            if b.ndim >= 0 and b.owner >= runtime.OWN:
+            if b.ndim >= 0 and b.owner >= direct.OWN:
                 a = ctypes.cast(b.owner, ctypes.py_object).value
                 yield *memory_of(a), a, True
             elif b.ndim >= 0 and b.owner < 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from np_compile.shim import is_writeable, quiet
 
+from . import direct
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
 from .read import C_STORAGE, Reader
@@ -52,6 +54,7 @@ class Site:
     kwargs: dict[str, Any]
     result: Any
     where: int  # the first word of the result
+    row: direct.Row | None = None  # for C to make it itself
 
 
 # They give new arrays or numbers, and change nothing.
@@ -104,25 +107,40 @@ def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) 
     out = Export(r)
     made = [out.value(a) for a in args]
     named = {k: out.value(v) for k, v in kwargs.items()}
-    r.outside += r.executions
     number = len(r.tables)
     site = Site(function, made, named, None, out.count)
     r.tables.append(site)
     r.lines += out.lines
-    how = _called(r, number)
+    how = _called(r, number, "call_numpy(rt, {})")
     r.line(f"if ({how} == 2) return -1;")
     r.leave_if(how, f"{getattr(function, '__name__', function)} raises")
     words = [out.count]
     site.result, value = _result(r, result, words)
+    _guess_extents(r, value, [x for x in (*args, *kwargs.values()) if isinstance(x, Arr)])
+    name = function.name if isinstance(function, Method) else None
+    site.row = direct.row(function, name, made, named, site.result)
     r.entry.most = max(r.entry.most, words[0])
     return value
 
 
-def _called(r: Reader, number: int) -> str:
+def _guess_extents(r: Reader, x: Value, given: list[Arr]) -> None:
+    """How large a result is thought to be: as the largest array that the function is given."""
+    if isinstance(x, Tup):
+        for y in x.items:
+            _guess_extents(r, y, given)
+    elif isinstance(x, Arr) and given and x.ndim:
+        known = [[r.entry.at(d.lin) for d in a.dims] for a in given]
+        largest = max(known, key=math.prod)
+        alike = [round(math.prod(largest) ** (1 / x.ndim))] * x.ndim
+        extents = largest if len(largest) == x.ndim else alike
+        r.entry.known |= {d.text: n for d, n in zip(x.dims, extents, strict=True)}
+
+
+def _called(r: Reader, number: int, call: str = "rt->python({})") -> str:
     """The C name of how a call in Python ended. A signal's handler has its turn before: amid the
     call back, what it raises would be lost."""
     r.line("if (ask_python(rt)) return -1;")
-    return r.named(f"rt->python({number})", "int", "how")
+    return r.named(call.format(number), "int", "how")
 
 
 def _is_method(function: Any) -> bool:

@@ -121,7 +121,7 @@ class Grammar:
     expression: Callable[[Any, ast.AST], Value]
     operand: Callable[[Any, ast.AST], Value]
     function: Callable[..., Value]
-    comprehension: Callable[[Any, Any], Value]
+    comprehension: Callable[..., Value]
     called: Callable[..., Value]
 
 
@@ -146,12 +146,12 @@ class Reader:
         self.effectful: set[Any] = set()
         self.local: dict[Any, tuple[Any, Frame]] = {}  # functions: the statement that makes each
         self.inlined: tuple = ()
+        self.totals: set[str] = set()  # names of sums that comprehensions make
         self.cold = 0
         self.work: list[tuple[list[Linear | None], bool]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
         self.dependent: dict[int, tuple[int, str]] = {}  # loops: where they end, why one thread's
-        self.outside = 0.0  # calls that are made in Python, in a call, roughly
         self.written: frozenset[str] = frozenset()  # memory that may be changed, by its roots
         self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at
         self.declarations: list[str] = []
@@ -224,14 +224,14 @@ class Reader:
             len(self.lines), dict(frame.env), frame.dead, self.facts.mark(), len(self.leaves),
             [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
             len(self.declarations), list(frame.path), self._count, self.seconds,
-            self.single, self.outside, [(site, site.changed) for site in self._sites()],
+            self.single, [(site, site.changed) for site in self._sites()],
             len(self.accesses.noted), len(self.born), len(self.accesses.counters),
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, outside, changed, noted, born, counters) = saved  # fmt: skip
+         seconds, single, changed, noted, born, counters) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
@@ -245,7 +245,7 @@ class Reader:
         del self.work[work:]
         del self.declarations[declared:]
         frame.path[:] = path
-        self.seconds, self.single, self.outside = seconds, single, outside
+        self.seconds, self.single = seconds, single
         del self.accesses.noted[noted:]
         del self.born[born:]
         del self.accesses.counters[counters:]
@@ -448,7 +448,7 @@ class Reader:
         next iteration."""
         live = self.entry.live(self.frame.node).get(id(loop))
         if live is None:  # one that is written otherwise than in the source
-            return self.entry.loads(self.frame.node, loop).get(name, 0) > 0
+            return name in self.totals or self.entry.loads(self.frame.node, loop).get(name, 0) > 0
         return name in live.after or (in_it and name in live.begin)
 
     def forget_dead(self, loop: Any, names: Iterable[str]) -> None:

@@ -39,7 +39,6 @@ from .values import SIZES, Known, Unreadable
 _GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
-_CALL = 1e-5  # seconds that a call in Python takes, from compiled code
 _WORKS = "the C compiler is at work on it"
 _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 # Instead of a result: the call runs as it stands, always or until the compiler has ended.
@@ -82,7 +81,7 @@ class Refused:
 class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
-    elements. outside: calls in Python. work: of loops over arrays, elements, and whether they lie
+    elements. work: of loops over arrays, elements, and whether they lie
     in a loop. loops: which threads share, or a device. written: the roots of memory that it may
     change."""
 
@@ -91,7 +90,6 @@ class Read:
     sites: list[Any]
     seconds: float
     single: float
-    outside: float
     work: list[tuple[int, bool]]
     loops: Loops
     written: frozenset[str]
@@ -154,7 +152,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r)
     work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
-    measures = r.seconds, r.single, r.outside, work
+    measures = r.seconds, r.single, work
     reads = touches = True
     if kernels:
         declared = threads.declarations([*before, *r.declarations, *lines])
@@ -204,7 +202,7 @@ def _assembled(
             if any(f"{name}(" in inner + body for name in part.NAMES)
         )
         + (threads.C + inner + "\n" if functions else "")
-        + (runtime.lists() if lists else "")
+        + runtime.of_python(bool(lists), "call_numpy(" in body)
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
         + body + "\n}\n"
         + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
@@ -589,9 +587,6 @@ class Reading:
         if isinstance(made, Read) and config.loops == "auto":
             if any(n >= _LARGE and inside for n, inside in made.work):
                 return Refused("its arrays are large", 0, len(node.body), by_size=True)
-            if made.outside * _CALL > made.seconds:
-                why = "most of what its loops do are functions of NumPy's without loops here"
-                return Refused(why, 0, len(node.body), self._stands_better(node))
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)

@@ -17,7 +17,7 @@ from np_compile.kernels.build.beside import Libraries
 from np_compile.kernels.run import pool
 from np_compile.shim import is_writeable
 
-from . import offload, runtime, threads
+from . import direct, offload, runtime, threads
 from .columns import column, of_kind
 from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
 from .kernels import Loops
@@ -60,6 +60,8 @@ class Region:
             path for k, path in enumerate(self.arrays) if anything or entry.root(k) in written
         ]
         self.sites = sites
+        rows = [None if s.row is None else ctypes.addressof(s.row.words) for s in sites]
+        self.rows = (ctypes.c_void_p * max(len(rows), 1))(*rows)
         self._bind = _binder(entry)
         self._words = struct.Struct("".join(entry.formats))
         self._loops = loops
@@ -412,6 +414,7 @@ class _Call:
         self.runtime.given = ctypes.addressof(self._given)
         if region.offers:
             self.runtime.run = pool.run_address()
+        self.runtime.rows = ctypes.addressof(region.rows)
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
         self._small: dict[int, Any] = {}
@@ -452,6 +455,8 @@ class _Call:
         if value is None:
             return self.error or KeyboardInterrupt()
         found = ctypes.cast(value, ctypes.py_object).value
+        if trace := self.runtime.error[2]:
+            found.__traceback__ = ctypes.cast(trace, ctypes.py_object).value
         for k in range(3):
             if self.runtime.error[k]:  # they are held since they were fetched
                 ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(self.runtime.error[k]))
@@ -459,7 +464,12 @@ class _Call:
         return found
 
     def _python(self, number: int) -> int:
-        """Make a call in Python; 1 if compiled code has to leave, 2 if the exception ends it."""
+        """Make a call in Python; 1 if compiled code has to leave, 2 if the exception ends it.
+        number: of the site; -1: C has made the call, which raised."""
+        if number < 0:
+            self.error = self.raised()
+            by_call = isinstance(self.error, Exception) and not _raised_by_a_signal(self.error)
+            return 1 if by_call else 2
         try:
             region = self._region
             site = region.sites[number]
@@ -546,7 +556,7 @@ class _Call:
 
     def _owner(self, owner: int, address: int) -> np.ndarray:
         """The array whose memory it is."""
-        if owner >= runtime.OWN:
+        if owner >= direct.OWN:
             return ctypes.cast(owner, ctypes.py_object).value
         if owner >= 0:
             return self.given_arrays()[owner]

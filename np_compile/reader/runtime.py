@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, given
+from . import arithmetic, direct, given
 from .values import DTYPE_OF, SIZES
 
 AXES = 8
@@ -55,13 +55,14 @@ DEVICE = ctypes.CFUNCTYPE(
 class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
     run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
-    device: what is asked to have a loop run on a device, if there is one."""
+    device: what is asked to have a loop run on a device, if there is one; rows: of calls in Python,
+    where C makes them itself (`direct.py`)."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
         ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p), ("error", c_void_p * 3),
         ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
-        ("job", c_void_p), ("device", DEVICE),
+        ("job", c_void_p), ("device", DEVICE), ("rows", c_void_p),
     )  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def _table() -> Any:
             else numpy[at]
         )
         found.append(f)
-    found += map(id, given.OBJECTS)
+    found += map(id, (*given.OBJECTS, np.ndarray))
     return (c_void_p * len(found))(*found)
 
 
@@ -89,19 +90,18 @@ def _table() -> Any:
 _API = (
     "PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_NormalizeException",
     "PyGILState_Release", "PyErr_Clear", "Py_DecRef",
-    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty", *given.FUNCTIONS,
+    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty", *direct.FUNCTIONS, *given.FUNCTIONS,
 )  # fmt: skip
-_IN_NUMPY = {"PyArray_DescrFromType": 45, "PyArray_Zeros": 183, "PyArray_Empty": 184}
+_IN_NUMPY = {
+    "PyArray_DescrFromType": 45, "PyArray_Zeros": 183, "PyArray_Empty": 184,
+    **{name: place for name, (_, place) in direct.FUNCTIONS.items() if place is not None},
+}  # fmt: skip
 api = _table()
-OWN = 1 << 20  # owners from here on are addresses of arrays, which they hold
 
 # An array of so many bytes is memory of NumPy's from the beginning: nothing is copied at the end.
 LARGE = 1 << 14
 _EVERY = 1 << 10  # iterations between looks at the clock
 _NANOSECONDS = 20_000_000  # between looks at what Python wants
-
-# Flags of NumPy's arrays.
-FLAT, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 _TYPE_NUMBERS = ", ".join(str(DTYPE_OF[x].num if x in DTYPE_OF else -1) for x in SIZES)
 
@@ -132,6 +132,7 @@ typedef struct {{
     i64 threads, worth;
     Job *job;
     i64 (*device)(i64, void *, i64, i64, i64, const void *, i64, i64);
+    const i64 **rows;
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
@@ -168,10 +169,11 @@ INLINE void free_memory(Buf *b) {{
 }}
 /* NumPy's arrays are made and given back without a line of Python, where a signal's handler would
    raise amid what C does. */
+#define PyArray_DescrFromType ((void *(*)(int))rt->api[7])
 QUIET void *new_array(Runtime *rt, i64 code, i64 zero, i64 ndim, const i64 *dims) {{
     static const signed char types[] = {{{_TYPE_NUMBERS}}};
     int held = ((int (*)(void))rt->api[0])();
-    void *descr = ((void *(*)(int))rt->api[7])(types[code]);
+    void *descr = PyArray_DescrFromType(types[code]);
     void *(*make)(int, const i64 *, void *, int) = rt->api[zero ? 8 : 9];
     void *made = make(ndim, dims, descr, 0);
     if (!made) ((void (*)(void))rt->api[5])();
@@ -179,7 +181,7 @@ QUIET void *new_array(Runtime *rt, i64 code, i64 zero, i64 ndim, const i64 *dims
     return made;
 }}
 QUIET void disown(Runtime *rt, Buf *b) {{
-    if (b->owner < {OWN}) return;
+    if (b->owner < {direct.OWN}) return;
     int held = ((int (*)(void))rt->api[0])();
     ((void (*)(void *))rt->api[6])((void *)b->owner);
     ((void (*)(int))rt->api[4])(held);
@@ -442,9 +444,15 @@ QUIET int share_memory(PyArray *const *arrays, const i64 *sizes, i64 n) {{
 """
 
 
-def lists() -> str:
-    """The C that reads Python's lists, and gives them back."""
-    return given.text(_API.index(given.FUNCTIONS[0]))
+def of_python(lists: bool, calls: bool) -> str:
+    """The C that reads Python's lists and gives them back, and that calls NumPy's functions."""
+    if not (lists or calls):
+        return ""
+    names = given.names(_API.index(given.FUNCTIONS[0]))
+    if calls:
+        end = len(_API) + len(given.OBJECTS)
+        names += direct.text(_API.index(next(iter(direct.FUNCTIONS))), end)
+    return names + (given.C if lists else "")
 
 
 def draws() -> str:

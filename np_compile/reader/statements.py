@@ -15,7 +15,7 @@ from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
 from .normalize import normalized
-from .read import BRANCH, Frame, Reader, Return, assigned
+from .read import BRANCH, Frame, Reader, Return, assigned, certain
 from .values import (
     HELD,
     Bound,
@@ -31,6 +31,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    python,
 )
 from .variables import Variable, as_type, is_same, join, stored
 
@@ -395,19 +396,23 @@ def _with(r: Reader, node: ast.With) -> None:
 
 
 def comprehension(
-    r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
-) -> Value:
-    """A list, a dict or a set, made by a loop."""
+    r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp,
+    total: bool = False,
+) -> Value:  # fmt: skip
+    """A list, a dict or a set, made by a loop; with `total`, the sum of what would be in it."""
     if any(isinstance(x, ast.NamedExpr) for x in ast.walk(node)):
         raise Unreadable(":= in a comprehension, which binds a name of the function")
-    hidden = f"__list{node.lineno}_{node.col_offset}"
+    # Names that begin with __ are no names that loops carry on, which a list needs not.
+    hidden = f"{'_total' if total else '__list'}{node.lineno}_{node.col_offset}"
     at = {"lineno": node.lineno, "col_offset": node.col_offset,
           "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
-    tree = _comprehensions.get(id(node))
+    tree = _comprehensions.get((id(node), total))
     if tree is None:
         name = ast.Name(hidden, ast.Load())
         inner: ast.stmt
-        if isinstance(node, ast.DictComp):
+        if total:
+            inner = _added(hidden, node.elt)  # type: ignore[union-attr]
+        elif isinstance(node, ast.DictComp):
             place = ast.Subscript(name, node.key, ast.Store())
             inner = ast.Assign([place], node.value)
         else:
@@ -421,7 +426,7 @@ def comprehension(
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():
                     setattr(x, k, v)
-        tree = _comprehensions[id(node)] = (inner, node)
+        tree = _comprehensions[id(node), total] = (inner, node)
     frame = r.frame
     whole, env = frame.whole, dict(frame.env)
     r.here = (id(node), r.inlined)
@@ -434,9 +439,15 @@ def comprehension(
     r.comprehensions += 1
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
-        frame.env[hidden] = new_list(r, []) if made_of is None else new_table(r, made_of, ())
+        if total:
+            frame.env[hidden] = Known(None)
+            r.totals.add(hidden)
+        else:
+            frame.env[hidden] = new_list(r, []) if made_of is None else new_table(r, made_of, ())
         statement(r, tree[0])
         result = frame.env[hidden]
+        if total:
+            result = python(0) if result == Known(None) else certain(r, result)
     finally:
         r.comprehensions -= 1
         frame.whole, frame.scope, frame.inside = whole, scope, inside
@@ -445,7 +456,16 @@ def comprehension(
     return result
 
 
-_comprehensions: dict[int, tuple[ast.stmt, ast.AST]] = {}
+_comprehensions: dict[tuple[int, bool], tuple[ast.stmt, ast.AST]] = {}
+
+
+def _added(name: str, item: ast.expr) -> ast.stmt:
+    """The item is added to a sum, which is None before the first one: that is added to 0."""
+    to: list[ast.expr] = [ast.Name(name, ast.Store())]
+    is_first = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
+    first = ast.Assign(to, ast.BinOp(ast.Constant(0), ast.Add(), item))
+    other = ast.Assign(to, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), item))
+    return ast.If(is_first, [first], [other])
 
 
 _READERS = {

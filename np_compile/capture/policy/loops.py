@@ -26,6 +26,7 @@ _LOOP = Break("loop", "a loop iteration ends")
 COMES_AGAIN = Break("loop", "a loop comes again to where it was")
 BEGINNING = Break("loop", "a loop comes again to where it was, more often than is unrolled")
 _BODY = 16  # NumPy calls of an iteration, where as many as `config.unroll` are unrolled
+_LIGHT = 4  # times as many iterations are, if all of them make no more than its square of calls
 _EVERY = 64  # calls after which it is looked whether they come again
 _TOGETHER = range(8, 3, -1)  # light iterations in a segment
 _BUILT = 2  # programs of several iterations, met in one run of a loop, before the last of them
@@ -92,7 +93,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
     limit = config.max_calls
     iterations = capture.iterations
     times = len(numbers) * capture.unrolled
-    long = len(numbers) > config.unroll or times > config.unroll * config.unroll
+    most = config.unroll
+    long = len(numbers) > _LIGHT * most or times > most * most
     if long and capture.seg.node.parent is not None:
         capture.cut(_LOOP)
     outer = capture.is_plain()
@@ -119,8 +121,12 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                 run.iteration_ends(node)
                 if capture.plain:
                     continue
-            if not long and i == numbers[0] and capture.immediate:
-                long = (node.count - before) * len(numbers) > _BODY * config.unroll
+            if not long and i == numbers[0]:
+                calls = (node.count - before) * len(numbers)
+                if len(numbers) > most:
+                    long = calls > most * most
+                elif capture.immediate:
+                    long = calls > _BODY * most
             if several is not None:
                 if several.goes_on(node):
                     continue
