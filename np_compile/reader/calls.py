@@ -9,6 +9,7 @@ import sys
 import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from .lists import (
 from .mathematics import single
 from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
+from .objects import new_object, no_nan_in, of_class, special
 from .operators import operate
 from .read import Reader, certain
 from .sorting import extreme, sort, sorted_list
@@ -57,6 +59,7 @@ from .values import (
     Known,
     Lazy,
     Lst,
+    Made,
     Num,
     Obj,
     Range,
@@ -102,8 +105,14 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         kwargs = {k: certain(r, v) for k, v in kwargs.items()}
     if isinstance(function, Bound):
         return _method(r, function, args, kwargs)
+    if isinstance(function, (Made, Obj)) and not kwargs:
+        made = special(r, function, "__call__", *args)
+        if made is not None:
+            return made
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
+    if f is super and not args and not kwargs:
+        return _super(r)
     if disallowed.is_function(f):
         raise Unreadable(disallowed.why(str(getattr(f, "__qualname__", f))))
     if isinstance(f, np.ufunc):
@@ -122,7 +131,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
             return scalar_type(r, f, args)
         if f in (np.finfo, np.iinfo):
             return Known(f(dtype_of(args[0])))
-        raise Unreadable(f"an object of {f.__qualname__} is made")
+        return new_object(r, f, args, kwargs)
     handler = (functions.TABLE.get(f) or small.TABLE.get(f)) if _hashable(f) else None
     if handler is not None:
         return _or_outside(r, f, lambda: handler(r, *args, **kwargs), args, kwargs)
@@ -134,7 +143,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
 def _is_read_in_place(function: Value) -> bool:
     """Whether a call asks for no element of its arguments by itself."""
     if isinstance(function, Bound):
-        return isinstance(function.owner, Obj)
+        return isinstance(function.owner, (Obj, Made))
     f = function.value if isinstance(function, Known) else None
     return f is len or (isinstance(f, types.FunctionType) and not _is_numpy(f))
 
@@ -144,7 +153,9 @@ def _takes_none(function: Value) -> bool:
     if isinstance(function, Bound):
         return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None
-    return (isinstance(f, types.FunctionType) and not _is_numpy(f)) or hasattr(f, "_fields")
+    if isinstance(f, type):
+        return f.__module__ != "builtins" and not _is_numpy(f)
+    return isinstance(f, types.FunctionType) and not _is_numpy(f)
 
 
 def _applied(r: Reader, handler: Callable, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -252,8 +263,11 @@ def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
 
 def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, name = bound.owner, bound.name
-    if isinstance(owner, Obj):
-        f = source.written(getattr(owner.type, name, None))
+    if isinstance(owner, (Obj, Made)):
+        kind = owner.made if isinstance(owner, Made) else owner.type
+        f = source.written(bound.more.get("f") or getattr(kind, name, None))
+        if f is object.__init__ and not args and not kwargs:
+            return Known(None)
         if isinstance(f, types.FunctionType):
             return inlined(r, f, [owner, *args], kwargs)
         raise Unreadable(f"the method {name!r}")
@@ -292,6 +306,36 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     raise Unreadable(f"the method {name!r}")
 
 
+@dataclass(frozen=True)
+class Super:
+    """`super()` in a method. after: the class behind which methods are looked for."""
+
+    owner: Value
+    after: type
+
+    def method(self, r: Reader, name: str) -> Value:
+        """`super().name`."""
+        kind = type_of(self.owner)
+        order = kind.__mro__[kind.__mro__.index(self.after) + 1 :]
+        f = next((vars(c)[name] for c in order if name in vars(c)), None)
+        if f is not object.__init__ and not isinstance(source.written(f), types.FunctionType):
+            raise Unreadable(f"super().{name}")
+        c = next(c for c in order if name in vars(c))
+        r.entry.watch(("function", c, name), f)
+        return Bound(self.owner, name, {"f": f})
+
+
+def _super(r: Reader) -> Value:
+    code = r.frame.function.__code__
+    if "__class__" not in code.co_freevars or not code.co_argcount:
+        raise Unreadable("super() outside of a method")
+    cell = r.frame.function.__closure__[code.co_freevars.index("__class__")]
+    owner = r.env.get(code.co_varnames[0])
+    if not isinstance(owner, (Obj, Made)) or not issubclass(type_of(owner), cell.cell_contents):
+        raise Unreadable("super() of this")
+    return Super(owner, cell.cell_contents)
+
+
 def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
     """An attribute of an object that is the same in each call."""
     if isinstance(owner, (np.finfo, np.iinfo)):
@@ -302,6 +346,8 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, np.ufunc):
         return Bound(Known(owner), name)
+    if isinstance(owner, type) and owner.__module__ != "builtins" and not _is_numpy(owner):
+        return of_class(r, owner, name)
     raise Unreadable(f"the attribute {name!r}")
 
 
@@ -321,6 +367,8 @@ def _abs(r: Reader, x: Value) -> Value:
         return absolute(r, x)
     if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
         return ufunc(r, "absolute", [x])
+    if isinstance(x, (Made, Obj)) and (made := special(r, x, "__abs__")) is not None:
+        return made
     if not isinstance(x, Num):
         raise Unreadable("abs of this")
     if x.value is not None:
@@ -473,7 +521,9 @@ def _any_all(name: str) -> Callable:
 def _len(r: Reader, x: Value) -> Value:
     if isinstance(x, Tup):
         return python(len(x.items))
-    if isinstance(x, Items):
+    if isinstance(x, (Made, Obj)) and (made := special(r, x, "__len__")) is not None:
+        return made
+    if isinstance(x, Items) and not isinstance(x, Made):
         return length(r, x)
     if isinstance(x, (Arr, Lazy)) and x.ndim:
         return x.dims[0]
@@ -567,6 +617,12 @@ def _sorted(r: Reader, x: Value, **words: Value) -> Value:
     return _applied(r, sorted_list, [x], words)
 
 
+def _heap_push(r: Reader, a: Value, x: Value) -> Value:
+    if isinstance(x, Made):
+        no_nan_in(r, x)
+    return heap_push(r, a, x)
+
+
 def _isinstance(r: Reader, x: Value, kinds: Value) -> Value:
     wanted = [k.value for k in (kinds.items if isinstance(kinds, Tup) else (kinds,))]
     mine = type_of(x)
@@ -597,7 +653,7 @@ _BUILTINS: dict[Any, Callable] = {
     int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
     round: mathematics.rounded, bin: _bin, pow: _pow,
     tuple: _tuple, list: _list(list), deque: _list(deque),
-    heapq.heappush: heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
+    heapq.heappush: _heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
     Counter: counter,

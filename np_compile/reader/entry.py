@@ -153,6 +153,7 @@ class Entry:
         self.known: dict[str, int] = {}
         self.set: dict[str, tuple[str, str]] = {}  # an object's path, and the attribute
         self.attributes: dict[str, Value] = {}
+        self.layouts: dict[type, list[tuple[str, Any]]] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
         self.lengths: dict[str, int] = {}

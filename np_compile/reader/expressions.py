@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import calls
+from . import calls, objects
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.operands import array_of, part
@@ -25,10 +25,12 @@ from .unions import binary, unary
 from .values import (
     PARTS,
     Arr,
+    Begun,
     Bound,
     Known,
     Lazy,
     Lst,
+    Made,
     Num,
     Obj,
     OrNone,
@@ -120,12 +122,16 @@ def _attribute(r: Reader, node: ast.Attribute) -> Value:
 
 
 def attribute(r: Reader, owner: Value, name: str) -> Value:
+    if isinstance(owner, (Begun, Made)):
+        return objects.attribute(r, owner, name)
     if isinstance(owner, Obj):
         key = f"@{owner.path}.{name}"
         env = r.frames[0].env
         if key in env:
             return settled(r, env[key], key[1:])
         return r.entry.attribute(r, owner, name)
+    if isinstance(owner, calls.Super):
+        return owner.method(r, name)
     if isinstance(owner, Known):
         if isinstance(owner.value, types.ModuleType):
             return r.entry.of_module(r, owner.value, name)
@@ -230,6 +236,8 @@ def _unary(r: Reader, node: ast.UnaryOp) -> Value:
         return unary(r, op, x)
     if op == "Not":
         return unary(r, op, condition_of(r, x))
+    if (made := objects.special(r, x, objects.UNARY[op])) is not None:
+        return made
     raise Unreadable(f"{op} of this")
 
 
@@ -315,7 +323,7 @@ def _identical(a: Value, b: Value) -> Num:
             return Num(f"(!{other.flag})", "bool", ("bool",), low=0, high=1)
         if known.value is None or isinstance(known.value, (type, types.ModuleType, str)):
             return python(False)
-    raise Unreadable("identity of values")
+    return objects.identical(a, b)
 
 
 def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
@@ -333,6 +341,8 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)
+    if (made := objects.special(r, b, "__contains__", a)) is not None:
+        return condition_of(r, made) if wanted else unary(r, "Not", condition_of(r, made))
     raise Unreadable("`in` of these values")
 
 
@@ -385,7 +395,7 @@ def _call(r: Reader, node: ast.Call) -> Value:
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = certain(r, operand(r, node.value))
     items = index_items(r, node.slice, owner)
-    if isinstance(owner, Obj):
+    if isinstance(owner, Obj) and owner.type is dict:
         return attribute(r, owner, item_name(owner, items))
     return item(r, owner, items)
 

@@ -8,6 +8,7 @@ from . import index
 from .dicts import table_item
 from .lists import growing, list_item
 from .nest import materialized
+from .objects import special
 from .read import Reader, int_constant
 from .values import Arr, Conflict, Known, Lazy, Lst, Num, Slice, Table, Tup, Unreadable, Value
 from .variables import Variable, join
@@ -32,6 +33,11 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
         return index.view(r, owner, items)
     if isinstance(owner, Known) and len(items) == 1 and isinstance(items[0], Known):
         return r.entry.constant(r, owner.value[items[0].value])
+    key = items[0] if len(items) == 1 else Tup(tuple(items))
+    if not any(isinstance(x, Slice) for x in items) and (
+        (made := special(r, owner, "__getitem__", key)) is not None
+    ):
+        return made
     raise Unreadable("an index of this value")
 
 

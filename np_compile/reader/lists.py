@@ -27,6 +27,7 @@ from .values import (
     Items,
     Known,
     Lst,
+    Made,
     NotYet,
     Num,
     OrNone,
@@ -101,8 +102,8 @@ def held(r: Reader, place: Variable) -> Value:
 def buffers(x: Value) -> list[str]:
     if isinstance(x, (Arr, Items)):
         return [x.buf]
-    if isinstance(x, OrNone) and buffers(x.value):
-        raise Unreadable("an item of a list that is an array or None")
+    if isinstance(x, OrNone):
+        return buffers(x.value)
     return [name for y in x.items for name in buffers(y)] if isinstance(x, Tup) else []
 
 
@@ -184,7 +185,7 @@ def admit(r: Reader, a: Items, x: Value) -> Value:
         raise Unreadable(of.why)
     if a.of is not None:
         if same_type(a.of, of, r):
-            return _as_item(r, x, a.of)
+            return as_item(r, x, a.of)
         of = join(a.of, of, r)
         if isinstance(of, Conflict):
             raise Unreadable(of.why)
@@ -194,13 +195,13 @@ def admit(r: Reader, a: Items, x: Value) -> Value:
     made_anew(r, a, of)
 
 
-def _as_item(r: Reader, x: Value, of: Value) -> Value:
+def as_item(r: Reader, x: Value, of: Value) -> Value:
     """A value with its numbers as they lie in a list; where they cannot, it leaves here."""
     if isinstance(x, Num) and isinstance(of, Num):
         return x if x.kinds == of.kinds else as_union(r, x, of)
     if isinstance(x, Tup) and isinstance(of, Tup):
         pairs = zip(x.items, of.items, strict=True)
-        return replace(x, items=tuple([_as_item(r, y, part) for y, part in pairs]))
+        return replace(x, items=tuple([as_item(r, y, part) for y, part in pairs]))
     return x
 
 
@@ -336,15 +337,19 @@ def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
     n = length(r, a)
     r.line(f"i64 {at} = 0; u8 {found} = 0;")
     with r.block(f"for (; {at} < {n.text}; {at}++)"), r.scope():
-        test = _equal(r, place_of(r, a, at).load(r), x)
+        test = equal_items(r, place_of(r, a, at).load(r), x)
         r.line(f"if ({test}) {{ {found} = 1; break; }}")
     return at, Num(found, "bool", ("bool",), low=0, high=1)
 
 
-def _equal(r: Reader, a: Value, b: Value) -> str:
+def equal_items(r: Reader, a: Value, b: Value) -> str:
     """C for whether two items are equal, none of which is NaN: it may be the same object."""
     if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
-        return " && ".join(_equal(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
+        return (
+            " && ".join(equal_items(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
+        )
+    if isinstance(a, Made) or isinstance(b, Made):
+        return _of_objects(r, "Eq", a, b)
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Eq', a, b)).text})"
@@ -356,11 +361,26 @@ def less(r: Reader, a: Value, b: Value) -> str:
         pairs = list(zip(a.items, b.items, strict=True))
         text = "0"
         for x, y in reversed(pairs):
-            text = f"({less(r, x, y)} || ({_equal(r, x, y)} && {text}))"
+            text = f"({less(r, x, y)} || ({equal_items(r, x, y)} && {text}))"
         return text
+    if isinstance(a, Made) or isinstance(b, Made):
+        return _of_objects(r, "Lt", a, b)
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Lt', a, b)).text})"
+
+
+def _of_objects(r: Reader, op: str, a: Value, b: Value) -> str:
+    """C for a comparison of objects, by the method of their class; it cannot leave."""
+    found = r.fresh("c")
+    r.line(f"u8 {found};")
+    with r.block(""), r.scope(), r.staying():
+        made = r.grammar.operate(r, op, a, b)
+        if not isinstance(made, Num):
+            raise Unreadable("a comparison of objects that gives no truth")
+        r.line(f"{found} = {truth(made).text};")
+        r.lines += r.releases(len(r.owned) - 1)
+    return found
 
 
 def no_nan(r: Reader, x: Value) -> None:
@@ -522,7 +542,7 @@ def _count(r: Reader, a: Lst, x: Value) -> Value:
     name = r.fresh("n")
     r.line(f"i64 {name} = 0;")
     with each(r, length(r, a)) as k:
-        r.line(f"{name} += {_equal(r, place_of(r, a, k.text).load(r), x)};")
+        r.line(f"{name} += {equal_items(r, place_of(r, a, k.text).load(r), x)};")
     return r.integer(name, 0)
 
 

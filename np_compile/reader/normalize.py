@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import heapq
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from typing import Any
 
 from .dicts import CHANGING
 from .expressions import expression
+from .objects import class_of
 from .read import Reader, dotted
 from .source import written
-from .values import Bound, Known, Lst, Obj, Rng, Table, Unreadable
+from .values import Bound, Known, Lst, Rng, Table, Unreadable
 
 
 def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
@@ -273,9 +275,12 @@ def _changes(r: Reader, node: ast.Call) -> bool:
             return True
         if isinstance(f.owner, Table):
             return f.name in CHANGING
-        found = written(getattr(f.owner.type, f.name, None)) if isinstance(f.owner, Obj) else None
+        kind = class_of(f.owner)
+        found = written(f.more.get("f") or getattr(kind, f.name, None)) if kind else None
     else:
         found = f.value if isinstance(f, Known) else None
+    if found in (heapq.heappush, heapq.heappop):
+        return True
     return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
 
 

@@ -10,6 +10,8 @@ from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
 from .numbers import OPERATORS
+from .objects import class_of
+from .protocols import operate as of_objects
 from .read import Reader
 from .unions import binary
 from .values import Arr, Known, Lazy, Lst, Num, Tup, Unreadable, Value
@@ -19,6 +21,8 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     """`a op b`."""
     if isinstance(a, Num) and isinstance(b, Num):
         return binary(r, op, a, b)
+    if class_of(a) or class_of(b):
+        return of_objects(r, op, a, b)
     arrays = (Arr, Lazy)
     a, b = as_array(r, a, b), as_array(r, b, a)
     if isinstance(a, (*arrays, Num)) and isinstance(b, (*arrays, Num)):

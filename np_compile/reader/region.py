@@ -49,7 +49,7 @@ class Region:
         written: frozenset[str],
     ):
         self.text = text
-        self.exits = entry.exits
+        self.exits, self.layouts = entry.exits, entry.layouts
         self.runs = self.left = self.listed = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
@@ -415,6 +415,7 @@ class _Call:
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
         self._small: dict[int, Any] = {}
+        self._waiting: list[tuple] = []  # objects that have no attributes yet
         self._views: dict[Any, np.ndarray] = {}
         self.found: tuple = ()
         self.arrays: list[np.ndarray] = []
@@ -511,6 +512,8 @@ class _Call:
             return self._list(spec, region, out[spec[3]].p)
         if kind == "range":
             return range(*[self.value(x, region) for x in spec[1]])
+        if kind == "object":
+            return self._object(spec[1], region, out[spec[2]].p)
         if kind == "maybe":
             return self.value(spec[2], region, out) if out[spec[1]].i else MISS
         if kind == "or none":
@@ -557,6 +560,24 @@ class _Call:
             ctypes.memmove(runtime.data_of(made), b.data, b.bytes)
             self._small[address] = made, b.data
         return self._small[address][0]
+
+    def _object(self, kind: type, region: Region, address: int) -> Any:
+        """An object that was made; what it refers to is made behind it, one after the other: a
+        chain may be long, and may lead back to it."""
+        found = self._small.get(address)
+        if found is not None:
+            return found
+        found = self._small[address] = kind.__new__(kind)
+        waiting = self._waiting
+        waiting.append((found, kind, address))
+        if len(waiting) == 1:
+            for made, kind, at in waiting:
+                fields = _Fields.from_address(at)
+                row = (runtime.Word * (fields[_SIZE] // 8)).from_address(fields[_DATA])
+                for name, part in region.layouts[kind]:
+                    object.__setattr__(made, name, self.value(part, region, row))
+            self._waiting = []
+        return found
 
     def _list(self, spec: Any, region: Region, address: int) -> Any:
         _, made, items, _ = spec

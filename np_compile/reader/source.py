@@ -8,6 +8,7 @@ import builtins
 import functools
 import linecache
 import types
+from collections import Counter, defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,25 @@ def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
                 name = root.id if isinstance(root, ast.Name) else ""
                 if not isinstance(f.__globals__.get(name), types.ModuleType):
                     return True
+    return False
+
+
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_CONTAINERS = frozenset((list, dict, set, deque, defaultdict, Counter))
+
+
+def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
+    """Whether a statement makes a list, a dict, a set, or an object of a class of the user's."""
+    for x in ast.walk(node):
+        if isinstance(x, _DISPLAYS):
+            return True
+        if isinstance(x, ast.Call) and isinstance(x.func, ast.Name):
+            name = x.func.id
+            made = f.__globals__.get(name, getattr(builtins, name, None))
+            if isinstance(made, type) and (
+                made in _CONTAINERS or made.__module__ == f.__globals__.get("__name__")
+            ):
+                return True
     return False
 
 

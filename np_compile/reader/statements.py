@@ -98,6 +98,8 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
         of = [y.attributes.get(name, r.entry.attributes.get(name)) for y in returns]
         if name in before and all(is_same(x, before[name]) for x in of):
             continue
+        if any(x is None for x in of):
+            raise Unreadable("an attribute of a new object that is set on one way only")
         together = functools.reduce(lambda x, y: join(x, y, r), of)
         if isinstance(together, Conflict):
             raise Unreadable(f"{name[1:]}: {together.why}")
@@ -343,6 +345,8 @@ def _merged(
         else:
             x = a[name] if name in a else b[name]
             if name.startswith("@"):
+                if name not in r.entry.attributes:
+                    raise Unreadable("an attribute of a new object that is set on one way only")
                 of = join(x, r.entry.attributes[name], r)
                 variables[name] = Variable(r, name, as_type(of))
                 if isinstance(of, Conflict):

@@ -241,6 +241,10 @@ class Table(Items):
     factory: Any = None
 
 
+class Made(Items):
+    """An object of a user's class that was made here (`objects.py`). made: the class."""
+
+
 # Memory of which nothing is known: of an item of a list.
 ANYWHERE = "*"
 
@@ -268,6 +272,11 @@ class Obj:
 
     path: str
     type: type
+
+
+@dataclass(frozen=True)
+class Begun(Obj):
+    """An object that is made, and that its `__init__` is at work on. path: a name of its own."""
 
 
 def item_name(x: Obj, items: list[Any]) -> str:

@@ -122,11 +122,12 @@ class Variable:
                 for line in v.put(r, y, owned)
             ]
         if isinstance(self.of, Flagged):
+            clear = [] if owned else [f"{name} = 0;" for name in self.inner.buffers()]
             if isinstance(self.of, OrNone) and _is_none(x):
-                return [f"{self._parts[0]} = 0;"]
+                return [*clear, f"{self._parts[0]} = 0;"]
             if type(x) is type(self.of):
                 lines = [f"if ({x.flag}) {{", *self.inner.put(r, x.value, owned), "}"]
-                return [*lines, f"{self._parts[0]} = {x.flag};"]
+                return [*clear, *lines, f"{self._parts[0]} = {x.flag};"]
             return [*self.inner.put(r, x, owned), f"{self._parts[0]} = 1;"]
         return []
 
