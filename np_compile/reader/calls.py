@@ -16,7 +16,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, mathematics, outside, small, source
+from . import functions, mathematics, outside, small, source, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -52,6 +52,7 @@ from .unions import absolute, binary, unary
 from .values import (
     PARTS,
     PYTHON,
+    PYTHON_TYPE,
     Arr,
     Binary,
     Bound,
@@ -363,7 +364,7 @@ def comprehension(r: Reader, node: Any) -> Value:
 
 
 def _abs(r: Reader, x: Value) -> Value:
-    if isinstance(x, Num) and len(x.kinds) > 1:
+    if isinstance(x, Num) and len(x.kinds) > 1 and not wide.is_wide(x):
         return absolute(r, x)
     if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
         return ufunc(r, "absolute", [x])
@@ -373,6 +374,8 @@ def _abs(r: Reader, x: Value) -> Value:
         raise Unreadable("abs of this")
     if x.value is not None:
         return python(abs(x.value))
+    if wide.is_wide(x):
+        return wide.number(r, wide.unsigned(r, x))
     if x.rep in PARTS:
         return modulus(r, x, "float")
     if x.rep == "f64":
@@ -549,13 +552,17 @@ def _range(r: Reader, *args: Value) -> Value:
 
 
 def _int(r: Reader, x: Value = None) -> Value:
-    return to_int(r, single(x))
+    x = single(x)
+    if "wide" in x.kinds and set(x.kinds) <= {"int", "wide"}:
+        return x
+    return to_int(r, x)
 
 
 def _float(r: Reader, x: Value) -> Value:
     if isinstance(x, Known) and isinstance(x.value, str):
         return python(float(x.value))
-    return to_float(r, single(x))
+    x = single(x)
+    return to_float(r, wide.as_float(r, x) if wide.is_wide(x) else x)
 
 
 def _bool(r: Reader, x: Value) -> Value:
@@ -578,7 +585,7 @@ def _divmod(r: Reader, a: Value, b: Value) -> Value:
 
 
 def _bin(r: Reader, x: Value) -> Value:
-    if not isinstance(x, Num) or x.kind != "int":
+    if not isinstance(x, Num) or x.kind not in ("int", "wide"):
         raise Unreadable("bin of this")
     return Binary(x)
 
@@ -633,7 +640,7 @@ def type_of(x: Value) -> type:
     """The Python type of a value."""
     if isinstance(x, Num) and x.kind is not None:
         if x.kind in PYTHON:
-            return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind]
+            return PYTHON_TYPE[x.kind]
         return np.dtype(x.kind.rstrip("_")).type
     if isinstance(x, (Arr, Lazy)):
         return np.ndarray

@@ -63,7 +63,9 @@ def piece(x: Any, small: bool) -> Any:
     if kind is np.ndarray:
         return _array_piece(x, small)
     if kind is int:
-        return "int" if -SMALL < x < SMALL else "long" if -WIDE <= x < WIDE else "huge"
+        if -WIDE <= x < 2 * WIDE:
+            return "int" if -SMALL < x < SMALL else "long" if x < WIDE else "wide"
+        return "huge", x
     if kind is float:
         return "float"
     if kind is bool or x is None or kind is str:
@@ -203,7 +205,9 @@ class Entry:
         if kind is bool:
             return python(x)
         if kind is int:
-            return self._int(r, x)
+            if WIDE <= x < 2 * WIDE:
+                return Num(r.named(f"(u64){self._in('i')}", "u64", "w"), "u64", ("wide",))
+            return self._int(r, x) if -WIDE <= x < WIDE else Known(x)
         if kind is float:
             return Num(r.named(self._in("f"), "f64"), "f64", ("float",))
         if kind is complex:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import calls, objects
+from . import calls, objects, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.operands import array_of, part
@@ -71,8 +71,14 @@ def operand(r: Reader, node: ast.AST) -> Value:
 
 def _constant(r: Reader, node: ast.Constant) -> Value:
     if type(node.value) in _SINGLE:
-        return python(node.value)
+        return number_of(node.value)
     return Known(node.value)
+
+
+def number_of(value: Any) -> Value:
+    """A literal; of an integer beyond 64 bits nothing but its value is known."""
+    is_large = type(value) is int and not -wide.ALL // 2 <= value < wide.ALL
+    return Known(value) if is_large else python(value)
 
 
 def _name(r: Reader, node: ast.Name) -> Value:
@@ -242,9 +248,27 @@ def _unary(r: Reader, node: ast.UnaryOp) -> Value:
 
 
 def _binary(r: Reader, node: ast.BinOp) -> Value:
+    found = wide.masked(r, node)
+    if found is not None:
+        return found
     a = expression(r, node.left)
     b = expression(r, node.right)
-    return operate(r, type(node.op).__name__, a, b)
+    op = type(node.op).__name__
+    if all(isinstance(x, (Num, Known)) and type(x.value) is int for x in (a, b)):
+        if op in ("Pow", "LShift") and 0 <= b.value <= 64:
+            return number_of(a.value**b.value if op == "Pow" else a.value << b.value)
+        if op in ("Add", "Sub") and (isinstance(a, Known) or isinstance(b, Known)):
+            return number_of(a.value + b.value if op == "Add" else a.value - b.value)
+    if isinstance(a, Num) and isinstance(b, Known) and op == "Div" and type(b.value) is int:
+        return _over_large(r, a, b.value)
+    return operate(r, op, a, b)
+
+
+def _over_large(r: Reader, a: Num, n: int) -> Value:
+    """`a / n`, n: an integer beyond 64 bits."""
+    if not set(a.kinds) <= {"int", "wide"} or n <= 0 or n & (n - 1) or n.bit_length() > 1000:
+        raise Unreadable(f"an integer of more than 64 bits, {n}")
+    return wide.over_power_of_two(r, a, n)
 
 
 def _compare(r: Reader, node: ast.Compare) -> Value:

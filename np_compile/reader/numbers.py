@@ -58,6 +58,8 @@ def join_numbers(a: Num, b: Num) -> Num | Conflict:
     low, high = min(a.low, b.low), max(a.high, b.high)
     if len(reps) == 1:
         return Num("", reps.pop(), kinds, low=low, high=high)
+    if set(kinds) <= {"int", "wide", "bool"}:
+        return Num("", "u64", kinds)
     if reps <= {"i64", "f64", "f32", "i32", "i16", "i8", "u8", "u16", "u32"} and reps & FLOATS:
         return Num("", "f64", kinds)
     if reps <= {"i64", "i32", "i16", "i8", "u8", "u16", "u32", "bool"}:
@@ -86,6 +88,8 @@ def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
     """x in another representation; exact: leave where it would change."""
     if x.rep == rep:
         return x
+    if "wide" in x.kinds and len(x.kinds) > 1 and rep != "u64":
+        raise Unreadable("an integer of 64 bits with a sign or without")
     if x.value is not None and not isinstance(x.value, complex):
         return Num(c_text(x.value, rep), rep, x.kinds, x.tag, value=x.value)
     if rep in PARTS:
@@ -112,6 +116,8 @@ def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
 def resolved(ufunc: str, kinds: tuple[str, ...]) -> tuple[np.dtype, ...]:
     """The dtypes of NumPy's loop for operands of these kinds: theirs, then the results'."""
     f = getattr(np, ufunc)
+    if "wide" in kinds:
+        raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
     given = [_WEAK.get(k) or np.dtype(k.rstrip("_")) for k in kinds]
     try:
         return f.resolve_dtypes((*given, *[None] * f.nout))

@@ -26,6 +26,7 @@ from .values import (
     KIND_OF_DTYPE,
     PARTS,
     PYTHON,
+    PYTHON_TYPE,
     REPRESENTATION,
     SIZES,
     Arr,
@@ -255,7 +256,9 @@ def _sample(x: Value) -> Any:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")
         value = x.value if x.value is not None else 1
         if x.kind in PYTHON:
-            return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind](value)
+            if x.kind == "wide":
+                raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
+            return PYTHON_TYPE[x.kind](value)
         return np.dtype(x.kind.rstrip("_")).type(value)
     if isinstance(x, Lst):
         return x.made([_sample(x.of)] * _SAMPLE if x.of is not None else [])

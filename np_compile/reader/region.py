@@ -346,8 +346,8 @@ def words_of(x: Any, words: list[Any], form: list[str]) -> list[Any]:
     elif kind is bool or x is None or kind is str:
         pass
     elif kind is int:
-        if -WIDE <= x < WIDE:
-            words.append(x)
+        if -WIDE <= x < 2 * WIDE:
+            words.append(x if x < WIDE else x - 2 * WIDE)
             form.append("q")
     elif kind is float or isinstance(x, np.floating):
         words.append(float(x))

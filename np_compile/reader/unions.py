@@ -16,6 +16,7 @@ from typing import Any
 
 from np_compile.kernels.ir.scalars import c_cast
 
+from . import wide
 from .numbers import (
     COMPARISONS,
     EXACT,
@@ -64,6 +65,8 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     """`a op b`, op: the name of the operator's class in `ast`."""
     if op == "MatMult":
         raise Unreadable("@ of numbers")
+    if wide.is_wide(a, b):
+        return wide.binary(r, op, a, b)
     if len(a.kinds) == len(b.kinds) == 1:
         return of_one_kind(r, op, a, b)
     ways = [
@@ -244,6 +247,8 @@ def _chosen(r: Reader, test: str, yes: Callable[[], Num], no: Callable[[], Num])
 
 def unary(r: Reader, op: str, x: Num) -> Num:
     """`op x`: USub, UAdd, Invert, Not."""
+    if op != "Not" and wide.is_wide(x) and x.value is None:
+        return wide.unary(r, op, x)
     if op == "Not" or len(x.kinds) == 1 or {*map(REPRESENTATION.get, x.kinds)} == {x.rep}:
         return of_one(r, op, x)
     return _of_each(r, x, lambda x: of_one(r, op, x))

@@ -1,9 +1,10 @@
 """What names and expressions of a read function stand for, and the kinds of numbers.
 
-A *kind* is the type of a number as Python sees it: "int", "float", "bool", "complex", or the name
-of a NumPy scalar type ("float64", "int32", "bool_"). A *representation* is how C holds it: a dtype
-of the loop IR, or "c64" or "c128". A number can be of one kind or another, which only data can
-tell (`s = 0`, then `s += x[i]`): then `tag` is a C integer, its place among `kinds`.
+A *kind* is the type of a number as Python sees it: "int", "float", "bool", "complex", "wide" (an
+int of 64 bits without a sign), or the name of a NumPy scalar type ("float64", "int32", "bool_"). A
+*representation* is how C holds it: a dtype of the loop IR, or "c64" or "c128". A number can be of
+one kind or another, which only data can tell (`s = 0`, then `s += x[i]`): then `tag` is a C
+integer, its place among `kinds`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ class NotYet(Unreadable):
     """What would have a meaning if more were known, that may stand further on."""
 
 
-PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128"}
+# A "wide" number is a Python integer too, see `wide.py`.
+PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128", "wide": "u64"}
+PYTHON_TYPE: dict[str, type] = {
+    "bool": bool, "int": int, "float": float, "complex": complex, "wide": int,
+}  # fmt: skip
 _NUMPY = {
     np.dtype(row.numpy).type.__name__: name
     for name, row in DTYPES.items()
@@ -39,9 +44,7 @@ REPRESENTATION: dict[str, str] = {
     **PYTHON,
 }
 KIND_OF_DTYPE: dict[np.dtype, str] = {
-    np.dtype(k.rstrip("_")): k
-    for k in REPRESENTATION
-    if k not in ("int", "float", "bool", "complex")
+    np.dtype(k.rstrip("_")): k for k in REPRESENTATION if k not in PYTHON
 }
 PARTS = {"c64": "f32", "c128": "f64"}  # of a complex representation, that of its parts
 SIZES = {name: row.size for name, row in DTYPES.items()} | {"c64": 8, "c128": 16}
@@ -90,6 +93,8 @@ def python(value: Any) -> Num:
     """A literal."""
     kind = type(value).__name__
     if kind == "int":
+        if WIDE <= value < 2 * WIDE:
+            return Num(f"{int(value)}UL", "u64", ("wide",), low=value, high=value, value=value)
         if not -WIDE <= value < WIDE:
             raise Unreadable(f"an integer of more than 64 bits, {value}")
         return Num(c_int(int(value)), "i64", ("int",), lin=Linear(int(value)), low=int(value),
