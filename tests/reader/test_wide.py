@@ -70,13 +70,13 @@ def table(n):
 
 
 def operations(xs, y, n):
-    found = []
+    a, b, c = [], [], []
     for x in xs:
         w = x ^ 0x8000000000000000
-        found.append((w > y, w <= y, w == y, w != x, w >= w, int(w), float(w), w // 3, w % 1000))
-        found.append((w & y, w | y, w ^ y, w // y, w % y, w >> n, w & -2, w.bit_length(), bool(w)))
-        found.append((w / 4, w * 0.5, w - 1.5, min(w, y), max(w, x), abs(w), bin(w).count("1")))
-    return found
+        a.append((w > y, w <= y, w == y, w != x, w >= w, int(w), float(w), w // 3, w % 1000))
+        b.append((w & y, w | y, w ^ y, w // y, w % y, w >> n, w & -2, w.bit_length(), bool(w)))
+        c.append((w / 4, w * 0.5, w - 1.5, min(w, y), max(w, x), abs(w), bin(w).count("1")))
+    return a, b, c
 
 
 def grows(n, x):
