@@ -222,7 +222,7 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
         return
     if isinstance(old, Tup) and old.made is list:
         growing(r, old)
-    if isinstance(old, Lst):
+    if isinstance(old, Lst) and old.made not in (str, bytes):
         if op != "Add":
             raise Unreadable("a list is changed in place")
         list_method(r, old, "extend", [new], {})

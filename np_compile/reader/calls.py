@@ -16,7 +16,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, mathematics, outside, small, source, wide
+from . import functions, mathematics, outside, small, source, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -286,6 +286,10 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if owner == Known("") and name == "join" and len(args) == 1 and not kwargs:
+        return text.join_texts(r, "", args[0])
+    if text.is_text(owner) and not kwargs:
+        return text.text_method(r, text.in_parts(r, owner), name, args)
     if isinstance(owner, Lst) and owner.made is list and name == "sort":
         return _applied(r, sort, [owner, *args], kwargs)
     if isinstance(owner, Lst):
@@ -301,6 +305,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
+        if owner.kind == "char":
+            return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
     if isinstance(owner, Binary) and name == "count" and args == [Known("1")] and not kwargs:
         return number_method(r, owner.of, "bit_count", [])
@@ -346,6 +352,8 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
     if isinstance(owner, np.dtype):
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, np.ufunc):
+        return Bound(Known(owner), name)
+    if type(owner) in (str, bytes):
         return Bound(Known(owner), name)
     if isinstance(owner, type) and owner.__module__ != "builtins" and not _is_numpy(owner):
         return of_class(r, owner, name)
@@ -500,7 +508,7 @@ def _any_all(name: str) -> Callable:
                 return python(name == "all")
             if x.kind is None:
                 raise Unreadable(f"{name} of a list of such items")
-            v = as_vector(r, x)
+            v = as_vector(r, x)  # not of characters, of which each is true
             found = r.fresh("c")
             r.line(f"u8 {found} = {int(name == 'all')};")
             sign = "|" if name == "any" else "&"
@@ -553,6 +561,8 @@ def _range(r: Reader, *args: Value) -> Value:
 
 def _int(r: Reader, x: Value = None) -> Value:
     x = single(x)
+    if x.kind == "char":
+        return text.digit(r, x)
     if "wide" in x.kinds and set(x.kinds) <= {"int", "wide"}:
         return x
     return to_int(r, x)
@@ -602,7 +612,7 @@ def _tuple(r: Reader, x: Value | None = None) -> Value:
 
 def _list(made: type) -> Callable:
     def make(r: Reader, x: Value | None = None) -> Value:
-        x = Tup(()) if x is None else x
+        x = text.in_parts(r, Tup(()) if x is None else x)
         view = gone_through(x)
         if view is None:
             return list_of(r, x, made)
@@ -614,9 +624,13 @@ def _list(made: type) -> Callable:
 
 def _table(made: type) -> Callable:
     def make(r: Reader, x: Value | None = None) -> Value:
-        return table_of(r, made, Tup(()) if x is None else x)
+        return table_of(r, made, Tup(()) if x is None else text.in_parts(r, x))
 
     return make
+
+
+def _counter(r: Reader, x: Value | None = None) -> Value:
+    return counter(r, None if x is None else text.in_parts(r, x))
 
 
 def _sorted(r: Reader, x: Value, **words: Value) -> Value:
@@ -663,6 +677,6 @@ _BUILTINS: dict[Any, Callable] = {
     heapq.heappush: _heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
-    Counter: counter,
+    Counter: _counter, ord: text.ord_, chr: text.chr_,
     **mathematics.TABLE,
 }  # fmt: skip

@@ -158,6 +158,7 @@ class Entry:
         self.layouts: dict[type, list[tuple[str, Any]]] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
+        self.texts: dict[str, tuple] = {}  # where those are found that are constants
         self.lengths: dict[str, int] = {}
         self._prefers_lists = False
 
@@ -219,6 +220,11 @@ class Entry:
             return self._scalar(r, x)
         named = isinstance(x, tuple) and hasattr(kind, "_fields")
         is_record = kind is dict and len(x) > 0 and all(type(key) is str for key in x)
+        is_text = kind is str and ("list", "text", path) in r.memory
+        if (is_text or kind is bytes) and given.KNOWN and path == _whole(path):
+            return self._list(r, path, x)
+        if kind is str and path == _whole(path):
+            self.texts.setdefault(x, path)
         if (kind is list and self._is_listed(r, path, x)) or (kind is dict and not is_record):
             return self._list(r, path, x)
         if kind is tuple or named or kind is list:

@@ -124,7 +124,9 @@ class Export:
 
 def _maker(x: Items) -> Any:
     """What makes Python's object of a list of the items."""
-    return maker(x) if isinstance(x, Table) else x.made
+    if isinstance(x, Table):
+        return maker(x)
+    return "".join if x.made is str else x.made
 
 
 def _items_of(x: Items) -> Any:

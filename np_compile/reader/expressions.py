@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import calls, objects, wide
+from . import calls, objects, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.operands import array_of, part
@@ -39,6 +39,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    char,
     item_name,
     python,
 )
@@ -306,6 +307,9 @@ def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
         return same if name == "Is" else unary(r, "Not", same)
     if name in ("In", "NotIn"):
         return _contains(r, a, b, name == "In")
+    found = text.compared(r, name, a, b)
+    if found is not None:
+        return found
     if isinstance(a, Known) and isinstance(b, Known):
         if name in ("Eq", "NotEq"):
             return python((a.value == b.value) == (name == "Eq"))
@@ -342,6 +346,10 @@ def _identical(a: Value, b: Value) -> Num:
     if isinstance(a, Known) and isinstance(b, Known):
         return python(a.value is b.value)
     known, other = (a, b) if isinstance(a, Known) else (b, a)
+    if text.is_char(other) or text.is_text(other):
+        if known == Known(None):
+            return python(False)
+        raise Unreadable("identity of text")
     if isinstance(known, Known):
         if known.value is None and isinstance(other, OrNone):
             return Num(f"(!{other.flag})", "bool", ("bool",), low=0, high=1)
@@ -351,6 +359,13 @@ def _identical(a: Value, b: Value) -> Num:
 
 
 def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
+    if text.is_text(b) and not (isinstance(a, Known) and isinstance(b, Known)):
+        found = condition_of(r, text.found_in(r, a, b))
+        return found if wanted else unary(r, "Not", found)
+    if isinstance(b, Tup) and text.is_char(a):
+        b = replace(b, items=tuple([char(x) or x for x in b.items if not text.is_long(x)]))
+    if isinstance(b, Lst):
+        a = char(a) or a
     if isinstance(b, Tup) and isinstance(a, Num) and all(isinstance(x, Num) for x in b.items):
         tests = [truth(binary(r, "Eq", a, x)) for x in b.items]
         if any(t.value for t in tests):

@@ -37,6 +37,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    char,
     python,
 )
 from .variables import Variable, item_type, join, made_anew, same_type
@@ -127,6 +128,7 @@ def new_list(r: Reader, items: Sequence[Value]) -> Value:
     is, unless it was seen to change."""
     site = r.list_site()
     values = [kept(r, x) for x in items]
+    values = [char(x) or x for x in values] if all(map(char, values)) else values
     kinds = {x.kinds if isinstance(x, Num) else None for x in values}
     if site in r.memory or not values or (len(kinds) == 1 and len((*kinds,)[0] or "12") == 1):
         return made_list(r, values, site)
@@ -136,6 +138,7 @@ def new_list(r: Reader, items: Sequence[Value]) -> Value:
 def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) -> Lst:
     """A list that may grow, of these items. site: where it is made."""
     of = None
+    values = [char(x) or x for x in values]
     for x in values:
         of = item_type(x) if of is None else join(of, item_type(x), r)
     result = allocated(r, of, int_constant(len(values)), site, made)
@@ -180,6 +183,7 @@ def growing(r: Reader, x: Tup) -> None:
 def admit(r: Reader, a: Items, x: Value) -> Value:
     """Make sure that a list holds items like this one: if not, it is made anew as one that does.
     The item as the list holds it."""
+    x = char(x) or x
     of = item_type(x)
     if isinstance(of, Conflict):
         raise Unreadable(of.why)
@@ -299,13 +303,13 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
     if len(items) != 1:
         raise Unreadable("an index of a list")
     if isinstance(items[0], Slice):
-        if a.made is not list:
+        if a.made is deque:
             raise Unreadable("a slice of a deque")
         if a.of is None:
             return made_list(r, (), None)
         start, step, n = sliced(r, items[0], length(r, a))
         steps = step.text if isinstance(step, Num) else str(step)
-        made = allocated(r, a.of, n, r.list_site())
+        made = allocated(r, a.of, n, r.list_site(), a.made)
         _copy_items(r, a, made, n, lambda k: f"{start.text} + {k} * ({steps})")
         return made
     if not isinstance(items[0], Num):
@@ -316,7 +320,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
 
 
 def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
-    if len(items) != 1 or not isinstance(items[0], Num):
+    if len(items) != 1 or not isinstance(items[0], Num) or a.made in (str, bytes):
         raise Unreadable("a slice of a list is assigned to")
     value = admit(r, a, kept(r, value))
     at = checked(r, items[0], length(r, a))
@@ -393,7 +397,7 @@ def no_nan(r: Reader, x: Value) -> None:
 
 def without_item(r: Reader, a: Lst, items: list[Any]) -> None:
     """`del a[k]`."""
-    if len(items) != 1 or not isinstance(items[0], Num):
+    if len(items) != 1 or not isinstance(items[0], Num) or a.made in (str, bytes):
         raise Unreadable("a slice of a list is deleted")
     _let_go(r, a, checked(r, items[0], length(r, a)).text)
 
@@ -636,6 +640,8 @@ def as_vector(r: Reader, x: Lst) -> Arr:
     """The numbers of a list, as an array that lies where they are: of tuples with two axes."""
     if x.of is None:
         raise Unreadable("a list of which nothing is known")
+    if x.kind == "char":
+        raise Unreadable("a list of characters as an array")
     n = length(r, x)
     is_flat = True
     if x.kind is not None:

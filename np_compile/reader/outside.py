@@ -140,7 +140,11 @@ class Method:
         return getattr(x, self.name)(*args, **kwargs)
 
 
-def _solid(r: Reader, x: Value) -> Value:
+def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
+    if not shown and isinstance(x, (Num, Lst)) and (getattr(x, "kind", 0) == "char" or (
+        isinstance(x, Lst) and x.made in (str, bytes)
+    )):  # fmt: skip
+        raise Unreadable("text in a function of NumPy's")
     if isinstance(x, Tup):
         return Tup(tuple(_solid(r, y) for y in x.items), x.made)
     if isinstance(x, Lazy):
@@ -201,7 +205,7 @@ class _Shown(ast.NodeTransformer):
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.JoinedStr)):
             saved = r.save()
             try:
-                value = _solid(r, r.grammar.anything(r, node))
+                value = _solid(r, r.grammar.anything(r, node), shown=True)
             except Unreadable:
                 r.restore(saved)
             else:

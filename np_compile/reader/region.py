@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import signal
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
+_UTF32 = f"utf-32-{sys.byteorder[0]}e"
 LATER = object()  # the C compiler is still at work
 
 
@@ -633,6 +635,8 @@ def _numbers(data: int, n: int, kind: str, rep: str) -> list:
         return (ctypes.c_int64 * n).from_address(data)[:] if n else []
     if kind == "float":
         return (ctypes.c_double * n).from_address(data)[:] if n else []
+    if kind == "char":
+        return list(ctypes.string_at(data, 4 * n).decode(_UTF32, "surrogatepass"))
     held = np.empty(n, DTYPE_OF[rep])
     ctypes.memmove(runtime.data_of(held), data, held.nbytes)
     return held.tolist() if kind in PYTHON else list(held)

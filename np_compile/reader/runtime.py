@@ -332,6 +332,11 @@ QUIET void closed(Buf *b, i64 k) {{
         b->dims[2]++;
     }} else __builtin_memmove(data + k * size, data + (k + 1) * size, (n - k) * size);
 }}
+/* Whether two lists of numbers without gaps have the same items. */
+QUIET int same_items(const Buf *a, const Buf *b) {{
+    u64 bytes = a->dims[0] * a->dims[4];
+    return a->dims[0] == b->dims[0] && !__builtin_memcmp(a->data, b->data, bytes);
+}}
 QUIET void reverse(Buf *b) {{
     i64 size = b->dims[4];
     char *a = b->data, *z = a + (b->dims[0] - 1) * size;

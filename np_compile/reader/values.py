@@ -28,10 +28,12 @@ class NotYet(Unreadable):
     """What would have a meaning if more were known, that may stand further on."""
 
 
-# A "wide" number is a Python integer too, see `wide.py`.
-PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128", "wide": "u64"}
+# A "wide" number is a Python integer too (`wide.py`), a "char" a text of one character (`text.py`).
+PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128", "wide": "u64",
+          "char": "u32"}  # fmt: skip
 PYTHON_TYPE: dict[str, type] = {
     "bool": bool, "int": int, "float": float, "complex": complex, "wide": int,
+    "char": str,
 }  # fmt: skip
 _NUMPY = {
     np.dtype(row.numpy).type.__name__: name
@@ -86,7 +88,7 @@ class Num:
     @property
     def is_int(self) -> bool:
         """Whether it can be an index, or count."""
-        return self.rep in INTEGERS and "bool" not in self.kinds and "bool_" not in self.kinds
+        return self.rep in INTEGERS and not {"bool", "bool_", "char"} & {*self.kinds}
 
 
 def python(value: Any) -> Num:
@@ -102,6 +104,16 @@ def python(value: Any) -> Num:
     low, high = (0, 1) if kind == "bool" else (-WIDE, WIDE - 1)
     text = c_text(value, PYTHON[kind])
     return Num(text, PYTHON[kind], (kind,), low=low, high=high, value=value)
+
+
+CHAR = Num("", "u32", ("char",))
+
+
+def char(x: Value) -> Num | None:
+    """A constant text of one character as a number of that kind; None of anything else."""
+    if not isinstance(x, Known) or type(x.value) is not str or len(x.value) != 1:
+        return None
+    return Num(f"{ord(x.value)}U", "u32", ("char",), value=x.value)
 
 
 def c_int(value: int) -> str:

@@ -182,6 +182,8 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
     if isinstance(x, Lst):
         if isinstance(x.of, (Arr, Lst)):
             return _as_dtype(r, _of_arrays(r, x), dtype)
+        if x.made in (str, bytes):
+            raise Unreadable("an array of text")
         if isinstance(x.of, Num) and "wide" in x.of.kinds:
             raise Unreadable("an array of integers of 64 bits without a sign")
         v = as_vector(r, x)
