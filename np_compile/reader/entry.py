@@ -208,7 +208,8 @@ class Entry:
         if kind is int:
             if WIDE <= x < 2 * WIDE:
                 return Num(r.named(f"(u64){self._in('i')}", "u64", "w"), "u64", ("wide",))
-            return self._int(r, x) if -WIDE <= x < WIDE else Known(x)
+            is_constant = path[0] in ("global", "cell") and not -WIDE <= x < WIDE
+            return Known(x) if is_constant else self._int(r, x)
         if kind is float:
             return Num(r.named(self._in("f"), "f64"), "f64", ("float",))
         if kind is complex:

@@ -60,7 +60,7 @@ def join_numbers(a: Num, b: Num) -> Num | Conflict:
     low, high = min(a.low, b.low), max(a.high, b.high)
     if len(reps) == 1:
         return Num("", reps.pop(), kinds, low=low, high=high)
-    if set(kinds) <= {"int", "wide", "bool"}:
+    if "wide" in kinds and set(kinds) <= {"int", "wide", "bool"}:
         return Num("", "u64", kinds)
     if reps <= {"i64", "f64", "f32", "i32", "i16", "i8", "u8", "u16", "u32"} and reps & FLOATS:
         return Num("", "f64", kinds)
