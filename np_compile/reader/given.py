@@ -53,7 +53,7 @@ _NAMES = {
     int: "int", float: "float", bool: "bool", np.int64: "int64", np.float64: "float64",
     np.bool_: "bool_",
 }  # fmt: skip
-_TEXTS = {str: CHAR, bytes: Num("", "i64", ("int",), low=0, high=255)}
+_TEXTS: dict[Any, Num] = {str: CHAR, bytes: Num("", "i64", ("int",), low=0, high=255)}
 _LETTERS = {"int": "i", "float": "f", "bool": "b", "int64": "I", "float64": "F", "bool_": "B"}
 
 

@@ -569,7 +569,8 @@ class _Call:
         found = self._small.get(address)
         if found is not None:
             return found
-        found = self._small[address] = kind.__new__(kind)
+        make: Any = kind.__new__
+        found = self._small[address] = make(kind)
         waiting = self._waiting
         waiting.append((found, kind, address))
         if len(waiting) == 1:

@@ -8,6 +8,8 @@ region (`mode == "wrap"`), which is taken as characters when a part of it is ask
 
 from __future__ import annotations
 
+from typing import Any
+
 from .lists import allocated, contains, list_method, list_of
 from .lists import joined as joined_lists
 from .nest import kept
@@ -66,7 +68,8 @@ def compared(r: Reader, op: str, a: Value, b: Value) -> Value | None:
         return None
     if isinstance(a, Known) and isinstance(b, Known):
         return None
-    x, y = char(a) or a, char(b) or b
+    x: Any = char(a) or a
+    y: Any = char(b) or b
     if is_char(x) and is_char(y):
         return binary(r, op, x, y)
     if op not in ("Eq", "NotEq"):

@@ -69,24 +69,24 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
         return _of_bits(r, op, a, b)
     if op in ("Add", "Sub", "Mult"):
         return _with_overflow(r, op, a, b)
-    x, y = unsigned(r, a), unsigned(r, b)
+    left, right = unsigned(r, a), unsigned(r, b)
     if op in COMPARISONS:
         sign = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}[op]
-        return Num(f"({x} {sign} {y})", "bool", ("bool",), low=0, high=1)
+        return Num(f"({left} {sign} {right})", "bool", ("bool",), low=0, high=1)
     if op in ("BitOr", "BitXor"):
-        return number(r, f"({x} {'|' if op == 'BitOr' else '^'} {y})")
+        return number(r, f"({left} {'|' if op == 'BitOr' else '^'} {right})")
     if op in ("FloorDiv", "Mod", "Div") and not b.value:
-        r.leave_if(f"{y} == 0", "division by zero")
+        r.leave_if(f"{right} == 0", "division by zero")
     if op == "Div":
-        return _quotient(r, a, b, x, y)
+        return _quotient(r, a, b, left, right)
     if op == "FloorDiv":
         if b.value is not None and b.value > 1:
-            return r.integer(f"(i64)({x} / {y})", 0, (ALL - 1) // b.value)
-        return number(r, f"({x} / {y})")
+            return r.integer(f"(i64)({left} / {right})", 0, (ALL - 1) // b.value)
+        return number(r, f"({left} / {right})")
     if op == "Mod":
         if b.kind == "int":
-            return r.integer(f"(i64)({x} % {y})", 0, max(b.high - 1, 0))
-        return number(r, f"({x} % {y})")
+            return r.integer(f"(i64)({left} % {right})", 0, max(b.high - 1, 0))
+        return number(r, f"({left} % {right})")
     raise Unreadable(f"{op} of an integer of 64 bits without a sign")
 
 
@@ -102,18 +102,19 @@ def _of_bits(r: Reader, op: str, a: Num, b: Num) -> Num:
         r.leave_if(f"(i64){b.text} < 0", "a shift by a number that is negative, or large")
     elif b.value is not None and b.value < 0:
         raise Unreadable("a negative shift")
-    x, n = unsigned(r, a), f"(u64){b.text}"
+    bits, n = unsigned(r, a), f"(u64){b.text}"
     if op == "RShift":
         if b.value is not None:
             if b.value > 63:
                 return python(0)
             high = (ALL - 1) >> b.value
-            return r.integer(f"(i64)({x} >> {n})", 0, high) if b.value else number(r, x)
-        return number(r, f"({n} > 63 ? 0 : {x} >> ({n} & 63))")
+            return r.integer(f"(i64)({bits} >> {n})", 0, high) if b.value else number(r, bits)
+        return number(r, f"({n} > 63 ? 0 : {bits} >> ({n} & 63))")
     r.leave_if(
-        f"{x} && ({n} > 63 || {x} << ({n} & 63) >> ({n} & 63) != {x})", "an integer beyond 64 bits"
+        f"{bits} && ({n} > 63 || {bits} << ({n} & 63) >> ({n} & 63) != {bits})",
+        "an integer beyond 64 bits",
     )
-    return number(r, f"({n} > 63 ? 0 : {x} << ({n} & 63))")
+    return number(r, f"({n} > 63 ? 0 : {bits} << ({n} & 63))")
 
 
 def _low_bits(x: Num) -> str:
@@ -209,7 +210,7 @@ def _may_be_beyond(node: ast.expr) -> bool:
 
 
 def _mask(r: Reader, x: Value, is_modulus: bool) -> Num | None:
-    value = x.value if isinstance(x, (Num, Known)) else None
+    value: Any = x.value if isinstance(x, (Num, Known)) else None
     if is_modulus:
         powers = type(value) is int and 0 < value <= ALL and value & (value - 1) == 0
         return python(value - 1) if powers else None
