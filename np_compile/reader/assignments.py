@@ -27,6 +27,7 @@ from .lists import assign_list_item, growing, list_method, without_item
 from .nest import materialized
 from .protocols import NAMES
 from .read import Reader, certain
+from .source import outer_names
 from .values import (
     Arr,
     Begun,
@@ -148,7 +149,8 @@ def deleted(r: Reader, node: ast.Delete) -> None:
 def bind(r: Reader, name: str, value: Value) -> None:
     if isinstance(value, Num) and value.kind == "int" and value.lin is None and value.value is None:
         value = r.integer(value.text, value.low, value.high)
-    r.env[name] = value
+    env = r.frames[0].env if name in outer_names(r.frame.node) else r.env
+    env[name] = value
 
 
 def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> None:

@@ -31,6 +31,7 @@ from .dicts import (
 from .functions.operands import dtype_of, number_method, scalar_type
 from .functions.reductions import python_extreme
 from .functions.ufuncs import call_ufunc, ufunc
+from .generators import is_generator
 from .lists import (
     as_vector,
     growing,
@@ -81,8 +82,16 @@ def call(r: Reader, node: ast.Call) -> Value:
     function = r.grammar.expression(r, node.func)
     # The arguments of a function that is read in place are names there.
     read = r.grammar.operand if _is_read_in_place(function) else r.grammar.anything
+    f = function.value if isinstance(function, Known) and _hashable(function.value) else None
+    if f in _STOPS and len(node.args) == 1 and not node.keywords:
+        (given,) = node.args
+        if isinstance(given, ast.GeneratorExp) and len(given.generators) == 1:
+            return r.grammar.comprehension(r, given, _STOPS[f])
     args: list[Value] = []
     for a in node.args:
+        if isinstance(a, ast.Call) and f in _CONSUMERS and _of_generator(r, a):
+            args.append(r.grammar.comprehension(r, _listed(r, a)))
+            continue
         if isinstance(a, ast.Starred):
             inner = r.grammar.expression(r, a.value)
             if not isinstance(inner, Tup):
@@ -97,6 +106,34 @@ def call(r: Reader, node: ast.Call) -> Value:
         kwargs[k.arg] = read(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
+
+
+_STOPS: dict[Any, bool] = {any: True, all: False}  # the truth of an item that decides
+_CONSUMERS = frozenset((list, sum, min, max, sorted, set, dict))  # of all items, one by one
+
+
+def _of_generator(r: Reader, node: ast.Call) -> bool:
+    """Whether a call is of a generator function."""
+    if not isinstance(node.func, ast.Name):
+        return False
+    saved = r.save()
+    try:
+        f = r.grammar.expression(r, node.func)
+    except Unreadable:
+        f = None
+    r.restore(saved)
+    return isinstance(f, Known) and is_generator(f.value)
+
+
+def _listed(r: Reader, node: ast.Call) -> ast.ListComp:
+    """A list of what a generator gives."""
+    key = id(node), "listed"
+    if key not in r.entry.normalized:
+        name = f"__given{node.lineno}_{node.col_offset}"
+        part = ast.comprehension(ast.Name(name, ast.Store()), node, [], 0)
+        made = ast.copy_location(ast.ListComp(ast.Name(name, ast.Load()), [part]), node)
+        r.entry.normalized[key] = ast.fix_missing_locations(made), node
+    return r.entry.normalized[key][0]
 
 
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -202,6 +239,8 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     if len(r.frames) > _DEPTH or any(x.function is f for x in r.frames):
         raise Unreadable(f"{f.__name__} calls itself")
     node = source.tree(f)
+    if source.outer_names(node) and not r.is_local(Known(f)):
+        raise Unreadable(f"{f.__name__} binds names of another function")
     env = bound_arguments(r, f, node, args, kwargs)
     whole = f.__code__ in r.effectful
     alone, r.hoisted = r.hoisted, False

@@ -121,7 +121,7 @@ class Grammar:
     expression: Callable[[Any, ast.AST], Value]
     operand: Callable[[Any, ast.AST], Value]
     function: Callable[..., Value]
-    comprehension: Callable[[Any, Any], Value]
+    comprehension: Callable[..., Value]
     called: Callable[..., Value]
     operate: Callable[..., Value]
 

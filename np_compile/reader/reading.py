@@ -296,6 +296,8 @@ class Reading:
                     self.given_up = _NO_LOOPS
                 else:
                     self.node = source.tree(self.function)
+                    if source.outer_names(self.node):
+                        self.given_up = "nonlocal in it"
                     if not source.only_ignores(self.node, _FILTERS & {*code.co_names}):
                         self.given_up = "it says what becomes of warnings"
             except Unreadable as e:

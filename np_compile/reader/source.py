@@ -83,9 +83,11 @@ def _alike(found: types.CodeType, code: types.CodeType) -> bool:
     return found.co_code == code.co_code and found.co_names == code.co_names
 
 
-def tree(f: types.FunctionType) -> Any:
+def tree(f: types.FunctionType, generator: bool = False) -> Any:
     """The tree of a function; Unreadable if there is none that is sure to be its own, or if it asks
-    Python for its names."""
+    Python for its names. generator: whether it may be one."""
+    if f.__code__.co_flags & _GENERATORS and not generator:
+        raise Unreadable("yield in it")
     node = _tree(f.__code__)
     for name in _asking_for_names(node):
         known = getattr(builtins, name)
@@ -141,10 +143,22 @@ def makes_functions(node: Any) -> bool:
     return any(isinstance(x, inner) for part in node.body for x in ast.walk(part))
 
 
-_REFUSED = (
-    ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
-    ast.ClassDef,
-)  # fmt: skip
+_GENERATORS = 0x20 | 0x80 | 0x200  # the flags of a generator's code, a coroutine's
+_REFUSED = (ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.ClassDef)
+
+
+@functools.lru_cache(4096)
+def outer_names(node: Any) -> frozenset[str]:
+    """The names of others that a function's `nonlocal` statements let it bind."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, ast.Nonlocal):
+            found.update(x.names)
+        if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
+            waiting += ast.iter_child_nodes(x)
+    return frozenset(found)
 
 
 def _checked(node: Any) -> Any:

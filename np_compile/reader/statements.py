@@ -14,7 +14,7 @@ from . import assignments, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
-from .normalize import normalized
+from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned
 from .values import (
     HELD,
@@ -31,6 +31,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    python,
 )
 from .variables import Variable, as_type, is_same, join, stored
 
@@ -209,6 +210,12 @@ def _def(r: Reader, node: ast.FunctionDef) -> None:
     r.env[node.name] = made_function(r, node, node)
 
 
+def _nonlocal(r: Reader, node: ast.Nonlocal) -> None:
+    """Names of the function around it: where it leaves, they are what they were at its call."""
+    if r.frame.home is not r.frames[0] or r.frame.whole:
+        raise Unreadable("nonlocal, in a function that changes more, or in another one's")
+
+
 def _pass(r: Reader, node: ast.stmt) -> None:
     """Nothing."""
 
@@ -365,14 +372,28 @@ def _merged(
 
 def _try(r: Reader, node: ast.Try) -> None:
     """What is tried; where something is raised, compiled code leaves, and Python has the rest."""
-    if node.finalbody:
-        raise Unreadable("finally")
-    for nodes, part in ((node.body, "body"), (node.orelse, "orelse")):
+    if node.finalbody and _goes_by(node):
+        raise Unreadable("finally, that return, break or continue go by")
+    parts = (node.body, "body"), (node.orelse, "orelse"), (node.finalbody, "finalbody")
+    for nodes, part in parts:
         if not r.frame.dead:
             r.frame.path.append(("try", node, part))
             with r.branch():  # what cannot be read in it may be what is to be caught
                 block(r, nodes, part)
             r.frame.path.pop()
+
+
+def _goes_by(node: ast.Try) -> bool:
+    """Whether what is tried may be left by `return`, `break` or `continue`."""
+    waiting: list[tuple[ast.AST, bool]] = [(x, False) for x in (*node.body, *node.orelse)]
+    while waiting:
+        x, in_loop = waiting.pop()
+        if isinstance(x, ast.Return) or (isinstance(x, (ast.Break, ast.Continue)) and not in_loop):
+            return True
+        in_loop = in_loop or isinstance(x, (ast.For, ast.While))
+        if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
+            waiting += [(y, in_loop) for y in ast.iter_child_nodes(x)]
+    return False
 
 
 def _with(r: Reader, node: ast.With) -> None:
@@ -399,19 +420,26 @@ def _with(r: Reader, node: ast.With) -> None:
 
 
 def comprehension(
-    r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+    r: Reader,
+    node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp,
+    stops: bool | None = None,
 ) -> Value:
-    """A list, a dict or a set, made by a loop."""
+    """A list, a dict or a set, made by a loop. stops: of `any` and `all`, the truth of an item at
+    which they do; the value is theirs."""
     if any(isinstance(x, ast.NamedExpr) for x in ast.walk(node)):
         raise Unreadable(":= in a comprehension, which binds a name of the function")
     hidden = f"__list{node.lineno}_{node.col_offset}"
     at = {"lineno": node.lineno, "col_offset": node.col_offset,
           "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
-    tree = _comprehensions.get(id(node))
+    tree = _comprehensions.get((id(node), stops))
     if tree is None:
         name = ast.Name(hidden, ast.Load())
         inner: ast.stmt
-        if isinstance(node, ast.DictComp):
+        if stops is not None:  # the first item that decides
+            found = ast.Assign([ast.Name(hidden, ast.Store())], ast.Constant(stops))
+            test = node.elt if stops else ast.UnaryOp(ast.Not(), node.elt)
+            inner = ast.If(test, [found, ast.Break()], [])
+        elif isinstance(node, ast.DictComp):
             place = ast.Subscript(name, node.key, ast.Store())
             inner = ast.Assign([place], node.value)
         else:
@@ -425,7 +453,7 @@ def comprehension(
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():
                     setattr(x, k, v)
-        tree = _comprehensions[id(node)] = (inner, node)
+        tree = _comprehensions[id(node), stops] = (inner, node)
     frame = r.frame
     whole, env = frame.whole, dict(frame.env)
     r.here = (id(node), r.inlined)
@@ -438,8 +466,15 @@ def comprehension(
     r.comprehensions += 1
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
-        frame.env[hidden] = new_list(r, []) if made_of is None else new_table(r, made_of, ())
-        statement(r, tree[0])
+        if stops is not None:
+            frame.env[hidden] = python(not stops)
+        else:
+            frame.env[hidden] = new_list(r, []) if made_of is None else new_table(r, made_of, ())
+        apart = of_generator(r, tree[0])
+        if apart is None:
+            statement(r, tree[0])
+        else:
+            block(r, apart, "apart")
         result = frame.env[hidden]
     finally:
         r.comprehensions -= 1
@@ -449,7 +484,7 @@ def comprehension(
     return result
 
 
-_comprehensions: dict[int, tuple[ast.stmt, ast.AST]] = {}
+_comprehensions: dict[tuple, tuple[ast.stmt, ast.AST]] = {}
 
 
 _READERS = {
@@ -458,4 +493,5 @@ _READERS = {
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
     ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
     ast.Try: _try, ast.With: _with, ast.FunctionDef: _def, ast.Delete: assignments.deleted,
+    ast.Nonlocal: _nonlocal,
 }  # fmt: skip
