@@ -40,6 +40,9 @@ def expanded(r: Reader, node: ast.For, f: FunctionType) -> list[ast.stmt]:
     mentioned = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name)} - own
     if mentioned & {*r.frame.scope} - {*f.__code__.co_freevars}:
         raise Unreadable(f"{f.__name__} has names of others that are the function's own")
+    params = {x.arg for x in (*tree.args.posonlyargs, *tree.args.args)}
+    if _bound_in(tree.body, params, own) is None:
+        raise Unreadable(f"{f.__name__}, a name of which may have no value")
     body = [_Renamed(own, prefix).visit(copy.deepcopy(x)) for x in tree.body]
     if any(isinstance(x, _REFUSED) for part in body for x in ast.walk(part)):
         raise Unreadable(f"{f.__name__}, which returns, tries or makes functions")
@@ -56,6 +59,31 @@ def expanded(r: Reader, node: ast.For, f: FunctionType) -> list[ast.stmt]:
 
 _REFUSED = (ast.Return, ast.Try, ast.With, ast.FunctionDef, ast.Lambda, ast.NamedExpr,
             ast.Nonlocal, ast.Global)  # fmt: skip
+
+
+def _bound_in(body: Sequence[ast.stmt], bound: set[str], own: set[str]) -> set[str] | None:
+    """Of a generator's own names, those that have a value behind statements; None if one may be
+    asked for that has none: the text of Python's error has its name."""
+    bound = set(bound)
+    for x in body:
+        blocks = [x.body, x.orelse] if isinstance(x, (ast.For, ast.While, ast.If)) else []
+        parts = [x] if not blocks else [x.iter] if isinstance(x, ast.For) else [x.test]  # type: ignore[attr-defined]
+        names = [y for part in parts for y in ast.walk(part) if isinstance(y, ast.Name)]
+        asked = {y.id for y in names if isinstance(y.ctx, ast.Load)}
+        if isinstance(x, ast.AugAssign):
+            asked |= {y.id for y in [x.target] if isinstance(y, ast.Name)}
+        if asked & own - bound:
+            return None
+        bound |= {y.id for y in names if isinstance(y.ctx, ast.Store)}
+        first = set(bound)
+        if isinstance(x, ast.For):
+            first |= {y.id for y in ast.walk(x.target) if isinstance(y, ast.Name)}
+        ends = [_bound_in(block, first, own) for block in blocks]
+        if None in ends:
+            return None
+        if isinstance(x, ast.If):
+            bound = set.intersection(*(end for end in ends if end is not None))
+    return bound
 
 
 class _Renamed(ast.NodeTransformer):

@@ -57,6 +57,13 @@ def with_return(n):
         yield k
 
 
+def without_a_value(n):
+    for k in range(n):
+        if k > 2:
+            x = k
+        yield x
+
+
 def evens(n):
     total = 0
     for x in fib(n):
@@ -262,7 +269,16 @@ def through_one_that_returns(n):
     return total
 
 
-@pytest.mark.parametrize("f", [through_itself, through_one_that_returns])
+def through_one_without_a_value(n):
+    total = 0
+    for k in without_a_value(n):
+        total += k
+    return total
+
+
+@pytest.mark.parametrize(
+    "f", [through_itself, through_one_that_returns, through_one_without_a_value]
+)
 def test_what_is_not_read_is_pythons(f):
     fast = np_compile.compile(f)
     with whole():
