@@ -49,7 +49,7 @@ def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return None
     called = _called(r, node.iter)
-    f = called.value if isinstance(called, Known) else None
+    f: Any = called.value if isinstance(called, Known) else None
     if not is_generator(f):
         return None
     cache, key = r.entry.normalized, (id(node), f)

@@ -377,13 +377,18 @@ def identical(a: Value, b: Value) -> Num:
     """Whether two values are one object, of which one is a container or an object made here."""
     texts = [f"{x.flag} != 0" for x in (a, b) if isinstance(x, OrNone)]
     x, y = (v.value if isinstance(v, OrNone) else v for v in (a, b))
+    if not isinstance(x, Items) and not isinstance(y, Items):
+        raise Unreadable("identity of values")
     if not isinstance(x, Items) or not isinstance(y, Items):
         if isinstance(x, (Num, Obj, Known)) or isinstance(y, (Num, Obj, Known)):
             return python(False)
         raise Unreadable("identity of values")
+    if {x.made, y.made} & {str, bytes}:
+        raise Unreadable("identity of text")
     if len(texts) == 2:
         raise Unreadable("identity of values that may be None")
-    texts.append(f"{x.buf} == {y.buf}")
+    # A list that C only reads is there once for each name that it is given under.
+    texts.append(f"same_object({x.buf}, {y.buf})")
     return Num(f"({' && '.join(texts)})", "bool", ("bool",), low=0, high=1)
 
 

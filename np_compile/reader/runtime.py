@@ -332,6 +332,9 @@ QUIET void closed(Buf *b, i64 k) {{
         b->dims[2]++;
     }} else __builtin_memmove(data + k * size, data + (k + 1) * size, (n - k) * size);
 }}
+INLINE int same_object(const Buf *a, const Buf *b) {{
+    return a == b || (a->object && a->object == b->object);
+}}
 /* Whether two lists of numbers without gaps have the same items. */
 QUIET int same_items(const Buf *a, const Buf *b) {{
     u64 bytes = a->dims[0] * a->dims[4];

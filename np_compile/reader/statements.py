@@ -437,6 +437,7 @@ def comprehension(
         inner: ast.stmt
         if stops is not None:  # the first item that decides
             found = ast.Assign([ast.Name(hidden, ast.Store())], ast.Constant(stops))
+            assert isinstance(node, ast.GeneratorExp)
             test = node.elt if stops else ast.UnaryOp(ast.Not(), node.elt)
             inner = ast.If(test, [found, ast.Break()], [])
         elif isinstance(node, ast.DictComp):

@@ -416,6 +416,84 @@ def test_trees_of_any_keys(keys):
 _trees = np_compile.compile(tree)
 
 
+class Built:
+    """What `__init__` sets in branches and changes in loops."""
+
+    def __init__(self, k, n):
+        self.total = 0
+        if k % 2:
+            self.x = k
+        else:
+            self.x = 0.5
+        for i in range(n):
+            self.total += i * k
+        while self.x < 3:
+            self.x += 1
+        self.clear()
+
+    def clear(self):
+        self.done = False
+
+
+def built(n):
+    found = []
+    for k in range(n):
+        b = Built(k, n)
+        found.append((b.total, b.x, b.done))
+    return found
+
+
+def of_elements(x, y, out):
+    for i in range(len(x)):
+        v = Vector(x[i], y[i])
+        w = v + v * 0.5
+        out[i] = abs(w)
+    return out
+
+
+def identities(rows, other, n):
+    """Lists from outside, under two names or one, and numbers."""
+    mine = [0]
+    found = []
+    for _ in range(n):
+        pair = rows is other, rows[0] is other[0]
+        found.append((*pair, rows[0] is rows[1], mine is rows, mine is mine))
+    return found
+
+
+def identities_of_numbers(n, m):
+    found = []
+    for k in range(n):
+        same = k is m
+        found.append(same)
+    return found
+
+
+def test_objects_in_loops_that_threads_share():
+    fast = np_compile.compile(of_elements)
+    x = np.linspace(0, 1, 20_000)
+    with whole():
+        for _ in range(2):
+            check_call(fast, of_elements, (x, x + 1, np.zeros(20_000)), 0)
+    assert not refusals(fast)
+
+
+def test_attributes_that_init_sets_in_branches():
+    check(exact(built, (6,), (2,)))
+
+
+def test_identity_of_lists_from_outside():
+    rows = [[1, 2], [3, 4], [1, 2]] * 4
+    fast, fast_of_numbers = (
+        np_compile.compile(identities),
+        np_compile.compile(identities_of_numbers),
+    )
+    with whole():
+        for a, b in ((rows, rows), (rows, list(rows)), (rows, [list(x) for x in rows])):
+            assert fast(a, b, 3) == identities(a, b, 3)
+        assert fast_of_numbers(4, 2) == identities_of_numbers(4, 2)
+
+
 class Dying:
     def __init__(self, x):
         self.x = x
