@@ -192,6 +192,20 @@ def raises_at_the_end(xs):
     return total
 
 
+def goes_by_finally(xs):
+    done = 0
+    for k in range(len(xs)):
+        try:
+            if xs[k] == 2:
+                continue
+            if xs[k] == 5:
+                return done, k
+        finally:
+            done += 1
+            xs[0] += 1
+    return done, -1
+
+
 def counted(n):
     hits = 0
     last = -1
@@ -243,6 +257,7 @@ def test_programs(c):
         (first_ones, [([1, 0, 2] * 4, 0), ([0, 1] * 5, 3)]),
         (finished, [([1.0, 0.0, 2.0] * 4,), ([1.0] * 9,)]),
         (finished_before_it_raises, [([1, 2, 5] * 4,), ([1, 2, 0, 4] * 3,)]),
+        (goes_by_finally, [([1, 2, 3] * 4,), ([1, 2, 5] * 4,)]),
         (raises_at_the_end, [([1, 2, 5] * 4,), ([1, 2, 0, 4] * 3,)]),
         (counted_with_error, [([1, 2, 5] * 4,), ([1, 2, 0, 4] * 3,)]),
     ],
