@@ -18,6 +18,36 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "np_compile/reader/objects.py",
+        '    texts.append(f"same_object({x.buf}, {y.buf})")\n',
+        '    texts.append(f"{x.buf} == {y.buf}")\n',
+        "reader/test_made_objects.py",
+    ),
+    Mutation(
+        "np_compile/reader/wide.py",
+        "    elif x.low < 0:\n",
+        "    elif False:\n",
+        "reader/test_wide.py",
+    ),
+    Mutation(
+        "np_compile/reader/text.py",
+        "{x.text} >= {_ASCII}",
+        "{x.text} >= 1 << 20",
+        "reader/test_text.py",
+    ),
+    Mutation(
+        "np_compile/reader/generators.py",
+        "        if ended and in_loop:\n",
+        "        if ended and in_loop and False:\n",
+        "reader/test_generators.py",
+    ),
+    Mutation(
+        "np_compile/reader/statements.py",
+        "    if node.finalbody and _goes_by(node):\n",
+        "    if False:\n",
+        "reader/test_generators.py",
+    ),
+    Mutation(
         "np_compile/reader/nest.py",
         "    if len(extents) == len(dims) and 0 < size",
         "    if 0 < size",

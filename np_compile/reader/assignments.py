@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import index
+from . import index, objects
 from .dicts import assign_table_item, without_key
 from .expressions import (
     anything,
@@ -25,13 +25,17 @@ from .functions.operands import array_of
 from .items import item
 from .lists import assign_list_item, growing, list_method, without_item
 from .nest import materialized
+from .protocols import NAMES
 from .read import Reader, certain
+from .source import outer_names
 from .values import (
     Arr,
+    Begun,
     Items,
     Known,
     Lazy,
     Lst,
+    Made,
     Num,
     Obj,
     Table,
@@ -78,12 +82,20 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
         return _unpack(r, node, value)
     if isinstance(node, ast.Attribute):
         owner = expression(r, node.value)
+        if isinstance(owner, Made):
+            return objects.set_attribute(r, owner, node.attr, value)
         if not isinstance(owner, Obj):
             raise Unreadable("an attribute of this is set")
         return lambda: _set_attribute(r, owner, node.attr, value)
     if isinstance(node, ast.Subscript):
         owner = certain(r, operand(r, node.value))
         items = index_items(r, node.slice, owner)
+        if objects.class_of(owner):
+            key = items[0] if len(items) == 1 else Tup(tuple(items))
+            r.hoisted = True
+            if objects.special(r, owner, "__setitem__", key, value) is None:
+                raise Unreadable("an item of this is set")
+            return lambda: None
         if isinstance(owner, Obj):
             name = item_name(owner, items)
             return lambda: _set_attribute(r, owner, name, value)
@@ -137,10 +149,17 @@ def deleted(r: Reader, node: ast.Delete) -> None:
 def bind(r: Reader, name: str, value: Value) -> None:
     if isinstance(value, Num) and value.kind == "int" and value.lin is None and value.value is None:
         value = r.integer(value.text, value.low, value.high)
-    r.env[name] = value
+    env = r.frames[0].env if name in outer_names(r.frame.node) else r.env
+    env[name] = value
 
 
-def _set_attribute(r: Reader, owner: Obj, name: str, value: Value) -> None:
+def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> None:
+    if isinstance(owner, Made):
+        objects.set_attribute(r, owner, name, value)()
+        return
+    if isinstance(owner, Begun):
+        objects.set_begun(r, owner, name, value)
+        return
     r.entry.may_set(r, owner, name)
     r.frames[0].env[f"@{owner.path}.{name}"] = value
     r.changed()
@@ -186,7 +205,7 @@ def augmented(r: Reader, node: ast.AugAssign) -> None:
     elif isinstance(t, ast.Attribute):
         old = expression(r, ast.copy_location(ast.Attribute(t.value, t.attr, ast.Load()), t))
         owner = expression(r, t.value)
-        if not isinstance(owner, Obj):
+        if not isinstance(owner, (Obj, Made)):
             raise Unreadable("an attribute of this is set")
         new = expression(r, node.value)
         _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, t.attr, x))
@@ -205,11 +224,17 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
         return
     if isinstance(old, Tup) and old.made is list:
         growing(r, old)
-    if isinstance(old, Lst):
+    if isinstance(old, Lst) and old.made not in (str, bytes):
         if op != "Add":
             raise Unreadable("a list is changed in place")
         list_method(r, old, "extend", [new], {})
         return
+    if objects.class_of(old):
+        r.hoisted = True
+        made = objects.special(r, old, f"__i{NAMES[op]}__", new)
+        if made is not None:
+            store(kept(r, made))
+            return
     store(kept(r, operate(r, op, old, new)))
 
 

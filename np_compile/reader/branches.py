@@ -9,8 +9,22 @@ from typing import Any
 from .lists import length
 from .nest import element_of, kept, lazy, size_of
 from .numbers import truth
+from .objects import class_of, truth_of
 from .read import Reader
-from .values import Arr, Items, Known, Lazy, Num, OrNone, Tup, Unreadable, Value, python
+from .values import (
+    Arr,
+    Items,
+    Known,
+    Lazy,
+    Made,
+    Num,
+    Obj,
+    OrNone,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
 from .variables import Variable, join
 
 
@@ -19,6 +33,8 @@ def condition_of(r: Reader, x: Value) -> Num:
         return truth(x)
     if isinstance(x, Lazy) and x.ndim == 0:
         return truth(element_of(r, x))
+    if isinstance(x, (Made, Obj)) and class_of(x) is not None:
+        return condition_of(r, truth_of(r, x))
     if isinstance(x, Items):
         return truth(length(r, x))
     if isinstance(x, (Arr, Lazy)):

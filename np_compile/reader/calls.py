@@ -9,13 +9,14 @@ import sys
 import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, mathematics, outside, small, source
+from . import functions, mathematics, outside, small, source, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -30,6 +31,7 @@ from .dicts import (
 from .functions.operands import dtype_of, number_method, scalar_type
 from .functions.reductions import python_extreme
 from .functions.ufuncs import call_ufunc, ufunc
+from .generators import is_generator
 from .lists import (
     as_vector,
     growing,
@@ -43,6 +45,7 @@ from .lists import (
 from .mathematics import single
 from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
+from .objects import new_object, no_nan_in, of_class, special
 from .operators import operate
 from .read import Reader, certain
 from .sorting import extreme, sort, sorted_list
@@ -50,6 +53,7 @@ from .unions import absolute, binary, unary
 from .values import (
     PARTS,
     PYTHON,
+    PYTHON_TYPE,
     Arr,
     Binary,
     Bound,
@@ -57,6 +61,7 @@ from .values import (
     Known,
     Lazy,
     Lst,
+    Made,
     Num,
     Obj,
     Range,
@@ -75,17 +80,25 @@ def call(r: Reader, node: ast.Call) -> Value:
     """The value of a call."""
     alone, r.alone = node is r.alone, None
     function = r.grammar.expression(r, node.func)
-    if _is_sum(function, node):
-        saved = r.save()
-        try:
-            return called(r, function, [r.grammar.anything(r, node.args[0])], {})
-        except Unreadable:
-            r.restore(saved)
-            return r.grammar.comprehension(r, node.args[0], total=True)
     # The arguments of a function that is read in place are names there.
     read = r.grammar.operand if _is_read_in_place(function) else r.grammar.anything
+    f = function.value if isinstance(function, Known) and _hashable(function.value) else None
+    if len(node.args) == 1 and not node.keywords:
+        (given,) = node.args
+        if f in (any, all) and isinstance(given, ast.GeneratorExp) and len(given.generators) == 1:
+            return r.grammar.comprehension(r, given, f.__name__)
+        if f is sum and isinstance(given, (ast.GeneratorExp, ast.ListComp)):
+            saved = r.save()
+            try:
+                return called(r, function, [r.grammar.anything(r, given)], {})
+            except Unreadable:  # arrays are added as they come
+                r.restore(saved)
+                return r.grammar.comprehension(r, given, "sum")
     args: list[Value] = []
     for a in node.args:
+        if isinstance(a, ast.Call) and f in _CONSUMERS and _of_generator(r, a):
+            args.append(r.grammar.comprehension(r, _listed(r, a)))
+            continue
         if isinstance(a, ast.Starred):
             inner = r.grammar.expression(r, a.value)
             if not isinstance(inner, Tup):
@@ -102,6 +115,33 @@ def call(r: Reader, node: ast.Call) -> Value:
     return called(r, function, args, kwargs)
 
 
+_CONSUMERS = frozenset((list, sum, min, max, sorted, set, dict))  # of all items, one by one
+
+
+def _of_generator(r: Reader, node: ast.Call) -> bool:
+    """Whether a call is of a generator function."""
+    if not isinstance(node.func, ast.Name):
+        return False
+    saved = r.save()
+    try:
+        f = r.grammar.expression(r, node.func)
+    except Unreadable:
+        f = None
+    r.restore(saved)
+    return isinstance(f, Known) and is_generator(f.value)
+
+
+def _listed(r: Reader, node: ast.Call) -> ast.ListComp:
+    """A list of what a generator gives."""
+    key = id(node), "listed"
+    if key not in r.entry.normalized:
+        name = f"__given{node.lineno}_{node.col_offset}"
+        part = ast.comprehension(ast.Name(name, ast.Store()), node, [], 0)
+        made = ast.copy_location(ast.ListComp(ast.Name(name, ast.Load()), [part]), node)
+        r.entry.normalized[key] = ast.fix_missing_locations(made), node
+    return r.entry.normalized[key][0]
+
+
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     f = function.value if isinstance(function, Known) else None
     if not _takes_none(function):
@@ -109,8 +149,14 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         kwargs = {k: certain(r, v) for k, v in kwargs.items()}
     if isinstance(function, Bound):
         return _method(r, function, args, kwargs)
+    if isinstance(function, (Made, Obj)) and not kwargs:
+        made = special(r, function, "__call__", *args)
+        if made is not None:
+            return made
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
+    if f is super and not args and not kwargs:
+        return _super(r)
     if disallowed.is_function(f):
         raise Unreadable(disallowed.why(str(getattr(f, "__qualname__", f))))
     if isinstance(f, np.ufunc):
@@ -129,7 +175,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
             return scalar_type(r, f, args)
         if f in (np.finfo, np.iinfo):
             return Known(f(dtype_of(args[0])))
-        raise Unreadable(f"an object of {f.__qualname__} is made")
+        return new_object(r, f, args, kwargs)
     handler = (functions.TABLE.get(f) or small.TABLE.get(f)) if _hashable(f) else None
     if handler is not None:
         return _or_outside(r, f, lambda: handler(r, *args, **kwargs), args, kwargs)
@@ -138,21 +184,10 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
     raise Unreadable(f"a call of {getattr(f, '__qualname__', f)!s}")
 
 
-def _is_sum(function: Value, node: ast.Call) -> bool:
-    """Whether a call is `sum(x for ...)`, whose items may be arrays."""
-    return (
-        isinstance(function, Known)
-        and function.value is sum
-        and len(node.args) == 1
-        and not node.keywords
-        and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp))
-    )
-
-
 def _is_read_in_place(function: Value) -> bool:
     """Whether a call asks for no element of its arguments by itself."""
     if isinstance(function, Bound):
-        return isinstance(function.owner, Obj)
+        return isinstance(function.owner, (Obj, Made))
     f = function.value if isinstance(function, Known) else None
     return f is len or (isinstance(f, types.FunctionType) and not _is_numpy(f))
 
@@ -162,7 +197,9 @@ def _takes_none(function: Value) -> bool:
     if isinstance(function, Bound):
         return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None
-    return (isinstance(f, types.FunctionType) and not _is_numpy(f)) or hasattr(f, "_fields")
+    if isinstance(f, type):
+        return f.__module__ != "builtins" and not _is_numpy(f)
+    return isinstance(f, types.FunctionType) and not _is_numpy(f)
 
 
 def _applied(r: Reader, handler: Callable, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -208,6 +245,8 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     if len(r.frames) > _DEPTH or any(x.function is f for x in r.frames):
         raise Unreadable(f"{f.__name__} calls itself")
     node = source.tree(f)
+    if source.outer_names(node) and not r.is_local(Known(f)):
+        raise Unreadable(f"{f.__name__} binds names of another function")
     env = bound_arguments(r, f, node, args, kwargs)
     whole = f.__code__ in r.effectful
     alone, r.hoisted = r.hoisted, False
@@ -270,8 +309,11 @@ def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
 
 def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, name = bound.owner, bound.name
-    if isinstance(owner, Obj):
-        f = source.written(getattr(owner.type, name, None))
+    if isinstance(owner, (Obj, Made)):
+        kind = owner.made if isinstance(owner, Made) else owner.type
+        f = source.written(bound.more.get("f") or getattr(kind, name, None))
+        if f is object.__init__ and not args and not kwargs:
+            return Known(None)
         if isinstance(f, types.FunctionType):
             return inlined(r, f, [owner, *args], kwargs)
         raise Unreadable(f"the method {name!r}")
@@ -289,6 +331,10 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if owner == Known("") and name == "join" and len(args) == 1 and not kwargs:
+        return text.join_texts(r, "", args[0])
+    if text.is_text(owner) and not kwargs:
+        return text.text_method(r, text.in_parts(r, owner), name, args)
     if isinstance(owner, Lst) and owner.made is list and name == "sort":
         return _applied(r, sort, [owner, *args], kwargs)
     if isinstance(owner, Lst):
@@ -304,10 +350,42 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
+        if owner.kind == "char":
+            return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
     if isinstance(owner, Binary) and name == "count" and args == [Known("1")] and not kwargs:
         return number_method(r, owner.of, "bit_count", [])
     raise Unreadable(f"the method {name!r}")
+
+
+@dataclass(frozen=True)
+class Super:
+    """`super()` in a method. after: the class behind which methods are looked for."""
+
+    owner: Value
+    after: type
+
+    def method(self, r: Reader, name: str) -> Value:
+        """`super().name`."""
+        kind = type_of(self.owner)
+        order = kind.__mro__[kind.__mro__.index(self.after) + 1 :]
+        f = next((vars(c)[name] for c in order if name in vars(c)), None)
+        if f is not object.__init__ and not isinstance(source.written(f), types.FunctionType):
+            raise Unreadable(f"super().{name}")
+        c = next(c for c in order if name in vars(c))
+        r.entry.watch(("function", c, name), f)
+        return Bound(self.owner, name, {"f": f})
+
+
+def _super(r: Reader) -> Value:
+    code = r.frame.function.__code__
+    if "__class__" not in code.co_freevars or not code.co_argcount:
+        raise Unreadable("super() outside of a method")
+    cell = r.frame.function.__closure__[code.co_freevars.index("__class__")]
+    owner = r.env.get(code.co_varnames[0])
+    if not isinstance(owner, (Obj, Made)) or not issubclass(type_of(owner), cell.cell_contents):
+        raise Unreadable("super() of this")
+    return Super(owner, cell.cell_contents)
 
 
 def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
@@ -320,6 +398,10 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, np.ufunc):
         return Bound(Known(owner), name)
+    if type(owner) in (str, bytes):
+        return Bound(Known(owner), name)
+    if isinstance(owner, type) and owner.__module__ != "builtins" and not _is_numpy(owner):
+        return of_class(r, owner, name)
     raise Unreadable(f"the attribute {name!r}")
 
 
@@ -335,14 +417,18 @@ def comprehension(r: Reader, node: Any) -> Value:
 
 
 def _abs(r: Reader, x: Value) -> Value:
-    if isinstance(x, Num) and len(x.kinds) > 1:
+    if isinstance(x, Num) and len(x.kinds) > 1 and not wide.is_wide(x):
         return absolute(r, x)
     if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
         return ufunc(r, "absolute", [x])
+    if isinstance(x, (Made, Obj)) and (made := special(r, x, "__abs__")) is not None:
+        return made
     if not isinstance(x, Num):
         raise Unreadable("abs of this")
     if x.value is not None:
         return python(abs(x.value))
+    if wide.is_wide(x):
+        return wide.number(r, wide.unsigned(r, x))
     if x.rep in PARTS:
         return modulus(r, x, "float")
     if x.rep == "f64":
@@ -467,7 +553,7 @@ def _any_all(name: str) -> Callable:
                 return python(name == "all")
             if x.kind is None:
                 raise Unreadable(f"{name} of a list of such items")
-            v = as_vector(r, x)
+            v = as_vector(r, x)  # not of characters, of which each is true
             found = r.fresh("c")
             r.line(f"u8 {found} = {int(name == 'all')};")
             sign = "|" if name == "any" else "&"
@@ -491,7 +577,9 @@ def _any_all(name: str) -> Callable:
 def _len(r: Reader, x: Value) -> Value:
     if isinstance(x, Tup):
         return python(len(x.items))
-    if isinstance(x, Items):
+    if isinstance(x, (Made, Obj)) and (made := special(r, x, "__len__")) is not None:
+        return made
+    if isinstance(x, Items) and not isinstance(x, Made):
         return length(r, x)
     if isinstance(x, (Arr, Lazy)) and x.ndim:
         return x.dims[0]
@@ -517,13 +605,19 @@ def _range(r: Reader, *args: Value) -> Value:
 
 
 def _int(r: Reader, x: Value = None) -> Value:
-    return to_int(r, single(x))
+    x = single(x)
+    if x.kind == "char":
+        return text.digit(r, x)
+    if "wide" in x.kinds and set(x.kinds) <= {"int", "wide"}:
+        return x
+    return to_int(r, x)
 
 
 def _float(r: Reader, x: Value) -> Value:
     if isinstance(x, Known) and isinstance(x.value, str):
         return python(float(x.value))
-    return to_float(r, single(x))
+    x = single(x)
+    return to_float(r, wide.as_float(r, x) if wide.is_wide(x) else x)
 
 
 def _bool(r: Reader, x: Value) -> Value:
@@ -546,7 +640,7 @@ def _divmod(r: Reader, a: Value, b: Value) -> Value:
 
 
 def _bin(r: Reader, x: Value) -> Value:
-    if not isinstance(x, Num) or x.kind != "int":
+    if not isinstance(x, Num) or x.kind not in ("int", "wide"):
         raise Unreadable("bin of this")
     return Binary(x)
 
@@ -563,7 +657,7 @@ def _tuple(r: Reader, x: Value | None = None) -> Value:
 
 def _list(made: type) -> Callable:
     def make(r: Reader, x: Value | None = None) -> Value:
-        x = Tup(()) if x is None else x
+        x = text.in_parts(r, Tup(()) if x is None else x)
         view = gone_through(x)
         if view is None:
             return list_of(r, x, made)
@@ -575,14 +669,24 @@ def _list(made: type) -> Callable:
 
 def _table(made: type) -> Callable:
     def make(r: Reader, x: Value | None = None) -> Value:
-        return table_of(r, made, Tup(()) if x is None else x)
+        return table_of(r, made, Tup(()) if x is None else text.in_parts(r, x))
 
     return make
+
+
+def _counter(r: Reader, x: Value | None = None) -> Value:
+    return counter(r, None if x is None else text.in_parts(r, x))
 
 
 def _sorted(r: Reader, x: Value, **words: Value) -> Value:
     x = in_any_order(r, x) if "key" not in words else in_order(r, x)
     return _applied(r, sorted_list, [x], words)
+
+
+def _heap_push(r: Reader, a: Value, x: Value) -> Value:
+    if isinstance(x, Made):
+        no_nan_in(r, x)
+    return heap_push(r, a, x)
 
 
 def _isinstance(r: Reader, x: Value, kinds: Value) -> Value:
@@ -595,7 +699,7 @@ def type_of(x: Value) -> type:
     """The Python type of a value."""
     if isinstance(x, Num) and x.kind is not None:
         if x.kind in PYTHON:
-            return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind]
+            return PYTHON_TYPE[x.kind]
         return np.dtype(x.kind.rstrip("_")).type
     if isinstance(x, (Arr, Lazy)):
         return np.ndarray
@@ -615,9 +719,9 @@ _BUILTINS: dict[Any, Callable] = {
     int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
     round: mathematics.rounded, bin: _bin, pow: _pow,
     tuple: _tuple, list: _list(list), deque: _list(deque),
-    heapq.heappush: heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
+    heapq.heappush: _heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
-    Counter: counter,
+    Counter: _counter, ord: text.ord_, chr: text.chr_,
     **mathematics.TABLE,
 }  # fmt: skip

@@ -63,7 +63,9 @@ def piece(x: Any, small: bool) -> Any:
     if kind is np.ndarray:
         return _array_piece(x, small)
     if kind is int:
-        return "int" if -SMALL < x < SMALL else "long" if -WIDE <= x < WIDE else "huge"
+        if -WIDE <= x < 2 * WIDE:
+            return "int" if -SMALL < x < SMALL else "long" if x < WIDE else "wide"
+        return "huge", x
     if kind is float:
         return "float"
     if kind is bool or x is None or kind is str:
@@ -153,8 +155,10 @@ class Entry:
         self.known: dict[str, int] = {}
         self.set: dict[str, tuple[str, str]] = {}  # an object's path, and the attribute
         self.attributes: dict[str, Value] = {}
+        self.layouts: dict[type, list[tuple[str, Any]]] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
+        self.texts: dict[str, tuple] = {}  # where those are found that are constants
         self.lengths: dict[str, int] = {}
         self._prefers_lists = False
 
@@ -202,7 +206,10 @@ class Entry:
         if kind is bool:
             return python(x)
         if kind is int:
-            return self._int(r, x)
+            if WIDE <= x < 2 * WIDE:
+                return Num(r.named(f"(u64){self._in('i')}", "u64", "w"), "u64", ("wide",))
+            is_constant = path[0] in ("global", "cell") and not -WIDE <= x < WIDE
+            return Known(x) if is_constant else self._int(r, x)
         if kind is float:
             return Num(r.named(self._in("f"), "f64"), "f64", ("float",))
         if kind is complex:
@@ -214,6 +221,11 @@ class Entry:
             return self._scalar(r, x)
         named = isinstance(x, tuple) and hasattr(kind, "_fields")
         is_record = kind is dict and len(x) > 0 and all(type(key) is str for key in x)
+        is_text = kind is str and ("list", "text", path) in r.memory
+        if (is_text or kind is bytes) and given.KNOWN and path == _whole(path):
+            return self._list(r, path, x)
+        if kind is str and path == _whole(path):
+            self.texts.setdefault(x, path)
         if (kind is list and self._is_listed(r, path, x)) or (kind is dict and not is_record):
             return self._list(r, path, x)
         if kind is tuple or named or kind is list:

@@ -12,10 +12,12 @@ from .read import Reader
 from .values import (
     PARTS,
     Arr,
+    Begun,
     Conflict,
     Flagged,
     Items,
     Known,
+    Made,
     Num,
     Obj,
     Opaque,
@@ -93,6 +95,8 @@ class Export:
             strides = [self._integer(s) for s in x.strides]
             view = ("constant", int(x.view)) if x.view.isdigit() else self._word(x.view, "i")
             return ("array", x.rep, owner, at, dims, strides, view)
+        if isinstance(x, Made):
+            return ("object", x.made, self._word(x.buf, "p"))
         if isinstance(x, Items):
             return ("list", _maker(x), _items_of(x), self._word(x.buf, "p"))
         if isinstance(x, Tup):
@@ -111,7 +115,7 @@ class Export:
             inner = self.value(x.value)
             self.lines.append("}")
             return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
-        if isinstance(x, (Obj, Opaque)):
+        if isinstance(x, (Obj, Opaque)) and not isinstance(x, Begun):
             return ("path", x.path)
         if isinstance(x, Rng):
             return ("path", self.r.entry.paths[x])
@@ -120,19 +124,22 @@ class Export:
 
 def _maker(x: Items) -> Any:
     """What makes Python's object of a list of the items."""
-    return maker(x) if isinstance(x, Table) else x.made
+    if isinstance(x, Table):
+        return maker(x)
+    return "".join if x.made is str else x.made
 
 
 def _items_of(x: Items) -> Any:
     """How Python makes a list's items: by the kind of numbers without gaps, or of their words."""
     if isinstance(x, Table) and x.of is not None:
-        kind, made, (_, *entry) = _of_words(x.of, count())
+        kind, made, (_, *entry) = of_words(x.of, count())
         return entry[0] if x.made is set else (kind, made, entry)
-    return x.kind if x.kind is not None or x.of is None else _of_words(x.of, count())
+    return x.kind if x.kind is not None or x.of is None else of_words(x.of, count())
 
 
-def _of_words(of: Value, words: Iterator[int]) -> Any:
-    """A description of a value as `Export.value` gives it, of the words of a list's item."""
+def of_words(of: Value, words: Iterator[int], paths: dict[Any, Any] | None = None) -> Any:
+    """A description of a value as `Export.value` gives it, of the words of a list's item. paths: of
+    what an object may have, where it is found."""
     if isinstance(of, Num):
         at = next(words)
         if of.rep in PARTS:
@@ -141,14 +148,18 @@ def _of_words(of: Value, words: Iterator[int]) -> Any:
         tag = next(words) if len(of.kinds) > 1 else None
         return ("number", of.kinds, at, tag, "f" if of.rep in ("f64", "f32") else "i")
     if isinstance(of, Tup):
-        return ("tuple", of.made, [_of_words(y, words) for y in of.items])
+        return ("tuple", of.made, [of_words(y, words) for y in of.items])
+    if isinstance(of, Made):
+        return ("object", of.made, next(words))
     if isinstance(of, Items):
         return ("list", _maker(of), _items_of(of), next(words))
     if isinstance(of, OrNone):
-        inner = _of_words(of.value, words)
+        inner = of_words(of.value, words)
         return ("or none", next(words), inner)
     if isinstance(of, Known):
         return ("constant", of.value)
+    if isinstance(of, (Obj, Rng)) and paths is not None:
+        return ("path", of.path if isinstance(of, Obj) else paths[of])
     if isinstance(of, Conflict):
         raise Unreadable(of.why)
     assert isinstance(of, Arr)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import calls
+from . import calls, objects, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.operands import array_of, part
@@ -25,10 +25,12 @@ from .unions import binary, unary
 from .values import (
     PARTS,
     Arr,
+    Begun,
     Bound,
     Known,
     Lazy,
     Lst,
+    Made,
     Num,
     Obj,
     OrNone,
@@ -37,6 +39,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    char,
     item_name,
     python,
 )
@@ -69,8 +72,14 @@ def operand(r: Reader, node: ast.AST) -> Value:
 
 def _constant(r: Reader, node: ast.Constant) -> Value:
     if type(node.value) in _SINGLE:
-        return python(node.value)
+        return number_of(node.value)
     return Known(node.value)
+
+
+def number_of(value: Any) -> Value:
+    """A literal; of an integer beyond 64 bits nothing but its value is known."""
+    is_large = type(value) is int and not -wide.ALL // 2 <= value < wide.ALL
+    return Known(value) if is_large else python(value)
 
 
 def _name(r: Reader, node: ast.Name) -> Value:
@@ -120,12 +129,16 @@ def _attribute(r: Reader, node: ast.Attribute) -> Value:
 
 
 def attribute(r: Reader, owner: Value, name: str) -> Value:
+    if isinstance(owner, (Begun, Made)):
+        return objects.attribute(r, owner, name)
     if isinstance(owner, Obj):
         key = f"@{owner.path}.{name}"
         env = r.frames[0].env
         if key in env:
             return settled(r, env[key], key[1:])
         return r.entry.attribute(r, owner, name)
+    if isinstance(owner, calls.Super):
+        return owner.method(r, name)
     if isinstance(owner, Known):
         if isinstance(owner.value, types.ModuleType):
             return r.entry.of_module(r, owner.value, name)
@@ -230,13 +243,33 @@ def _unary(r: Reader, node: ast.UnaryOp) -> Value:
         return unary(r, op, x)
     if op == "Not":
         return unary(r, op, condition_of(r, x))
+    if (made := objects.special(r, x, objects.UNARY[op])) is not None:
+        return made
     raise Unreadable(f"{op} of this")
 
 
 def _binary(r: Reader, node: ast.BinOp) -> Value:
+    found = wide.masked(r, node)
+    if found is not None:
+        return found
     a = expression(r, node.left)
     b = expression(r, node.right)
-    return operate(r, type(node.op).__name__, a, b)
+    op = type(node.op).__name__
+    if all(isinstance(x, (Num, Known)) and type(x.value) is int for x in (a, b)):
+        if op in ("Pow", "LShift") and 0 <= b.value <= 64:
+            return number_of(a.value**b.value if op == "Pow" else a.value << b.value)
+        if op in ("Add", "Sub") and (isinstance(a, Known) or isinstance(b, Known)):
+            return number_of(a.value + b.value if op == "Add" else a.value - b.value)
+    if isinstance(a, Num) and isinstance(b, Known) and op == "Div" and type(b.value) is int:
+        return _over_large(r, a, b.value)
+    return operate(r, op, a, b)
+
+
+def _over_large(r: Reader, a: Num, n: int) -> Value:
+    """`a / n`, n: an integer beyond 64 bits."""
+    if not set(a.kinds) <= {"int", "wide"} or n <= 0 or n & (n - 1) or n.bit_length() > 1000:
+        raise Unreadable(f"an integer of more than 64 bits, {n}")
+    return wide.over_power_of_two(r, a, n)
 
 
 def _compare(r: Reader, node: ast.Compare) -> Value:
@@ -274,6 +307,9 @@ def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
         return same if name == "Is" else unary(r, "Not", same)
     if name in ("In", "NotIn"):
         return _contains(r, a, b, name == "In")
+    found = text.compared(r, name, a, b)
+    if found is not None:
+        return found
     if isinstance(a, Known) and isinstance(b, Known):
         if name in ("Eq", "NotEq"):
             return python((a.value == b.value) == (name == "Eq"))
@@ -310,15 +346,26 @@ def _identical(a: Value, b: Value) -> Num:
     if isinstance(a, Known) and isinstance(b, Known):
         return python(a.value is b.value)
     known, other = (a, b) if isinstance(a, Known) else (b, a)
+    if text.is_char(other) or text.is_text(other):
+        if known == Known(None):
+            return python(False)
+        raise Unreadable("identity of text")
     if isinstance(known, Known):
         if known.value is None and isinstance(other, OrNone):
             return Num(f"(!{other.flag})", "bool", ("bool",), low=0, high=1)
         if known.value is None or isinstance(known.value, (type, types.ModuleType, str)):
             return python(False)
-    raise Unreadable("identity of values")
+    return objects.identical(a, b)
 
 
 def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
+    if text.is_text(b) and not (isinstance(a, Known) and isinstance(b, Known)):
+        found = condition_of(r, text.found_in(r, a, b))
+        return found if wanted else unary(r, "Not", found)
+    if isinstance(b, Tup) and text.is_char(a):
+        b = replace(b, items=tuple([char(x) or x for x in b.items if not text.is_long(x)]))
+    if isinstance(b, Lst):
+        a = char(a) or a
     if isinstance(b, Tup) and isinstance(a, Num) and all(isinstance(x, Num) for x in b.items):
         tests = [truth(binary(r, "Eq", a, x)) for x in b.items]
         if any(t.value for t in tests):
@@ -333,6 +380,8 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)
+    if (made := objects.special(r, b, "__contains__", a)) is not None:
+        return condition_of(r, made) if wanted else unary(r, "Not", condition_of(r, made))
     raise Unreadable("`in` of these values")
 
 
@@ -385,7 +434,7 @@ def _call(r: Reader, node: ast.Call) -> Value:
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = certain(r, operand(r, node.value))
     items = index_items(r, node.slice, owner)
-    if isinstance(owner, Obj):
+    if isinstance(owner, Obj) and owner.type is dict:
         return attribute(r, owner, item_name(owner, items))
     return item(r, owner, items)
 

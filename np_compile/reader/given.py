@@ -4,10 +4,10 @@ at its end.
 The type of the items is that of an example; C looks at each item of each call. A *form* says it in
 letters: `i`, `f`, `b` an int, a float, a bool; `I`, `F`, `B` NumPy's; `u` and a representation, the
 letters of several kinds and a full stop: a number of any of these; `n` None; `?` what may be None;
-parentheses a tuple, brackets a list, braces a dict's key and value. A list that several names or
-rows share is read once. What a region may have changed is compared with the caller's list, item by
-item, and only what differs is replaced: lists stay the objects that they are, and so do items that
-are as they were.
+`s` text, `y` bytes; parentheses a tuple, brackets a list, braces a dict's key and value. A list
+that several names or rows share is read once. What a region may have changed is compared with the
+caller's list, item by item, and only what differs is replaced: lists stay the objects that they
+are, and so do items that are as they were.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .numbers import join_numbers
 from .read import Reader
 from .values import (
     ANYWHERE,
+    CHAR,
     REPRESENTATION,
     Conflict,
     Known,
@@ -52,6 +53,7 @@ _NAMES = {
     int: "int", float: "float", bool: "bool", np.int64: "int64", np.float64: "float64",
     np.bool_: "bool_",
 }  # fmt: skip
+_TEXTS: dict[Any, Num] = {str: CHAR, bytes: Num("", "i64", ("int",), low=0, high=255)}
 _LETTERS = {"int": "i", "float": "f", "bool": "b", "int64": "I", "float64": "F", "bool_": "B"}
 
 
@@ -70,6 +72,8 @@ def type_of(r: Reader, some: Sequence[Any], path: tuple, name: str = "", depth: 
     what the region is given; depth: of the containers there that these are. It is a Conflict where
     C does not read such ones."""
     of: Any = None
+    if type(some[0]) in _TEXTS:
+        return Lst(name, _TEXTS[type(some[0])], frozenset((name or ANYWHERE,)), made=type(some[0]))
     is_dict = type(some[0]) is dict
     if is_dict:
         entries = [entry for x in some for entry in x.items()]
@@ -115,6 +119,8 @@ def _of_examples(r: Reader, values: Sequence[Any], path: tuple, depth: int) -> A
         if isinstance(of, (Num, Tup)):
             return OrNone(of, "")
         return of if isinstance(of, Conflict) else Conflict("items that are lists or None")
+    if kinds in ({str}, {bytes}):
+        return type_of(r, values[:1], path)
     if kinds in ({list}, {dict}):
         if depth == _DEEP:
             return Conflict("lists in lists in lists")
@@ -151,6 +157,8 @@ def form_of(x: Value) -> str | None:
     if isinstance(x, OrNone):
         inner = form_of(x.value) if isinstance(x.value, (Num, Tup)) else None
         return None if inner is None or "[" in inner or "{" in inner else f"?{inner}"
+    if isinstance(x, Lst) and x.made in _TEXTS:
+        return "s" if x.made is str else "y"
     if isinstance(x, Lst) and x.made is list:
         inner = form_of(x.of)
         return None if inner is None else f"[{inner}]"
@@ -180,7 +188,7 @@ def lines(lists: Sequence[Given], aside: int, words: int, written: frozenset[str
     ]
 
 
-_F64, _I64, _BOOL = (CODES.index(rep) for rep in ("f64", "i64", "bool"))
+_F64, _I64, _BOOL, _U32 = (CODES.index(rep) for rep in ("f64", "i64", "bool", "u32"))
 
 # What is called of Python's: see `runtime.api`.
 _CALLS = {
@@ -196,10 +204,14 @@ _CALLS = {
     "PyDict_GetItem": "void *, void *, void *",
     "PyDict_SetItem": "int, void *, void *, void *",
     "PyObject_CallFunctionObjArgs": "void *, void *, ...", "Py_IncRef": "void, void *",
-    "Py_DecRef": "void, void *",
+    "Py_DecRef": "void, void *", "PyUnicode_GetLength": "i64, void *",
+    "PyUnicode_AsUCS4": "void *, void *, void *, i64, int",
+    "PyUnicode_FromKindAndData": "void *, int, void *, i64",
+    "PyBytes_Size": "i64, void *", "PyBytes_AsString": "void *, void *",
+    "PyObject_RichCompareBool": "int, void *, void *, int",
 }  # fmt: skip
 FUNCTIONS = tuple(_CALLS)
-OBJECTS = (None, list, dict, tuple, int, float, bool, np.int64, np.float64, np.bool_)
+OBJECTS = (None, list, dict, tuple, int, float, bool, np.int64, np.float64, np.bool_, str, bytes)
 
 
 def names(first: int) -> str:
@@ -273,7 +285,7 @@ static i64 words_in(const char *f) {{
     }}
 }}
 static i64 lists_in(const char *f, i64 at) {{
-    if (*f == '[' || *f == '{{') return 1L << at;
+    if (*f == '[' || *f == '{{' || *f == 's' || *f == 'y') return 1L << at;
     if (*f != '(') return 0;
     i64 found = 0;
     for (f++; *f != ')'; f = behind(f)) {{ found |= lists_in(f, at); at += words_in(f); }}
@@ -341,7 +353,8 @@ static int read_value(Runtime *rt, const char *f, void *x, Word **w, Shared *s) 
         for (f++; *f != ')'; f = behind(f), k++)
             if (k >= n || !read_value(rt, f, PyTuple_GetItem(x, k), w, s)) return 0;
         return k == n;
-    case '[': case '{{': return ((*w)++->p = read_list(rt, f, x, s, s->rows)) != 0;
+    case '[': case '{{': case 's': case 'y':
+        return ((*w)++->p = read_list(rt, f, x, s, s->rows)) != 0;
     case 'u':
         for (n = f[1] == 'f', f += 2; *f != '.'; f++, k++)
             if (read_number(rt, *f, n, x, *w)) {{ (*w)[1].i = k; *w += 2; return 1; }}
@@ -372,7 +385,22 @@ static int read_entries(Runtime *rt, Buf *b, Shared *s) {{
     }}
     return 1;
 }}
+/* Text is read once for each place where it is: it has no other names that show. */
+static Buf *read_text(Runtime *rt, const char *form, void *x) {{
+    int is_text = *form == 's';
+    if (TYPE(x) != (is_text ? PYTHON_str : PYTHON_bytes)) return 0;
+    i64 n = is_text ? PyUnicode_GetLength(x) : PyBytes_Size(x);
+    Buf *b = new_list(rt, is_text ? {_U32} : {_I64}, is_text ? 4 : 8, n, 0);
+    if (!b) return 0;
+    b->form = form; b->object = x; b->refs = 2;
+    Py_IncRef(x);
+    if (is_text) {{ if (!PyUnicode_AsUCS4(x, b->data, n, 0)) __builtin_trap(); return b; }}
+    const unsigned char *bytes = PyBytes_AsString(x);
+    for (i64 k = 0; k < n; k++) ((i64 *)b->data)[k] = bytes[k];
+    return b;
+}}
 static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int changes) {{
+    if (*form == 's' || *form == 'y') return read_text(rt, form, x);
     int is_dict = *form == '{{';
     if (TYPE(x) != (is_dict ? PYTHON_dict : PYTHON_list)) return 0;
     if (s->n) {{
@@ -426,7 +454,9 @@ QUIET i64 read_lists(Runtime *rt, const Word *in, Buf **lists, const char *const
         i64 known = s.n;
         lists[k] = read_list(rt, forms[k], in[k].p, &s, changes[k]);
         fits = lists[k] != 0;
-        if (s.may_change && fits && s.n == known) s.is_odd = 1; /* it has another name */
+        int is_text = *forms[k] == 's' || *forms[k] == 'y';
+        if (s.may_change && fits && s.n == known && !is_text)
+            s.is_odd = 1; /* it has another name */
     }}
     for (i64 k = 0; k < aside && fits && s.n; k++)
         s.is_odd |= s.objects[found_at(&s, in[n + k].p)] != 0;
@@ -438,9 +468,12 @@ static int is_number(Runtime *rt, char letter, int as_float, void *x, const Word
     Word now;
     return read_number(rt, letter, as_float, x, &now) && now.i == w->i;
 }}
+static void *list_object(Runtime *rt, const char *form, Buf *b);
 /* Whether an item is as it was. */
 static int is_same(Runtime *rt, const char *f, void *x, const Word *w) {{
     i64 k = 0;
+    int fits;
+    void *made;
     switch (*f) {{
     case 'n': return x == NONE;
     case '?': return w[words_in(f + 1)].i ? is_same(rt, f + 1, x, w) : x == NONE;
@@ -449,6 +482,11 @@ static int is_same(Runtime *rt, const char *f, void *x, const Word *w) {{
         for (f++; *f != ')'; w += words_in(f), f = behind(f))
             if (!is_same(rt, f, PyTuple_GetItem(x, k++), w)) return 0;
         return 1;
+    case 's': case 'y':
+        made = list_object(rt, f, w->p);
+        fits = x == made || (TYPE(x) == TYPE(made) && PyObject_RichCompareBool(x, made, 2) == 1);
+        Py_DecRef(made);
+        return fits;
     case '[': case '{{': return x == ((Buf *)w->p)->object;
     case 'u': return is_number(rt, f[2 + w[1].i], f[1] == 'f', x, w);
     default: return is_number(rt, *f, 0, x, w);
@@ -468,7 +506,6 @@ static void *made_number(Runtime *rt, char letter, int as_float, const Word *w) 
     Py_DecRef(x);
     return sure(y);
 }}
-static void *list_object(Runtime *rt, const char *form, Buf *b);
 static void *made_value(Runtime *rt, const char *f, const Word *w) {{
     i64 n = 0;
     void *x;
@@ -485,7 +522,7 @@ static void *made_value(Runtime *rt, const char *f, const Word *w) {{
         for (f++; *f != ')'; w += words_in(f), f = behind(f))
             PyTuple_SetItem(x, n++, made_value(rt, f, w));
         return x;
-    case '[': case '{{': return list_object(rt, f, w->p);
+    case '[': case '{{': case 's': case 'y': return list_object(rt, f, w->p);
     case 'u': return made_number(rt, f[2 + w[1].i], f[1] == 'f', w);
     default: return made_number(rt, *f, 0, w);
     }}
@@ -545,7 +582,10 @@ static void give_back_dict(Runtime *rt, Buf *b) {{
     add_entries(rt, b, n, 0);
 }}
 static void *list_object(Runtime *rt, const char *form, Buf *b) {{
-    if (!b->object) {{
+    if (!b->object && *form == 's') {{
+        b->form = form;
+        b->object = sure(PyUnicode_FromKindAndData(4, b->data, b->dims[0]));
+    }} else if (!b->object) {{
         b->form = form;
         b->object = sure(*form == '{{' ? PyDict_New() : PyList_New(0));
         if (form[1] == ']' || form[1] == '}}') {{ }}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from . import wide
 from .innermost import Check, Load, Store
 from .linear import Linear
 from .nest import (
@@ -43,6 +44,8 @@ def checked(r: Reader, i: Num, n: Num) -> Num:
     """An index into an axis of n: counted from the end if negative; leaves where it is outside."""
     if not i.is_int:
         raise Unreadable("an index that is no integer")
+    if i.rep == "u64":
+        r.leave_if(f"(i64){i.text} < 0", "an index beyond 63 bits")
     if i.rep != "i64":
         i = Num(f"(i64){i.text}", "i64", ("int",), low=i.low, high=i.high)
         i = r.integer(i.text, i.low, i.high)
@@ -465,6 +468,10 @@ def stored(value: Lazy | Num, r: Reader, rep: str) -> Lazy | Num:
 
 def store_text(r: Reader, x: Num, rep: str) -> str:
     """The C of a number as an element."""
+    if wide.is_wide(x):
+        if rep not in ("u64", "f64"):
+            raise Unreadable("an integer of 64 bits without a sign, in such an array")
+        return wide.unsigned(r, x) if rep == "u64" else wide.as_float(r, x).text
     if x.rep == rep:
         return x.text
     if x.rep in PARTS and rep not in PARTS:

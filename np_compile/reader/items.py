@@ -8,7 +8,9 @@ from . import index
 from .dicts import table_item
 from .lists import growing, list_item
 from .nest import materialized
+from .objects import special
 from .read import Reader, int_constant
+from .text import in_parts, is_text
 from .values import Arr, Conflict, Known, Lazy, Lst, Num, Slice, Table, Tup, Unreadable, Value
 from .variables import Variable, join
 
@@ -22,6 +24,8 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
             at = [index.checked(r, x, n).text for x, n in zip(items, owner.dims, strict=True)]
             return r.number(owner.at(at), owner.rep, (owner.kind,))
         owner = materialized(r, owner)
+    if is_text(owner) and not isinstance(items[0], Known):
+        owner = in_parts(r, owner)
     if isinstance(owner, Lst):
         return list_item(r, owner, items)
     if isinstance(owner, Table):
@@ -32,6 +36,11 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
         return index.view(r, owner, items)
     if isinstance(owner, Known) and len(items) == 1 and isinstance(items[0], Known):
         return r.entry.constant(r, owner.value[items[0].value])
+    key = items[0] if len(items) == 1 else Tup(tuple(items))
+    if not any(isinstance(x, Slice) for x in items) and (
+        (made := special(r, owner, "__getitem__", key)) is not None
+    ):
+        return made
     raise Unreadable("an index of this value")
 
 

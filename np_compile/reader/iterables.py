@@ -17,6 +17,7 @@ from .expressions import expression, kept, operate
 from .linear import Linear
 from .lists import item_at, least_way, length, range_length, value_of_range
 from .read import Reader
+from .text import in_parts
 from .values import C_TYPE, Arr, Items, Known, Lst, Num, Range, Tup, Unreadable, Value, python
 
 
@@ -58,7 +59,7 @@ def iterable(r: Reader, node: ast.expr) -> Tup | Run:
 
 
 def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
-    value = kept(r, expression(r, node))
+    value = in_parts(r, kept(r, expression(r, node)))
     if isinstance(value, Tup):
         return value
     hidden = _hidden("src", node)

@@ -46,8 +46,8 @@ _WHY = (
     (("draw_", "next_"), "it draws random numbers"),
     (("allocate", "new_array", "adopt", "retain", "release", "disown"),
      "it makes or holds arrays in memory of their own"),
-    (("new_list", "grow", "room_for", "opened", "closed", "enter", "moved", "reverse", "first_slot",
-      "next_slot", "more_", "forget_"), "it uses a list, a dict or a set"),
+    (("new_list", "new_object", "grow", "room_for", "opened", "closed", "enter", "moved", "reverse",
+      "first_slot", "next_slot", "more_", "forget_"), "it uses a list, a dict or a set"),
 )  # fmt: skip
 
 _HEAD = """\

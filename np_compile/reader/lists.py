@@ -27,6 +27,7 @@ from .values import (
     Items,
     Known,
     Lst,
+    Made,
     NotYet,
     Num,
     OrNone,
@@ -36,6 +37,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    char,
     python,
 )
 from .variables import Variable, item_type, join, made_anew, same_type
@@ -101,8 +103,8 @@ def held(r: Reader, place: Variable) -> Value:
 def buffers(x: Value) -> list[str]:
     if isinstance(x, (Arr, Items)):
         return [x.buf]
-    if isinstance(x, OrNone) and buffers(x.value):
-        raise Unreadable("an item of a list that is an array or None")
+    if isinstance(x, OrNone):
+        return buffers(x.value)
     return [name for y in x.items for name in buffers(y)] if isinstance(x, Tup) else []
 
 
@@ -126,6 +128,7 @@ def new_list(r: Reader, items: Sequence[Value]) -> Value:
     is, unless it was seen to change."""
     site = r.list_site()
     values = [kept(r, x) for x in items]
+    values = [char(x) or x for x in values] if all(map(char, values)) else values
     kinds = {x.kinds if isinstance(x, Num) else None for x in values}
     if site in r.memory or not values or (len(kinds) == 1 and len((*kinds,)[0] or "12") == 1):
         return made_list(r, values, site)
@@ -135,6 +138,7 @@ def new_list(r: Reader, items: Sequence[Value]) -> Value:
 def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) -> Lst:
     """A list that may grow, of these items. site: where it is made."""
     of = None
+    values = [char(x) or x for x in values]
     for x in values:
         of = item_type(x) if of is None else join(of, item_type(x), r)
     result = allocated(r, of, int_constant(len(values)), site, made)
@@ -179,12 +183,13 @@ def growing(r: Reader, x: Tup) -> None:
 def admit(r: Reader, a: Items, x: Value) -> Value:
     """Make sure that a list holds items like this one: if not, it is made anew as one that does.
     The item as the list holds it."""
+    x = char(x) or x
     of = item_type(x)
     if isinstance(of, Conflict):
         raise Unreadable(of.why)
     if a.of is not None:
         if same_type(a.of, of, r):
-            return _as_item(r, x, a.of)
+            return as_item(r, x, a.of)
         of = join(a.of, of, r)
         if isinstance(of, Conflict):
             raise Unreadable(of.why)
@@ -194,13 +199,13 @@ def admit(r: Reader, a: Items, x: Value) -> Value:
     made_anew(r, a, of)
 
 
-def _as_item(r: Reader, x: Value, of: Value) -> Value:
+def as_item(r: Reader, x: Value, of: Value) -> Value:
     """A value with its numbers as they lie in a list; where they cannot, it leaves here."""
     if isinstance(x, Num) and isinstance(of, Num):
         return x if x.kinds == of.kinds else as_union(r, x, of)
     if isinstance(x, Tup) and isinstance(of, Tup):
         pairs = zip(x.items, of.items, strict=True)
-        return replace(x, items=tuple([_as_item(r, y, part) for y, part in pairs]))
+        return replace(x, items=tuple([as_item(r, y, part) for y, part in pairs]))
     return x
 
 
@@ -298,13 +303,13 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
     if len(items) != 1:
         raise Unreadable("an index of a list")
     if isinstance(items[0], Slice):
-        if a.made is not list:
+        if a.made is deque:
             raise Unreadable("a slice of a deque")
         if a.of is None:
             return made_list(r, (), None)
         start, step, n = sliced(r, items[0], length(r, a))
         steps = step.text if isinstance(step, Num) else str(step)
-        made = allocated(r, a.of, n, r.list_site())
+        made = allocated(r, a.of, n, r.list_site(), a.made)
         _copy_items(r, a, made, n, lambda k: f"{start.text} + {k} * ({steps})")
         return made
     if not isinstance(items[0], Num):
@@ -315,7 +320,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
 
 
 def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
-    if len(items) != 1 or not isinstance(items[0], Num):
+    if len(items) != 1 or not isinstance(items[0], Num) or a.made in (str, bytes):
         raise Unreadable("a slice of a list is assigned to")
     value = admit(r, a, kept(r, value))
     at = checked(r, items[0], length(r, a))
@@ -336,15 +341,19 @@ def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
     n = length(r, a)
     r.line(f"i64 {at} = 0; u8 {found} = 0;")
     with r.block(f"for (; {at} < {n.text}; {at}++)"), r.scope():
-        test = _equal(r, place_of(r, a, at).load(r), x)
+        test = equal_items(r, place_of(r, a, at).load(r), x)
         r.line(f"if ({test}) {{ {found} = 1; break; }}")
     return at, Num(found, "bool", ("bool",), low=0, high=1)
 
 
-def _equal(r: Reader, a: Value, b: Value) -> str:
+def equal_items(r: Reader, a: Value, b: Value) -> str:
     """C for whether two items are equal, none of which is NaN: it may be the same object."""
     if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
-        return " && ".join(_equal(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
+        return (
+            " && ".join(equal_items(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
+        )
+    if isinstance(a, Made) or isinstance(b, Made):
+        return _of_objects(r, "Eq", a, b)
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Eq', a, b)).text})"
@@ -356,11 +365,26 @@ def less(r: Reader, a: Value, b: Value) -> str:
         pairs = list(zip(a.items, b.items, strict=True))
         text = "0"
         for x, y in reversed(pairs):
-            text = f"({less(r, x, y)} || ({_equal(r, x, y)} && {text}))"
+            text = f"({less(r, x, y)} || ({equal_items(r, x, y)} && {text}))"
         return text
+    if isinstance(a, Made) or isinstance(b, Made):
+        return _of_objects(r, "Lt", a, b)
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Lt', a, b)).text})"
+
+
+def _of_objects(r: Reader, op: str, a: Value, b: Value) -> str:
+    """C for a comparison of objects, by the method of their class; it cannot leave."""
+    found = r.fresh("c")
+    r.line(f"u8 {found};")
+    with r.block(""), r.scope(), r.staying():
+        made = r.grammar.operate(r, op, a, b)
+        if not isinstance(made, Num):
+            raise Unreadable("a comparison of objects that gives no truth")
+        r.line(f"{found} = {truth(made).text};")
+        r.lines += r.releases(len(r.owned) - 1)
+    return found
 
 
 def no_nan(r: Reader, x: Value) -> None:
@@ -373,7 +397,7 @@ def no_nan(r: Reader, x: Value) -> None:
 
 def without_item(r: Reader, a: Lst, items: list[Any]) -> None:
     """`del a[k]`."""
-    if len(items) != 1 or not isinstance(items[0], Num):
+    if len(items) != 1 or not isinstance(items[0], Num) or a.made in (str, bytes):
         raise Unreadable("a slice of a list is deleted")
     _let_go(r, a, checked(r, items[0], length(r, a)).text)
 
@@ -522,7 +546,7 @@ def _count(r: Reader, a: Lst, x: Value) -> Value:
     name = r.fresh("n")
     r.line(f"i64 {name} = 0;")
     with each(r, length(r, a)) as k:
-        r.line(f"{name} += {_equal(r, place_of(r, a, k.text).load(r), x)};")
+        r.line(f"{name} += {equal_items(r, place_of(r, a, k.text).load(r), x)};")
     return r.integer(name, 0)
 
 
@@ -616,6 +640,8 @@ def as_vector(r: Reader, x: Lst) -> Arr:
     """The numbers of a list, as an array that lies where they are: of tuples with two axes."""
     if x.of is None:
         raise Unreadable("a list of which nothing is known")
+    if x.kind == "char":
+        raise Unreadable("a list of characters as an array")
     n = length(r, x)
     is_flat = True
     if x.kind is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import heapq
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from typing import Any
 
 from .dicts import CHANGING
 from .expressions import expression
+from .generators import expanded, is_generator
+from .objects import class_of
 from .read import Reader, dotted
 from .source import written
-from .values import Bound, Known, Lst, Obj, Rng, Table, Unreadable
+from .values import Bound, Known, Lst, Rng, Table, Unreadable
 
 
 def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
@@ -23,6 +26,9 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         return _without_else(r, node)
     if isinstance(node, ast.While) and any(_is_named(x) for x in ast.walk(node.test)):
         return _with_test_inside(r, node)
+    made = of_generator(r, node)
+    if made is not None:
+        return made
     found = _find(r, node, _alone(node))
     if found is None:
         return None
@@ -35,6 +41,25 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
             ast.copy_location(x, node)
             ast.fix_missing_locations(x)
         cache[key] = (made, node)
+    return cache[key][0]
+
+
+def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
+    """A loop over what a generator gives, as the generator's statements; None of another one."""
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+        return None
+    called = _called(r, node.iter)
+    f: Any = called.value if isinstance(called, Known) else None
+    if not is_generator(f):
+        return None
+    cache, key = r.entry.normalized, (id(node), f)
+    if key not in cache:
+        made = expanded(r, node, f)
+        for x in made:
+            ast.copy_location(x, node)
+            ast.fix_missing_locations(x)
+        cache[key] = (made, node)
+    r.entry.watch(("function", f, "__defaults__"), f.__defaults__)
     return cache[key][0]
 
 
@@ -255,27 +280,35 @@ def _operands(node: ast.AST) -> list[ast.expr]:
     return [x for x in found if x is not None]
 
 
-def _changes(r: Reader, node: ast.Call) -> bool:
-    """Whether a call changes what is not its own."""
+def _called(r: Reader, node: ast.Call) -> Any:
+    """What a call is of, if it is named; nothing is written."""
     if not dotted(node.func):
-        return False
+        return None
     lines, r.lines = r.lines, []
     missing = set(r.missing)
     try:
         with r.at_statement():
-            f = expression(r, node.func)
+            return expression(r, node.func)
     except Unreadable:
-        return False
+        return None
     finally:
         r.lines, r.missing = lines, missing
+
+
+def _changes(r: Reader, node: ast.Call) -> bool:
+    """Whether a call changes what is not its own."""
+    f = _called(r, node)
     if isinstance(f, Bound):
         if isinstance(f.owner, (Rng, Lst)):
             return True
         if isinstance(f.owner, Table):
             return f.name in CHANGING
-        found = written(getattr(f.owner.type, f.name, None)) if isinstance(f.owner, Obj) else None
+        kind = class_of(f.owner)
+        found = written(f.more.get("f") or getattr(kind, f.name, None)) if kind else None
     else:
         found = f.value if isinstance(f, Known) else None
+    if found in (heapq.heappush, heapq.heappop):
+        return True
     return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
 
 

@@ -54,10 +54,14 @@ _WEAK = {"bool": np.dtype(bool), "int": int, "float": float, "complex": complex}
 def join_numbers(a: Num, b: Num) -> Num | Conflict:
     """A type that holds numbers of either type."""
     kinds = (*a.kinds, *(k for k in b.kinds if k not in a.kinds))
+    if "char" in kinds and len(kinds) > 1:
+        return Conflict("it is text or a number")
     reps = {REPRESENTATION[k] for k in kinds}
     low, high = min(a.low, b.low), max(a.high, b.high)
     if len(reps) == 1:
         return Num("", reps.pop(), kinds, low=low, high=high)
+    if "wide" in kinds and set(kinds) <= {"int", "wide", "bool"}:
+        return Num("", "u64", kinds)
     if reps <= {"i64", "f64", "f32", "i32", "i16", "i8", "u8", "u16", "u32"} and reps & FLOATS:
         return Num("", "f64", kinds)
     if reps <= {"i64", "i32", "i16", "i8", "u8", "u16", "u32", "bool"}:
@@ -84,8 +88,12 @@ def as_union(r: Reader, x: Num, of: Num) -> Num:
 
 def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
     """x in another representation; exact: leave where it would change."""
+    if "char" in x.kinds and rep != "u32":
+        raise Unreadable("text in the place of a number")
     if x.rep == rep:
         return x
+    if "wide" in x.kinds and len(x.kinds) > 1 and rep != "u64":
+        raise Unreadable("an integer of 64 bits with a sign or without")
     if x.value is not None and not isinstance(x.value, complex):
         return Num(c_text(x.value, rep), rep, x.kinds, x.tag, value=x.value)
     if rep in PARTS:
@@ -112,6 +120,10 @@ def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
 def resolved(ufunc: str, kinds: tuple[str, ...]) -> tuple[np.dtype, ...]:
     """The dtypes of NumPy's loop for operands of these kinds: theirs, then the results'."""
     f = getattr(np, ufunc)
+    if "char" in kinds:
+        raise Unreadable("text in a function of NumPy's")
+    if "wide" in kinds:
+        raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
     given = [_WEAK.get(k) or np.dtype(k.rstrip("_")) for k in kinds]
     try:
         return f.resolve_dtypes((*given, *[None] * f.nout))
@@ -514,8 +526,8 @@ def unary(r: Reader, op: str, x: Num) -> Num:
 
 def truth(x: Num) -> Num:
     """`bool(x)`."""
-    if x.value is not None:
-        return python(bool(x.value))
+    if x.value is not None or "char" in x.kinds:
+        return python("char" in x.kinds or bool(x.value))
     if x.rep == "bool":
         return Num(x.text, "bool", ("bool",), low=0, high=1, true=x.true, false=x.false)
     if x.rep in PARTS:
@@ -543,6 +555,8 @@ def _named(r: Reader, x: Num, kind: str) -> Num:
 
 def to_int(r: Reader, x: Num) -> Num:
     """`int(x)`: towards zero; leaves where it has no 64 bits."""
+    if "char" in x.kinds:
+        raise Unreadable("text in the place of a number")
     if x.value is not None:
         try:
             return python(int(x.value))

@@ -9,16 +9,34 @@ from np_compile import disallowed
 from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
-from .numbers import OPERATORS
+from .numbers import COMPARISONS, OPERATORS
+from .objects import class_of
+from .protocols import operate as of_objects
 from .read import Reader
+from .text import compared, is_char, is_text
+from .text import joined as joined_texts
 from .unions import binary
 from .values import Arr, Known, Lazy, Lst, Num, Tup, Unreadable, Value
+
+
+def _of_text(r: Reader, op: str, a: Value, b: Value) -> Value:
+    if op in COMPARISONS:
+        found = compared(r, op, a, b)
+        if found is not None:
+            return found
+    if op == "Add" and not (isinstance(a, Known) and isinstance(b, Known)):
+        return joined_texts(r, a, b)
+    raise Unreadable(f"{op} of text")
 
 
 def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     """`a op b`."""
     if isinstance(a, Num) and isinstance(b, Num):
         return binary(r, op, a, b)
+    if class_of(a) or class_of(b):
+        return of_objects(r, op, a, b)
+    if any(is_char(x) or is_text(x) for x in (a, b)):
+        return _of_text(r, op, a, b)
     arrays = (Arr, Lazy)
     a, b = as_array(r, a, b), as_array(r, b, a)
     if isinstance(a, (*arrays, Num)) and isinstance(b, (*arrays, Num)):

@@ -28,6 +28,7 @@ from .values import (
     KIND_OF_DTYPE,
     PARTS,
     PYTHON,
+    PYTHON_TYPE,
     REPRESENTATION,
     SIZES,
     Arr,
@@ -157,7 +158,11 @@ class Method:
         return getattr(x, self.name)(*args, **kwargs)
 
 
-def _solid(r: Reader, x: Value) -> Value:
+def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
+    if not shown and isinstance(x, (Num, Lst)) and (getattr(x, "kind", 0) == "char" or (
+        isinstance(x, Lst) and x.made in (str, bytes)
+    )):  # fmt: skip
+        raise Unreadable("text in a function of NumPy's")
     if isinstance(x, Tup):
         return Tup(tuple(_solid(r, y) for y in x.items), x.made)
     if isinstance(x, Lazy):
@@ -218,7 +223,7 @@ class _Shown(ast.NodeTransformer):
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.JoinedStr)):
             saved = r.save()
             try:
-                value = _solid(r, r.grammar.anything(r, node))
+                value = _solid(r, r.grammar.anything(r, node), shown=True)
             except Unreadable:
                 r.restore(saved)
             else:
@@ -273,7 +278,9 @@ def _sample(x: Value) -> Any:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")
         value = x.value if x.value is not None else 1
         if x.kind in PYTHON:
-            return {"int": int, "float": float, "bool": bool, "complex": complex}[x.kind](value)
+            if x.kind == "wide":
+                raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
+            return PYTHON_TYPE[x.kind](value)
         return np.dtype(x.kind.rstrip("_")).type(value)
     if isinstance(x, Lst):
         return x.made([_sample(x.of)] * _SAMPLE if x.of is not None else [])

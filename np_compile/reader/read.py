@@ -123,6 +123,7 @@ class Grammar:
     function: Callable[..., Value]
     comprehension: Callable[..., Value]
     called: Callable[..., Value]
+    operate: Callable[..., Value]
 
 
 class Reader:
@@ -162,6 +163,7 @@ class Reader:
         self.lists = 0  # that were made by this statement
         self.comprehensions = 0
         self.late: set[str] = set()  # attributes that a loop sets
+        self.begun: dict[str, int] = {}  # objects: in which frame their `__init__` runs
         self._count = self._first = 0
         self._prefix = ""
 

@@ -24,11 +24,12 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import arithmetic, mathematics, offload, resume, runtime, small, source, threads
+from . import arithmetic, mathematics, objects, offload, resume, runtime, small, source, threads
 from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
 from .kernels import Loops, touched
+from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
 from .stack import settle
@@ -36,7 +37,7 @@ from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable
 
-_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called)
+_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called, operate)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
 _WORKS = "the C compiler is at work on it"
@@ -45,6 +46,7 @@ _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 _PLAIN: Any = object()
 _LATER: Any = object()
 _NO_LOOPS = "there is no loop in it"
+_SHORT = 5e-5  # seconds in Python, from which loops over numbers alone are worth a region
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _BYTES = 10_000  # that are moved in the time of one recorded operation on an element
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
@@ -140,6 +142,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
         if not frame.dead:
             entry.result(r, Known(None))
     r.on_stack = settle(body)
+    entry.layouts = objects.described(r)
     shared = _flat(body, r, entry, first)
     lists = entry.listed(r.written)
     on_stack = {x.data: SIZES[x.item] * x.n for x in r.on_stack.values()}
@@ -291,6 +294,8 @@ class Reading:
                     self.given_up = _NO_LOOPS
                 else:
                     self.node = source.tree(self.function)
+                    if source.outer_names(self.node):
+                        self.given_up = "nonlocal in it"
                     if not source.only_ignores(self.node, _FILTERS & {*code.co_names}):
                         self.given_up = "it says what becomes of warnings"
             except Unreadable as e:
@@ -491,9 +496,13 @@ class Reading:
             return None
         if at not in self._begins:
             rest = range(at, len(node.body))
-            self._begins[at] = next(
-                (k for k in rest if source.may_loop(node.body[k], self.function)), None
-            )
+            first = (k for k in rest if source.may_loop(node.body[k], self.function))
+            found = next(first, None)
+            # What it makes for the loop is the region's own, if it is made there.
+            self._begins[at] = found and next(
+                k for k in range(at, found + 1)
+                if k == found or source.makes_containers(node.body[k], self.function)
+            )  # fmt: skip
         return self._begins[at]
 
     def _ran(self, node: Any, first: int, values: dict[str, Any]) -> Any:
@@ -590,7 +599,8 @@ class Reading:
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)
-            if made.single < _SINGLE and not self._general and not made.entry.lists:
+            idle = made.single < _SINGLE and (made.work or made.seconds < _SHORT)
+            if idle and not self._general and not made.entry.lists:
                 if first == 0 and self.for_sizes is None and not self._tensors:
                     self.for_sizes = Reading(self.function, self._budget, general=True)
                 why = "its loops do the same to whole arrays"

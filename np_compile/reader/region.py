@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import signal
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
+_UTF32 = f"utf-32-{sys.byteorder[0]}e"
 LATER = object()  # the C compiler is still at work
 
 
@@ -49,7 +51,7 @@ class Region:
         written: frozenset[str],
     ):
         self.text = text
-        self.exits = entry.exits
+        self.exits, self.layouts = entry.exits, entry.layouts
         self.runs = self.left = self.listed = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
@@ -348,8 +350,8 @@ def words_of(x: Any, words: list[Any], form: list[str]) -> list[Any]:
     elif kind is bool or x is None or kind is str:
         pass
     elif kind is int:
-        if -WIDE <= x < WIDE:
-            words.append(x)
+        if -WIDE <= x < 2 * WIDE:
+            words.append(x if x < WIDE else x - 2 * WIDE)
             form.append("q")
     elif kind is float or isinstance(x, np.floating):
         words.append(float(x))
@@ -418,6 +420,7 @@ class _Call:
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
         self._small: dict[int, Any] = {}
+        self._waiting: list[tuple] = []  # objects that have no attributes yet
         self._views: dict[Any, np.ndarray] = {}
         self.found: tuple = ()
         self.arrays: list[np.ndarray] = []
@@ -521,6 +524,8 @@ class _Call:
             return self._list(spec, region, out[spec[3]].p)
         if kind == "range":
             return range(*[self.value(x, region) for x in spec[1]])
+        if kind == "object":
+            return self._object(spec[1], region, out[spec[2]].p)
         if kind == "maybe":
             return self.value(spec[2], region, out) if out[spec[1]].i else MISS
         if kind == "or none":
@@ -567,6 +572,25 @@ class _Call:
             ctypes.memmove(runtime.data_of(made), b.data, b.bytes)
             self._small[address] = made, b.data
         return self._small[address][0]
+
+    def _object(self, kind: type, region: Region, address: int) -> Any:
+        """An object that was made; what it refers to is made behind it, one after the other: a
+        chain may be long, and may lead back to it."""
+        found = self._small.get(address)
+        if found is not None:
+            return found
+        make: Any = kind.__new__
+        found = self._small[address] = make(kind)
+        waiting = self._waiting
+        waiting.append((found, kind, address))
+        if len(waiting) == 1:
+            for made, kind, at in waiting:
+                fields = _Fields.from_address(at)
+                row = (runtime.Word * (fields[_SIZE] // 8)).from_address(fields[_DATA])
+                for name, part in region.layouts[kind]:
+                    object.__setattr__(made, name, self.value(part, region, row))
+            self._waiting = []
+        return found
 
     def _list(self, spec: Any, region: Region, address: int) -> Any:
         _, made, items, _ = spec
@@ -622,6 +646,8 @@ def _numbers(data: int, n: int, kind: str, rep: str) -> list:
         return (ctypes.c_int64 * n).from_address(data)[:] if n else []
     if kind == "float":
         return (ctypes.c_double * n).from_address(data)[:] if n else []
+    if kind == "char":
+        return list(ctypes.string_at(data, 4 * n).decode(_UTF32, "surrogatepass"))
     held = np.empty(n, DTYPE_OF[rep])
     ctypes.memmove(runtime.data_of(held), data, held.nbytes)
     return held.tolist() if kind in PYTHON else list(held)

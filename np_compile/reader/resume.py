@@ -86,9 +86,10 @@ class _Made:
         if step[0] == "try":
             _, node, part = step
             rest = self._block(at + 1)
-            if part == "orelse":
+            if part == "finalbody" or (part == "orelse" and not node.finalbody):
                 return rest
-            made = ast.Try(rest, node.handlers, node.orelse, [])
+            handlers, orelse = ([], []) if part == "orelse" else (node.handlers, node.orelse)
+            made = ast.Try(rest, handlers, orelse, node.finalbody)
             return [ast.copy_location(made, node)]
         if step[0] == "with":
             return [ast.copy_location(ast.With(step[1].items, self._block(at + 1)), step[1])]

@@ -193,13 +193,21 @@ QUIET void release_items(Runtime *rt, Buf *b) {{
         for (i64 w = 0; b->dims[3] >> w; w++)
             if (b->dims[3] >> w & 1) release(rt, *(Buf **)((char *)b->data + k * size + 8 * w));
 }}
+/* What it refers to goes with it, one after the other: a chain may be long. */
+static __thread Buf *dying;
 QUIET void destroy(Runtime *rt, Buf *b) {{
+    Buf *others = dying;
     b->prev->next = b->next;
     if (b->next) b->next->prev = b->prev;
-    if (b->ndim < 0) release_items(rt, b);
-    disown(rt, b);
-    free_memory(b);
-    free(b);
+    b->next = others ? others->next : 0;
+    if (others) {{ others->next = b; return; }}
+    for (dying = b; b; b = dying) {{
+        if (b->ndim < 0) release_items(rt, b);
+        dying = b->next;
+        disown(rt, b);
+        free_memory(b);
+        free(b);
+    }}
 }}
 INLINE void release(Runtime *rt, Buf *b) {{
     if (!b) return;
@@ -248,6 +256,19 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     b->object = 0; b->changes = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
+    link_in(rt, b);
+    return b;
+}}
+/* An object: its attributes are the only item. */
+QUIET Buf *new_object(Runtime *rt, i64 size, i64 pointers) {{
+    Buf *b = malloc(sizeof(Buf) + size);
+    if (!b) return 0;
+    b->refs = 1; b->bytes = size; b->code = -1; b->ndim = -1; b->owner = -1;
+    b->dims[0] = b->dims[1] = 1; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
+    b->dims[5] = b->dims[6] = b->dims[7] = 0;
+    b->object = 0; b->changes = 0;
+    b->data = b + 1;
+    __builtin_memset(b->data, 0, size);
     link_in(rt, b);
     return b;
 }}
@@ -312,6 +333,14 @@ QUIET void closed(Buf *b, i64 k) {{
         b->data = data + size;
         b->dims[2]++;
     }} else __builtin_memmove(data + k * size, data + (k + 1) * size, (n - k) * size);
+}}
+INLINE int same_object(const Buf *a, const Buf *b) {{
+    return a == b || (a->object && a->object == b->object);
+}}
+/* Whether two lists of numbers without gaps have the same items. */
+QUIET int same_items(const Buf *a, const Buf *b) {{
+    u64 bytes = a->dims[0] * a->dims[4];
+    return a->dims[0] == b->dims[0] && !__builtin_memcmp(a->data, b->data, bytes);
 }}
 QUIET void reverse(Buf *b) {{
     i64 size = b->dims[4];

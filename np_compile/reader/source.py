@@ -8,6 +8,7 @@ import builtins
 import functools
 import linecache
 import types
+from collections import Counter, defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,11 @@ def _alike(found: types.CodeType, code: types.CodeType) -> bool:
     return found.co_code == code.co_code and found.co_names == code.co_names
 
 
-def tree(f: types.FunctionType) -> Any:
+def tree(f: types.FunctionType, generator: bool = False) -> Any:
     """The tree of a function; Unreadable if there is none that is sure to be its own, or if it asks
-    Python for its names."""
+    Python for its names. generator: whether it may be one."""
+    if f.__code__.co_flags & _GENERATORS and not generator:
+        raise Unreadable("yield in it")
     node = _tree(f.__code__)
     for name in _asking_for_names(node):
         known = getattr(builtins, name)
@@ -140,10 +143,22 @@ def makes_functions(node: Any) -> bool:
     return any(isinstance(x, inner) for part in node.body for x in ast.walk(part))
 
 
-_REFUSED = (
-    ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
-    ast.ClassDef,
-)  # fmt: skip
+_GENERATORS = 0x20 | 0x80 | 0x200  # the flags of a generator's code, a coroutine's
+_REFUSED = (ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.ClassDef)
+
+
+@functools.lru_cache(4096)
+def outer_names(node: Any) -> frozenset[str]:
+    """The names of others that a function's `nonlocal` statements let it bind."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, ast.Nonlocal):
+            found.update(x.names)
+        if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
+            waiting += ast.iter_child_nodes(x)
+    return frozenset(found)
 
 
 def _checked(node: Any) -> Any:
@@ -220,6 +235,25 @@ def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
                 name = root.id if isinstance(root, ast.Name) else ""
                 if not isinstance(f.__globals__.get(name), types.ModuleType):
                     return True
+    return False
+
+
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_CONTAINERS = frozenset((list, dict, set, deque, defaultdict, Counter))
+
+
+def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
+    """Whether a statement makes a list, a dict, a set, or an object of a class of the user's."""
+    for x in ast.walk(node):
+        if isinstance(x, _DISPLAYS):
+            return True
+        if isinstance(x, ast.Call) and isinstance(x.func, ast.Name):
+            name = x.func.id
+            made = f.__globals__.get(name, getattr(builtins, name, None))
+            if isinstance(made, type) and (
+                made in _CONTAINERS or made.__module__ == f.__globals__.get("__name__")
+            ):
+                return True
     return False
 
 

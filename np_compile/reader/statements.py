@@ -14,7 +14,7 @@ from . import assignments, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
-from .normalize import normalized
+from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain
 from .values import (
     HELD,
@@ -99,6 +99,8 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
         of = [y.attributes.get(name, r.entry.attributes.get(name)) for y in returns]
         if name in before and all(is_same(x, before[name]) for x in of):
             continue
+        if any(x is None for x in of):
+            raise Unreadable("an attribute of a new object that is set on one way only")
         together = functools.reduce(lambda x, y: join(x, y, r), of)
         if isinstance(together, Conflict):
             raise Unreadable(f"{name[1:]}: {together.why}")
@@ -206,6 +208,12 @@ def _return(r: Reader, node: ast.Return) -> None:
 
 def _def(r: Reader, node: ast.FunctionDef) -> None:
     r.env[node.name] = made_function(r, node, node)
+
+
+def _nonlocal(r: Reader, node: ast.Nonlocal) -> None:
+    """Names of the function around it: where it leaves, they are what they were at its call."""
+    if r.frame.home is not r.frames[0] or r.frame.whole:
+        raise Unreadable("nonlocal, in a function that changes more, or in another one's")
 
 
 def _pass(r: Reader, node: ast.stmt) -> None:
@@ -344,6 +352,8 @@ def _merged(
         else:
             x = a[name] if name in a else b[name]
             if name.startswith("@"):
+                if name not in r.entry.attributes:
+                    raise Unreadable("an attribute of a new object that is set on one way only")
                 of = join(x, r.entry.attributes[name], r)
                 variables[name] = Variable(r, name, as_type(of))
                 if isinstance(of, Conflict):
@@ -362,14 +372,28 @@ def _merged(
 
 def _try(r: Reader, node: ast.Try) -> None:
     """What is tried; where something is raised, compiled code leaves, and Python has the rest."""
-    if node.finalbody:
-        raise Unreadable("finally")
-    for nodes, part in ((node.body, "body"), (node.orelse, "orelse")):
+    if node.finalbody and _goes_by(node):
+        raise Unreadable("finally, that return, break or continue go by")
+    parts = (node.body, "body"), (node.orelse, "orelse"), (node.finalbody, "finalbody")
+    for nodes, part in parts:
         if not r.frame.dead:
             r.frame.path.append(("try", node, part))
             with r.branch():  # what cannot be read in it may be what is to be caught
                 block(r, nodes, part)
             r.frame.path.pop()
+
+
+def _goes_by(node: ast.Try) -> bool:
+    """Whether what is tried may be left by `return`, `break` or `continue`."""
+    waiting: list[tuple[ast.AST, bool]] = [(x, False) for x in (*node.body, *node.orelse)]
+    while waiting:
+        x, in_loop = waiting.pop()
+        if isinstance(x, ast.Return) or (isinstance(x, (ast.Break, ast.Continue)) and not in_loop):
+            return True
+        in_loop = in_loop or isinstance(x, (ast.For, ast.While))
+        if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
+            waiting += [(y, in_loop) for y in ast.iter_child_nodes(x)]
+    return False
 
 
 def _with(r: Reader, node: ast.With) -> None:
@@ -396,22 +420,27 @@ def _with(r: Reader, node: ast.With) -> None:
 
 
 def comprehension(
-    r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp,
-    total: bool = False,
+    r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp, by: str = "",
 ) -> Value:  # fmt: skip
-    """A list, a dict or a set, made by a loop; with `total`, the sum of what would be in it."""
+    """A list, a dict or a set, made by a loop; or what `sum`, `any` or `all` makes of the items.
+    by: which of these."""
     if any(isinstance(x, ast.NamedExpr) for x in ast.walk(node)):
         raise Unreadable(":= in a comprehension, which binds a name of the function")
     # Names that begin with __ are no names that loops carry on, which a list needs not.
-    hidden = f"{'_total' if total else '__list'}{node.lineno}_{node.col_offset}"
+    hidden = f"{'_total' if by == 'sum' else '__list'}{node.lineno}_{node.col_offset}"
     at = {"lineno": node.lineno, "col_offset": node.col_offset,
           "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
-    tree = _comprehensions.get((id(node), total))
+    tree = _comprehensions.get((id(node), by))
     if tree is None:
         name = ast.Name(hidden, ast.Load())
         inner: ast.stmt
-        if total:
+        if by == "sum":
             inner = _added(hidden, node.elt)  # type: ignore[union-attr]
+        elif by:  # the first item that decides
+            found = ast.Assign([ast.Name(hidden, ast.Store())], ast.Constant(by == "any"))
+            assert isinstance(node, ast.GeneratorExp)
+            test = node.elt if by == "any" else ast.UnaryOp(ast.Not(), node.elt)
+            inner = ast.If(test, [found, ast.Break()], [])
         elif isinstance(node, ast.DictComp):
             place = ast.Subscript(name, node.key, ast.Store())
             inner = ast.Assign([place], node.value)
@@ -426,7 +455,7 @@ def comprehension(
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():
                     setattr(x, k, v)
-        tree = _comprehensions[id(node), total] = (inner, node)
+        tree = _comprehensions[id(node), by] = (inner, node)
     frame = r.frame
     whole, env = frame.whole, dict(frame.env)
     r.here = (id(node), r.inlined)
@@ -439,14 +468,20 @@ def comprehension(
     r.comprehensions += 1
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
-        if total:
+        if by == "sum":
             frame.env[hidden] = Known(None)
             r.totals.add(hidden)
+        elif by:
+            frame.env[hidden] = python(by == "all")
         else:
             frame.env[hidden] = new_list(r, []) if made_of is None else new_table(r, made_of, ())
-        statement(r, tree[0])
+        apart = of_generator(r, tree[0])
+        if apart is None:
+            statement(r, tree[0])
+        else:
+            block(r, apart, "apart")
         result = frame.env[hidden]
-        if total:
+        if by == "sum":
             result = python(0) if result == Known(None) else certain(r, result)
     finally:
         r.comprehensions -= 1
@@ -456,7 +491,7 @@ def comprehension(
     return result
 
 
-_comprehensions: dict[tuple[int, bool], tuple[ast.stmt, ast.AST]] = {}
+_comprehensions: dict[tuple[int, str], tuple[ast.stmt, ast.AST]] = {}
 
 
 def _added(name: str, item: ast.expr) -> ast.stmt:
@@ -474,4 +509,5 @@ _READERS = {
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
     ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
     ast.Try: _try, ast.With: _with, ast.FunctionDef: _def, ast.Delete: assignments.deleted,
+    ast.Nonlocal: _nonlocal,
 }  # fmt: skip

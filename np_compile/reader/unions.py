@@ -16,6 +16,7 @@ from typing import Any
 
 from np_compile.kernels.ir.scalars import c_cast
 
+from . import wide
 from .numbers import (
     COMPARISONS,
     EXACT,
@@ -45,6 +46,7 @@ from .values import (
     Num,
     Unreadable,
     c_int,
+    python,
 )
 
 _WHOLE = INTEGERS - {"u64"} | {"bool"}  # what 64-bit integers hold
@@ -64,6 +66,10 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     """`a op b`, op: the name of the operator's class in `ast`."""
     if op == "MatMult":
         raise Unreadable("@ of numbers")
+    if "char" in a.kinds or "char" in b.kinds:
+        return _of_characters(op, a, b)
+    if wide.is_wide(a, b):
+        return wide.binary(r, op, a, b)
     if len(a.kinds) == len(b.kinds) == 1:
         return of_one_kind(r, op, a, b)
     ways = [
@@ -90,6 +96,22 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     else:
         raise Unreadable("its type is one or another")
     return _tagged(r, x, a, b, ways, kinds)
+
+
+def _of_characters(op: str, a: Num, b: Num) -> Num:
+    """A comparison of two characters: of their code points."""
+    if op in ("Eq", "NotEq") and a.kinds != b.kinds:
+        return python(op == "NotEq")
+    if op not in COMPARISONS or a.kinds != b.kinds:
+        raise Unreadable(f"{op} of text")
+    if a.value is not None and b.value is not None:
+        made: dict[str, bool] = {
+            "Eq": a.value == b.value, "NotEq": a.value != b.value, "Lt": a.value < b.value,
+            "LtE": a.value <= b.value, "Gt": a.value > b.value, "GtE": a.value >= b.value,
+        }  # fmt: skip
+        return python(made[op])
+    sign = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}[op]
+    return Num(f"({a.text} {sign} {b.text})", "bool", ("bool",), low=0, high=1)
 
 
 @functools.lru_cache(4096)
@@ -244,6 +266,10 @@ def _chosen(r: Reader, test: str, yes: Callable[[], Num], no: Callable[[], Num])
 
 def unary(r: Reader, op: str, x: Num) -> Num:
     """`op x`: USub, UAdd, Invert, Not."""
+    if op != "Not" and "char" in x.kinds:
+        raise Unreadable(f"{op} of text")
+    if op != "Not" and wide.is_wide(x) and x.value is None:
+        return wide.unary(r, op, x)
     if op == "Not" or len(x.kinds) == 1 or {*map(REPRESENTATION.get, x.kinds)} == {x.rep}:
         return of_one(r, op, x)
     return _of_each(r, x, lambda x: of_one(r, op, x))

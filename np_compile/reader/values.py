@@ -1,9 +1,10 @@
 """What names and expressions of a read function stand for, and the kinds of numbers.
 
-A *kind* is the type of a number as Python sees it: "int", "float", "bool", "complex", or the name
-of a NumPy scalar type ("float64", "int32", "bool_"). A *representation* is how C holds it: a dtype
-of the loop IR, or "c64" or "c128". A number can be of one kind or another, which only data can
-tell (`s = 0`, then `s += x[i]`): then `tag` is a C integer, its place among `kinds`.
+A *kind* is the type of a number as Python sees it: "int", "float", "bool", "complex", "wide" (an
+int of 64 bits without a sign), or the name of a NumPy scalar type ("float64", "int32", "bool_"). A
+*representation* is how C holds it: a dtype of the loop IR, or "c64" or "c128". A number can be of
+one kind or another, which only data can tell (`s = 0`, then `s += x[i]`): then `tag` is a C
+integer, its place among `kinds`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ class NotYet(Unreadable):
     """What would have a meaning if more were known, that may stand further on."""
 
 
-PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128"}
+# A "wide" number is a Python integer too (`wide.py`), a "char" a text of one character (`text.py`).
+PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128", "wide": "u64",
+          "char": "u32"}  # fmt: skip
+PYTHON_TYPE: dict[str, type] = {
+    "bool": bool, "int": int, "float": float, "complex": complex, "wide": int,
+    "char": str,
+}  # fmt: skip
 _NUMPY = {
     np.dtype(row.numpy).type.__name__: name
     for name, row in DTYPES.items()
@@ -39,9 +46,7 @@ REPRESENTATION: dict[str, str] = {
     **PYTHON,
 }
 KIND_OF_DTYPE: dict[np.dtype, str] = {
-    np.dtype(k.rstrip("_")): k
-    for k in REPRESENTATION
-    if k not in ("int", "float", "bool", "complex")
+    np.dtype(k.rstrip("_")): k for k in REPRESENTATION if k not in PYTHON
 }
 PARTS = {"c64": "f32", "c128": "f64"}  # of a complex representation, that of its parts
 SIZES = {name: row.size for name, row in DTYPES.items()} | {"c64": 8, "c128": 16}
@@ -83,13 +88,15 @@ class Num:
     @property
     def is_int(self) -> bool:
         """Whether it can be an index, or count."""
-        return self.rep in INTEGERS and "bool" not in self.kinds and "bool_" not in self.kinds
+        return self.rep in INTEGERS and not {"bool", "bool_", "char"} & {*self.kinds}
 
 
 def python(value: Any) -> Num:
     """A literal."""
     kind = type(value).__name__
     if kind == "int":
+        if WIDE <= value < 2 * WIDE:
+            return Num(f"{int(value)}UL", "u64", ("wide",), low=value, high=value, value=value)
         if not -WIDE <= value < WIDE:
             raise Unreadable(f"an integer of more than 64 bits, {value}")
         return Num(c_int(int(value)), "i64", ("int",), lin=Linear(int(value)), low=int(value),
@@ -97,6 +104,16 @@ def python(value: Any) -> Num:
     low, high = (0, 1) if kind == "bool" else (-WIDE, WIDE - 1)
     text = c_text(value, PYTHON[kind])
     return Num(text, PYTHON[kind], (kind,), low=low, high=high, value=value)
+
+
+CHAR = Num("", "u32", ("char",))
+
+
+def char(x: Value) -> Num | None:
+    """A constant text of one character as a number of that kind; None of anything else."""
+    if not isinstance(x, Known) or type(x.value) is not str or len(x.value) != 1:
+        return None
+    return Num(f"{ord(x.value)}U", "u32", ("char",), value=x.value)
 
 
 def c_int(value: int) -> str:
@@ -241,6 +258,10 @@ class Table(Items):
     factory: Any = None
 
 
+class Made(Items):
+    """An object of a user's class that was made here (`objects.py`). made: the class."""
+
+
 # Memory of which nothing is known: of an item of a list.
 ANYWHERE = "*"
 
@@ -268,6 +289,11 @@ class Obj:
 
     path: str
     type: type
+
+
+@dataclass(frozen=True)
+class Begun(Obj):
+    """An object that is made, and that its `__init__` is at work on. path: a name of its own."""
 
 
 def item_name(x: Obj, items: list[Any]) -> str:

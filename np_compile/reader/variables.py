@@ -25,6 +25,7 @@ from .values import (
     Table,
     Tup,
     Value,
+    char,
 )
 
 
@@ -97,6 +98,7 @@ class Variable:
         if isinstance(self.of, Num):
             lines: list = []
             with r.elsewhere(lines), r.staying():
+                x = char(x) or x
                 x = as_union(r, x, self.of)
                 r.line(f"{self._parts[0]} = {x.text};")
                 if len(self.of.kinds) > 1:
@@ -122,11 +124,12 @@ class Variable:
                 for line in v.put(r, y, owned)
             ]
         if isinstance(self.of, Flagged):
+            clear = [] if owned else [f"{name} = 0;" for name in self.inner.buffers()]
             if isinstance(self.of, OrNone) and _is_none(x):
-                return [f"{self._parts[0]} = 0;"]
+                return [*clear, f"{self._parts[0]} = 0;"]
             if type(x) is type(self.of):
                 lines = [f"if ({x.flag}) {{", *self.inner.put(r, x.value, owned), "}"]
-                return [*lines, f"{self._parts[0]} = {x.flag};"]
+                return [*clear, *lines, f"{self._parts[0]} = {x.flag};"]
             return [*self.inner.put(r, x, owned), f"{self._parts[0]} = 1;"]
         return []
 
@@ -180,6 +183,8 @@ def stored(r: Reader, pairs: Iterable[tuple[Variable, Value]]) -> list[str]:
 
 def join(a: Value, b: Value, r: Reader) -> Value:
     """What holds either of two values; its texts mean nothing."""
+    if _is_char(a) or _is_char(b):
+        a, b = char(a) or a, char(b) or b
     if isinstance(a, Maybe) or isinstance(b, Maybe):
         inner = join(
             a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b, r
@@ -279,6 +284,8 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
         if isinstance(a, OrNone) and _is_none(b):
             return True
         return same_type(a.value, b.value if type(b) is type(a) else b, r)
+    if _is_char(a):
+        b = char(b) or b
     if type(a) is not type(b):
         return False
     if isinstance(a, Num):
@@ -368,6 +375,10 @@ def item_type(x: Value) -> Value:
     if _is_none(x):
         return x
     return Conflict("items of a list that are neither numbers nor arrays")
+
+
+def _is_char(x: Value) -> bool:
+    return isinstance(x, Num) and x.kind == "char"
 
 
 def _is_none(x: Value) -> bool:

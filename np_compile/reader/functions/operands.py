@@ -49,6 +49,8 @@ from ..values import (
 
 def operand_kind(x: Value) -> str:
     if isinstance(x, Num):
+        if "wide" in x.kinds:
+            raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
         if len(x.kinds) == 1:
             return x.kinds[0]
         if all(k in PYTHON for k in x.kinds):
@@ -119,6 +121,8 @@ def scalar_type(r: Reader, f: type, args: list[Value]) -> Value:
         return cast(lazy(x), rep)
     if not isinstance(x, Num):
         raise Unreadable(f"np.{f.__name__} of this")
+    if "wide" in x.kinds and (x.kind is None or rep != "u64"):
+        raise Unreadable(f"np.{f.__name__} of an integer of 64 bits without a sign")
     if rep in INTEGERS:
         if x.rep in FLOATS:
             x = to_int(r, x)
@@ -178,6 +182,10 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
     if isinstance(x, Lst):
         if isinstance(x.of, (Arr, Lst)):
             return _as_dtype(r, _of_arrays(r, x), dtype)
+        if x.made in (str, bytes):
+            raise Unreadable("an array of text")
+        if isinstance(x.of, Num) and "wide" in x.of.kinds:
+            raise Unreadable("an array of integers of 64 bits without a sign")
         v = as_vector(r, x)
         if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
             return _as_dtype(r, materialized(r, lazy(v)), dtype)
@@ -316,6 +324,10 @@ def number_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
         return to_float(r, x) if kind == "float" else to_int(r, x) if kind == "int" else truth(x)
     if name in ("conjugate", "conj") and not args and x.rep != "bool":
         return r.number(f"conj_{x.rep}({x.text})", x.rep, x.kinds) if x.rep in PARTS else x
+    if name == "bit_length" and x.kind == "wide":
+        return r.integer(f"({x.text} ? 64 - __builtin_clzll({x.text}) : 0)", 0, 64)
+    if name == "bit_count" and not args and x.kind == "wide":
+        return r.integer(f"__builtin_popcountll({x.text})", 0, 64)
     if name == "bit_length" and x.kind == "int":
         return r.integer(
             f"({x.text} ? 64 - __builtin_clzll({x.text} < 0 ? -(u64){x.text} : (u64){x.text}) : 0)",
