@@ -38,6 +38,7 @@ from .values import (
     Made,
     Num,
     Obj,
+    OrNone,
     Table,
     Tup,
     Unreadable,
@@ -161,7 +162,10 @@ def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> Non
         objects.set_begun(r, owner, name, value)
         return
     r.entry.may_set(r, owner, name)
-    r.frames[0].env[f"@{owner.path}.{name}"] = value
+    key = f"@{owner.path}.{name}"
+    if key in r.entry.unset and (value == Known(None) or isinstance(value, OrNone)):
+        raise Unreadable(f"the attribute {name!r}, which may be None")
+    r.frames[0].env[key] = value
     r.changed()
 
 

@@ -34,9 +34,11 @@ from .values import (
     Conflict,
     Items,
     Known,
+    Maybe,
     Num,
     Obj,
     Opaque,
+    OrNone,
     Range,
     Rng,
     Tup,
@@ -155,6 +157,7 @@ class Entry:
         self.known: dict[str, int] = {}
         self.set: dict[str, tuple[str, str]] = {}  # an object's path, and the attribute
         self.attributes: dict[str, Value] = {}
+        self.unset: dict[str, tuple] = {}  # attributes that are set before they are asked for
         self.layouts: dict[type, list[tuple[str, Any]]] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
@@ -529,8 +532,51 @@ class Entry:
             or hasattr(getattr(kind, name, None), "__set__")
         ):
             raise Unreadable(f"the attribute {name!r} is set by code of its own")
-        self.attribute(r, owner, name)
-        self.set[f"@{owner.path}.{name}"] = owner.path, name
+        key = f"@{owner.path}.{name}"
+        if key not in self.attributes and self._is_set_first(r, owner, name):
+            self.attributes[key] = Known(None)
+            self.unset[key] = ("attribute", *self.paths[owner.path], name)
+        else:
+            self.attribute(r, owner, name)
+        self.set[key] = owner.path, name
+
+    def _is_set_first(self, r: Reader, owner: Obj, name: str) -> bool:
+        """Whether an attribute that is set needs no value before, of what is known so far: it has
+        none, or an array, which may be memory of another argument since the last call."""
+        own = getattr(self._object(owner), "__dict__", {})
+        if owner.type is dict or hasattr(owner.type, name):
+            return False
+        if ("attribute", *self.paths[owner.path], name) in r.memory:
+            return False
+        return name not in own or isinstance(own[name], np.ndarray)
+
+    def since_set(self, r: Reader, owner: Obj, name: str, value: Value) -> Value:
+        """The value of an attribute, which may not have been set yet."""
+        place = self.unset.get(f"@{owner.path}.{name}")
+        if place is None:
+            return value
+        if value != Known(None) and not isinstance(value, OrNone):
+            return value
+        if name in vars(self._object(owner)):
+            r.memory[place] = {}
+            raise Again
+        if value == Known(None):
+            raise Unreadable(f"{owner.type.__name__!r} object has no attribute {name!r}")
+        r.leave_if(f"!{value.flag}", f"there is no attribute {name!r} yet")
+        return value.value
+
+    def _set_ones(self, out: Export, env: dict[str, Value]) -> dict[tuple[str, str], Any]:
+        """The attributes that are set, at an exit."""
+        made = {}
+        for key in sorted(self.set):
+            x = env.get(key)
+            if key in self.unset:
+                if x == Known(None):
+                    continue
+                x = Maybe(x.value, x.flag) if isinstance(x, OrNone) else x
+            if x is not None:
+                made[self.set[key]] = out.value(x)
+        return made
 
     def constant(self, r: Reader, x: Any) -> Value:
         """A value that is the same in each call."""
@@ -582,10 +628,7 @@ class Entry:
         self._exit(r, out, Exit(spec))
 
     def _exit(self, r: Reader, out: Export, exit_: Exit) -> None:
-        env = r.frames[0].env
-        for name in sorted(self.set):
-            if name in env:
-                exit_.attributes[self.set[name]] = out.value(env[name])
+        exit_.attributes |= self._set_ones(out, r.frames[0].env)
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)
@@ -620,10 +663,7 @@ class Entry:
         path = site.frames[-1][1]
         exit_.line = next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
         exit_.top = site.frames[0][1][0][2] + first
-        env = site.frames[0][2]
-        for name in sorted(self.set):
-            if name in env:
-                exit_.attributes[self.set[name]] = out.value(env[name])
+        exit_.attributes |= self._set_ones(out, site.frames[0][2])
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)

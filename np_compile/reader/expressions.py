@@ -134,8 +134,12 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
     if isinstance(owner, Obj):
         key = f"@{owner.path}.{name}"
         env = r.frames[0].env
+        known = env.get(key, r.entry.attributes.get(key))
+        if key in r.entry.unset:
+            known = r.entry.since_set(r, owner, name, known)
+            return settled(r, known, key[1:])
         if key in env:
-            return settled(r, env[key], key[1:])
+            return settled(r, known, key[1:])
         return r.entry.attribute(r, owner, name)
     if isinstance(owner, calls.Super):
         return owner.method(r, name)

@@ -203,7 +203,7 @@ class Region:
             owner, x = self.at(state, place), state.value(spec, self)
             if name.startswith("["):
                 owner[ast.literal_eval(name)[0]] = x
-            else:
+            elif x is not MISS:
                 setattr(owner, name, x)
         if exit_.frames is None:
             return exit_, state.value(exit_.result, self), None
