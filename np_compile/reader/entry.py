@@ -568,7 +568,7 @@ class Entry:
     def _set_ones(self, out: Export, env: dict[str, Value]) -> dict[tuple[str, str], Any]:
         """The attributes that are set, at an exit."""
         made = {}
-        for key in sorted(self.set):
+        for key in self.set:
             x = env.get(key)
             if key in self.unset:
                 if x == Known(None):

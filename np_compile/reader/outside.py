@@ -71,7 +71,8 @@ _NAMES = {
         "cumulative_sum diagflat indices bitwise_count nanargmin nanargmax fix rot90 var std "
         "array full zeros ones eye concatenate stack hstack vstack column_stack outer cross "
         "roll diff clip min max sum prod any all mean argmin argmax cumsum cumprod norm "
-        "histogram2d array_equal allclose isclose"
+        "histogram2d array_equal allclose isclose triu_indices tril_indices diag_indices "
+        "unravel_index ravel_multi_index"
     ),
     np.linalg: (
         "inv solve det slogdet eig eigh eigvals eigvalsh svd qr cholesky lstsq pinv matrix_power "

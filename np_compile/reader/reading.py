@@ -600,7 +600,8 @@ class Reading:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)
             idle = made.single < _SINGLE and (made.work or made.seconds < _SHORT)
-            if idle and not self._general and not made.entry.lists:
+            keeps = not made.entry.lists and all(map(_is_kept, values.values()))
+            if idle and not self._general and keeps:
                 if first == 0 and self.for_sizes is None and not self._tensors:
                     self.for_sizes = Reading(self.function, self._budget, general=True)
                 why = "its loops do the same to whole arrays"
@@ -648,6 +649,17 @@ def _bytes(values: Any) -> int:
     elif not isinstance(values, (tuple, list)):
         return 0
     return sum(map(_bytes, values))
+
+
+def _is_kept(x: Any) -> bool:
+    """Whether recorded calls may be kept that have such an argument: of others each one records
+    its loops anew, which costs what NumPy does."""
+    if isinstance(x, tuple):
+        return all(map(_is_kept, x))
+    return x is None or callable(x) or isinstance(x, (*_KEPT, np.ndarray, np.generic))
+
+
+_KEPT = (bool, int, float, complex, str, types.ModuleType)
 
 
 def _magnitudes(values: dict[str, Any]) -> tuple:
