@@ -10,7 +10,7 @@ import pytest
 
 import np_compile
 
-from ..support import check, data
+from ..support import check, data, thorough
 from .test_devices import fails_after_writes
 
 
@@ -110,7 +110,7 @@ HANDLED = {
 }
 
 
-@BACKENDS
+@pytest.mark.parametrize("backend", ["eager", *thorough("native")])
 @pytest.mark.parametrize("name", HANDLED)
 def test_errors_come_within_the_try_block(name, backend):
     call = HANDLED[name]

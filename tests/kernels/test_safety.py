@@ -4,7 +4,6 @@ threads, forks, the end of the process."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 import threading
@@ -19,6 +18,7 @@ import torch
 import np_compile
 from np_compile.kernels.run import pool
 
+from .. import fresh
 from ..support import check
 
 
@@ -487,14 +487,10 @@ def right(f):
 
 def run(code: str, timeout: float = 120) -> str:
     """Python's words for a program that begins with `_HEAD`; its exit status must be 0."""
-    done = subprocess.run(
-        [sys.executable, "-c", _HEAD + textwrap.dedent(code)],
-        env=os.environ | {"NP_COMPILE_PLAIN": "never"},
-        capture_output=True,
-        text=True,
+    done = fresh.run(
+        _HEAD + textwrap.dedent(code), env=os.environ | {"NP_COMPILE_PLAIN": "never"},
         timeout=timeout,
-        check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

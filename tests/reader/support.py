@@ -86,6 +86,8 @@ def check_call(
 def same_signs(got: Any, want: Any) -> None:
     """That zeros have the same signs."""
     for g, w in zip(_floats(got), _floats(want), strict=True):
+        if g.tobytes() == w.tobytes():
+            continue
         known = ~np.isnan(w)
         np.testing.assert_array_equal(np.signbit(g)[known], np.signbit(w)[known])
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import np_compile
 
+from ..support import examples
 from .support import Case, check, check_call, each, exact, whole
 
 
@@ -619,7 +620,7 @@ _STEPS = [
 _KEYS = ["i", "x[i]", "x[i] % 5", "int(x[i])", "i // 3", "n", "7"]
 
 
-@settings(max_examples=20)  # each compiles a program
+@settings(max_examples=examples(20))  # each compiles a program
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 3), min_size=1, max_size=6), st.booleans())
 def test_programs_at_random(steps, in_tuples):
     lines = []

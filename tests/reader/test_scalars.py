@@ -326,7 +326,7 @@ def rounded_items(x):
 
 
 _SIZES = np.random.default_rng(0)
-_SOME_SIZES = _SIZES.random(4000) * 10 ** _SIZES.uniform(-4, 4, 4000)
+_SOME_SIZES = _SIZES.random(500) * 10 ** _SIZES.uniform(-4, 4, 500)
 # Numbers with absolute values next to each other, tiny, great, and none.
 _AROUND = 2 * np.exp(1j * np.linspace(0.01, 3, 40))
 WAYS = np.array(
