@@ -52,8 +52,11 @@ SANITIZE = [
 
 
 class Plain:
-    """All operations and casts, with the functions of libm: those of one name, on the dtypes that
-    are tested together, are compiled as the first of them is asked for; of casts, those from one dtype."""
+    """All operations and casts, with the functions of libm.
+
+    Those of one name, or casts from one dtype, to be tested together, are compiled as the first of
+    them is asked for.
+    """
 
     def __init__(self, folder):
         self._folder, self._built = folder, {}
