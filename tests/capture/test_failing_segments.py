@@ -221,8 +221,14 @@ def handled_in_both(x, i):
     return y, z
 
 
-@BACKENDS
-@pytest.mark.parametrize("plain", ["never", "auto"])
+@pytest.mark.parametrize(
+    ("plain", "backend"),
+    [
+        *(("never", "native"), ("auto", "eager")),
+        pytest.param("never", "eager", marks=pytest.mark.thorough),
+        pytest.param("auto", "native", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize(
     "f",
     [a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block, handled_in_both],

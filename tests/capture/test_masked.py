@@ -13,7 +13,7 @@ from np_compile import config
 from np_compile.errors import GraphBreak
 from np_compile.tools.explain import kept_calls
 
-from ..support import check, compiled, data, examples, same
+from ..support import check, compiled, data, examples, same, thorough
 
 # Statements over x and c, arrays of one shape, masks m and n, and what is taken by them, y and z.
 STATEMENTS = (
@@ -400,7 +400,7 @@ def test_fullgraph_refuses_what_needs_the_elements():
         fast(data(20))
 
 
-@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("backend", [*thorough("eager"), "native"])
 @pytest.mark.parametrize(
     ("count", "shape"), [(0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (2, (2,)), (3, (2,))]
 )

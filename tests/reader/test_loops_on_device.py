@@ -221,10 +221,16 @@ PROGRAMS = [
     (hits_of_image, (R.random((40, 50)), 0.3), 0, [2]),
     (collatz, (R.integers(1, 1000, 500), np.zeros(500, np.int16)), 0, [1]),
 ]
+# Of these one in each kind runs each time.
+SHOWN = ray_march, options, life, sparse_product, mandelbrot, collatz, hits_of_image
 
 
 @pytest.mark.parametrize(
-    ("f", "args", "rtol", "ran"), [pytest.param(*p, id=p[0].__name__) for p in PROGRAMS]
+    ("f", "args", "rtol", "ran"),
+    [
+        pytest.param(*p, id=p[0].__name__, marks=[] if p[0] in SHOWN else pytest.mark.thorough)
+        for p in PROGRAMS
+    ],
 )
 def test_programs(f, args, rtol, ran):
     compared(f, *args, rtol=rtol, ran=ran)
