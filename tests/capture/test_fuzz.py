@@ -139,7 +139,7 @@ INDEX = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(INDEX, min_size=1, max_size=4), st.booleans())
 def test_random_indices_read_and_write(key, reverse):
     key = key[0] if len(key) == 1 else tuple(key)
