@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -43,6 +44,15 @@ def recorded() -> Iterator[None]:
     """Loops are recorded as they run, also where they could be read."""
     with config.patch(loops="recorded"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _objects_of_its_own() -> Iterator[None]:
+    """A look through all objects of the process leaves out what there was before a test: all tests
+    that are collected, among others, which makes it slow."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def test_the_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     driver.main(
         [
             *("sine_chain", "--sizes", "small", "--contenders", "numpy", "eager", "c"),
-            *("--rounds", "1", "--threads", "1", "--busy"),
+            *("--rounds", "1", "--threads", "1"),
             *("--json", str(saved), "--plot", str(picture)),
         ]
     )
@@ -182,6 +183,20 @@ def test_the_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "sine_chain" in printed
     assert "geometric mean" in printed
     assert "first calls" in printed
+
+
+def test_a_core_is_kept_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+    popen = driver.subprocess.Popen
+    monkeypatch.setattr(
+        driver.subprocess, "Popen", lambda *args: begun.append(popen(*args)) or begun[-1]
+    )
+    with driver.busy_core(True):
+        (process,) = begun
+        assert process.poll() is None
+    assert process.poll() == -signal.SIGKILL
+    with driver.busy_core(False):
+        assert len(begun) == 1
 
 
 def test_a_contender_that_crashes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,8 +209,8 @@ SCRIPT = """
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
-import joblib
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 
 import np_compile
 
@@ -244,8 +244,9 @@ if __name__ == "__main__":
             assert all(np.allclose(r, want) for r in pool.map(f, [x, x, x])), method
             assert np.allclose(pool.submit(call, C().m, x).result(), x * K), method
     functions = [f, np_compile.compile(lambda x: np.sin(x) * 3.0)]
-    for r in joblib.Parallel(2)(joblib.delayed(g)(x) for g in functions):
-        assert np.allclose(r, want)
+    workers = get_reusable_executor(max_workers=1)  # joblib's
+    assert all(np.allclose(workers.submit(g, x).result(), want) for g in functions)
+    workers.shutdown()
     print("done")
 """
 

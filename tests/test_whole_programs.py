@@ -16,8 +16,18 @@ from np_compile.kernels.target import Gpu
 
 from . import whole_algorithms  # noqa: F401 - registers programs
 from .kernels import cuda_on_host
+from .support import thorough
 from .whole_programs import PROGRAMS
 
+# Each program runs on arrays or on tensors each time, and both with `pytest -m thorough`.
+ON_ARRAYS, ON_TENSORS = (
+    pytest.mark.parametrize(
+        "program",
+        [p if k % 2 == odd else thorough(p)[0] for k, p in enumerate(PROGRAMS)],
+        ids=lambda p: p.name,
+    )
+    for odd in (0, 1)
+)
 NAMED = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 DEVICES = pytest.mark.parametrize(
     "device",
@@ -84,7 +94,7 @@ def quiet():
 
 
 @DEVICES
-@NAMED
+@ON_ARRAYS
 def test_arrays(program, device):
     """Three calls: the first, a repeat, and one that may be kept."""
     fast = np_compile.compile(program.function)
@@ -98,7 +108,7 @@ def test_arrays(program, device):
 
 
 @DEVICES
-@NAMED
+@ON_TENSORS
 def test_tensors(program, device):
     fast = np_compile.compile(np_compile.wrap_numpy(program.function))
     for k in range(3):

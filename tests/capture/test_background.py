@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +20,7 @@ from np_compile.kernels.build import Job, beside, library
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.runtime.program import Program
 
+from .. import fresh
 from ..support import data
 
 
@@ -272,10 +272,9 @@ while sum(".so" in name for name in os.listdir({folder!r})) < {count}:
 
 
 def run_python(code, folder, **env):
-    return subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
-        env=os.environ | {"NP_COMPILE_CACHE_DIR": str(folder)} | env,
-    ).stdout  # fmt: skip
+    done = fresh.run(code, env=os.environ | {"NP_COMPILE_CACHE_DIR": str(folder)} | env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_an_interpreter_that_ends_leaves_what_it_began(tmp_path):

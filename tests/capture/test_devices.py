@@ -262,7 +262,16 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
 
 
 @SHAPES
-@pytest.mark.parametrize(("f", "args"), EVERY)
+# Half of what other tests run on the host runs here each time.
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        p
+        if k < len(PROGRAMS) or k % 2
+        else pytest.param(*p.values, id=p.id, marks=pytest.mark.thorough)
+        for k, p in enumerate(EVERY)
+    ],
+)
 def test_program(f, args):
     check(f, *args, rtol=1e-9, alias=False, new=False, plain="auto")
 

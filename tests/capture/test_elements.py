@@ -10,7 +10,7 @@ from np_compile import config
 from np_compile.capture.arrays import elements
 from np_compile.replay.sizes import KeptForSizes
 
-from ..support import data
+from ..support import data, thorough
 from .test_sizes import compiles, same
 
 
@@ -86,7 +86,7 @@ def weights(k, dtype):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
+@pytest.mark.parametrize("dtype", ["f8", *thorough("f4", "i4")])
 def test_new_values_and_sizes_are_neither_compiled_nor_captured(function, dtype, captures):
     fast = np_compile.compile(function)
     rtol = 1e-6 if dtype == "f4" else 1e-11
@@ -124,7 +124,7 @@ def branches(x, w):
 
 def test_python_has_the_value_where_it_needs_it():
     fast = np_compile.compile(branches)
-    for k in range(12):
+    for k in range(7):
         same(fast, branches, data(20), weights(k % 5, "f8"))
         same(fast, branches, data(20 + k), weights(k, "f8"))
 

@@ -10,7 +10,7 @@ import pytest
 
 import np_compile
 
-from ..support import check, data
+from ..support import check, data, thorough
 from .test_devices import fails_after_writes
 
 
@@ -110,7 +110,7 @@ HANDLED = {
 }
 
 
-@BACKENDS
+@pytest.mark.parametrize("backend", ["eager", *thorough("native")])
 @pytest.mark.parametrize("name", HANDLED)
 def test_errors_come_within_the_try_block(name, backend):
     call = HANDLED[name]
@@ -221,8 +221,14 @@ def handled_in_both(x, i):
     return y, z
 
 
-@BACKENDS
-@pytest.mark.parametrize("plain", ["never", "auto"])
+@pytest.mark.parametrize(
+    ("plain", "backend"),
+    [
+        *(("never", "native"), ("auto", "eager")),
+        pytest.param("never", "eager", marks=pytest.mark.thorough),
+        pytest.param("auto", "native", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize(
     "f",
     [a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block, handled_in_both],

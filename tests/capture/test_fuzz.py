@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ..changing import build, program
-from ..support import Copier, check, compare, compiled, observe
+from ..support import Copier, check, compare, compiled, examples, observe
 
 # Each step takes the list of arrays (all of shape (4, 3) or views of it) and small numbers a, b.
 VIEW = {
@@ -100,7 +100,7 @@ def programs(draw):
 
 
 @settings(
-    max_examples=150, deadline=None, derandomize=True,
+    max_examples=examples(150), deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 @given(programs())
@@ -113,7 +113,7 @@ def test_random_programs(program):
     check(f, arrays, repeat, rtol=1e-5 if arrays[0].dtype == np.float32 else 1e-9)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(programs())
 def test_random_programs_under_aot_eager(program):
     steps, arrays, _ = program
@@ -161,7 +161,7 @@ def changing(draw):
 
 
 @settings(
-    max_examples=150, deadline=None, derandomize=True,
+    max_examples=examples(150), deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 @given(changing())

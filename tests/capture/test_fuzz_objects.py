@@ -11,7 +11,7 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..support import compiled
+from ..support import compiled, examples
 
 
 class Record:
@@ -184,7 +184,7 @@ programs = st.lists(
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True,
+    max_examples=examples(60), deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 @given(programs, st.booleans(), st.integers(0, 3))

@@ -78,14 +78,14 @@ def special_values(x):
     return np.isnan(x), np.maximum(x, 0), np.sign(x), np.nan_to_num(x), x == x
 
 
-# One of each kind: elements, reductions, views that are written to, masks.
+# One of each kind: elements and reductions, views that are written to.
 PROGRAMS = {
-    elementwise: (data(50), 0.25),
     normalized: (data(12, 5),),
     stencil_in_place: (data(40), 12),
-    masks_and_where: (data(20),),
 }
 MORE = {
+    elementwise: (data(50), 0.25),
+    masks_and_where: (data(20),),
     convergence: (data(6),),
     reversed_views: (data(6, 3),),
     integers_wrap: (np.array([100, 3, -7, 127], np.int8),),

@@ -13,7 +13,7 @@ from np_compile import config
 from np_compile.errors import GraphBreak
 from np_compile.tools.explain import kept_calls
 
-from ..support import check, compiled, data, same
+from ..support import check, compiled, data, examples, same, thorough
 
 # Statements over x and c, arrays of one shape, masks m and n, and what is taken by them, y and z.
 STATEMENTS = (
@@ -58,7 +58,7 @@ def miscounts(f, *args):
     return False
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.sampled_from(STATEMENTS), max_size=8),
     st.sampled_from(SHAPES),
@@ -400,7 +400,7 @@ def test_fullgraph_refuses_what_needs_the_elements():
         fast(data(20))
 
 
-@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("backend", [*thorough("eager"), "native"])
 @pytest.mark.parametrize(
     ("count", "shape"), [(0, ()), (1, ()), (2, ()), (3, ()), (4, ()), (2, (2,)), (3, (2,))]
 )
@@ -472,7 +472,7 @@ def of_tensors(f, *args):
     return made
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.sampled_from(STATEMENTS), max_size=8),
     st.sampled_from(SHAPES),

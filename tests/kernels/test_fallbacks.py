@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .. import fresh
+
 PROGRAM = """
 import sys
 import numpy as np
@@ -61,14 +63,7 @@ def run(
     own |= {"NP_COMPILE_CACHE_DIR": str(tmp_path / "cache"), "NP_COMPILE_PLAIN": "never"}
     own["NP_COMPILE_COMPILE_IN"] = "call"
     own |= environment
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=own,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return fresh.run(code, env=own)
 
 
 def script(tmp_path: Path, text: str) -> str:

@@ -19,7 +19,7 @@ from np_compile.kernels.target import HOST
 
 from ..changing import build
 from ..changing import program as changing_program
-from ..support import Copier
+from ..support import Copier, examples
 from .graphs import captured, compiled, copied, eager_passes, preserved, traced
 
 # Random programs
@@ -269,14 +269,14 @@ def verify_changing(case: tuple, *checks: Callable) -> None:
             check_(module, inputs)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(changing())
 def test_random_views_at_changing_indices(case: tuple) -> None:
     with eager_passes():
         verify_changing(case, preserved)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(changing())
 def test_random_views_at_changing_indices_in_c(case: tuple) -> None:
     with eager_passes():
@@ -321,7 +321,7 @@ def stencils(draw: st.DrawFn) -> tuple[list[np.ndarray], Callable]:
     return [x], _neighbours(offsets, step, draw(st.sampled_from(("store", "add", "where"))))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(stencils())
 def test_random_stencils(case: tuple) -> None:
     arrays, f = case
@@ -334,7 +334,7 @@ def test_random_stencils(case: tuple) -> None:
             preserved(module, inputs)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(programs(10, LARGE))
 def test_random_programs_in_c(case: tuple) -> None:
     with eager_passes():

@@ -18,6 +18,8 @@ import torch
 import np_compile
 from np_compile.kernels import build
 
+from ..support import thorough
+
 SLACK = 3.0
 TYPES = [np.float64, np.float32, np.float16]
 KINDS = ["positive", "normal", "cancelling", "rising"]
@@ -108,11 +110,12 @@ def test_a_strided_array(layout: str, kind: str, dtype: type) -> None:
     accurate(LAYOUTS[layout](numbers(kind, (300_000,), dtype)), (0,))
 
 
-SHAPES = [(100_000, 3), (100_000, 17), (20_000, 64), (3, 100_000), (64, 10_000), (700, 600)]
+SHAPES = [(100_000, 3), (20_000, 64), (3, 100_000), (700, 600)]
+SHAPES += thorough((100_000, 17), (64, 10_000))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("kind", ["positive", "cancelling"])
+@pytest.mark.parametrize("kind", ["cancelling", *thorough("positive")])
 @pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_axis_of_a_matrix(
@@ -130,7 +133,7 @@ def test_a_matrix_in_fortran_order(axis: tuple[int, ...], dtype: type) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("axis", [(0, 2), (1,), (0, 1), (1, 2), (2,), (0, 1, 2)])
-@pytest.mark.parametrize("shape", [(4, 20_000, 6), (3000, 7, 9), (5, 6, 5000)])
+@pytest.mark.parametrize("shape", [(4, 20_000, 6), (5, 6, 5000), *thorough((3000, 7, 9))])
 def test_axes_of_three(shape: tuple[int, ...], axis: tuple[int, ...], dtype: type) -> None:
     accurate(numbers("positive", shape, dtype), axis)
 

@@ -26,6 +26,7 @@ def whole() -> Iterator[None]:
 class Case:
     """A function and the calls of it that are compared. rtol: of floats; 0 is bit for bit.
     refused: words of the reason for which a part of it runs in Python; none: all is compiled.
+    often: whether it runs each time; if not, with `pytest -m thorough`.
     fault: what is wrong with it, as far as is known."""
 
     function: Callable
@@ -33,6 +34,7 @@ class Case:
     rtol: float | None = None
     refused: str = ""
     fault: str = ""
+    often: bool = True
 
 
 def case(f: Callable, *calls: tuple, **more: Any) -> Case:
@@ -43,11 +45,17 @@ def exact(f: Callable, *calls: tuple, **more: Any) -> Case:
     return Case(f, list(calls), 0, **more)
 
 
+def rarely(*cases: Case) -> list[Case]:
+    """Cases of kinds that others show each time."""
+    return [dataclasses.replace(c, often=False) for c in cases]
+
+
 def each(cases: list[Case]) -> Any:
     """A test for each case; those with a fault have to fail."""
     params = []
     for c in cases:
         marks = [pytest.mark.xfail(reason=c.fault, strict=True)] if c.fault else []
+        marks += [] if c.often else [pytest.mark.thorough]
         params.append(pytest.param(c, marks=marks, id=c.function.__name__))
     return pytest.mark.parametrize("c", params)
 
@@ -86,6 +94,8 @@ def check_call(
 def same_signs(got: Any, want: Any) -> None:
     """That zeros have the same signs."""
     for g, w in zip(_floats(got), _floats(want), strict=True):
+        if g.tobytes() == w.tobytes():
+            continue
         known = ~np.isnan(w)
         np.testing.assert_array_equal(np.signbit(g)[known], np.signbit(w)[known])
 

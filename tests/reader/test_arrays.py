@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .support import Case, case, check, check_call, each, exact, whole
+from .support import Case, case, check, check_call, each, exact, rarely, whole
 
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
+SOME_DTYPES = ["b1", "i1", "i8", "u2", "u8", "f4", "c8"]
+OTHERS = ["i2", "i4", "u1", "u4", "f8", "c16"]  # of the kinds of these
 
 
 def sizes(make):
@@ -409,13 +411,13 @@ CASES = [
     exact(masks_of_two_axes, (CUBE, MASK, 3), (CUBE, MASK & False, 3), (CUBE, MASK | True, 1)),
     case(masks_in_front, (CUBE[:5], MASK[:, :1] & np.ones(5, bool), 0)),
     case(masks_in_front, (CUBE.transpose(1, 2, 0).copy(), MASK, 6), (CUBE, MASK, 3)),
-    exact(heat, *sizes(lambda n: (line(n), 4))),
+    *rarely(exact(heat, *sizes(lambda n: (line(n), 4)))),
     exact(swapped, *sizes(lambda n: (line(n), 3)), *sizes(lambda n: (line(n), 4))),
     exact(shift_right, *sizes(lambda n: (line(n), 2))),
     exact(shift_left, *sizes(lambda n: (line(n), 2))),
-    exact(shift_left, *sizes(lambda n: (line(2 * n, "i4")[::2], 2))),
-    exact(reverse_in_place, *sizes(lambda n: (line(n), 3))),
-    exact(add_shifted, *sizes(lambda n: (line(n), n))),
+    *rarely(exact(shift_left, *sizes(lambda n: (line(2 * n, "i4")[::2], 2)))),
+    *rarely(exact(reverse_in_place, *sizes(lambda n: (line(n), 3)))),
+    *rarely(exact(add_shifted, *sizes(lambda n: (line(n), n)))),
     exact(add_shifted, *sizes(lambda n: (line(n, "i2")[::-1], n))),
     exact(shift_rows, *sizes(lambda n: (grid(n, 4), 2)), *sizes(lambda n: (grid(2, n), 2))),
     exact(shift_rows, *sizes(lambda n: (np.asfortranarray(grid(n, 4)), 2))),
@@ -429,13 +431,13 @@ CASES = [
     exact(rows_are_views, (grid(3, 2, "i4"),), (np.asfortranarray(grid(3, 2, "i4")),)),
     exact(rows_rebound, (grid(3, 2),), (grid(0, 2),)),
     case(columns, *sizes(lambda n: (grid(n, 3),)), *sizes(lambda n: (grid(3, n),))),
-    exact(outer_update, *sizes(lambda n: (grid(n, n), line(n)))),
+    *rarely(exact(outer_update, *sizes(lambda n: (grid(n, n), line(n))))),
     case(masks, *sizes(lambda n: (line(n), 3))),
     exact(index_arrays, (line(4), IDX), (line(3), IDX), (line(2), IDX), (line(9), IDX[:0])),
     exact(repeated_indices, (np.zeros(4, int), IDX), (np.zeros(2, int), IDX)),
     case(shrinking, *sizes(lambda n: (line(n),))),
     exact(growing, (0,), (1,), (4,)),
-    exact(halves, *sizes(lambda n: (line(n),))),
+    *rarely(exact(halves, *sizes(lambda n: (line(n),)))),
     exact(broadcasting, (grid(2, 3), W, V[:2]), (grid(1, 3), W, V[:1]), (grid(2, 3), W, V),
           refused="shapes do not fit"),
     exact(whole_copies, (line(4), 3), (line(2), 3), (line(3), 1)),
@@ -443,9 +445,11 @@ CASES = [
     exact(views_of_views, (grid(5, 5),), (grid(2, 2),), (grid(3, 9)[::-1],), (grid(1, 1),)),
     exact(scalar_fill, *((line(4, t), 4) for t in ("f8", "f4"))),
     exact(scalar_fill, *((line(4, t), 4) for t in ("i8", "u1"))),
-    *(exact(typed, (line(4, t), 4), (line(1, t), 1)) for t in DTYPES),
-    *(exact(bitwise, (line(4, t), 4), (line(0, t), 0)) for t in DTYPES[1:9]),
-    exact(outs, *sizes(lambda n: (line(n), 3))),
+    *(exact(typed, (line(4, t), 4), (line(1, t), 1)) for t in SOME_DTYPES),
+    *rarely(*(exact(typed, (line(4, t), 4), (line(1, t), 1)) for t in OTHERS)),
+    *(exact(bitwise, (line(4, t), 4), (line(0, t), 0)) for t in SOME_DTYPES[1:5]),
+    *rarely(*(exact(bitwise, (line(4, t), 4), (line(0, t), 0)) for t in OTHERS[:4])),
+    *rarely(exact(outs, *sizes(lambda n: (line(n), 3)))),
     exact(outs, *sizes(lambda n: (line(n, "i4"), 3))),
     case(reductions, (grid(3, 4),), (grid(1, 1),), (grid(9, 17).T,), (grid(0, 2),)),
     case(reductions, (grid(3, 4, "i4"),), (grid(9, 17, "i4"),), (grid(2, 0, "i4"),)),

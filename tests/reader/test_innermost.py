@@ -8,7 +8,7 @@ import pytest
 import np_compile
 from np_compile.tools.inspect import inspect
 
-from .support import Case, check, each, exact, whole
+from .support import Case, check, each, exact, rarely, whole
 
 
 def text_of(f, *args):
@@ -325,14 +325,17 @@ CASES = [
     *(exact(f, *[(np.zeros(n), RNG.standard_normal((n, m))) for n in (0, 1, 12)
                  for m in (0, 1, 11)]) for f in (sums, sums_of_some)),
     exact(sums, (np.zeros(12, int), RNG.integers(0, 9, (12, 11)))),
-    exact(sums, (np.zeros(12, "f4"), RNG.standard_normal((12, 11)).astype("f4"))),
+    *rarely(exact(sums, (np.zeros(12, "f4"), RNG.standard_normal((12, 11)).astype("f4")))),
     exact(sums, (np.zeros(11), np.ones((12, 11)))),
     exact(product, *[(np.zeros((n, n)), *_square(n), *_square(n)) for n in (0, 1, 10)]),
     exact(product, (np.zeros((9, 10)), np.ones((10, 10)), np.ones((10, 10)))),
     exact(stops_at_zero, (np.zeros(12), np.array([1.0] * 6 + [0.0] + [1.0] * 5))),
     exact(wraps, *_lengths(_in("bool"))),
-    *(exact(f, *_lengths(_in(dtype))) for f in (far, wraps)
-      for dtype in ("int8", "uint8", "int32", "int64", "float32", "complex64")),
+    *(exact(far, *_lengths(_in(dtype))) for dtype in ("int8", "float32")),
+    *(exact(wraps, *_lengths(_in(dtype))) for dtype in ("uint8", "int64", "complex64")),
+    *rarely(*(exact(far, *_lengths(_in(dtype)))
+              for dtype in ("uint8", "int32", "int64", "complex64"))),
+    *rarely(*(exact(wraps, *_lengths(_in(dtype))) for dtype in ("int8", "int32", "float32"))),
     *(exact(lines, (a, b, c)) for a, b, c, _ in _BOUNDS if b[-1] < 1 << 60),
     *(exact(f, x) for f in (steps_of_two, down) for x in _BOUNDS
       if abs(int(x[0][-1])) < 1 << 60 or abs(int(x[0][-1]) - int(x[1][-1])) < 100),

@@ -316,7 +316,7 @@ def test_threads_call_one_function() -> None:
         rng = np.random.default_rng(seed)
         try:
             for _ in range(40):
-                x = rng.integers(-9, 9, rng.integers(0, 12)).astype(float)
+                x = rng.integers(-9, 9, rng.choice([0, 1, 2, 5, 9])).astype(float)
                 check_quietly(fast, two_loops, x, len(x))
                 y = x.astype(int)
                 check_quietly(fast, two_loops, y, len(y))

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from .support import Case, case, check, each, exact
+from .support import Case, case, check, each, exact, rarely
 
 
 def collects(x, t):
@@ -490,14 +490,14 @@ def running_complex(z):
 
 
 CASES = [
-    exact(collects, (X, 0), (X, 99), (X[:0], 0.0), (X, 0.5)),
+    *rarely(exact(collects, (X, 0), (X, 99), (X[:0], 0.0), (X, 0.5))),
     exact(collects_floats, (X,), (X[:0],), (X[:1],)),
     exact(stack, (0,), (1,), (30,)),
-    exact(queue_by_index, (M, 0), (M, 2), (M[:1, :1], 0), (M, 7)),
+    *rarely(exact(queue_by_index, (M, 0), (M, 2), (M[:1, :1], 0), (M, 7))),
     exact(table, (0,), (1,), (50,), (4,)),
     exact(comprehensions, (X, 4), (X, 0), (X[:0], 1)),
     exact(history, (X, 3), (X, 0), (X[:0], 2)),
-    exact(snapshots, (X, 3), (X, 0), (X, 6)),
+    *rarely(exact(snapshots, (X, 3), (X, 0), (X, 6))),
     exact(argument_list, ([1, 2, 3], 3), ([1, 2], 4), ([], 0)),
     exact(changed_while_used, (0,), (2,), (9,)),
     exact(out_of_list, (0,), (2,), (3,)),
@@ -505,7 +505,7 @@ CASES = [
     exact(sorts, (X,), (X[:0],)),
     exact(flood, (GRID, (4, 4)), (GRID[:1, :1], (0, 0)), (GRID, (-1, 0))),
     exact(by_deque, (GRID, 4), (GRID[:1, :1], 0)),
-    exact(shortest, (COST, 0), (COST[:1, :1], 0), (np.ones((4, 4)), 2)),
+    *rarely(exact(shortest, (COST, 0), (COST[:1, :1], 0), (np.ones((4, 4)), 2))),
     exact(kept_heap, (X, 3), (X, 0), (X[:0], 2), (np.array([1, np.nan, 0.5]), 3)),
     exact(trajectory, (X, 3), (X, 0)),
     exact(list_of_views, (M,), (M[:0],)),
@@ -514,7 +514,7 @@ CASES = [
     exact(window_maxima, (X, 2), (X, 1), (X, 9), (X[:0], 1)),
     exact(both_ends, (0,), (1,), (50,)),
     exact(walks_back, (np.array([-1, 0, 0, 2]), 3), (np.array([-1]), 0)),
-    exact(polynomial_product, (X, M[1] * 0.5), (X[:1], M[1] * 0.5)),
+    *rarely(exact(polynomial_product, (X, M[1] * 0.5), (X[:1], M[1] * 0.5))),
     exact(methods, (3,), (9,)),
     exact(of_mixed, (1,), (5,), (0,)),
     exact(shared, (0,), (5,)),
@@ -530,7 +530,7 @@ CASES = [
     exact(fails_in_the_middle, (2,), (9,)),
     exact(dictionary, (X,), (X[:0],)),
     exact(
-        to_lists, *[(X.astype(t),) for t in ("f4", "i8", "i2", "u1", "c16")], (X,), (X[:0],)
+        to_lists, *[(X.astype(t),) for t in ("f4", "i2", "c16")], (X,), (X[:0],)
     ),
     exact(to_lists_that_change, (X,), (X[:0],)),
     case(prints, (X, 0), (X, 5), (X, 6)),

@@ -18,7 +18,7 @@ from np_compile.reader import offers, offload
 from np_compile.reader.reading import MISS, Reading
 
 from ..kernels import cuda_on_host
-from ..support import observe
+from ..support import first, observe
 from .loops_on_host import HOST, away, device, loops_of
 from .support import check_call, whole
 
@@ -221,10 +221,16 @@ PROGRAMS = [
     (hits_of_image, (R.random((40, 50)), 0.3), 0, [2]),
     (collatz, (R.integers(1, 1000, 500), np.zeros(500, np.int16)), 0, [1]),
 ]
+# Of these one in each kind runs each time.
+SHOWN = ray_march, options, life, sparse_product, mandelbrot, collatz, hits_of_image
 
 
 @pytest.mark.parametrize(
-    ("f", "args", "rtol", "ran"), [pytest.param(*p, id=p[0].__name__) for p in PROGRAMS]
+    ("f", "args", "rtol", "ran"),
+    [
+        pytest.param(*p, id=p[0].__name__, marks=[] if p[0] in SHOWN else pytest.mark.thorough)
+        for p in PROGRAMS
+    ],
 )
 def test_programs(f, args, rtol, ran):
     compared(f, *args, rtol=rtol, ran=ran)
@@ -615,7 +621,7 @@ def test_an_array_far_apart_is_not_sent():
 DTYPES = ["bool", "int8", "uint16", "int32", "uint32", "int64", "uint64", "float32", "complex64"]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", first(DTYPES, "bool", "int8", "uint64", "float32", "complex64"))
 def test_dtypes(dtype):
     def mixed(x, y):
         for i in range(len(x)):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .support import Case, case, check, each, exact
+from .support import Case, case, check, each, exact, rarely
 
 SIZES = (0, 1, 2, 3, 9, 17)
 
@@ -385,12 +385,12 @@ CSR = (np.arange(1.0, 6), np.array([0, 2, 1, 0, 2]), np.array([0, 2, 2, 5]), np.
 HMM = (np.array([0.6, 0.4]), np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([[0.1, 0.9], [0.6, 0.4]]))
 CASES = [
     case(cholesky, *each_size(lambda n: (definite(n) @ definite(n).T,)), (-np.eye(3),)),
-    case(lu, *each_size(lambda n: (square(n),)), (np.ones((3, 3)),)),
+    *rarely(case(lu, *each_size(lambda n: (square(n),)), (np.ones((3, 3)),))),
     case(gram_schmidt, *each_size(lambda n: (square(n),)), (rng().random((9, 3)),), rtol=1e-9),
     exact(thomas, *each_size(lambda n: tuple(rng(n).random((4, n)) + 3 * np.eye(4, 1, -1)))),
-    exact(gauss_seidel, *each_size(lambda n: (square(n), square(n), 1e-3, 9))),
+    *rarely(exact(gauss_seidel, *each_size(lambda n: (square(n), square(n), 1e-3, 9)))),
     exact(edit_distance, *((rng(n).integers(0, 3, n), rng(1).integers(0, 3, 7)) for n in SIZES)),
-    exact(floyd_warshall, *each_size(lambda n: (square(n),))),
+    *rarely(exact(floyd_warshall, *each_size(lambda n: (square(n),)))),
     exact(csr_product, CSR, (*CSR[:3], CSR[3][:2]), (*CSR[:2], CSR[2][:1], CSR[3])),
     exact(crc, *each_size(lambda n: (rng(n).integers(0, 256, n).astype("u1"),))),
     exact(sieve, *((n,) for n in (1, 2, 3, 9, 100))),
@@ -404,11 +404,11 @@ CASES = [
     case(runge_kutta, (np.array([1.0, 0.0]), 2.0, 0.1, 1e-4),
           (np.array([1.0, 0.0]), 0.0, 0.1, 1.0)),
     exact(histogram, *each_size(lambda n: (rng(n).random(n), 4))),
-    exact(levinson, *each_size(lambda n: (1 / np.arange(1.0, n + 1),))),
-    case(jacobi, *each_size(lambda n: (symmetric(n), 3)), rtol=1e-10),
+    *rarely(exact(levinson, *each_size(lambda n: (1 / np.arange(1.0, n + 1),)))),
+    *rarely(case(jacobi, *each_size(lambda n: (symmetric(n), 3)), rtol=1e-10)),
     exact(median_filter, *each_size(lambda n: ((square(n) * 255).astype("u1"),))),
-    exact(median_filter, *each_size(lambda n: (square(n).astype("f4"),))),
-    exact(kalman, *each_size(lambda n: (rng(n).random(n), 0.1, 0.5))),
+    *rarely(exact(median_filter, *each_size(lambda n: (square(n).astype("f4"),)))),
+    *rarely(exact(kalman, *each_size(lambda n: (rng(n).random(n), 0.1, 0.5)))),
 
              exact(iir, *each_size(lambda n: (np.array([0.5, 0.25]),
           np.array([2.0, 0.5, -0.125]), rng(n).random(n)))),

@@ -11,7 +11,7 @@ import pytest
 
 import np_compile
 
-from ..support import compare, observe
+from ..support import compare, observe, thorough
 from .support import same_signs, whole
 
 SOURCE = """
@@ -28,9 +28,10 @@ def f(x, a, c, last):
     return y, z
 """
 EXPRESSIONS = [
-    "a + c", "c - a", "a * c", "a / c", "a // c", "a % c", "a ** 2", "a > c", "c == a", "-a", "~a",
-    "abs(a)", "a & c", "a << 1", "np.abs(a)", "np.maximum(a, c)", "a + x[0]", "x[1] * a",
-    "(a > c) * a", "np.where(x > 2, a, x)", "x + a", "min(a, c)", "a if a > c else c", "float(a)",
+    "a + c", "a / c", "a // c", "a % c", "a ** 2", "a > c", "-a", "~a", "a & c", "a << 1",
+    "np.abs(a)", "np.maximum(a, c)", "x[1] * a", "(a > c) * a", "np.where(x > 2, a, x)", "x + a",
+    "min(a, c)", "float(a)",
+    *thorough("c - a", "a * c", "c == a", "abs(a)", "a + x[0]", "a if a > c else c"),
 ]  # fmt: skip
 NUMBERS: list[tuple[Any, Any]] = [
     (-4, 3), (500, -300), (3, 70000), (0.1, 3), (3, 0.1), (0.1, 0.1), (True, 3), (-4, True),

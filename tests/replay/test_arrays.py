@@ -17,6 +17,8 @@ from np_compile.replay.guards import Refused
 from np_compile.replay.proof import reach
 from np_compile.tools.explain import kept_calls
 
+from ..support import examples
+
 FACTOR = 2.0
 SEEN: list = []
 
@@ -469,7 +471,7 @@ PLACES = {
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(PLACES)), st.integers(1, 4)), max_size=12))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_any_of_them_at_any_time(steps):
     scope = {"np": np}
     exec(

@@ -18,6 +18,8 @@ import np_compile
 from np_compile import config
 from np_compile.tools.explain import kept_calls
 
+from ..support import examples
+
 FACTOR = 2.0
 F64 = torch.float64
 
@@ -171,7 +173,7 @@ def drawn(data, seed):
     return f, make
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data(), st.integers(0, 1000))
 @pytest.mark.parametrize("backend", ["native", "eager"])
 def test_results_and_gradients_are_those_of_a_recorded_call(backend, data, seed):

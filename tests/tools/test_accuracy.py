@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import torch
 import np_compile
 from np_compile import errors
 
+from .. import fresh
 from ..support import data
 
 aten = torch.ops.aten
@@ -134,10 +133,7 @@ def test_a_wrong_back_end(backend, words, operator, tmp_path):
     assert made.operators == 1
     assert operator in made.text
     assert "aten.tanh" not in made.text
-    run = subprocess.run(
-        [sys.executable, str(made.script)], cwd=ROOT, capture_output=True, text=True,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False,
-    )  # fmt: skip
+    run = fresh.run(made.script.read_text(), cwd=str(ROOT), env={"PATH": ""})
     assert run.returncode == 1, run.stderr
     assert "no difference" not in run.stdout
 

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -22,6 +21,8 @@ from np_compile import config
 from np_compile.errors import BackendError
 from np_compile.kernels import build
 from np_compile.kernels.build import cache, library, publish, toolchain
+
+from ... import fresh
 
 COMPILER = next((p for p in map(shutil.which, ("cc", "gcc", "clang")) if p), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on the path")
@@ -81,19 +82,13 @@ def compiles(log: Path) -> int:
     return sum(" -o " in line for line in log.read_text().splitlines())
 
 
-def child(source: str = SOURCE, **more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", CHILD, source],
-        env={**os.environ, **more},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def child(source: str = SOURCE, **more: str) -> fresh.Process:
+    return fresh.Process(CHILD, source, env={**os.environ, **more}, quiet=True)
 
 
-def answer(process: subprocess.Popen[str]) -> tuple[int, float]:
+def answer(process: fresh.Process) -> tuple[int, float]:
     """The result that a child printed, and the milliseconds of its load."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate()
     assert process.returncode == 0, err
     value, milliseconds = out.split()
     return int(value), float(milliseconds)
@@ -337,8 +332,11 @@ def test_a_library_that_others_may_write_is_not_loaded(folder: Path) -> None:
 
 
 FULL = """
-import os, pathlib, subprocess, sys, warnings
+import ctypes, os, pathlib, subprocess, sys, warnings
 folder, size, text = sys.argv[1:]
+own = ctypes.CDLL(None).unshare(0x20000) == 0  # of mounts
+if not own or subprocess.run(["mount", "--make-rprivate", "/"]).returncode:
+    sys.exit(77)
 mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder]
 if subprocess.run(mount).returncode:
     sys.exit(77)
@@ -358,13 +356,8 @@ def test_a_full_disk(folder: Path, tmp_path: Path, size: str, length: int) -> No
     folder.mkdir(0o700)
     text = tmp_path / "text.c"
     text.write_text(SOURCE + "/*" + "x" * length + "*/")
-    done = subprocess.run(
-        ["unshare", "-m", sys.executable, "-c", FULL, str(folder), size, str(text)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode == 77 or "unshare" in done.stderr:
+    done = fresh.run(FULL, str(folder), size, str(text))
+    if done.returncode == 77:
         pytest.skip("may not mount a file system")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"42 1 the cache folder {folder} cannot be used:")

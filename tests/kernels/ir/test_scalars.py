@@ -7,7 +7,6 @@ import functools
 import operator
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +18,14 @@ from np_compile.kernels.ir import scalars
 from np_compile.kernels.ir.dtypes import DTYPES
 from np_compile.kernels.targets.c import libm
 
+from ... import fresh
+from ...support import thorough
 from ..scalar_loops import (
     CASES,
     CASTS,
     CC,
     ELEMENTARY,
+    FIRST,
     FLAGS,
     array,
     assert_same,
@@ -49,13 +51,46 @@ SANITIZE = [
 ]
 
 
+class Plain:
+    """All operations and casts, with the functions of libm.
+
+    Those of one name, or casts from one dtype, to be tested together, are compiled as the first of
+    them is asked for.
+    """
+
+    def __init__(self, folder):
+        self._folder, self._built = folder, {}
+
+    def __getattr__(self, function):
+        name, _, dtype = function.partition("_on_")
+        if dtype:
+            often = dtype in FIRST
+            cases = [c for c in CASES if c[0] == name and (c[1] in FIRST) == often]
+            make = operation_loop
+        else:
+            _, src, dst = function.split("_")
+            name, often = f"cast_{src}", {src, dst} <= {*FIRST}
+            cases = [c for c in CASTS if c[0] == src and ({*c} <= {*FIRST}) == often]
+            make = cast_loop
+        key = name if often else f"{name}_more"
+        if key not in self._built:
+            source = source_of([make(*case) for case in cases], None)
+            made = build(self._folder, f"plain_{key}", source, FLAGS, libraries(None))
+            self._built[key] = ctypes.CDLL(str(made))
+        return getattr(self._built[key], function)
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """All operations and casts, with the functions of libm."""
-    loops = [operation_loop(*case) for case in CASES] + [cast_loop(*case) for case in CASTS]
-    folder = tmp_path_factory.mktemp("scalars")
-    source = source_of(loops, None)
-    return ctypes.CDLL(str(build(folder, "plain", source, FLAGS, libraries(None))))
+    return Plain(tmp_path_factory.mktemp("scalars"))
+
+
+def few(cases):
+    """The first dtypes each time, the others with `pytest -m thorough`."""
+    return [
+        c if {*c} & {*DTYPES} <= {*FIRST} else pytest.param(*c, marks=pytest.mark.thorough)
+        for c in cases
+    ]
 
 
 # Which operator of torch, or function of NumPy for the dtypes that torch lacks
@@ -116,7 +151,7 @@ def by_numpy(name: str, operands: list[np.ndarray]) -> np.ndarray:
         return np.asarray(function(*operands))
 
 
-@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize(("name", "dtype"), few(CASES))
 def test_c_gives_what_evaluate_gives(plain, name, dtype):
     operands = crossed(name, dtype)
     result = scalars.result_dtype(name, dtype)
@@ -156,7 +191,7 @@ def test_evaluate_gives_what_torch_or_numpy_gives(name, dtype):
     )
 
 
-@pytest.mark.parametrize(("src", "dst"), CASTS)
+@pytest.mark.parametrize(("src", "dst"), few(CASTS))
 def test_casts(plain, src, dst):
     values = values_of(src)
     found = run(plain, f"cast_{src}_{dst}", [values], [src], dst)
@@ -329,7 +364,8 @@ def test_loops_become_vectors(tmp_path):
     assert missing == []
 
 
-def test_no_operation_and_no_cast_has_undefined_behaviour(tmp_path):
+@pytest.mark.parametrize("dtypes", [FIRST, *thorough(tuple(DTYPES))], ids=["first", "all"])
+def test_no_operation_and_no_cast_has_undefined_behaviour(tmp_path, dtypes):
     probe = tmp_path / "probe.c"
     probe.write_text("int main(void) { return 0; }\n")
     linked = subprocess.run(
@@ -337,13 +373,11 @@ def test_no_operation_and_no_cast_has_undefined_behaviour(tmp_path):
     )
     if linked.returncode:
         pytest.skip("needs libubsan")
-    loops = [operation_loop(*c) for c in sanitized_cases()] + [cast_loop(*c) for c in CASTS]
+    loops = [operation_loop(*c) for c in sanitized_cases(dtypes)]
+    loops += [cast_loop(*c) for c in CASTS if {*c} <= {*dtypes}]
     library = build(tmp_path, "sanitized", source_of(loops, None), SANITIZE, ["-lm"])
-    script = f"from tests.kernels.scalar_loops import run_all; run_all({str(library)!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
+    script = (
+        f"from tests.kernels.scalar_loops import run_all; run_all({str(library)!r}, {dtypes!r})"
     )
+    done = fresh.run(script, cwd=str(Path(__file__).parents[3]))
     assert done.returncode == 0, done.stderr[-3000:]

@@ -16,6 +16,7 @@ from np_compile.kernels.analysis.boxes import Box
 from np_compile.kernels.ir import expr as E
 from np_compile.kernels.passes.pipeline import PASSES
 
+from ...support import examples
 from ..graphs import after, compiled, copied, eager_passes, preserved, traced
 from ..test_random_programs import slices
 
@@ -319,14 +320,14 @@ def agrees(case: tuple[list[np.ndarray], Callable], check: Callable) -> None:
         check(module, inputs)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(patchworks(large=False))
 def test_random_patchworks(case: tuple) -> None:
     with eager_passes():
         agrees(case, preserved)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(patchworks(large=True))
 def test_random_patchworks_in_c(case: tuple) -> None:
     agrees(case, compiled)

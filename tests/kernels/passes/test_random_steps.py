@@ -17,6 +17,7 @@ from np_compile.kernels.ir.program import Program
 from np_compile.kernels.passes.pipeline import stages
 from np_compile.kernels.target import Target
 
+from ...support import examples
 from ..graphs import SMALL, SMALL_GPU
 
 # Arrays that a program may have, by name: those of one letter are arguments.
@@ -194,7 +195,7 @@ def result(program: Program, backwards: bool = False) -> list[np.ndarray]:
     return [memory[b] for b in program.buffers if b.kind in ("input", "output")]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_passes_keep_the_meaning_of_random_steps(data: st.DataObject) -> None:
     keeps_its_meaning(Writer(data.draw).program())

@@ -16,6 +16,8 @@ import np_compile
 from np_compile import config
 from np_compile.kernels.compile import listening
 
+from ...support import examples
+
 MANY = 40_000  # values from which on a scatter is made in parts
 
 
@@ -65,7 +67,7 @@ def test_sums_of_whole_numbers_are_exact_in_parts(dtype: str, n: int) -> None:
     np.testing.assert_array_equal(x, want)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     places=st.integers(2, 200), low=st.integers(-1, 0), seed=st.integers(0, 99),
     shape=st.sampled_from([(MANY,), (200, 211), (3, MANY // 2), (MANY // 3 + 1, 3)]),
@@ -161,7 +163,7 @@ def table(t, x):
     return t[low] + t[low + 1] * x
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(n=st.integers(250, 1100), seed=st.integers(0, 99))
 def test_indices_in_blocks(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ import np_compile
 from np_compile.kernels import compile as pipeline
 from np_compile.kernels.passes.dead_store_elimination import dead_store_elimination
 
-from ...support import check
+from ...support import check, first, thorough
 from ..graphs import after
 from ..native_checks import check_table
 
@@ -88,8 +88,8 @@ def damped(x: Any) -> None:
     x[x < 0] //= 2
 
 
-@pytest.mark.parametrize("dtype", "bBhilLefdFD")
-@pytest.mark.parametrize("n", [3, 40, 3000])
+@pytest.mark.parametrize("dtype", first("bBhilLefdFD", *"BilefF"))
+@pytest.mark.parametrize("n", [3, *thorough(40), 3000])
 def test_sums_of_slices(dtype: str, n: int) -> None:
     x = np.concatenate([[-0.0, 0.0], rng().integers(-9, 9, n)]).astype(dtype)
     if dtype not in "FD":
@@ -188,8 +188,8 @@ def test_any_index(data: Any, n: int, size: int) -> None:
 # Memory that is changed where it lies
 
 
-@pytest.mark.parametrize("dtype", "bhfdF")
-@pytest.mark.parametrize("start", range(9))
+@pytest.mark.parametrize("dtype", first("bhfdF", *"bdF"))
+@pytest.mark.parametrize("start", first(range(9), 0, 1, 3, 8))
 @pytest.mark.parametrize("n", [2047, 2048, 2055])
 def test_updates_in_place_wherever_memory_begins(dtype: str, start: int, n: int) -> None:
     x = (rng().standard_normal(n + 20) * 9).astype(dtype)
@@ -207,7 +207,7 @@ def test_updates_in_place_wherever_memory_begins(dtype: str, start: int, n: int)
 
 
 @pytest.mark.parametrize("source", "efd")
-@pytest.mark.parametrize("target", "bBhHiIqQ")
+@pytest.mark.parametrize("target", first("bBhHiIqQ", *"bHiqQ"))
 def test_floats_as_integers(source: str, target: str) -> None:
     edges = [s * (2.0**p + d) for s in (1, -1) for p in (7, 8, 15, 16, 31) for d in (-1, 0, 0.5)]
     special = np.array([*edges, 0.0, -0.0, -0.9, 0.9, 1e3, -1e3] * 9)

@@ -21,7 +21,7 @@ from np_compile.kernels.run.bands import Alone, Group
 from np_compile.kernels.run.blocks import Block, Memory, most_bytes
 from np_compile.kernels.target import HOST
 
-from ...support import same
+from ...support import examples, same
 
 # Blocks
 
@@ -360,7 +360,7 @@ STEPS = (
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.sampled_from(STEPS), min_size=1, max_size=4),
     st.sampled_from(((3, 3), (31, 5), (33, 4), (64, 16), (100, 7), (257, 3))),

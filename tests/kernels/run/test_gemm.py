@@ -26,7 +26,8 @@ from np_compile.kernels.compile import listening
 from np_compile.kernels.run import gemm, pool
 from np_compile.kernels.run.execute import Executable
 
-from ...support import check, data
+from ... import fresh
+from ...support import check, data, examples
 from ..native_checks import check_table
 
 DTYPES = {"f32": np.float32, "f64": np.float64}
@@ -76,7 +77,7 @@ LAYOUTS = st.sampled_from(["C", "F", "apart", "back", "rows"])
 EXTENTS = st.integers(1, 60) | st.sampled_from([96, 191, 193, 257, 481, 700])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     m=EXTENTS, n=EXTENTS, k=EXTENTS | st.sampled_from([1600, 5000]),
     dtype=st.sampled_from(["f32", "f64"]),
@@ -94,7 +95,7 @@ def test_any_shape_and_layout(m, n, k, dtype, layouts, out, threads):
         np.testing.assert_array_equal(whole.base, around)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     m=EXTENTS | st.sampled_from([1024, 1025, 2100]), k=EXTENTS | st.sampled_from([5000, 9001]),
     dtype=st.sampled_from(["f32", "f64"]), layout=LAYOUTS, of=st.sampled_from(["C", "apart"]),
@@ -196,7 +197,7 @@ def test_nan_and_infinity_stay_where_they_are() -> None:
     m=st.integers(1, 9), n=st.integers(1, 40), k=st.integers(1, 9), beside=st.integers(0, 9),
     turned=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_lies_beside_a_matrix_is_not_in_the_product(
     dtype: str, m: int, n: int, k: int, beside: int, turned: bool
 ) -> None:
@@ -382,7 +383,7 @@ def test_no_library_is_loaded_for_a_program_without_products() -> None:
         "np_compile.compile(lambda x: x @ x, backend='native')(np.ones((90, 90)))\n"
         "assert gemm.address.cache_info().currsize == 1\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert fresh.run(code).returncode == 0
 
 
 def test_gradients_of_a_product() -> None:

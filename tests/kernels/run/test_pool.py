@@ -17,6 +17,8 @@ import pytest
 from np_compile.kernels import build
 from np_compile.kernels.run import pool
 
+from ... import fresh
+
 COMPILER = next((p for p in map(shutil.which, ("cc", "gcc", "clang")) if p), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on the path")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about its threads")
@@ -336,13 +338,7 @@ def use(threads=4):
 
 def program(text: str) -> str:
     """What a process of its own prints that runs a text after the prelude."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PRELUDE + text],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = fresh.run(PRELUDE + text, quiet=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
