@@ -152,6 +152,14 @@ class Facts:
                 self._least += [size, -size]
         return found
 
+    def mark(self) -> tuple:
+        """What is known now, for `back`."""
+        return [*self.guards], dict(self._known), dict(self._seen), [*self._least]
+
+    def back(self, mark: tuple) -> None:
+        """Know no more than at a mark: what was asked since has led to nothing."""
+        self.guards, self._known, self._seen, self._least = mark
+
     def _proved(self, size: Size, op: str) -> bool | None:
         if op == ">=":
             if self._is_at_least(size, 0):
