@@ -52,11 +52,14 @@ class Guard:
     @property
     def test(self) -> str:
         """It as Python has it."""
-        return f"({self.size.text('//')} {self.op} 0) is {self.holds}"
+        return f"{self.size.text('//')} {self._so} 0"
+
+    @property
+    def _so(self) -> str:
+        return self.op if self.holds else {">=": "<", "==": "!="}[self.op]
 
     def __str__(self) -> str:
-        op = self.op if self.holds else {">=": "<", "==": "!="}[self.op]
-        return f"{self.size} {op} 0, for {self.where}"
+        return f"{self.size} {self._so} 0, for {self.where}"
 
 
 class Facts:
@@ -513,9 +516,11 @@ def function_of(sizes: Sequence[int | Size]) -> Callable[[Mapping[str, int]], tu
     `evaluated`, from the second time on."""
     names = sorted({name for x in sizes if type(x) is Size for name in x.names})
     parts = "".join([f"{x.text('//') if type(x) is Size else x}, " for x in sizes])
-    code = f"lambda {''.join([f'{name}, ' for name in names])}**_: ({parts})"
-    made: Callable[..., tuple[int, ...]] = eval(code, {})
-    return lambda values: made(**values)
+    known = "".join([f"    {name} = values[{name!r}]\n" for name in names])
+    made: dict[str, Any] = {}
+    exec(f"def function(values):\n{known}    return ({parts})", made)
+    function: Callable[[Mapping[str, int]], tuple[int, ...]] = made["function"]
+    return function
 
 
 def _names(terms: tuple) -> Iterator[str]:

@@ -209,7 +209,8 @@ class ForSizes:
     def results(self, symbols: Mapping[str, Any]) -> list[tuple]:
         """Shape, strides and bytes of what it gives, of one that runs alone. symbols: of sizes,
         which may be those of another compile."""
-        assert self._results is not None and self._first is not None
+        assert self._results is not None
+        assert self._first is not None
         later = dict.fromkeys(self._facts.recipes, 0)  # what follows from sizes is no extent
         made = self._results({**symbols, **later})
         widths = [o.dtype.itemsize for o in self._first.fresh]
@@ -221,7 +222,8 @@ class ForSizes:
     def with_sizes(self, symbols: Mapping[str, int], integers: Sequence[int]) -> RunForSizes:
         """As `bind`, for the runs of one call, of one that runs alone. symbols: see `symbols`.
         integers: those of the sizes that the graph takes."""
-        assert self._results is not None and self._first is not None
+        assert self._results is not None
+        assert self._first is not None
         values = self._facts.all_values(symbols)
         *results, scratch = self._results(values)
         forward = self._module.forward

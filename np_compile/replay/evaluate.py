@@ -16,8 +16,8 @@ import numpy as np
 
 from np_compile.size import Facts, Size, hint
 
-# Of a call's arguments and the tensors of them what it needs of sizes; None for others than served.
-Evaluate = Callable[[Sequence[Any], Any], "tuple | None"]
+# Of a call's arguments what it needs of sizes; None for others than served.
+Evaluate = Callable[[Sequence[Any]], "tuple | None"]
 _LEAST = -(1 << 62)  # nothing is known of an integer that is computed
 
 
@@ -30,7 +30,15 @@ class Sight(NamedTuple):
     @staticmethod
     def of(a: np.ndarray) -> Sight:
         """That of an array."""
-        return Sight(a.shape, tuple([s // max(a.itemsize, 1) for s in a.strides]))
+        return Sight(a.shape, _strides(a))
+
+
+def _strides(a: np.ndarray) -> tuple[int, ...]:
+    """Strides in elements. Errors: LookupError, where they are no multiples of these."""
+    found = [divmod(s, a.itemsize or 1) for s in a.strides]
+    if any(rest for _, rest in found):
+        raise LookupError
+    return tuple([n for n, _ in found])
 
 
 class Code(str):
@@ -51,7 +59,7 @@ class Evaluation:
         self._given = given
         self._strides: dict[int, tuple[Size, ...]] = {}
         self._lines: list[str] = []
-        self._names: dict[str, Any] = {}  # what the lines refer to
+        self._names: dict[str, Any] = {"strides": _strides}  # what the lines refer to
         self._told = 0  # guards that are among the lines
         for k, a in given.items():
             self.shapes[k] = self._numbers(f"given[{k}].shape", a.shape, 0)
@@ -61,7 +69,7 @@ class Evaluation:
         found = self._strides.get(position)
         if found is None:
             now = self._given[position].strides
-            found = self._numbers(f"tensors[{position}].stride()", now, 0)
+            found = self._numbers(f"strides(given[{position}])", now, 0)
             self._strides[position] = found
         return found
 
@@ -93,7 +101,7 @@ class Evaluation:
         None where a guard does not hold. Errors: LookupError, likewise."""
         self._guards()
         lines = [*self._lines, f"return {_text(tuple(results))}"]
-        code = "def at(given, tensors):\n" + "".join(f"    {line}\n" for line in lines)
+        code = "def at(given):\n" + "".join(f"    {line}\n" for line in lines)
         exec(code, self._names)
         made: Evaluate = self._names["at"]
         return made

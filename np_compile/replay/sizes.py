@@ -58,27 +58,29 @@ class Look(Guard):
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         a = leaves[self.position]
-        return (
-            type(a) is np.ndarray
-            and a.dtype == self.dtype
-            and a.ndim == self.rank
-            and a.flags.num & self.needs == self.needs
-            and min(a.strides, default=0) >= 0
-            and _order(a) == self.order
-        )
+        if type(a) is not np.ndarray or a.ndim != self.rank or a.dtype != self.dtype:
+            return False
+        flags = a.flags.num
+        if flags & self.needs != self.needs:
+            return False
+        if flags & _C_ORDER and _SPECIAL.isdisjoint(a.shape):
+            return self.order == _IN_ORDER[self.rank]
+        return min(a.strides, default=0) >= 0 and _order(a) == self.order
 
 
 def _order(a: np.ndarray) -> tuple[int, ...] | None:
-    if a.flags.c_contiguous and not _SPECIAL.intersection(a.shape):
-        return tuple(range(a.ndim))
+    if a.flags.c_contiguous and _SPECIAL.isdisjoint(a.shape):
+        return _IN_ORDER[a.ndim]
     width = a.itemsize
     return layout_of(a.shape, tuple([s // width for s in a.strides]))
 
 
+_C_ORDER = 0x0001  # NPY_ARRAY_C_CONTIGUOUS
+_IN_ORDER = [tuple(range(rank)) for rank in range(65)]  # NumPy has no more axes
 _SPECIAL = frozenset((0, 1))  # extents with which axes may lie in any order
 _BODIES = 4  # segments back, of which one may be the same in the body of a loop
 _Layout = tuple[tuple, Callable[[], tuple]]  # shape, and what gives the strides
-_Run = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+_Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
 
 def _layout(shape: tuple, strides: tuple, *_: Any) -> _Layout:
@@ -318,12 +320,17 @@ class _Segment:
         return symbols, taken, floats, general.dynamic_ints(ints)
 
     def run(self, sizes: Any, more: tuple, floats: Sequence[float], ints: Sequence[int]) -> _Run:
-        """What runs it on tensors."""
+        """What runs it on arrays."""
         if self.general.runs_alone:
             run = self.general.with_sizes(sizes, more).run
-        else:
-            run = self.program(sizes, more).run_tensors
-        return lambda tensors: run(tensors, floats, ints)
+            return lambda arrays: run(arrays, floats, ints)
+        program = self.program(sizes, more)
+
+        def by_tensors(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            tensors = [torch.from_numpy(a) for a in arrays]
+            return [t.numpy() for t in program.run_tensors(tensors, floats, ints)]
+
+        return by_tensors
 
     def program(self, sizes: Sequence[int], ints: Sequence[int]) -> Any:
         """Its program for such sizes."""
@@ -393,11 +400,10 @@ class KeptForSizes:
         self._asked = watch.asked
         if any(getattr(p.compiled, "layouts", None) is None for p, *_ in steps[:-1]):
             raise Refused("what a program makes is not known before it runs")
-        self._constants = plan.constants
+        self._constants = [t.numpy() for t in plan.constants]
         self._wanted = wanted
         self._names = names
         self._give: Callable = giver(result, wanted.index, False)
-        self._arrays = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.reach = watch.reach
         writes = any(program.mutates for program, *_ in steps)
         self.guards: list[Guard] = [Call(shown, names)]
@@ -444,13 +450,22 @@ class KeptForSizes:
 
     def holds(self, given: tuple, names: Names) -> bool:
         """Whether a call is like it, as far as is seen before its programs are asked."""
-        return (
-            len(given) == len(self._looks)
-            and names == self._names
-            and all(look.holds(given) for look in self._looks)
-            and all(self._apart(pair, given) for pair in self._pairs)
-            and all(e.holds(given) for e in self._elements)
-        )
+        if len(given) != len(self._looks) or names != self._names:
+            return False
+        for look in self._looks:
+            if not look.holds(given):
+                return False
+        for pair in self._pairs:
+            if not self._apart(pair, given):
+                return False
+        return all(e.holds(given) for e in self._elements) if self._elements else True
+
+    def serves(self, given: tuple) -> bool:
+        """Whether its programs serve the sizes of a call that is like it."""
+        try:
+            return self._evaluation[1](given) is not None
+        except _OF_OTHERS:
+            return False
 
     @staticmethod
     def _apart(pair: Pair, given: tuple) -> bool:
@@ -462,21 +477,21 @@ class KeptForSizes:
     def run(self, given: tuple) -> Any:
         """What the function does and gives; MISS where a program does not serve such sizes, or
         raises before anything was written."""
-        try:
-            tensors = {k: torch.from_numpy(given[k]) for k in self._arrays}
-            if not all(s.general.runs for s in self._bodies):
+        for body in self._bodies:
+            if not body.general.runs:
                 return MISS
+        try:
             which, evaluate = self._evaluation
-            found = evaluate(given, tensors)
+            found = evaluate(given)
         except _OF_OTHERS:
             return MISS
         if found is None:
             return MISS
         runs: list[_Run | None] = [None] * len(found)
-        made: list[torch.Tensor] = [*self._constants]
+        made: list[np.ndarray] = [*self._constants]
         written = False
         for sources, k, segment in zip(self._sources, which, self._segments, strict=True):
-            read = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
+            read = [given[s] if s >= 0 else made[-1 - s] for s in sources]
             run = runs[k]
             if run is None:
                 run = runs[k] = segment.run(*found[k])
@@ -487,7 +502,7 @@ class KeptForSizes:
                     raise
                 return MISS  # it is called again, and that has NumPy's words
             written = written or segment.mutates
-        return self._give(given, [made[k].numpy() for k in self._wanted])
+        return self._give(given, [made[k] for k in self._wanted])
 
     @cached_property
     def _evaluation(self) -> tuple[list[int], Evaluate]:
@@ -496,7 +511,7 @@ class KeptForSizes:
         try:
             return self._evaluated()
         except _BY_NUMBERS:  # what it hangs on is not known for other sizes
-            return [], lambda given, tensors: None
+            return [], lambda given: None
 
     def _evaluated(self) -> tuple[list[int], Evaluate]:
         evaluation = Evaluation(self._at_hand)
@@ -507,7 +522,7 @@ class KeptForSizes:
 
         arguments = {a: evaluation.shapes[k] for a, k in self._places.items()}
         shapes = _Shapes(arguments, of_value)
-        made = [(tuple(t.shape), t.stride) for t in self._constants]
+        made = [_layout(*Sight.of(a)) for a in self._constants]
         known: dict[tuple, tuple[_Sized, int, list[_Layout]]] = {}
         needs: list[tuple] = []
         which = []

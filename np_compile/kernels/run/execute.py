@@ -19,7 +19,7 @@ from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Fence, Interface, Product, Program, Store, Tensor, accesses
 from ..target import Target
 from . import gemm, pool
-from .private import empty_strided
+from .private import DATA, empty_strided
 
 
 @dataclass
@@ -228,6 +228,12 @@ class Executable:
     def fresh(self) -> list[_Output]:
         """The arrays that it makes."""
         return self._fresh
+
+    @cached_property
+    def fresh_arrays(self) -> list[tuple[int, np.dtype, int]]:
+        """Of each array that it makes the slot, the dtype, and bytes of an element."""
+        dtypes = [np.dtype(str(o.dtype).removeprefix("torch.")) for o in self._fresh]
+        return [(o.slot, d, d.itemsize) for o, d in zip(self._fresh, dtypes, strict=True)]
 
     @property
     def order(self) -> list[int]:
@@ -578,11 +584,11 @@ class RunForSizes:
             pointers[layout.block] = self._block.data_ptr()
 
     def run(
-        self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
-    ) -> list[torch.Tensor]:
-        """As `Executable.run`."""
+        self, arrays: Sequence[np.ndarray], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[np.ndarray]:
+        """As `Executable.run`, on NumPy's arrays, which take less time than tensors."""
         of, pointers = self._of, self._pointers
-        given = len(tensors)
+        given = len(arrays)
         vectors = []
         if floats:
             vectors.append((ctypes.c_double * len(floats))(*floats))
@@ -590,24 +596,27 @@ class RunForSizes:
             vectors.append((ctypes.c_int64 * len(ints))(*ints))
         for slot, k in of._inputs:
             if k < given:
-                pointers[slot] = tensors[k].data_ptr()
+                pointers[slot] = _address(arrays[k])
             else:
                 pointers[slot] = ctypes.addressof(vectors[k - given])
         made = []
-        for o, (shape, strides, size) in zip(of._fresh, self._results, strict=True):
-            if size >= _LARGE:
-                new = _block(size).view(o.dtype).as_strided(shape, strides)
-            else:
-                new = empty_strided(shape, strides, o.dtype)
-            pointers[o.slot] = new.data_ptr()
+        for (slot, dtype, width), (shape, strides, _) in zip(
+            of.fresh_arrays, self._results, strict=True
+        ):
+            new = np.ndarray(shape, dtype, None, 0, [n * width for n in strides])
+            pointers[slot] = _address(new)
             made.append(new)
         threads = _num_threads()
         for section in of._sections:
             if section(pointers, threads, of._run):
-                inputs = _with_vectors(tensors, floats, ints, of.device)
+                inputs = _with_vectors([*map(torch.from_numpy, arrays)], floats, ints, of.device)
                 raise _error_of_bounds(self._eager, inputs)
-        results = of._results
-        return [made[k] for k in results] if results is not None else made
+        return made if len(made) == 1 else [made[k] for k in of.order]
+
+
+def _address(a: np.ndarray) -> int | None:
+    """Where an array's data lie, in a tenth of the time of `a.ctypes.data`."""
+    return ctypes.c_void_p.from_address(id(a) + DATA).value
 
 
 def _error_of_bounds(eager: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> IndexError:
