@@ -589,7 +589,7 @@ class RunForSizes:
         """As `Executable.run`, on NumPy's arrays, which take less time than tensors."""
         of, pointers = self._of, self._pointers
         given = len(arrays)
-        vectors = []
+        vectors: list[Any] = []
         if floats:
             vectors.append((ctypes.c_double * len(floats))(*floats))
         if ints:
