@@ -151,12 +151,6 @@ MUTATIONS = (
         "replay/test_sizes.py",
     ),
     Mutation(
-        "np_compile/replay/sizes.py",
-        "            if piece is None or piece_apart(piece, own) != self._piece:",
-        "            if piece is None or piece_apart(piece, own) is None:",
-        "replay/test_sizes.py",
-    ),
-    Mutation(
         "np_compile/replay/keeper.py",
         "            others = 0 < self._others <= _OTHERS",
         "            others = False",
