@@ -52,11 +52,14 @@ class Guard:
     @property
     def test(self) -> str:
         """It as Python has it."""
-        return f"({self.size.text('//')} {self.op} 0) is {self.holds}"
+        return f"{self.size.text('//')} {self._so} 0"
+
+    @property
+    def _so(self) -> str:
+        return self.op if self.holds else {">=": "<", "==": "!="}[self.op]
 
     def __str__(self) -> str:
-        op = self.op if self.holds else {">=": "<", "==": "!="}[self.op]
-        return f"{self.size} {op} 0, for {self.where}"
+        return f"{self.size} {self._so} 0, for {self.where}"
 
 
 class Facts:
@@ -151,6 +154,14 @@ class Facts:
             elif found:
                 self._least += [size, -size]
         return found
+
+    def mark(self) -> tuple:
+        """What is known now, for `back`."""
+        return [*self.guards], dict(self._known), dict(self._seen), [*self._least]
+
+    def back(self, mark: tuple) -> None:
+        """Know no more than at a mark: what was asked since has led to nothing."""
+        self.guards, self._known, self._seen, self._least = mark
 
     def _proved(self, size: Size, op: str) -> bool | None:
         if op == ">=":
@@ -505,9 +516,11 @@ def function_of(sizes: Sequence[int | Size]) -> Callable[[Mapping[str, int]], tu
     `evaluated`, from the second time on."""
     names = sorted({name for x in sizes if type(x) is Size for name in x.names})
     parts = "".join([f"{x.text('//') if type(x) is Size else x}, " for x in sizes])
-    code = f"lambda {''.join([f'{name}, ' for name in names])}**_: ({parts})"
-    made: Callable[..., tuple[int, ...]] = eval(code, {})
-    return lambda values: made(**values)
+    known = "".join([f"    {name} = values[{name!r}]\n" for name in names])
+    made: dict[str, Any] = {}
+    exec(f"def function(values):\n{known}    return ({parts})", made)
+    function: Callable[[Mapping[str, int]], tuple[int, ...]] = made["function"]
+    return function
 
 
 def _names(terms: tuple) -> Iterator[str]:

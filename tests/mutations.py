@@ -181,12 +181,6 @@ MUTATIONS = (
         "replay/test_sizes.py",
     ),
     Mutation(
-        "np_compile/replay/sizes.py",
-        "            if piece is None or piece_apart(piece, own) != self._piece:",
-        "            if piece is None or piece_apart(piece, own) is None:",
-        "replay/test_sizes.py",
-    ),
-    Mutation(
         "np_compile/replay/keeper.py",
         "            others = 0 < self._others <= _OTHERS",
         "            others = False",
@@ -194,8 +188,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/sizes.py",
-        "            and _order(a) == self.order",
-        "",
+        "        return min(a.strides, default=0) >= 0 and _order(a) == self.order",
+        "        return min(a.strides, default=0) >= 0",
         "replay/test_sizes.py",
     ),
     Mutation(
@@ -206,9 +200,21 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/sizes.py",
-        "        return found if all(asked.holds(shapes) for asked in self._asked) else None",
-        "        return found",
+        "        for asked in self._asked:",
+        "        for asked in ():",
         "replay/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/replay/evaluate.py",
+        "        if new:",
+        "        if False:",
+        "replay/test_sizes.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/decide.py",
+        "        effort(node) > _LONG",
+        "        False",
+        "capture/test_background.py",
     ),
     Mutation(
         "np_compile/replay/keeper.py",

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.run": {"kernels.analysis", "kernels.build", "kernels.ir", "kernels.target", "size"},
     "kernels": {"config", "size", *(f"kernels.{room}" for room in _ROOMS)},
     "backends": {"config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"},
-    "tape": {"shim"},
+    "tape": {"shim", "size"},
     "debug_output": {"config"},
     "log": {"config", "debug_output", "tape"},
     "lowering": {"shim", "size", "tape"},
@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "replay": {
         *("capture", "config", "errstate", "kernels.build", "kernels.run", "runtime", "shim"),
-        "tape",
+        *("size", "tape"),
     },
     "reader": {
         "config",

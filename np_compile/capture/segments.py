@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -86,7 +87,9 @@ def cut(c: Capture, reason: Break) -> None:
     again = program is not None
     decision = None
     job = None
-    if program is None and _may_be_general(c, seg):
+    if program is None and (made := variants.jobs.get(key)) is not None:
+        program, job = _made_beside(c, variants, key, made)
+    if program is None and job is None and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
         if program is not None and node.is_kept:
             node.programs.setdefault(live, variants)
@@ -100,6 +103,8 @@ def cut(c: Capture, reason: Break) -> None:
             program = by_operators(node, live, seg.inputs, seg.floats, seg.ints, c.device)
         elif decision.way is Way.KERNELS:
             program = _compile(c, seg, live, variants, grad)
+            if program is None:
+                decision = decide.OF_LONG
     if program is not None and not program.ready:
         decision = decide.of_pending(c, program, node, again)
         if decision.way is not Way.KERNELS:
@@ -225,7 +230,10 @@ def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision
         c.until = c.awaited
 
 
-def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bool) -> Program:
+def _compile(
+    c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bool
+) -> Program | None:
+    """The program of a segment; None where it is made beside the program, which begins here."""
     with _lock:
         dynamic = variants.widen(seg.node, seg.ints, c.options.dynamic)
         key = (grad, *variants.key(seg.ints))
@@ -233,13 +241,47 @@ def _compile(c: Capture, seg: Segment, live: tuple, variants: Variants, grad: bo
         if program is None and _may_be_general(c, seg):
             program = _for_sizes(c, seg, live, variants)
         if program is None:
-            program = build(
-                seg.node, live, seg.inputs, seg.floats, seg.ints, dynamic,
+            beside = decide.is_long(c, seg.node) and key not in variants.jobs
+            inputs = [a._t for a in seg.inputs]
+            if beside:
+                inputs = [*map(_like, inputs)]
+            make = partial(
+                build, seg.node, live, inputs, list(seg.floats), list(seg.ints), dynamic,
                 c.options, c.device, grad,
             )  # fmt: skip
-            variants.programs[key] = program
+            if beside:
+                c.awaited = variants.jobs[key] = Job(make)
+                return None
+            program = variants.programs[key] = make()
             _note(c, program)
         return program
+
+
+def _like(t: torch.Tensor) -> torch.Tensor:
+    """A tensor that looks like one, in memory that nobody touches: the user's is not held."""
+    span = (
+        1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) if t.numel() else 0
+    )
+    room = torch.empty(t.storage_offset() + span, dtype=t.dtype)
+    return room.as_strided(t.shape, t.stride(), t.storage_offset())
+
+
+def _made_beside(
+    c: Capture, variants: Variants, key: tuple, job: Job
+) -> tuple[Program | None, Job | None]:
+    """The program that was made beside the program, or what makes it. Where that has failed, it is
+    made again in the call, which raises then."""
+    if not job.ready:
+        return None, job
+    try:
+        program: Program = job.result()
+    except Exception:
+        return None, None
+    with _lock:
+        if variants.jobs.pop(key, None) is not None:
+            variants.programs[key] = program
+            _note(c, program, True)
+    return program, None
 
 
 def _note(c: Capture, program: Program, beside: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from np_compile.runtime.general import Job
 from np_compile.runtime.program import Program
 from np_compile.tape.call import parameters, references
 from np_compile.tape.node import Node
@@ -20,10 +21,11 @@ class Variants:
     An integer parameter is a constant of the program until a second value is seen for it; from
     then on it is data, and one program serves all its values.
 
-    met: whether the segment was the beginning of a loop before, see `loops`.
+    met: whether the segment was the beginning of a loop before, see `loops`. jobs: what makes
+    programs beside the user's.
     """
 
-    __slots__ = ("constant", "dynamic", "last", "met", "programs")
+    __slots__ = ("constant", "dynamic", "jobs", "last", "met", "programs")
 
     def __init__(self) -> None:
         self.dynamic: frozenset[int] = frozenset()
@@ -31,6 +33,7 @@ class Variants:
         self.last: list[int] | None = None
         self.met = False
         self.programs: dict[tuple, Program] = {}
+        self.jobs: dict[tuple, Job] = {}
 
     def key(self, ints: list[int]) -> tuple:
         if not self.dynamic:

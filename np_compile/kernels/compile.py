@@ -24,7 +24,7 @@ from .ir import expr as E
 from .ir.check import check
 from .ir.program import Program
 from .passes.pipeline import stages
-from .run.execute import Executable, Source, libraries_of
+from .run.execute import Executable, RunForSizes, Source, fills, libraries_of
 from .run.machine import gpu
 from .run.sizes import AtSizes, at_sizes, results_of
 from .target import HOST, Gpu, Target
@@ -196,6 +196,42 @@ class ForSizes:
     def ready(self) -> bool:
         """Whether its kernels are compiled."""
         return bool(getattr(self._built, "ready", True))  # CUDA's compiler is waited for
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether it does no more than to run kernels that make arrays, see `with_sizes`."""
+        return self._results is not None and self._source.launches is None
+
+    def symbols(self, sizes: Sequence[Any]) -> dict[str, Any]:
+        """What its symbols are for sizes."""
+        return {name: sizes[k] for name, k in zip(self._symbols, self._places, strict=False)}
+
+    def results(self, symbols: Mapping[str, Any]) -> list[tuple]:
+        """Shape, strides and bytes of what it gives, of one that runs alone. symbols: of sizes,
+        which may be those of another compile."""
+        assert self._results is not None
+        assert self._first is not None
+        later = dict.fromkeys(self._facts.recipes, 0)  # what follows from sizes is no extent
+        made = self._results({**symbols, **later})
+        widths = [o.dtype.itemsize for o in self._first.fresh]
+        for (shape, strides, size), width in zip(made, widths, strict=False):
+            if not fills(shape, strides, width, size):
+                raise LookupError("results lie in memory in another way")
+        return [made[k] for k in self._first.order]
+
+    def with_sizes(self, symbols: Mapping[str, int], integers: Sequence[int]) -> RunForSizes:
+        """As `bind`, for the runs of one call, of one that runs alone. symbols: see `symbols`.
+        integers: those of the sizes that the graph takes."""
+        assert self._results is not None
+        assert self._first is not None
+        values = self._facts.all_values(symbols)
+        *results, scratch = self._results(values)
+        forward = self._module.forward
+
+        def eager(*tensors: torch.Tensor) -> Any:
+            return forward(*tensors, *integers)
+
+        return self._first.with_sizes(eager, [*values.values()], results, scratch)
 
     def _build(self) -> Any:
         """What all executables share: libraries, or the kernels of a GPU."""

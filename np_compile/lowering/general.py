@@ -198,6 +198,6 @@ def _predicate(
         if any(sizes[k] != sizes[t.position] + t.more for k, t in ties.items()):
             return False
         values = [sizes[k] for k in places]
-        return min(values, default=LEAST) >= LEAST and guards(values)
+        return all(n >= LEAST for n in values) and guards(values)
 
     return holds

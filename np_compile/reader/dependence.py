@@ -157,16 +157,19 @@ def _bound(facts: Facts, x: Linear, limit: int, side: int, depth: int = 6) -> Li
     name = max(late, key=facts.number.__getitem__)
     c = x.terms[name]
     end = facts.ranges[name][c * side > 0]
-    by_range = x + (Linear(end) - Linear(0, {name: 1})) * c
+
+    def by_range() -> Linear | None:
+        return _bound(facts, x.plus(Linear(end, {name: -1}), c), limit, side, depth - 1)
+
     if -_NEAR < end < _NEAR:
-        return _bound(facts, by_range, limit, side, depth - 1)
+        return by_range()
     for fact in facts.mentioning(name):
         d = fact.terms[name]
         if (c * side > 0) != (d > 0) and c % d == 0:
-            found = _bound(facts, x - fact * (c // d), limit, side, depth - 1)
+            found = _bound(facts, x.plus(fact, -(c // d)), limit, side, depth - 1)
             if found is not None:
                 return found
-    return _bound(facts, by_range, limit, side, depth - 1) if -SAFE < end < SAFE else None
+    return by_range() if -SAFE < end < SAFE else None
 
 
 def _never_meet(facts: Facts, w: Access, a: Access, counter: str) -> bool:

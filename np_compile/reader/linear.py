@@ -24,21 +24,31 @@ class Linear:
         self.terms = {k: c for k, c in terms.items() if c} if terms else {}
 
     def __add__(self, other: Linear | int) -> Linear:
-        if isinstance(other, int):
-            return Linear(self.const + other, self.terms)
-        terms = dict(self.terms)
-        for name, c in other.terms.items():
-            terms[name] = terms.get(name, 0) + c
-        return Linear(self.const + other.const, terms)
+        return self.plus(other, 1)
 
     def __neg__(self) -> Linear:
         return self * -1
 
     def __sub__(self, other: Linear | int) -> Linear:
-        return self + (-other)
+        return self.plus(other, -1)
 
     def __mul__(self, factor: int) -> Linear:
-        return Linear(self.const * factor, {k: c * factor for k, c in self.terms.items()})
+        if not factor:
+            return Linear()
+        return _linear(self.const * factor, {k: c * factor for k, c in self.terms.items()})
+
+    def plus(self, other: Linear | int, factor: int) -> Linear:
+        """The sum with so many times another one."""
+        if isinstance(other, int):
+            return _linear(self.const + factor * other, self.terms)
+        terms = dict(self.terms)
+        for name, c in other.terms.items():
+            total = terms.get(name, 0) + factor * c
+            if total:
+                terms[name] = total
+            else:
+                terms.pop(name, None)
+        return _linear(self.const + factor * other.const, terms)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Linear) and self.const == other.const and self.terms == other.terms
@@ -54,6 +64,13 @@ class Linear:
     def __repr__(self) -> str:
         parts = [f"{c}*{k}" for k, c in self.terms.items()]
         return " + ".join([*parts, str(self.const)])
+
+
+def _linear(const: int, terms: dict[str, int]) -> Linear:
+    """One of terms without zeros, which nobody changes."""
+    made = Linear.__new__(Linear)
+    made.const, made.terms = const, terms
+    return made
 
 
 class Facts:
@@ -104,8 +121,9 @@ class Facts:
         low = high = x.const
         for name, c in x.terms.items():
             a, b = self.ranges[name]
-            low += min(a * c, b * c)
-            high += max(a * c, b * c)
+            a, b = a * c, b * c
+            low += a if a < b else b
+            high += b if a < b else a
         return low, high
 
     def proves(self, x: Linear) -> bool:
@@ -131,7 +149,7 @@ class Facts:
             for fact in reversed(self._mentions.get(name, ())):
                 d = fact.terms[name]
                 if (c > 0) == (d > 0) and c % d == 0:
-                    yield x - fact * (c // d)
+                    yield x.plus(fact, -(c // d))
 
     def same(self, a: Linear, b: Linear) -> bool:
         """Whether a == b follows."""

@@ -95,12 +95,11 @@ def for_one_size(steps: Steps, integers: list[tuple]) -> Steps:
 
 
 def _alone(program: Program, floats: list[float], ints: list[int]) -> Program:
-    inputs: list[Any] = []
+    inputs = []
     for step in program.node.path():
         if step.call is None:
             dtype, shape, strides, *_ = step.signature
-            t = torch.empty_strided(shape, strides, dtype=dtype)
-            inputs.append(SimpleNamespace(_t=t))
+            inputs.append(torch.empty_strided(shape, strides, dtype=dtype))
     options = SimpleNamespace(name=program.name, backend=program.backend_name)
     return build(
         program.node, program.live, inputs, floats, ints, program.general.dynamic, options, None,

@@ -346,11 +346,11 @@ class Keeper:
             raise Refused("it gives a view by sizes that Python sees")
         shown = parameter_names(self.function, len(given), names)
         made = KeptForSizes(watch, given, names, shown, plan, gives, USABLE)
-        known = [
-            k for k in self.for_sizes if k.generals != made.generals or not k.holds(given, names)
-        ]
-        with self._lock:
-            self.for_sizes = (made, *known[: _FOR_SIZES - 1])
+        like = [k for k in self.for_sizes if k.generals == made.generals and k.holds(given, names)]
+        if not any(k.reach is watch.reach and k.serves(given) for k in like):
+            with self._lock:
+                known = [k for k in self.for_sizes if k not in like]
+                self.for_sizes = (made, *known[: _FOR_SIZES - 1])
         self.why_one_size = None
 
     def guessed_wrong(self) -> None:

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
-from np_compile.capture.arrays.traced import Traced, at, has_traced
+from np_compile.capture.arrays.traced import Asked, Shapes, Traced, at, has_traced
 from np_compile.capture.record import INDEXING, Sized, key_of
 from np_compile.runtime.general import General
+from np_compile.size import NotGeneral, Size, hint
 from np_compile.tape.form import form_of, layout_of, piece_apart, sizes_apart
 from np_compile.tape.key import Unrecordable, slices_piece
 from np_compile.tape.node import Node, Value
 
 from .calls import MISS, Names
+from .evaluate import Evaluate, Evaluation, Sight
 from .guards import Call, Elements, Guard, Layout, Pair, Refused
 from .guards import Value as Simple
 from .plan import Plan
@@ -54,50 +58,69 @@ class Look(Guard):
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         a = leaves[self.position]
-        return (
-            type(a) is np.ndarray
-            and a.dtype == self.dtype
-            and a.ndim == self.rank
-            and a.flags.num & self.needs == self.needs
-            and min(a.strides, default=0) >= 0
-            and _order(a) == self.order
-        )
+        if type(a) is not np.ndarray or a.ndim != self.rank or a.dtype != self.dtype:
+            return False
+        flags = a.flags.num
+        if flags & self.needs != self.needs:
+            return False
+        if flags & _C_ORDER and _SPECIAL.isdisjoint(a.shape):
+            return self.order == _IN_ORDER[self.rank]
+        return min(a.strides, default=0) >= 0 and _order(a) == self.order
 
 
 def _order(a: np.ndarray) -> tuple[int, ...] | None:
-    if a.flags.c_contiguous and not _SPECIAL.intersection(a.shape):
-        return tuple(range(a.ndim))
+    if a.flags.c_contiguous and _SPECIAL.isdisjoint(a.shape):
+        return _IN_ORDER[a.ndim]
     width = a.itemsize
     return layout_of(a.shape, tuple([s // width for s in a.strides]))
 
 
+_C_ORDER = 0x0001  # NPY_ARRAY_C_CONTIGUOUS
+_IN_ORDER = [tuple(range(rank)) for rank in range(65)]  # NumPy has no more axes
 _SPECIAL = frozenset((0, 1))  # extents with which axes may lie in any order
 _BODIES = 4  # segments back, of which one may be the same in the body of a loop
-_Layout = tuple[Sequence[int], Sequence[int]]  # shape and strides
+_Layout = tuple[tuple, Callable[[], tuple]]  # shape, and what gives the strides
+_Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+
+
+def _layout(shape: tuple, strides: tuple, *_: Any) -> _Layout:
+    return shape, lambda: strides
 
 
 class _Shapes:
-    """The shapes of a call, for what follows from them. places: of arguments, by the ids that they
-    had; segments: of the watched call, with their numbers."""
+    """The shapes of a call, for what follows from them. arguments: by the ids that the arrays had;
+    of_value: of a value of a segment of the watched call."""
 
-    def __init__(
-        self, given: tuple, places: dict[int, int], segments: Sequence[_Segment],
-        numbers: dict[int, int],
-    ):  # fmt: skip
-        self._given = given
-        self._places = places
-        self._segments = segments
-        self._numbers = numbers
-        self.sizes: list[tuple[Sequence[int], Sequence[int]]] = []
-        self.programs: dict[tuple, tuple] = {}  # by segments and their extents: sizes, what runs
+    def __init__(self, arguments: dict[int, tuple], of_value: Callable[[Any, int], tuple]):
+        self._arguments = arguments
+        self.of_value = of_value
 
-    def of_argument(self, array: int) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._given[self._places[array]].shape
-        return shape
+    def of_argument(self, array: int) -> tuple:
+        return self._arguments[array]
 
-    def of_value(self, segment: Any, number: int) -> tuple[int, ...]:
-        k = self._numbers[id(segment)]
-        return self._segments[k].shape(number, *self.sizes[k])
+
+class _Noted(_Shapes):
+    """As other shapes, which notes what it was asked for."""
+
+    def __init__(self, of: _Shapes):
+        self.asked: dict[tuple, tuple] = {}
+        self._of = of
+
+    def of_argument(self, array: int) -> tuple:
+        return self._note((array,), self._of.of_argument(array))
+
+    def of_value(self, segment: Any, number: int) -> tuple:
+        return self._note((segment, number), self._of.of_value(segment, number))
+
+    def _note(self, key: tuple, shape: tuple) -> tuple:
+        self.asked[key] = shape
+        return tuple(map(hint, shape))
+
+    def at(self, shapes: Sequence[tuple]) -> _Shapes:
+        """What was asked for, as it is for other sizes."""
+        found = dict(zip(self.asked, shapes, strict=True))
+        known = {key[0]: shape for key, shape in found.items() if len(key) == 1}
+        return _Shapes(known, lambda segment, number: found[segment, number])
 
 
 class _Step:
@@ -122,18 +145,55 @@ class _Step:
 
     @property
     def is_constant(self) -> bool:
-        """Whether its key is the same for all sizes: of whole axes and new ones."""
-        if self._index is None:
+        """Whether its key is the same for all sizes: no sizes are in it, and of no array is a part
+        taken but by whole axes and new ones."""
+        if self._traced:
             return False
-        return all(k is None or k is ... or k == slice(None) for k in _items(self._index))
+        if self.indexed is None:
+            return True
+        index = _items(self.call.args[1])
+        return all(k is None or k is ... or (type(k) is slice and k == slice(None)) for k in index)
 
-    def fill(
-        self, values: list[Value], shape: tuple[int, ...], shapes: _Shapes, integers: list[int],
-        ints: list[int], floats: list[float],
-    ) -> bool:  # fmt: skip
-        """Set its own among the integers of the form, and the integers and floats of the segment.
-        shape: of the array that it takes a part of. False where it is another call for such
-        sizes."""
+    def evaluate(
+        self, values: list[Value], shape: tuple, shapes: _Shapes, numbers: _Numbers,
+        evaluation: Evaluation,
+    ) -> None:  # fmt: skip
+        """As `fill`, for sizes. Errors: LookupError, where it is another call at hand."""
+        facts = evaluation.facts
+        try:
+            with evaluation.attempt():
+                fixed = facts.fixed()
+                evaluation.test(self.fill(values, shape, shapes, numbers))
+                if facts.fixed() - fixed:
+                    raise LookupError("a size has to be a number")
+        except _BY_NUMBERS:
+            self._later(values, shape, shapes, numbers, evaluation)
+
+    def _later(
+        self, values: list[Value], shape: tuple, shapes: _Shapes, numbers: _Numbers,
+        evaluation: Evaluation,
+    ) -> None:  # fmt: skip
+        """As `evaluate`, by numbers in each call."""
+        noted = _Noted(shapes)
+        was = numbers.hints()
+        evaluation.test(self.fill(values, tuple(map(hint, shape)), noted, was.copy()))
+
+        def own(shape: tuple, *asked: tuple) -> tuple[list[int], list[float]]:
+            now = was.copy()
+            if not self.fill(values, shape, noted.at(asked), now):
+                raise LookupError
+            ints = now.integers[self._integers] + now.ints[self._ints]
+            return ints, now.floats[self._floats]
+
+        ints, floats = evaluation.call(own, shape, *noted.asked.values())
+        count = self._integers.stop - self._integers.start
+        numbers.integers[self._integers] = ints[:count]
+        numbers.ints[self._ints] = ints[count:]
+        numbers.floats[self._floats] = floats
+
+    def fill(self, values: list[Value], shape: tuple, shapes: Shapes, numbers: _Numbers) -> bool:
+        """Set its own among the numbers of its segment. shape: of the array that it takes a part
+        of. False where it is another call for such sizes."""
         own: list[int] = []
         own_ints: list[int] = []
         if self._index is not None:
@@ -141,7 +201,7 @@ class _Step:
             piece = slices_piece(own_ints, shape, index)
             if piece is None or piece_apart(piece, own) != self._piece:
                 return False
-            integers[self._integers], ints[self._ints] = own, own_ints
+            numbers.integers[self._integers], numbers.ints[self._ints] = own, own_ints
             return True
         call = self.call
         if self.indexed is not None:
@@ -155,11 +215,13 @@ class _Step:
         what, _, own = sizes_apart(key)
         if self._before.next.get(what) is not self._like:
             return False
-        integers[self._integers], ints[self._ints] = own, own_ints
-        floats[self._floats] = own_floats
+        numbers.integers[self._integers], numbers.ints[self._ints] = own, own_ints
+        numbers.floats[self._floats] = own_floats
         return True
 
 
+# What happens where no `Size` can say what a number is.
+_BY_NUMBERS = (ArithmeticError, AttributeError, LookupError, NotGeneral, TypeError, ValueError)
 _PLAIN = frozenset((int, slice, type(None), type(...), Traced))
 
 
@@ -177,6 +239,7 @@ class _Segment:
         if program.node.guesses:
             raise Refused("a length is guessed")
         self.general: General = general
+        self.mutates = bool(program.mutates)
         self._floats = floats
         self._ints = ints
         self._node: Node = program.node
@@ -187,7 +250,7 @@ class _Segment:
             layout_of(step.signature[1], step.signature[2]) for step in path if step.call is None
         ]
         self._values = self._node.all_values()
-        self._rules = [
+        self.rules = [
             (rule, k)
             for step, rule in zip(path, general.rules, strict=False)
             for k in range(len(step.values))
@@ -205,49 +268,112 @@ class _Segment:
             return False
         return not has_traced([c for _, c in other._calls]) and self._calls == other._calls
 
-    def shape(
-        self, number: int, extents: Sequence[int], integers: Sequence[int]
-    ) -> tuple[int, ...]:
-        """The shape of a value. Errors: LookupError, where it is not known for such sizes."""
-        rule, k = self._rules[number]
-        layouts = rule.layouts(extents, integers)
-        if layouts is None:
-            raise LookupError
-        return layouts[k][0]
-
-    def program(
-        self, layouts: Sequence[_Layout], shapes: _Shapes
-    ) -> tuple[Any, list[float], list[int]] | None:
-        """What runs on such arrays, its floats and integers; None where its program does not serve
-        them. Errors: LookupError, as `shape`."""
-        extents: list[int] = []
+    def of_layouts(self, layouts: Sequence[_Layout]) -> _Sized:
+        """It on arrays that look so, with the numbers of the call that was watched."""
+        extents: list[Any] = []
         for (shape, strides), order in zip(layouts, self._orders, strict=True):
             extents += shape
             if order is None:
-                extents += strides
-        place = self, tuple(extents)
-        before = shapes.programs.get(place)
-        if before is not None:
-            shapes.sizes.append(before[0])
-            return before[1]
-        integers, ints, floats = [*self._integers], [*self._ints], [*self._floats]
-        shapes.sizes.append((extents, integers))
-        known: dict[int, tuple[int, ...]] = {}
+                extents += strides()
+        numbers = _Numbers([*self._integers], [*self._ints], [*self._floats])
+        return _Sized(self, extents, numbers)
+
+    def evaluate(self, sized: _Sized, shapes: _Shapes, evaluation: Evaluation) -> None:
+        """Take its numbers for the sizes. Errors: LookupError."""
+        numbers = sized.numbers
+        known: dict[int, tuple] = {}
         for step in self._steps:
-            of: tuple[int, ...] = ()
+            of: tuple = ()
             if (k := step.indexed) is not None:
                 of = known.get(k, ())
                 if not of:
-                    of = known[k] = self.shape(k, extents, integers)
-            if not step.fill(self._values, of, shapes, integers, ints, floats):
-                return None
-        sizes = (*extents, *integers)
-        if not self.general.serves(sizes, ints):
-            return None
-        program = self.general.at_sizes(self._node, sizes, ints)
-        found = program, floats, program.dynamic_ints(ints)
-        shapes.programs[place] = (extents, integers), found
-        return found
+                    of = known[k] = sized.shape(k)
+            step.evaluate(self._values, of, shapes, numbers, evaluation)
+        evaluation.test(self.general.serves(sized.sizes, numbers.ints))
+
+    def results(self, sized: _Sized, evaluation: Evaluation) -> list[_Layout]:
+        """Shape and strides of what it gives. Errors: LookupError."""
+        general, ints = self.general, sized.numbers.ints
+        if general.runs_alone:
+            return [_layout(*r) for r in general.results(general.symbols(sized.sizes, ints))]
+        ranks: list[int] = []
+
+        def results(sizes: tuple[int, ...], ints: tuple[int, ...]) -> tuple[list[int], list[float]]:
+            layouts = self.program(sizes, ints).compiled.layouts
+            if layouts is None:
+                raise LookupError
+            ranks[:] = [len(shape) for shape, _ in layouts]
+            return [n for shape, strides in layouts for n in (*shape, *strides)], []
+
+        found, _ = evaluation.call(results, sized.sizes, tuple(ints), least=0)
+        numbers = iter(found)
+        each = [[tuple(islice(numbers, rank)) for _ in range(2)] for rank in ranks]
+        return [_layout(*layout) for layout in each]
+
+    def needs(self, sized: _Sized) -> tuple:
+        """What `run` needs of the sizes."""
+        general, sizes, numbers = self.general, sized.sizes, sized.numbers
+        floats, ints = numbers.floats, numbers.ints
+        if not general.runs_alone:
+            return sizes, tuple(ints), floats, general.dynamic_ints(ints)
+        symbols, taken = general.symbols(sizes, ints), general.taken(sizes, ints)
+        return symbols, taken, floats, general.dynamic_ints(ints)
+
+    def run(self, sizes: Any, more: tuple, floats: Sequence[float], ints: Sequence[int]) -> _Run:
+        """What runs it on arrays."""
+        if self.general.runs_alone:
+            run = self.general.with_sizes(sizes, more).run
+            return lambda arrays: run(arrays, floats, ints)
+        program = self.program(sizes, more)
+
+        def by_tensors(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            tensors = [torch.from_numpy(a) for a in arrays]
+            return [t.numpy() for t in program.run_tensors(tensors, floats, ints)]
+
+        return by_tensors
+
+    def program(self, sizes: Sequence[int], ints: Sequence[int]) -> Any:
+        """Its program for such sizes."""
+        return self.general.at_sizes(self._node, sizes, ints)
+
+
+@dataclass
+class _Numbers:
+    """What the calls of a segment have of numbers, as of its `Segment`; integers: of its form."""
+
+    integers: list[Any]
+    ints: list[Any]
+    floats: list[Any]
+
+    def copy(self) -> _Numbers:
+        """Others, for changes."""
+        return _Numbers([*self.integers], [*self.ints], [*self.floats])
+
+    def hints(self) -> _Numbers:
+        """Those at hand, where there are sizes among them."""
+        return _Numbers([hint(n) for n in self.integers], [hint(n) for n in self.ints], self.floats)
+
+
+class _Sized:
+    """A segment with sizes. key: of what it is on; sizes: of its form."""
+
+    def __init__(self, of: _Segment, extents: list[Any], numbers: _Numbers):
+        self._of = of
+        self.key = of, tuple([n.key if type(n) is Size else n for n in extents])
+        self._extents = extents
+        self.numbers = numbers
+
+    @property
+    def sizes(self) -> tuple:
+        return (*self._extents, *self.numbers.integers)
+
+    def shape(self, number: int) -> tuple:
+        """The shape of a value. Errors: LookupError, where it is not known."""
+        rule, k = self._of.rules[number]
+        layouts = rule.layouts(self._extents, self.numbers.integers)
+        if layouts is None:
+            raise LookupError
+        return layouts[k][0]
 
 
 class KeptForSizes:
@@ -274,11 +400,10 @@ class KeptForSizes:
         self._asked = watch.asked
         if any(getattr(p.compiled, "layouts", None) is None for p, *_ in steps[:-1]):
             raise Refused("what a program makes is not known before it runs")
-        self._constants = plan.constants
+        self._constants = [t.numpy() for t in plan.constants]
         self._wanted = wanted
         self._names = names
         self._give: Callable = giver(result, wanted.index, False)
-        self._arrays = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.reach = watch.reach
         writes = any(program.mutates for program, *_ in steps)
         self.guards: list[Guard] = [Call(shown, names)]
@@ -303,12 +428,14 @@ class KeptForSizes:
         self.guards += self._elements
         # Held, as they are known by their ids.
         self._held = [seg for *_, seg in watch.steps]
+        self._at_hand = {k: Sight.of(given[k]) for k in arrays}
+        self._bodies = list(dict.fromkeys(self._segments))
 
     @property
     def texts(self) -> list[str]:
         """The guards, and what the programs ask of sizes."""
         asked = dict.fromkeys(map(str, self._asked))
-        ours = [f"sizes with {g}" for s in dict.fromkeys(self._segments) for g in s.general.guards]
+        ours = [f"sizes with {g}" for s in self._bodies for g in s.general.guards]
         return [*map(str, self.guards), *asked, *ours]
 
     @property
@@ -319,17 +446,26 @@ class KeptForSizes:
     @property
     def generals(self) -> list[General]:
         """The programs for many sizes, in the order in which they run."""
-        return [s.general for s in dict.fromkeys(self._segments)]
+        return [s.general for s in self._bodies]
 
     def holds(self, given: tuple, names: Names) -> bool:
         """Whether a call is like it, as far as is seen before its programs are asked."""
-        return (
-            len(given) == len(self._looks)
-            and names == self._names
-            and all(look.holds(given) for look in self._looks)
-            and all(self._apart(pair, given) for pair in self._pairs)
-            and all(e.holds(given) for e in self._elements)
-        )
+        if len(given) != len(self._looks) or names != self._names:
+            return False
+        for look in self._looks:
+            if not look.holds(given):
+                return False
+        for pair in self._pairs:
+            if not self._apart(pair, given):
+                return False
+        return all(e.holds(given) for e in self._elements) if self._elements else True
+
+    def serves(self, given: tuple) -> bool:
+        """Whether its programs serve the sizes of a call that is like it."""
+        try:
+            return self._evaluation[1](given) is not None
+        except _OF_OTHERS:
+            return False
 
     @staticmethod
     def _apart(pair: Pair, given: tuple) -> bool:
@@ -341,41 +477,95 @@ class KeptForSizes:
     def run(self, given: tuple) -> Any:
         """What the function does and gives; MISS where a program does not serve such sizes, or
         raises before anything was written."""
-        tensors = {k: torch.from_numpy(given[k]) for k in self._arrays}
+        for body in self._bodies:
+            if not body.general.runs:
+                return MISS
         try:
-            programs = self._programs(given, tensors)
-        except (ArithmeticError, LookupError, TypeError, ValueError):  # of other sizes
+            which, evaluate = self._evaluation
+            found = evaluate(given)
+        except _OF_OTHERS:
             return MISS
-        if programs is None:
+        if found is None:
             return MISS
-        made: list[torch.Tensor] = [*self._constants]
+        runs: list[_Run | None] = [None] * len(found)
+        made: list[np.ndarray] = [*self._constants]
         written = False
-        for sources, (program, floats, ints) in zip(self._sources, programs, strict=True):
-            read = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
+        for sources, k, segment in zip(self._sources, which, self._segments, strict=True):
+            read = [given[s] if s >= 0 else made[-1 - s] for s in sources]
+            run = runs[k]
+            if run is None:
+                run = runs[k] = segment.run(*found[k])
             try:
-                made += program.run_tensors(read, floats, ints)
+                made += run(read)
             except IndexError:
                 if written:
                     raise
                 return MISS  # it is called again, and that has NumPy's words
-            written = written or bool(program.mutates)
-        return self._give(given, [made[k].numpy() for k in self._wanted])
+            written = written or segment.mutates
+        return self._give(given, [made[k] for k in self._wanted])
 
-    def _programs(
-        self, given: tuple, tensors: dict[int, torch.Tensor]
-    ) -> list[tuple[Any, list[float], list[int]]] | None:
-        """What runs for such arguments: programs, floats and integers. None where there is none."""
-        shapes = _Shapes(given, self._places, self._segments, self._numbers)
-        made: list[_Layout] = [(t.shape, t.stride()) for t in self._constants]
-        found = []
-        looks = {k: (t.shape, t.stride()) for k, t in tensors.items()}
-        last = len(self._segments) - 1
-        for k, (segment, sources) in enumerate(zip(self._segments, self._sources, strict=True)):
-            layouts = [looks[s] if s >= 0 else made[-1 - s] for s in sources]
-            step = segment.program(layouts, shapes)
-            if step is None or not step[0].ready:
-                return None
-            found.append(step)
-            if k < last:
-                made += step[0].compiled.layouts
-        return found if all(asked.holds(shapes) for asked in self._asked) else None
+    @cached_property
+    def _evaluation(self) -> tuple[list[int], Evaluate]:
+        """What gives `_Segment.needs` of the segments, of a call that is like it; of each segment,
+        its place there."""
+        try:
+            return self._evaluated()
+        except _BY_NUMBERS:  # what it hangs on is not known for other sizes
+            return [], lambda given: None
+
+    def _evaluated(self) -> tuple[list[int], Evaluate]:
+        evaluation = Evaluation(self._at_hand)
+        segments: dict[int, _Sized] = {}  # by the numbers of segments
+
+        def of_value(segment: Any, number: int) -> tuple:
+            return segments[self._numbers[id(segment)]].shape(number)
+
+        arguments = {a: evaluation.shapes[k] for a, k in self._places.items()}
+        shapes = _Shapes(arguments, of_value)
+        made = [_layout(*Sight.of(a)) for a in self._constants]
+        known: dict[tuple, tuple[_Sized, int, list[_Layout]]] = {}
+        needs: list[tuple] = []
+        which = []
+        for number, (segment, sources) in enumerate(
+            zip(self._segments, self._sources, strict=True)
+        ):
+            layouts = [
+                (evaluation.shapes[s], partial(evaluation.strides, s)) if s >= 0 else made[-1 - s]
+                for s in sources
+            ]
+            sized = segment.of_layouts(layouts)
+            before = known.get(sized.key)
+            if before is None:
+                segments[number] = sized
+                segment.evaluate(sized, shapes, evaluation)
+                last = number == len(self._segments) - 1
+                gives = [] if last else segment.results(sized, evaluation)
+                before = known[sized.key] = sized, len(needs), gives
+                needs.append(segment.needs(sized))
+            segments[number], k, gives = before
+            which.append(k)
+            made += gives
+        for asked in self._asked:
+            try:
+                with evaluation.attempt():
+                    evaluation.test(asked.holds(shapes))
+            except _BY_NUMBERS:
+                _ask(asked, shapes, evaluation)
+        return which, evaluation.function(needs)
+
+
+def _ask(asked: Asked, shapes: _Shapes, evaluation: Evaluation) -> None:
+    """Have a question answered by numbers in each call."""
+    noted = _Noted(shapes)
+    evaluation.test(asked.holds(noted))
+
+    def ask(*shapes: tuple) -> tuple[list[int], list[float]]:
+        if not asked.holds(noted.at(shapes)):
+            raise LookupError
+        return [], []
+
+    evaluation.call(ask, *noted.asked.values())
+
+
+# What is raised for sizes that the call does not hold for.
+_OF_OTHERS = (ArithmeticError, LookupError, TypeError, ValueError)

@@ -108,6 +108,40 @@ class General:
         every = (*sizes, *ints)
         return self._first.at_sizes(node, self._made.bind(every), self._taken(every))
 
+    @property
+    def runs(self) -> bool:
+        """Whether its kernels can be run: they are compiled."""
+        return self._first is not None and self._first.ready and self._first.direct
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether it does no more than to run kernels that make arrays."""
+        return bool(self._first is not None and self._made.runs_alone)
+
+    def symbols(self, sizes: Sequence[Any], ints: Sequence[Any]) -> dict[str, Any]:
+        """What the symbols of its kernels are, for `results` and `with_sizes`."""
+        found: dict[str, Any] = self._made.symbols((*sizes, *ints))
+        return found
+
+    def taken(self, sizes: Sequence[Any], ints: Sequence[Any]) -> tuple:
+        """Those of the sizes that the graph takes as inputs, likewise."""
+        return self._taken((*sizes, *ints))
+
+    def results(self, symbols: Mapping[str, Any]) -> list[tuple]:
+        """Shape, strides and bytes of each array that it gives, if it runs alone. Errors:
+        LookupError, where they lie in memory in another way than those that it was made for."""
+        found: list[tuple] = self._made.results(symbols)
+        return found
+
+    def with_sizes(self, symbols: Mapping[str, int], taken: Sequence[int]) -> Any:
+        """What runs it for such sizes, in one call, if it runs alone."""
+        return self._made.with_sizes(symbols, taken)
+
+    def dynamic_ints(self, ints: Sequence[Any]) -> list[Any]:
+        """Those of a segment's integers that are data of it."""
+        assert self._first is not None
+        return self._first.dynamic_ints(ints)
+
     def _taken(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """Those of the sizes that the graph takes as inputs."""
         return tuple([sizes[k] for k in self._graph.integers])

@@ -246,7 +246,7 @@ def joined(
 
 
 def build(
-    node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
+    node: Node, live: tuple, inputs: list[torch.Tensor], floats: list[float], ints: list[int],
     dynamic: frozenset[int], options: Any, device: torch.device | None, grad: bool,
 ) -> Program:  # fmt: skip
     """Lower a segment to a tensor graph and have the back end compile it.
@@ -254,7 +254,7 @@ def build(
     Errors: BackendError, when the back end raises.
     """
     backend = lookup(options.backend)
-    args = [a._t.detach().requires_grad_(a._t.requires_grad) for a in inputs]
+    args = [t.detach().requires_grad_(t.requires_grad) for t in inputs]
     for k in written_inputs(node):
         if args[k].requires_grad and grad:  # no leaf: AOTAutograd writes to one without its history
             args[k] = args[k].clone()

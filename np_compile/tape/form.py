@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from np_compile.size import Size
+
 from .call import Call, Span
 from .key import INPUT, INT, KW
 from .tree import mapped
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .node import Node
 
 _SIZE = "<size>"
+_INTEGERS = frozenset((int, Size))
 _RULES = 8  # of a step; with more the oldest is forgotten
 
 # Shape and strides of each array that a call gives.
@@ -126,7 +129,7 @@ def piece_apart(piece: Any, sizes: list[int]) -> Any:
     if kind is int:
         sizes.append(value)
         return "c", kind, _SIZE
-    if (kind is tuple or kind is list) and all(type(v) is int for v in value):
+    if (kind is tuple or kind is list) and _INTEGERS.issuperset(map(type, value)):
         sizes += value
         return "c", kind, (_SIZE, len(value))
     return piece

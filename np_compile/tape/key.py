@@ -15,9 +15,12 @@ parameters of its segment meanwhile. `call.decode` reads keys; nobody else does.
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
+
+from np_compile.size import Size
 
 
 class Mark:
@@ -82,7 +85,7 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
     if kind is tuple or kind is list:
         if not data:
             for v in value:
-                if type(v) is not int:
+                if type(v) is not int and type(v) is not Size:
                     break
             else:
                 return ("c", kind, tuple(value))
@@ -90,6 +93,11 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
     if kind is complex and data:
         capture.seg.floats += (value.real, value.imag)
         return COMPLEX
+    if kind is Size:  # an integer, of a call that is looked at for many sizes
+        if data and capture.ints_are_data:
+            capture.seg.ints.append(value)
+            return INT
+        return ("c", int, value)
     if isinstance(value, np.generic):
         char = value.dtype.char
         if data and char in "efd":
@@ -128,6 +136,8 @@ def _slice_piece(key: tuple) -> tuple | None:
     start, stop, step, extent = key
     if start is None and stop is None and step is None:
         made: tuple = (":", None)
+    elif Size in map(type, key):
+        return _sized_slice(*key)
     else:
         try:
             first, end, step = slice(start, stop, step).indices(extent)
@@ -141,11 +151,35 @@ def _slice_piece(key: tuple) -> tuple | None:
     return made
 
 
+def _sized_slice(start: Any, stop: Any, step: Any, extent: Any) -> tuple | None:
+    """As `_slice_piece`, where some are sizes: as Python counts."""
+    step = 1 if step is None else index(step)
+    if step == 0:
+        return None
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+
+    def bound(x: Any, default: Any) -> Any:
+        if x is None:
+            return default
+        if type(x) is not Size:
+            x = index(x)
+        if x < 0:
+            x = x + extent
+            return low if x < low else x
+        return high if x > high else x
+
+    first, end = bound(start, low if step > 0 else high), bound(stop, high if step > 0 else low)
+    span = end - first if step > 0 else first - end
+    if span <= 0:
+        return (INT, 0, step), 0
+    return (INT, (span + abs(step) - 1) // abs(step), step), first
+
+
 _BOUNDS = frozenset((int, type(None)))
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in _BOUNDS or issubclass(type(x), np.generic)
+    return type(x) in _BOUNDS or type(x) is Size or issubclass(type(x), np.generic)
 
 
 def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | None:
@@ -177,7 +211,7 @@ def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | N
             if start is not None:
                 ints.append(start)
             axis += 1
-        elif kind is int:
+        elif kind is int or kind is Size:
             if axis >= rank:
                 return None
             extent = shape[axis]

@@ -14,6 +14,7 @@ import torch
 
 import np_compile
 from np_compile import config
+from np_compile.capture import segments
 from np_compile.capture.policy import decide
 from np_compile.kernels import build
 from np_compile.kernels.build import Job, beside, library
@@ -78,6 +79,53 @@ def same(fast, f, *args):
     np.testing.assert_allclose(got, wanted, rtol=1e-12)
     for a, b in zip(mine, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def chain(x):
+    for k in range(15):
+        x = np.sin(x) + k
+    return x
+
+
+@pytest.mark.parametrize(("f", "here"), [(norm, True), (chain, False)])
+def test_many_calls_are_translated_beside_the_program(f, here, gate, monkeypatch):
+    threads = []
+    build = segments.build
+
+    def noted(*args):
+        threads.append(threading.current_thread() is threading.main_thread())
+        return build(*args)
+
+    monkeypatch.setattr(segments, "build", noted)
+    with config.patch(unroll=100, loops="recorded"):
+        fast = np_compile.compile(f)
+        same(fast, f, data(50))
+        gate.open()
+        for _ in range(20):
+            same(fast, f, data(50))
+        assert threads == [here]
+        assert programs(fast) == [True]
+        assert [len(c.calls) for c in np_compile.recompiles(fast)] == [6 if here else 30]
+
+
+def test_a_translation_beside_the_program_that_fails_is_made_again_in_the_call(gate, monkeypatch):
+    build, failed = segments.build, []
+
+    def fails(*args):
+        if threading.current_thread() is not threading.main_thread():
+            failed.append(True)
+            raise MemoryError
+        return build(*args)
+
+    monkeypatch.setattr(segments, "build", fails)
+    with config.patch(unroll=100, loops="recorded"):
+        fast = np_compile.compile(chain)
+        same(fast, chain, data(50))
+        gate.open()
+        for _ in range(20):
+            same(fast, chain, data(50))
+        assert failed == [True]
+        assert programs(fast) == [True]
 
 
 def test_numpy_runs_until_the_kernels_are_there(gate):

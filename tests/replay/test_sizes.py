@@ -17,6 +17,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture.arrays.traced import Asked, Traced, has_traced, known, shape_of, values
 from np_compile.replay.calls import MISS
+from np_compile.replay.evaluate import Evaluation
 from np_compile.replay.sizes import KeptForSizes
 
 from ..capture.test_sizes import compiles, copied, equal, same
@@ -55,6 +56,39 @@ def by_shape(x):
 
 def by_length(x):
     return x.sum(axis=0) / len(x), x[: len(x) - 1] - x[1:], np.full((2, len(x)), 3.0)
+
+
+def test_what_follows_from_sizes_is_found_out_once(monkeypatch, runs):
+    found = []
+    function = Evaluation.function
+
+    def noted(self, results):
+        found.append(len(self.facts.guards))
+        return function(self, results)
+
+    monkeypatch.setattr(Evaluation, "function", noted)
+    fast = np_compile.compile(by_length)
+    for n in range(5, 40):
+        x = data(n, 3)
+        equal(fast(x), by_length(x))
+        equal(fast(x), by_length(x))
+    assert len([r for r in runs if r is not MISS]) > 20
+    assert len(found) == len(for_sizes(fast)) == 1
+
+
+def test_strides_between_elements_are_left_to_others(runs):
+    """Those of a record's part are no multiple of its elements."""
+
+    def f(x):
+        return x * 2 + 1j
+
+    fast = np_compile.compile(f)
+    for n in range(5, 15):
+        equal(fast(np.zeros(2 * n, "c16")[::2]), f(np.zeros(2 * n, "c16")[::2]))
+    assert runs[-1] is not MISS
+    parts = np.zeros(20, [("a", "c16"), ("b", "f8")])["a"]
+    parts[:] = np.arange(20)
+    equal(fast(parts), f(parts))
 
 
 def inner(x):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _clock = time.perf_counter
 # Elements of an array that code in NumPy is compiled again for, or that goes back to the device.
 LARGE = 50_000
+_LONG = 20  # NumPy calls that are translated in some 50 ms
 _REPEATS = 3  # slow segments in a row before Python asked for a value
 _INPUTS = 256  # of a segment that is compiled whatever that costs, as a piece of the user's code
 _PENDED = 2  # segments that run in NumPy until a program for many sizes is there, then the rest
@@ -72,6 +73,7 @@ _BEGINNING = Decision(
     rest=False,
 )
 _FOR_SIZES = Decision(Way.NUMPY, "a program for all sizes is being made", rest=False)
+OF_LONG = Decision(Way.NUMPY, "a program is being made of many NumPy calls", rest=False)
 _FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
 _NOT_KNOWN = Decision(Way.NUMPY, "it is not compiled, and `run` compiles nothing", rest=False)
 _NOT_KNOWN_ON_TENSORS = Decision(Way.OPERATORS, _NOT_KNOWN.reason, rest=False)
@@ -127,6 +129,20 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     if c.budget.compiles(effort(node), node.bytes, _worked(c), whole):
         return _KERNELS
     return Decision(Way.NUMPY, _NEW, largest(node), rest=not begins)
+
+
+def is_long(c: Capture, node: Node) -> bool:
+    """Whether a segment without a program is one of so many NumPy calls that a call is not to wait
+    until they are translated."""
+    return (
+        effort(node) > _LONG
+        and c.weighs
+        and c.listener is None
+        and not config.waits()
+        and c.device is None
+        and not (c.tensors or node.guesses)
+        and c.options.backend == "native"
+    )
 
 
 def of_pending(c: Capture, program: Program, node: Node, again: bool) -> Decision:

@@ -19,7 +19,7 @@ from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Fence, Interface, Product, Program, Store, Tensor, accesses
 from ..target import Target
 from . import gemm, pool
-from .private import empty_strided
+from .private import DATA, empty_strided
 
 
 @dataclass
@@ -225,6 +225,23 @@ class Executable:
         return [results.index(k) for k in range(len(self._fresh))]
 
     @property
+    def fresh(self) -> list[_Output]:
+        """The arrays that it makes."""
+        return self._fresh
+
+    @cached_property
+    def fresh_arrays(self) -> list[tuple[int, np.dtype, int]]:
+        """Of each array that it makes the slot, the dtype, and bytes of an element."""
+        dtypes = [np.dtype(str(o.dtype).removeprefix("torch.")) for o in self._fresh]
+        return [(o.slot, d, d.itemsize) for o, d in zip(self._fresh, dtypes, strict=True)]
+
+    @property
+    def order(self) -> list[int]:
+        """Which of the arrays that it makes each result is, of one that has `places`."""
+        assert self._results is not None
+        return self._results
+
+    @property
     def layouts(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]] | None:
         """Shape and strides of its results; None where some are no arrays that its kernels make."""
         if self._results is None:
@@ -242,7 +259,7 @@ class Executable:
         made.__dict__.update(self.__dict__)
         made._fresh = []
         for o, (shape, strides, size) in zip(self._fresh, results, strict=True):
-            if not _fills(shape, strides, o.dtype.itemsize, size):
+            if not fills(shape, strides, o.dtype.itemsize, size):
                 return None
             made._fresh.append(_Output(o.slot, o.buffer, shape, strides, o.dtype, size))
         made._source, made._make, made._eager = None, make, eager
@@ -254,6 +271,14 @@ class Executable:
         elif made._libraries.ready:
             made.wait()
         return made
+
+    def with_sizes(
+        self, eager: Callable[..., Any], sizes: Sequence[int], results: Sequence[tuple],
+        scratch: int,
+    ) -> RunForSizes:  # fmt: skip
+        """As `at_sizes`, for the runs of one call, where its results are known to lie in memory as
+        they do here; the kernels are compiled."""
+        return RunForSizes(self, eager, sizes, results, scratch)
 
     def is_made_by(self, make: Callable[[], Source]) -> Executable:
         """It, where its source is that of a run alone. make: gives all of it."""
@@ -435,11 +460,7 @@ class Executable:
         """The error of an index out of bounds, in NumPy's words; what was written is undone."""
         for t, values in old:
             t.copy_(values)
-        try:
-            self._eager(*(t.clone() for t in tensors))
-        except (IndexError, RuntimeError) as e:
-            return out_of_bounds(str(e).splitlines()[0].replace(" dimension ", " axis "))
-        return out_of_bounds("an index is out of bounds")
+        return _error_of_bounds(self._eager, tensors)
 
     def entry(self) -> Entry | None:
         """The addresses to run it by; None where it calls torch in between, gives views, or may
@@ -535,6 +556,78 @@ class Executable:
                 work.pointers[self._layout.slots[b]] = r.data_ptr()
 
 
+class RunForSizes:
+    """The kernels of an executable that has `places`, with what a run for other sizes needs. One
+    thread runs it, and one run comes after the other."""
+
+    __slots__ = ("_block", "_eager", "_flag", "_of", "_pointers", "_results", "_sizes")
+
+    def __init__(
+        self, of: Executable, eager: Callable[..., Any], sizes: Sequence[int],
+        results: Sequence[tuple], scratch: int,
+    ):  # fmt: skip
+        self._of = of
+        self._eager = eager
+        self._results = results
+        layout = of._layout
+        pointers = self._pointers = of._pointers()
+        self._flag = ctypes.c_int64(0)
+        pointers[layout.flag] = ctypes.addressof(self._flag)
+        for slot, address in of._fixed:
+            pointers[slot] = address
+        self._sizes = (ctypes.c_int64 * len(sizes))(*sizes)
+        if sizes:
+            pointers[layout.sizes] = ctypes.addressof(self._sizes)
+        self._block = None
+        if scratch:
+            self._block = _block(scratch)
+            pointers[layout.block] = self._block.data_ptr()
+
+    def run(
+        self, arrays: Sequence[np.ndarray], floats: Sequence[float], ints: Sequence[int]
+    ) -> list[np.ndarray]:
+        """As `Executable.run`, on NumPy's arrays, which take less time than tensors."""
+        of, pointers = self._of, self._pointers
+        given = len(arrays)
+        vectors: list[Any] = []
+        if floats:
+            vectors.append((ctypes.c_double * len(floats))(*floats))
+        if ints:
+            vectors.append((ctypes.c_int64 * len(ints))(*ints))
+        for slot, k in of._inputs:
+            if k < given:
+                pointers[slot] = _address(arrays[k])
+            else:
+                pointers[slot] = ctypes.addressof(vectors[k - given])
+        made = []
+        for (slot, dtype, width), (shape, strides, _) in zip(
+            of.fresh_arrays, self._results, strict=True
+        ):
+            new = np.ndarray(shape, dtype, None, 0, [n * width for n in strides])
+            pointers[slot] = _address(new)
+            made.append(new)
+        threads = _num_threads()
+        for section in of._sections:
+            if section(pointers, threads, of._run):
+                inputs = _with_vectors([*map(torch.from_numpy, arrays)], floats, ints, of.device)
+                raise _error_of_bounds(self._eager, inputs)
+        return made if len(made) == 1 else [made[k] for k in of.order]
+
+
+def _address(a: np.ndarray) -> int | None:
+    """Where an array's data lie, in a tenth of the time of `a.ctypes.data`."""
+    return ctypes.c_void_p.from_address(id(a) + DATA).value
+
+
+def _error_of_bounds(eager: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> IndexError:
+    """The error of an index out of bounds, in NumPy's words."""
+    try:
+        eager(*(t.clone() for t in tensors))
+    except (IndexError, RuntimeError) as e:
+        return out_of_bounds(str(e).splitlines()[0].replace(" dimension ", " axis "))
+    return out_of_bounds("an index is out of bounds")
+
+
 def _tensors(x: Any) -> list[Tensor]:
     """The tensors among the arguments of a call."""
     if isinstance(x, (tuple, list)):
@@ -555,10 +648,10 @@ def _within(r: torch.Tensor, block: torch.Tensor | None) -> bool:
 
 def _is_whole(x: Tensor) -> bool:
     """Whether an output is all of its buffer, each byte once: it can be allocated as it is."""
-    return x.offset == 0 and _fills(x.shape, x.strides, x.dtype.itemsize, _size(x.buffer))
+    return x.offset == 0 and fills(x.shape, x.strides, x.dtype.itemsize, _size(x.buffer))
 
 
-def _fills(shape: Sequence[int], strides: Sequence[int], width: int, size: int) -> bool:
+def fills(shape: Sequence[int], strides: Sequence[int], width: int, size: int) -> bool:
     """Whether such an array of elements of that width takes so many bytes, each once."""
     dense = 1
     for extent, stride in sorted(zip(shape, strides, strict=True), key=lambda p: p[1]):

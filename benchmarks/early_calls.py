@@ -1,0 +1,136 @@
+"""The first 30 calls of each program, with default settings, by turns with NumPy.
+
+    python -m benchmarks.early_calls [--programs NAME ...] [--sizes small ...] [--calls N]
+                                     [--json FILE]
+
+Seconds are those of processors, of all threads of the process: the C compiler, which works beside
+it, is not in them. For each program and size, in a process of its own with an empty cache:
+
+| figure | is |
+|---|---|
+| `ratio` | the median of calls 4 to 30, by NumPy's |
+| `first` | seconds of the first call beyond NumPy's, and of the first three |
+| `kept` | the call after which calls of the kind are kept, or compiled whole; 0 if none is |
+
+At the end it lists what is over 1.05 of NumPy's time, and first calls over half a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import np_compile
+
+from .programs import PROGRAMS, SIZES
+
+ROOT = Path(__file__).parent.parent
+SETTLED = 3  # calls after which none may be slower
+BAR, LONG = 1.05, 0.5
+_SHORT = 2e-3  # seconds: of shorter calls some are timed at once
+
+
+def seconds_of(call: Callable, args: tuple, times: int = 1) -> float:
+    """Processor seconds of a call, the mean of some."""
+    start = time.process_time()
+    for _ in range(times):
+        call(*args)
+    return (time.process_time() - start) / times
+
+
+def warm() -> None:
+    """What is imported and compiled once in a process is no matter of one function; nor is the
+    collection of garbage that is due after torch's import, for a tenth of a second."""
+    other = np_compile.compile(lambda x: np.sin(x) + x.sum())
+    for _ in range(5):
+        other(np.ones(100))
+        time.sleep(0.1)
+    gc.collect()
+
+
+def measured(name: str, size: str, calls: int) -> dict[str, Any]:
+    """The figures of a program, of one size."""
+    program = PROGRAMS[name]
+    warm()
+    fast = np_compile.compile(program.function)
+    plain, compiled = [], []
+    kept = 0
+    for k in range(calls):
+        mine, theirs = program.arguments(size), program.arguments(size)
+        many = 1
+        if k >= SETTLED and not program.in_place and plain[-1] < _SHORT:
+            many = max(1, int(_SHORT / max(plain[-1], 1e-6)) // 8)
+        plain.append(seconds_of(program.function, theirs, many))
+        compiled.append(seconds_of(fast, mine, many))
+        keeper, reading = fast._keeper, fast._reading
+        known = bool(keeper is not None and keeper.kept) or getattr(reading, "runs", 0) > 0
+        kept = kept or (k + 1 if known else 0)
+        time.sleep(min(compiled[-1], 0.02))  # for the compiler
+    usual = statistics.median(plain)
+    return {
+        "NumPy": usual,
+        "ratio": statistics.median(compiled[SETTLED:]) / statistics.median(plain[SETTLED:]),
+        "first": compiled[0] - usual,
+        "first three": sum(compiled[:SETTLED]) - SETTLED * usual,
+        "kept": kept,
+    }
+
+
+def in_process(name: str, size: str, calls: int) -> dict[str, Any]:
+    """The same, in a process with an empty cache."""
+    command = [sys.executable, "-m", "benchmarks.early_calls", "--here", "--programs", name]
+    command += ["--sizes", size, "--calls", str(calls)]
+    with tempfile.TemporaryDirectory() as cache:
+        variables = {**os.environ, "NP_COMPILE_CACHE_DIR": cache}
+        done = subprocess.run(
+            command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
+        )
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    """Measure, print, and return the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), metavar="NAME")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "medium"])
+    parser.add_argument("--calls", type=int, default=30)
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--here", action="store_true", help="one, in this process")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    names = options.programs or list(PROGRAMS)
+    if options.here:
+        figures = measured(names[0], options.sizes[0], options.calls)
+        print(json.dumps(figures))
+        return figures
+    found = {}
+    for name in names:
+        for size in options.sizes:
+            row = found[f"{name} {size}"] = in_process(name, size, options.calls)
+            texts = [f"{key} {value:.4g}" for key, value in row.items()]
+            print(f"{name} {size}:", *texts, sep="  ", flush=True)
+    slow = [f"{what}: {row['ratio']:.2f}" for what, row in found.items() if row["ratio"] > BAR]
+    print(f"over {BAR} of NumPy's time after {SETTLED} calls:", *slow, sep="\n  ")
+    long = [f"{what}: {row['first']:.2f}" for what, row in found.items() if row["first"] > LONG]
+    print(f"first calls over {LONG} s:", *long, sep="\n  ")
+    if options.json:
+        Path(options.json).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return found
+
+
+if __name__ == "__main__":
+    main()
