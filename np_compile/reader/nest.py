@@ -216,8 +216,10 @@ def loops(
     dims: Sequence[Num],
     order: Sequence[int] | None = None,
     vector: str = "#pragma GCC ivdep",
+    there: str = "",
 ) -> Iterator[list[str]]:
-    """Loops over all indices, the last of `order` innermost; gives the indices' C."""
+    """Loops over all indices, the last of `order` innermost; gives the indices' C. there: C that
+    says whether to go on."""
     order = list(range(len(dims))) if order is None else list(order)
     index = ["0"] * len(dims)
     real = [k for k in order if dims[k].value != 1]
@@ -231,7 +233,11 @@ def loops(
             r.line(f"#pragma GCC unroll {_UNROLLED}")
         elif k == real[-1] and vector:
             r.line(vector)
-        nest.append((r.lines, f"for (i64 {i} = 0; {i} < {n.text}; {i}++)"))
+        test = f"{i} < {n.text}" + (f" && {there}" if there else "")
+        nest.append((r.lines, f"for (i64 {i} = 0; {test}; {i}++)"))
+        r.lines = []
+    if there and not real:
+        nest.append((r.lines, f"if ({there})"))
         r.lines = []
     try:
         yield index
