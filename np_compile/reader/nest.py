@@ -373,7 +373,7 @@ def element_of(r: Reader, x: Lazy) -> Num:
 
 
 def overlap(r: Reader, a: Arr, b: Arr) -> str:
-    """ "same" elements in the same places, "disjoint", "overlap", or "unknown"."""
+    """ "same" elements in the same places, or none in common; "disjoint"; "overlap"; "unknown"."""
     if not (a.roots & b.roots or ANYWHERE in a.roots | b.roots):
         return "disjoint"
     if a.data == b.data and a.dims == b.dims and a.strides == b.strides:
@@ -389,6 +389,8 @@ def overlap(r: Reader, a: Arr, b: Arr) -> str:
             return "disjoint"
         if top is not None and low is not None and proves(low - top - 1):
             return "disjoint"
+        if p[0] == "index" and q[0] == "index":
+            continue  # all is the same along this axis, or nothing
         alike = p[0] == q[0] and p[1] is not None and q[1] is not None and p[1] == q[1]
         if p[0] == "slice" and q[0] == "slice":
             alike = alike and p[2] == q[2]
