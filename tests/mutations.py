@@ -18,6 +18,18 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "np_compile/reader/selection.py",
+        '"\\w\\(|<<|>> (?!\\d)"',
+        '"\\w\\("',
+        "reader/test_selection.py",
+    ),
+    Mutation(
+        "np_compile/reader/selection.py",
+        " = ({no}) ^ ((({yes}) ^",
+        " = ({yes}) ^ ((({yes}) ^",
+        "reader/test_selection.py",
+    ),
+    Mutation(
         "np_compile/reader/masked_loads.py",
         "_has_ways(body) and not _is_simple(body)",
         "_has_ways(body) and False",
