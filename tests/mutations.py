@@ -19,12 +19,6 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "np_compile/reader/selection.py",
-        '"\\w\\(|<<|>> (?!\\d)"',
-        '"\\w\\("',
-        "reader/test_selection.py",
-    ),
-    Mutation(
-        "np_compile/reader/selection.py",
         " = ({no}) ^ ((({yes}) ^",
         " = ({yes}) ^ ((({yes}) ^",
         "reader/test_selection.py",
