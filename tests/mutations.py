@@ -48,6 +48,24 @@ MUTATIONS = (
         "reader/test_generators.py",
     ),
     Mutation(
+        "np_compile/reader/selection.py",
+        " = ({no}) ^ ((({yes}) ^",
+        " = ({yes}) ^ ((({yes}) ^",
+        "reader/test_selection.py",
+    ),
+    Mutation(
+        "np_compile/reader/masked_loads.py",
+        "_has_ways(body) and not _is_simple(body)",
+        "_has_ways(body) and False",
+        "reader/test_masked_loads.py",
+    ),
+    Mutation(
+        "np_compile/reader/nest.py",
+        "    if there and not real:\n",
+        "    if False:\n",
+        "reader/test_masks.py",
+    ),
+    Mutation(
         "np_compile/reader/nest.py",
         "    if len(extents) == len(dims) and 0 < size",
         "    if 0 < size",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from . import wide
@@ -321,10 +322,12 @@ class Gather:
     def __init__(self, r: Reader, a: Arr, items: Sequence[Any]):
         expanded: list[Any] = []
         masks: list[tuple[Arr, tuple[Num, ...]]] = []  # the first index array of each
+        sure: set[int] = set()  # index arrays that are known to be within bounds
         for x in items:
             if isinstance(x, (Arr, Lazy)) and x.rep == "bool":
                 parts = positions(r, x)
                 masks.append((parts[0], x.dims))
+                sure |= set(map(id, parts))
                 expanded += parts
             else:
                 expanded.append(x)
@@ -349,6 +352,9 @@ class Gather:
                 continue
             if x.rep not in INTEGERS:
                 raise Unreadable(f"an index array of {x.dtype}")
+            if id(x) in sure:
+                listed.append(x)
+                continue
             arr = materialized(r, x)
             n = a.dims[k]
             bad = r.fresh("bad")
@@ -364,13 +370,15 @@ class Gather:
         self.dims = (*rest[0][0], *shape, *rest[1][0])
         before, width = len(rest[0][0]), len(shape)
         spread = [x if isinstance(x, Num) else stretched(lazy(x), shape) for x in listed]
+        wraps = [not isinstance(x, Num) and id(x) not in sure for x in listed]
         self.reads = tuple((x, False) for x in listed if isinstance(x, Arr))
 
         def where(index: list[str]) -> str:
             inner = index[before : before + width]
             texts = []
-            for k, x in zip(at, spread, strict=True):
-                i = x.text if isinstance(x, Num) else f"wrapped({x.at(inner)}, {a.dims[k].text})"
+            for k, x, wrap in zip(at, spread, wraps, strict=True):
+                i = x.text if isinstance(x, Num) else x.at(inner)
+                i = f"wrapped({i}, {a.dims[k].text})" if wrap else i
                 s = a.strides[k]
                 texts.append(i if s.value == 1 else f"{i} * {s.text}")
             own = [*index[:before], *index[before + width :]]
@@ -406,13 +414,33 @@ def positions(r: Reader, mask: Arr | Lazy) -> list[Arr]:
     m = materialized(r, mask)
     count = _count(r, m)
     made = [alloc(r, "i64", [extent(r, count)]) for _ in m.dims]
-    at = r.fresh("k")
-    r.line(f"i64 {at} = 0;")
-    with loops(r, m.dims, vector="") as index, r.block(f"if ({load(m, index)})"):
+    with _true(r, m, count) as (index, at):
         for where, i in zip(made, index, strict=True):
             r.line(f"{where.data}[{at}] = {i};")
-        r.line(f"{at}++;")
     return made
+
+
+def true_places(r: Reader, mask: Arr | Lazy) -> Arr:
+    """Where a mask is true: a row of indices for each, with a column for each of its axes."""
+    m = materialized(r, mask)
+    count = _count(r, m)
+    made = alloc(r, "i64", [extent(r, count), int_constant(m.ndim)])
+    with _true(r, m, count) as (index, at):
+        for k, i in enumerate(index):
+            write(r, made, [at, str(k)], i)
+    return made
+
+
+@contextmanager
+def _true(r: Reader, m: Arr, count: str) -> Iterator[tuple[list[str], str]]:
+    """A loop over the elements of a mask up to its last true one: gives the C of their indices and
+    of the number of true ones before. The body, which stores at that place, runs for all: what it
+    stores for one that is not true, the next one writes over. So there is no branch on data."""
+    at = r.fresh("k")
+    r.line(f"i64 {at} = 0;")
+    with loops(r, m.dims, vector="", there=f"{at} < {count}") as index:
+        yield index, at
+        r.line(f"{at} += {load(m, index)} != 0;")
 
 
 def _count(r: Reader, m: Arr) -> str:
@@ -436,7 +464,12 @@ def gathered(r: Reader, a: Arr, items: Sequence[Any]) -> Arr:
 def _masked(r: Reader, a: Arr, mask: Arr | Lazy) -> Arr:
     """a[mask]: the elements, or rows, where it is true."""
     m = _mask(r, a, mask)
-    made = alloc(r, a.rep, [extent(r, _count(r, m)), *a.dims[m.ndim :]])
+    count = _count(r, m)
+    made = alloc(r, a.rep, [extent(r, count), *a.dims[m.ndim :]])
+    if m.ndim == a.ndim:
+        with _true(r, m, count) as (index, at):
+            write(r, made, [at], load(a, index))
+        return made
     at = r.fresh("k")
     r.line(f"i64 {at} = 0;")
     with loops(r, m.dims, vector="") as index, r.block(f"if ({load(m, index)})"):

@@ -216,8 +216,10 @@ def loops(
     dims: Sequence[Num],
     order: Sequence[int] | None = None,
     vector: str = "#pragma GCC ivdep",
+    there: str = "",
 ) -> Iterator[list[str]]:
-    """Loops over all indices, the last of `order` innermost; gives the indices' C."""
+    """Loops over all indices, the last of `order` innermost; gives the indices' C. there: C that
+    says whether to go on."""
     order = list(range(len(dims))) if order is None else list(order)
     index = ["0"] * len(dims)
     real = [k for k in order if dims[k].value != 1]
@@ -231,7 +233,11 @@ def loops(
             r.line(f"#pragma GCC unroll {_UNROLLED}")
         elif k == real[-1] and vector:
             r.line(vector)
-        nest.append((r.lines, f"for (i64 {i} = 0; {i} < {n.text}; {i}++)"))
+        test = f"{i} < {n.text}" + (f" && {there}" if there else "")
+        nest.append((r.lines, f"for (i64 {i} = 0; {test}; {i}++)"))
+        r.lines = []
+    if there and not real:
+        nest.append((r.lines, f"if ({there})"))
         r.lines = []
     try:
         yield index
@@ -367,7 +373,7 @@ def element_of(r: Reader, x: Lazy) -> Num:
 
 
 def overlap(r: Reader, a: Arr, b: Arr) -> str:
-    """ "same" elements in the same places, "disjoint", "overlap", or "unknown"."""
+    """ "same" elements in the same places, or none in common; "disjoint"; "overlap"; "unknown"."""
     if not (a.roots & b.roots or ANYWHERE in a.roots | b.roots):
         return "disjoint"
     if a.data == b.data and a.dims == b.dims and a.strides == b.strides:
@@ -383,6 +389,8 @@ def overlap(r: Reader, a: Arr, b: Arr) -> str:
             return "disjoint"
         if top is not None and low is not None and proves(low - top - 1):
             return "disjoint"
+        if p[0] == "index" and q[0] == "index":
+            continue  # all is the same along this axis, or nothing
         alike = p[0] == q[0] and p[1] is not None and q[1] is not None and p[1] == q[1]
         if p[0] == "slice" and q[0] == "slice":
             alike = alike and p[2] == q[2]

@@ -24,7 +24,18 @@ from np_compile.kernels.build.toolchain import (
 )
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import arithmetic, mathematics, objects, offload, resume, runtime, small, source, threads
+from . import (
+    arithmetic,
+    masked_loads,
+    mathematics,
+    objects,
+    offload,
+    resume,
+    runtime,
+    small,
+    source,
+    threads,
+)
 from .calls import called
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
@@ -52,10 +63,10 @@ _BYTES = 10_000  # that are moved in the time of one recorded operation on an el
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
-# GCC before 14 takes one element for its neighbour, where loads of several are masked:
-# https://gcc.gnu.org/PR114375. It masks what it has made of branches.
 _GCC = """\
 #pragma GCC target("prefer-vector-width=256")
+"""
+_NO_MASKS = """\
 #if __GNUC__ < 14
 #pragma GCC optimize("no-tree-loop-if-convert")
 #endif
@@ -197,13 +208,14 @@ def _assembled(
 ) -> str:
     inner = _indented(functions, 0)
     body = _indented([*entry.prologue, *entry.apart(), *lists, *r.declarations, *lines])
+    more = "".join(
+        part.C for part in (small, mathematics)
+        if any(f"{name}(" in inner + body for name in part.NAMES)
+    )  # fmt: skip
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + arithmetic.complex_numbers() + runtime.draws()
-        + "".join(
-            part.C for part in (small, mathematics)
-            if any(f"{name}(" in inner + body for name in part.NAMES)
-        )
+        + more
         + (threads.C + inner + "\n" if functions else "")
         + runtime.of_python(bool(lists), "call_numpy(" in body)
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
@@ -217,7 +229,10 @@ def _assembled(
         "        disown(rt, b);\n        free_memory(b);\n        free(b);\n"
         "        b = next;\n    }\n    ((void (*)(int))rt->api[4])(held);\n}\n"
     )  # fmt: skip
-    head = _GCC if compiler().kind == "gcc" else ""
+    head = ""
+    if compiler().kind == "gcc":
+        own = not lists and not more and not masked_loads.may_be([*functions, *lines])
+        head = _GCC if own else _GCC + _NO_MASKS
     return head + prelude(text, vector_math_available(compiler().kind)) + text
 
 

@@ -16,6 +16,7 @@ from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
 from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain
+from .selection import selected
 from .values import (
     HELD,
     Bound,
@@ -294,9 +295,16 @@ def _if(r: Reader, node: ast.If) -> None:
             r.lines += stored(r, [x for vs, env in pairs for x in _values_of(r, vs, env)])
         way.lines += way.releases
     yes, no = ways
-    r.lines += [f"if ({test.text}) {{", yes.lines, "}"]
-    if no.lines:
-        r.lines += ["else {", no.lines, "}"]
+    all_ = [v for of_frame in variables for v in of_frame.values()]
+    made = None
+    if len(alive) == 2:
+        made = selected(r, node.test, test.text, (yes.lines, no.lines), all_)
+    if made is not None:
+        r.lines += made
+    else:
+        r.lines += [f"if ({test.text}) {{", yes.lines, "}"]
+        if no.lines:
+            r.lines += ["else {", no.lines, "}"]
     for env, of_frame in zip(r.environments, variables, strict=True):
         for name, v in of_frame.items():
             env[name] = v.load(r)

@@ -74,6 +74,11 @@ class Variable:
             self.declare += self.inner.declare
             self._new(r, "int", hint + "_set")
 
+    @property
+    def place(self) -> str:
+        """Of a number of one kind: its C variable."""
+        return self._parts[0]
+
     def store(self, r: Reader, x: Value, owned: bool = True) -> list[str]:
         """The C that stores a value. owned: whether an array in it is held by the variable."""
         return [*(self.hold(x) if owned else ()), *self.put(r, x, owned)]

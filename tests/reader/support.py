@@ -123,3 +123,9 @@ def refusals(fast: Any) -> list[str]:
     reading = fast._reading
     found = [f"{r.why} (line {r.line})" for r in reading._refused.values()]
     return [reading.given_up, *found] if reading.given_up else found
+
+
+def calls_in_python(fast: Any) -> list[Any]:
+    """The functions that compiled code calls in Python."""
+    regions = [r for known in fast._reading._regions.values() for r in known]
+    return [site.function for r in regions for site in r.sites]

@@ -574,3 +574,29 @@ def counts_along(x, n):
 def test_counts_along_axes(dtype) -> None:
     x = (np.arange(24).reshape(6, 4) % 5).astype(dtype)
     check(exact(counts_along, (x, 4), (x[::2, ::-1], 3), (x[:1, :1], 1)))
+
+
+def rows_of_others(x, n):
+    """Of two rows by their numbers all is the same, or nothing."""
+    for i in range(n):
+        for k in range(n):
+            x[i] = np.minimum(x[i], x[i, 1] - x[k] * 2)
+            x[:, i] += x[:, k]
+            x[i, 1:] = x[k, :-1] + x[i, 1:]
+            x[k, ::-1] = x[i]
+    return x
+
+
+def test_rows_that_may_be_one() -> None:
+    check(exact(rows_of_others, (grid(5, 5), 5), (grid(12, 12, "i8"), 10), (grid(1, 2), 1)))
+
+
+def test_rows_that_may_be_one_are_not_copied() -> None:
+    def least(x, n):
+        for i in range(n):
+            for k in range(n):
+                x[i] = np.minimum(x[i], x[i, k] + x[k])
+        return x
+
+    fast = check(exact(least, (grid(12, 12), 12)))
+    assert "allocate(rt, 12" not in fast._reading.texts()[0]

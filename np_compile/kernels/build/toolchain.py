@@ -38,7 +38,7 @@ FLAGS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("-fno-ivopts", ("gcc",), ""),
     # Signed numbers wrap around. gcc 12.2 makes wrong code of a loop with several sums that go by
     # way of unsigned ones (x.sum(axis=0) of integers with two columns, added to an array).
-    ("-fwrapv", ("gcc",), ""),
+    ("-fwrapv", _ALL, ""),
     ("-fno-sanitize=all", ("zig",), ""),  # zig turns some on by itself
     ("-fPIC", _ALL, ""),
     ("-shared", _ALL, ""),

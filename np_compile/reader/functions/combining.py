@@ -42,6 +42,7 @@ from ..values import (
     python,
 )
 from .operands import agreed, as_item, as_operand, axis_of, operand_kind, stacked
+from .reductions import nonzero
 from .ufuncs import into, ufunc
 
 
@@ -78,8 +79,10 @@ def _common_dtype(kinds: tuple[str, ...]) -> np.dtype:
 
 
 def _where(r: Reader, test: Value, *ways: Value) -> Value:
+    if not ways:
+        return nonzero(r, test)
     if len(ways) != 2:
-        raise Unreadable("np.where of one argument")
+        raise Unreadable("np.where of two arguments")
     operands = [as_operand(r, x) for x in (test, *ways)]
     if all(isinstance(x, Num) for x in operands):
         raise Unreadable("np.where of numbers")

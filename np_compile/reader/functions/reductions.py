@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..index import true_places, view
 from ..nest import (
     alloc,
     cast,
@@ -38,6 +39,7 @@ from ..values import (
     Known,
     Lazy,
     Num,
+    Slice,
     Tup,
     Unreadable,
     Value,
@@ -95,6 +97,24 @@ def _nonzero(x: Arr | Lazy) -> Lazy:
             "bool", source.dims, lambda i: f"({at(i)}.r != 0 || {at(i)}.i != 0)", source.reads
         )
     return Lazy("bool", source.dims, lambda i: f"({at(i)} != 0)", source.reads)
+
+
+def nonzero(r: Reader, x: Value) -> Tup:
+    """`np.nonzero`: as in NumPy, the columns of one array."""
+    x = as_operand(r, x)
+    if isinstance(x, Num) or not x.ndim:
+        raise Unreadable("np.nonzero of a number")
+    note_work(r, x.dims)
+    held = true_places(r, x if x.rep == "bool" else _nonzero(x))
+    whole = Slice(None, None, None)
+    return Tup(tuple(view(r, held, [whole, int_constant(k)]) for k in range(x.ndim)))
+
+
+def _flatnonzero(r: Reader, x: Value) -> Value:
+    x = as_operand(r, x)
+    if isinstance(x, Num) or x.ndim != 1:
+        raise Unreadable("np.flatnonzero of more than one axis")
+    return nonzero(r, x).items[0]
 
 
 def _scalar(r: Reader, text: str, rep: str) -> Num:
@@ -371,7 +391,8 @@ TABLE: dict[Any, Callable] = {
     np.sum: _SUM, np.prod: _PROD, np.min: _of_axis(_MIN), np.max: _of_axis(_MAX),
     np.any: _of_axis(_ANY), np.all: _of_axis(_ALL), np.mean: _mean, np.var: _var, np.std: _std,
     np.argmin: _arg("minimum"), np.argmax: _arg("maximum"), np.ptp: _ptp,
-    np.count_nonzero: _count_nonzero, np.cumsum: _cumulative("add"), np.cumprod: _cumulative("mul"),
+    np.count_nonzero: _count_nonzero, np.nonzero: nonzero, np.flatnonzero: _flatnonzero,
+    np.cumsum: _cumulative("add"), np.cumprod: _cumulative("mul"),
     np.linalg.norm: _norm, np.trace: _trace, np.allclose: _allclose("allclose"),
     np.isclose: _allclose("isclose"), np.array_equal: _array_equal,
 }  # fmt: skip
@@ -380,5 +401,5 @@ METHODS: dict[str, Callable] = {
     "sum": _SUM, "prod": _PROD, "min": _of_axis(_MIN), "max": _of_axis(_MAX),
     "any": _of_axis(_ANY), "all": _of_axis(_ALL), "mean": _mean, "var": _var, "std": _std,
     "argmin": _arg("minimum"), "argmax": _arg("maximum"), "cumsum": _cumulative("add"),
-    "cumprod": _cumulative("mul"), "trace": _trace,
+    "cumprod": _cumulative("mul"), "trace": _trace, "nonzero": nonzero,
 }  # fmt: skip

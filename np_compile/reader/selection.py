@@ -1,0 +1,92 @@
+"""Branches on bits of integers as selections between values.
+
+A processor guesses which way a branch goes. Of a bit of a number (`if crc & 1`) it guesses wrongly
+half of the time, and loses more by that than a few operations take. So where a test looks at bits,
+and both ways do nothing but a few operations on integers, both are carried out, and a mask selects.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from .read import Line, Reader
+from .values import Num
+from .variables import Variable
+
+_MOST = 8  # operations on both ways
+_MADE = re.compile(r"const i64 (\w+) = (.+);")
+_STORED = re.compile(r"(\w+) = (.+);")
+# Names, numbers, and operations that do no harm where they are not asked for: no element is read,
+# nothing is divided, and what overflows wraps around.
+_TOKEN = re.compile(
+    r"rshift_i64\(\w+, \d+L\)|>> \d+|\((?:i64|w64)\)|[A-Za-z_]\w*|\d+L?"
+    r"|[<>=!]=|[-+*&|^~()<>]|\s"
+)
+_HARMFUL = re.compile(r"\w\(|<<|>> (?!\d)")
+_OPERATION = re.compile(r"rshift_i64|>>|[-+*&|^~]|[<>=!]=")
+_BITS = (ast.BitAnd, ast.Mod, ast.RShift)
+
+
+def selected(
+    r: Reader, test: ast.expr, text: str, ways: Sequence[list], variables: list[Variable]
+) -> list[str] | None:
+    """The C that gives variables their values without a branch; None where it is none of that
+    kind. text: the C of the test. ways: the lines of both, which end with stores to variables."""
+    if not variables or not any(
+        isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in ast.walk(test)
+    ):
+        return None
+    if not all(isinstance(v.of, Num) and v.of.kinds == ("int",) for v in variables):
+        return None
+    names = [v.place for v in variables]
+    made: list[str] = []
+    values: list[dict[str, str]] = []
+    for lines in ways:
+        found = _apart(lines, names)
+        if found is None:
+            return None
+        made += found[0]
+        values.append(found[1])
+    if sum(len(_OPERATION.findall(x.partition("=")[2])) for x in made) > _MOST:
+        return None
+    mask = r.fresh("mask")
+    made.append(f"const i64 {mask} = -(i64)({text});")
+    for name in names:
+        yes, no = values[0][name], values[1][name]
+        made.append(f"{name} = ({no}) ^ ((({yes}) ^ ({no})) & {mask});")
+    return made
+
+
+def _apart(lines: list, names: Sequence[str]) -> tuple[list[str], dict[str, str]] | None:
+    """What a way computes, and what it stores in each of the variables; None if it does more."""
+    made: list[str] = []
+    stored: dict[str, str] = {}
+    for x in _flat(lines):
+        if not isinstance(x, str) or isinstance(x, Line):
+            return None
+        if x.startswith("/* "):
+            made.append(x)
+            continue
+        match = _MADE.fullmatch(x) or _STORED.fullmatch(x)
+        if match is None or not _is_harmless(match[2]):
+            return None
+        if x.startswith("const "):
+            made.append(x)
+        elif match[1] in names and match[1] not in stored:
+            stored[match[1]] = match[2]
+        else:
+            return None
+    return (made, stored) if stored.keys() == set(names) else None
+
+
+def _is_harmless(text: str) -> bool:
+    return not _TOKEN.sub("", text) and not _HARMFUL.search(text.replace("rshift_i64(", ""))
+
+
+def _flat(lines: list) -> list:
+    found: list = []
+    for x in lines:
+        found += _flat(x) if isinstance(x, list) else [x]
+    return found

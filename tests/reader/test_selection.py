@@ -1,0 +1,159 @@
+"""Branches on bits: both ways are carried out, and one is selected."""
+
+# ruff: noqa: SIM108
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import np_compile
+
+from .support import Case, check, check_call, each, exact, whole
+
+MASK = "i64 mask_"
+EDGES = [0, 1, -1, 2, 255, -256, 2**31, 2**62 - 1, 2**62, 2**63 - 1, -(2**63), -(2**62) - 1]
+
+
+def crc(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= int(byte)
+        for _ in range(8):
+            if crc & 1:
+                crc = (crc >> 1) ^ 0xEDB88320
+            else:
+                crc >>= 1
+    return crc ^ 0xFFFFFFFF
+
+
+def shifts(a, n):
+    taps, seen = 0, []
+    for k in range(n):
+        if a >> 1 & 1:
+            a = (a >> 1) ^ 0x2D
+            taps = taps | 4
+        else:
+            a = ~(a >> 2) & 0x7FFFFFFFFFFF
+        if (a ^ k) % 4 == 3:
+            taps = taps & ~k
+        seen.append((a, taps))
+    return a, taps, seen
+
+
+def set_on_one_way(a, n):
+    low = high = 0
+    for k in range(n):
+        if (a >> k) & 1 == 0:
+            low = k ^ 5
+        elif a & 2:
+            high = k
+        else:
+            low = high = -k
+    return low, high
+
+
+def grows(a, n):
+    """What may leave 64 bits on one way is not carried out on the other."""
+    for _ in range(n):
+        if a & 1:
+            a = 3 * a + 1
+        else:
+            a = a // 2
+    return a
+
+
+def divides(a, n):
+    for k in range(n):
+        if k & 1:
+            a = a // k
+        else:
+            a = a ^ 1
+    return a
+
+
+def looks(a, x, n):
+    """No element is read that is not there."""
+    for k in range(n):
+        if a & 8:
+            a = a ^ int(x[k])
+        else:
+            a = (a >> 1) ^ 9
+    return a
+
+
+def shifts_by(a, n):
+    for k in range(n):
+        if k & 1:
+            a = (a >> (k - 1)) ^ 5
+        else:
+            a = a ^ (1 << (k & 7))
+    return a
+
+
+def powers(a, n):
+    for k in range(1, n):
+        if a & 1:
+            a = (a >> 1) ^ (1 << (k & 7))
+        else:
+            a = a >> 1
+    return a
+
+
+def of_floats(a, n):
+    x = 0.5
+    for _ in range(n):
+        if a & 1:
+            x = x * 2.0
+            a = a >> 1
+        else:
+            a = (a >> 1) | 64
+    return x, a
+
+
+def calls(*rest):
+    return [(a, *rest) for a in EDGES]
+
+
+ON_NUMBERS = (shifts, set_on_one_way, grows, divides, shifts_by, powers, of_floats)
+CASES = [
+    exact(crc, (np.arange(40, dtype=np.uint8) * 37 % 251,), (np.zeros(0, np.uint8),)),
+    *(exact(f, *calls(9), *calls(0)) for f in ON_NUMBERS),
+    exact(looks, *calls(np.arange(4), 4), (8, np.arange(4), 6), (1, np.arange(0), 1)),
+]  # fmt: skip
+
+
+@each(CASES)
+def test_branches_on_bits(c: Case) -> None:
+    check(c)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "selects"),
+    [
+        (crc, (np.zeros(9, np.uint8),), True),
+        (shifts, (5, 9), True),
+        (set_on_one_way, (5, 9), True),
+        (grows, (5, 9), False),
+        (divides, (5, 9), False),
+        (powers, (5, 9), False),
+        (looks, (5, np.arange(9), 9), False),
+        (of_floats, (5, 9), False),
+    ],
+)
+def test_what_is_selected(f, args, selects) -> None:
+    with whole():
+        assert (MASK in np_compile.inspect(f)(*args)[0].output) is selects
+
+
+numbers = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(EDGES)
+_FAST = {f: np_compile.compile(f) for f in (shifts, set_on_one_way, grows)}
+
+
+@pytest.mark.parametrize("f", _FAST)
+@given(numbers, st.integers(0, 12))
+@example(-(2**63), 12)
+def test_any_number(f, a, n) -> None:
+    with whole():
+        check_call(_FAST[f], f, (a, n), 0)
