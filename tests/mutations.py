@@ -794,6 +794,12 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/record.py",
+        "inside_try() and _may_raise(seg):",
+        "False:",
+        "capture/test_failing_segments.py",
+    ),
+    Mutation(
+        "np_compile/capture/record.py",
         "    if node.mutates and any(seg.values[i]._copied for i in node.mutates):",
         "    if False:",
         "capture/test_unseen_code.py",

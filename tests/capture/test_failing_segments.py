@@ -209,6 +209,16 @@ def a_write_and_a_try_block(x, i):
     return x
 
 
+def a_call_that_may_raise_in_a_try_block(x, i):
+    y = x[i]
+    z = x * 2
+    try:
+        w = x[i * 0]
+    except IndexError:
+        w = z + 1
+    return y, z, w
+
+
 def handled_in_both(x, i):
     try:
         y = x[i]
@@ -225,8 +235,11 @@ def handled_in_both(x, i):
 @pytest.mark.parametrize("plain", ["never", "auto"])
 @pytest.mark.parametrize(
     "f",
-    [a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block, handled_in_both],
-)
+    [
+        a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block,
+        a_call_that_may_raise_in_a_try_block, handled_in_both,
+    ],
+)  # fmt: skip
 def test_errors_come_from_before_the_try_block(f, plain, backend):
     """What stands before a `try` block is not handled by it."""
     for index in (OUTSIDE, np.array([0, 1]), OUTSIDE):
