@@ -20,8 +20,8 @@ from ..nest import (
 )
 from ..read import Reader, int_constant
 from ..values import (
-    INTEGERS,
     DTYPE_OF,
+    INTEGERS,
     PARTS,
     Arr,
     Known,
