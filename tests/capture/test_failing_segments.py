@@ -246,3 +246,23 @@ def test_errors_come_from_before_the_try_block(f, plain, backend):
         seen = check(f, np.arange(2.0), index, backend=backend, plain=plain)
         fails = index is OUTSIDE and f is not handled_in_both
         assert isinstance(seen.first.error, IndexError) == fails
+
+
+def at_the_end(x, i):
+    y = x[i] * 2
+    return y
+
+
+@BACKENDS
+@pytest.mark.parametrize("plain", ["never", "auto"])
+def test_an_error_names_the_line_of_the_call(plain, backend):
+    """No frame of the function is left when its last segment runs."""
+    fast = np_compile.compile(at_the_end, backend=backend)
+    with np_compile.config.patch(plain=plain):
+        for _ in range(4):
+            with pytest.raises(IndexError) as e:
+                fast(np.arange(2.0), OUTSIDE)
+            assert e.value.__notes__ == [
+                f"  of a call recorded at {__file__}:{at_the_end.__code__.co_firstlineno + 1}"
+                "  y = x[i] * 2"
+            ]
