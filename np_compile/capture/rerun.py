@@ -40,7 +40,7 @@ def rerun(
         try:
             made = function(*args, **kwargs) if invoke is None else invoke(function, args, kwargs)
         except Exception as e:
-            if node.user_line:  # the segment may run at a later line, or when the function has ended
+            if node.user_line:  # the segment may run at a later line, or as the function ends
                 e.add_note(f"  of a call recorded at {node.user_line}")
             raise
         for value in node.values:
