@@ -793,6 +793,12 @@ MUTATIONS = (
         "capture/test_libraries.py capture/test_unseen_code.py capture/test_fuzz_objects.py",
     ),
     Mutation(
+        "np_compile/reader/calls.py",
+        "            if not _takes_all(function):",
+        "            if False:",
+        "reader/test_generators.py",
+    ),
+    Mutation(
         "np_compile/capture/record.py",
         "inside_try() and _may_raise(seg):",
         "False:",

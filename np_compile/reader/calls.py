@@ -84,6 +84,10 @@ def call(r: Reader, node: ast.Call) -> Value:
             if not isinstance(inner, Tup):
                 raise Unreadable("* of what is no tuple")
             args += inner.items
+        elif isinstance(a, ast.GeneratorExp):
+            if not _takes_all(function):
+                raise Unreadable("a generator that is not used up at once")
+            args.append(comprehension(r, a))
         else:
             args.append(read(r, a))
     kwargs: dict[str, Value] = {}
@@ -93,6 +97,15 @@ def call(r: Reader, node: ast.Call) -> Value:
         kwargs[k.arg] = read(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
+
+
+# What takes everything of an iterator, in its order, before anything else happens.
+_TAKES_ALL = frozenset((sum, min, max, any, all, list, tuple, sorted, set, frozenset, dict, deque))
+
+
+def _takes_all(function: Value) -> bool:
+    f = function.value if isinstance(function, Known) else None
+    return _hashable(f) and f in _TAKES_ALL
 
 
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
