@@ -962,7 +962,7 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/policy/choice.py",
-        "self.compiled > _SHORT + _ITEM * listed:",
+        "self.compiled > self._aside(listed, called):",
         "self.compiled > _SHORT:",
         "capture/test_plain.py",
     ),

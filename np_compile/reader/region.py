@@ -50,7 +50,7 @@ class Region:
     ):
         self.text = text
         self.exits = entry.exits
-        self.runs = self.left = self.listed = 0
+        self.runs = self.left = self.listed = self.called = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
@@ -463,6 +463,7 @@ class _Call:
         try:
             region = self._region
             site = region.sites[number]
+            region.called += 1
             offload.settle()
             self._is_amid = True
             args = [self.value(a, region) for a in site.args]
