@@ -462,8 +462,8 @@ class _Call:
         """Make a call in Python; 1 if compiled code has to leave, 2 if the exception ends it."""
         try:
             region = self._region
-            site = region.sites[number]
             region.called += 1
+            site = region.sites[number]
             offload.settle()
             self._is_amid = True
             args = [self.value(a, region) for a in site.args]

@@ -7,6 +7,7 @@ import contextlib
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 
@@ -266,3 +267,18 @@ def test_an_error_names_the_line_of_the_call(plain, backend):
                 f"  of a call recorded at {__file__}:{at_the_end.__code__.co_firstlineno + 1}"
                 "  y = x[i] * 2"
             ]
+
+
+@BACKENDS
+@pytest.mark.parametrize("compile_in", ["call", "background"])
+def test_tensors_without_gradients_have_numpys_words(compile_in, backend):
+    """Also where the kernels are not there yet, and operators run."""
+    fast = np_compile.compile(np_compile.wrap_numpy(at_the_end), backend=backend)
+    with np_compile.config.patch(plain="never", compile_in=compile_in):
+        for _ in range(3):
+            with pytest.raises(IndexError) as e:
+                fast(torch.arange(2.0), torch.tensor([0, 5]))
+            assert str(e.value) == "index 5 is out of bounds for axis 0 with size 2"
+            with pytest.raises(IndexError, match="index 5 is out of bounds") as e:
+                fast(torch.arange(2.0, requires_grad=True), torch.tensor([0, 5]))
+            assert "While executing" not in str(e.value)
