@@ -289,11 +289,13 @@ class Compiled(Made):
             return keeper.run_plainly(choice, args, kwargs, True)
         if choice.wants_plain():
             return choice.call(self.__np_compile_captured__, args, kwargs)
-        runs, listed, start = found.runs, found.listed, self._options.budget.start
+        runs, listed, called = found.runs, found.listed, found.called
+        start = self._options.budget.start
         result = found.call(args, kwargs)
         if result is not reading.MISS and found.runs > runs:
-            seconds, listed = time.perf_counter() - start, found.listed - listed
-            choice.ran_whole(seconds, listed, of_types(choices, key))
+            seconds = time.perf_counter() - start
+            listed, called = found.listed - listed, found.called - called
+            choice.ran_whole(seconds, listed, called, of_types(choices, key))
             if choice.way == "compiled":
                 self._unweighed = SELDOM
                 keeper.is_compiled(args, kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY, DataDependent, Weak
+from ._dtypes import TO_NUMPY, DataDependent, NotSupported, Weak
 from ._index_plan import has_data
 from ._index_plan import readable as _readable
 from ._ndarray import ndarray
@@ -80,6 +80,8 @@ def _default(value: Any) -> torch.dtype:
     if isinstance(value, bool):
         return torch.bool
     if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise NotSupported("a Python integer of more than 64 bits, an object to NumPy")
         return torch.int64 if value < 2**63 else torch.uint64
     return torch.float64 if isinstance(value, float) else torch.complex128
 

@@ -18,6 +18,8 @@ from ._unsigned import cast, order_key
 
 def _outer(a: torch.Tensor, range_: Any) -> tuple[Any, Any]:
     """The first and last edge: Python numbers of `range`, or tensors of the data."""
+    if a.dtype.is_complex:
+        raise NotSupported("histogram of complex numbers")
     if range_ is not None:
         first, last = range_
         if first > last:
@@ -27,8 +29,6 @@ def _outer(a: torch.Tensor, range_: Any) -> tuple[Any, Any]:
         return (first - 0.5, last + 0.5) if first == last else (first, last)
     if a.numel() == 0:
         return 0, 1
-    if a.dtype.is_complex:
-        raise NotSupported("histogram of complex numbers")
     key = a.to(torch.uint8) if a.dtype is torch.bool else a
     first, last = (t for t in _extrema(key))
     if readable(first) and inexact(first) and not bool(torch.isfinite(last - first)):

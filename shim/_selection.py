@@ -48,9 +48,10 @@ def promoted(
 
 def wrapped(value: Any, dtype: torch.dtype) -> torch.Tensor:
     """Python ints that do not fit wrap round, as arrays do."""
+    given = operand_tensor(value)
     if type(value) is int and dtype.is_floating_point:
         return scalar_tensor(value, dtype)
-    return cast(operand_tensor(value), dtype)
+    return cast(given, dtype)
 
 
 def _as_where_does(value: Any, dtype: torch.dtype) -> torch.Tensor:

@@ -847,6 +847,24 @@ MUTATIONS = (
         "capture/test_libraries.py capture/test_unseen_code.py capture/test_fuzz_objects.py",
     ),
     Mutation(
+        "np_compile/reader/calls.py",
+        "            if not _takes_all(function):",
+        "            if False:",
+        "reader/test_generator_expressions.py",
+    ),
+    Mutation(
+        "np_compile/capture/segments.py",
+        "    if c.grads and any(a._t is not None and _is_torchs(a._t) for a in seg.values):",
+        "    if c.grads:",
+        "capture/test_failing_segments.py",
+    ),
+    Mutation(
+        "np_compile/capture/record.py",
+        "inside_try() and _may_raise(seg):",
+        "False:",
+        "capture/test_failing_segments.py",
+    ),
+    Mutation(
         "np_compile/capture/record.py",
         "    if node.mutates and any(seg.values[i]._copied for i in node.mutates):",
         "    if False:",
@@ -1004,7 +1022,7 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/policy/choice.py",
-        "self.compiled > _SHORT + _ITEM * listed:",
+        "self.compiled > self._aside(listed, called):",
         "self.compiled > _SHORT:",
         "capture/test_plain.py",
     ),

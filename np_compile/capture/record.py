@@ -111,6 +111,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         c.rewind(marks)
         why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
         return c.through_numpy(name, args, kwargs, why)
+    if node.raises and seg.node.count and inside_try() and _may_raise(seg):
+        c.rewind(marks)
+        c.cut(_BEFORE_TRY)
+        return c.call(name, *(sized or (args, kwargs)))
     seg.node = node
     if c.traces and (sized is not None or name in INDEXING):
         _note(c, node, name, *(sized or (admitted, named)))
@@ -120,6 +124,15 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     if node.raises and inside_try():
         c.cut(Break("try", f"{label(name)} may raise inside a try block"))
     return r
+
+
+# What stands before a `try` block runs before a call in it that may raise: so the block's handlers
+# are given the errors of that call alone.
+_BEFORE_TRY = Break("end", "a call inside a try block may raise")
+
+
+def _may_raise(seg: Segment) -> bool:
+    return any(n.raises for n in seg.node.path())
 
 
 def _refusal(c: Capture, seg: Segment, node: Node, marks: tuple[int, int]) -> Break | None:

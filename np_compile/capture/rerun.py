@@ -37,7 +37,12 @@ def rerun(
     for at, (node, call) in enumerate(calls):
         args, kwargs = call.evaluate(values, parameter)
         function = numpy_function(call.name)
-        made = function(*args, **kwargs) if invoke is None else invoke(function, args, kwargs)
+        try:
+            made = function(*args, **kwargs) if invoke is None else invoke(function, args, kwargs)
+        except Exception as e:
+            if node.user_line:  # the segment may run at a later line, or as the function ends
+                e.add_note(f"  of a call recorded at {node.user_line}")
+            raise
         for value in node.values:
             values[value.index] = picked(made, value.pick)
         del args, kwargs, made

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from np_compile import config
+from np_compile import config, shim
 from np_compile.runtime.buffers import export
 from np_compile.tape.node import Break
 
@@ -98,6 +98,10 @@ def _captured(keeper: Any, *call: Any) -> tuple[Any, tuple[int, int, int], bool]
     return _once(None, *call)
 
 
+def _place(function: types.FunctionType) -> str:
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
 def _once(
     keeper: Any, function: types.FunctionType, substitution: Any, options: Options, args: tuple,
     kwargs: dict, device: torch.device | None, listener: Any, key: tuple | None,
@@ -160,7 +164,11 @@ def _once(
                 capture.watch, capture.traces = None, False
                 if capture.awaited is None:
                     kept = keeper.keep(watch, args, kwargs, exchange, result, choice)
-            result = exchange.give(result)
+            try:
+                result = exchange.give(result)
+            except shim.NotSupported as e:
+                e.add_note(f"  of what {options.name} gives, at {_place(function)}")
+                raise
         except Late as e:
             _deliver(capture, e.error)
             raise e.error from None

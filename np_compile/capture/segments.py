@@ -175,7 +175,10 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
     already."""
     if seg.node.guesses:
         raise guess.Wrong
-    if c.grads:
+    if c.grads and any(a._t is not None and _is_torchs(a._t) for a in seg.values):
+        text = str(error).partition("\n\nWhile executing %")[0]  # torch.fx tells where in its graph
+        if text != str(error):
+            error.args = (text,)
         raise error
     undone = getattr(error, "undone", False)  # NumPy writes what comes before what fails
     if undone:
@@ -201,6 +204,11 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
         stacklevel=2,
     )
     return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
+
+
+def _is_torchs(t: torch.Tensor) -> bool:
+    """Whether NumPy cannot make a call on a tensor: it has a gradient, or lies on a device."""
+    return t.requires_grad or t.device.type != "cpu"
 
 
 def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision) -> None:

@@ -90,13 +90,13 @@ def call(r: Reader, node: ast.Call) -> Value:
         if f is sum and isinstance(given, (ast.GeneratorExp, ast.ListComp)):
             saved = r.save()
             try:
-                return called(r, function, [r.grammar.anything(r, given)], {})
+                return called(r, function, [comprehension(r, given)], {})
             except Unreadable:  # arrays are added as they come
                 r.restore(saved)
                 return r.grammar.comprehension(r, given, "sum")
     args: list[Value] = []
     for a in node.args:
-        if isinstance(a, ast.Call) and f in _CONSUMERS and _of_generator(r, a):
+        if isinstance(a, ast.Call) and f in _TAKES_ALL - {any, all} and _of_generator(r, a):
             args.append(r.grammar.comprehension(r, _listed(r, a)))
             continue
         if isinstance(a, ast.Starred):
@@ -104,6 +104,10 @@ def call(r: Reader, node: ast.Call) -> Value:
             if not isinstance(inner, Tup):
                 raise Unreadable("* of what is no tuple")
             args += inner.items
+        elif isinstance(a, ast.GeneratorExp):
+            if f not in _TAKES_ALL:
+                raise Unreadable("a generator that is not used up at once")
+            args.append(comprehension(r, a))
         else:
             args.append(read(r, a))
     kwargs: dict[str, Value] = {}
@@ -115,7 +119,8 @@ def call(r: Reader, node: ast.Call) -> Value:
     return called(r, function, args, kwargs)
 
 
-_CONSUMERS = frozenset((list, sum, min, max, sorted, set, dict))  # of all items, one by one
+# What takes everything of an iterator, in its order, before anything else happens.
+_TAKES_ALL = frozenset((sum, min, max, any, all, list, tuple, sorted, set, frozenset, dict, deque))
 
 
 def _of_generator(r: Reader, node: ast.Call) -> bool:

@@ -481,6 +481,12 @@ def _list_comp(r: Reader, node: ast.ListComp) -> Value:
     return calls.comprehension(r, node)
 
 
+def _generator(r: Reader, node: ast.GeneratorExp) -> Value:
+    # What it gives is asked for later, and it gives it once; `calls.call` reads those for which
+    # neither shows.
+    raise Unreadable("a generator that is not used up at once")
+
+
 def _joined_str(r: Reader, node: ast.JoinedStr) -> Value:
     raise Unreadable("text that is made")
 
@@ -494,6 +500,6 @@ _READERS = {
     ast.List: _list, ast.UnaryOp: _unary, ast.BinOp: _binary, ast.Compare: _compare,
     ast.BoolOp: _bool_op, ast.IfExp: _if_exp, ast.Call: _call, ast.Subscript: _subscript,
     ast.Dict: _dict, ast.Set: _set, ast.DictComp: _list_comp, ast.SetComp: _list_comp,
-    ast.ListComp: _list_comp, ast.GeneratorExp: _list_comp, ast.JoinedStr: _joined_str,
+    ast.ListComp: _list_comp, ast.GeneratorExp: _generator, ast.JoinedStr: _joined_str,
     ast.NamedExpr: _named_expr, ast.Lambda: _lambda,
 }  # fmt: skip

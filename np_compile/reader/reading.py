@@ -387,6 +387,11 @@ class Reading:
         """How many items of lists its regions have made for Python."""
         return sum([region.listed for known in self._regions.values() for region in known])
 
+    @property
+    def called(self) -> int:
+        """How many calls its regions have made in Python."""
+        return sum([region.called for known in self._regions.values() for region in known])
+
     def texts(self) -> list[str]:
         """The C of the regions."""
         made = [x for known in self._regions.values() for region in known for x in region.texts]

@@ -52,7 +52,7 @@ class Region:
     ):
         self.text = text
         self.exits, self.layouts = entry.exits, entry.layouts
-        self.runs = self.left = self.listed = 0
+        self.runs = self.left = self.listed = self.called = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
@@ -475,6 +475,7 @@ class _Call:
             return 1 if by_call else 2
         try:
             region = self._region
+            region.called += 1
             site = region.sites[number]
             offload.settle()
             self._is_amid = True

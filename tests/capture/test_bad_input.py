@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import np_compile
-from np_compile import errors
+from np_compile import errors, shim
 
 from ..support import check, compiled, data
 
@@ -457,3 +457,14 @@ def test_a_back_end_whose_program_gives_no_tensors(made):
     fast = np_compile.compile(lambda x: x + 1, backend=lambda graph, inputs: lambda *args: made)
     with pytest.raises(errors.BackendError, match="a list of 1 tensors"):
         fast(np.ones(3))
+
+
+def test_a_result_that_no_tensor_can_hold_names_the_function():
+    def texts(x):
+        return x + 1, np.array(["a"])
+
+    fast = np_compile.compile(np_compile.wrap_numpy(texts), backend="eager")
+    with pytest.raises(shim.NotSupported, match="no torch counterpart") as e:
+        fast(torch.ones(3))
+    line = texts.__code__.co_firstlineno
+    assert e.value.__notes__ == [f"  of what {texts.__qualname__} gives, at {__file__}:{line}"]

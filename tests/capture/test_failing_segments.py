@@ -7,6 +7,7 @@ import contextlib
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 
@@ -209,6 +210,16 @@ def a_write_and_a_try_block(x, i):
     return x
 
 
+def a_call_that_may_raise_in_a_try_block(x, i):
+    y = x[i]
+    z = x * 2
+    try:
+        w = x[i * 0]
+    except IndexError:
+        w = z + 1
+    return y, z, w
+
+
 def handled_in_both(x, i):
     try:
         y = x[i]
@@ -231,11 +242,49 @@ def handled_in_both(x, i):
 )
 @pytest.mark.parametrize(
     "f",
-    [a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block, handled_in_both],
-)
+    [
+        a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block,
+        a_call_that_may_raise_in_a_try_block, handled_in_both,
+    ],
+)  # fmt: skip
 def test_errors_come_from_before_the_try_block(f, plain, backend):
     """What stands before a `try` block is not handled by it."""
     for index in (OUTSIDE, np.array([0, 1]), OUTSIDE):
         seen = check(f, np.arange(2.0), index, backend=backend, plain=plain)
         fails = index is OUTSIDE and f is not handled_in_both
         assert isinstance(seen.first.error, IndexError) == fails
+
+
+def at_the_end(x, i):
+    y = x[i] * 2
+    return y
+
+
+@BACKENDS
+@pytest.mark.parametrize("plain", ["never", "auto"])
+def test_an_error_names_the_line_of_the_call(plain, backend):
+    """No frame of the function is left when its last segment runs."""
+    fast = np_compile.compile(at_the_end, backend=backend)
+    with np_compile.config.patch(plain=plain):
+        for _ in range(4):
+            with pytest.raises(IndexError) as e:
+                fast(np.arange(2.0), OUTSIDE)
+            assert e.value.__notes__ == [
+                f"  of a call recorded at {__file__}:{at_the_end.__code__.co_firstlineno + 1}"
+                "  y = x[i] * 2"
+            ]
+
+
+@BACKENDS
+@pytest.mark.parametrize("compile_in", ["call", "background"])
+def test_tensors_without_gradients_have_numpys_words(compile_in, backend):
+    """Also where the kernels are not there yet, and operators run."""
+    fast = np_compile.compile(np_compile.wrap_numpy(at_the_end), backend=backend)
+    with np_compile.config.patch(plain="never", compile_in=compile_in):
+        for _ in range(3):
+            with pytest.raises(IndexError) as e:
+                fast(torch.arange(2.0), torch.tensor([0, 5]))
+            assert str(e.value) == "index 5 is out of bounds for axis 0 with size 2"
+            with pytest.raises(IndexError, match="index 5 is out of bounds") as e:
+                fast(torch.arange(2.0, requires_grad=True), torch.tensor([0, 5]))
+            assert "While executing" not in str(e.value)

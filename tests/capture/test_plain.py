@@ -326,16 +326,23 @@ def test_numpy_is_tried_where_a_long_call_has_little_for_it_to_do():
     assert choice.way == "plain"
 
 
-def test_numpy_is_tried_where_loops_make_long_lists():
-    """Python's objects take as long to make for compiled code as for Python's own."""
-    for listed, way in ((0, "compiled"), (100, "compiled"), (10_000, "plain")):
-        choice = Choice(Budget(asked=False))
-        for _ in range(20):
-            if choice.wants_plain():
-                choice._ran_plain(5e-3)
-            else:
-                choice.ran_whole(1e-2, listed, [])
-        assert choice.way == way
+@pytest.mark.parametrize(
+    ("listed", "called", "way"),
+    [
+        (0, 0, "compiled"), (100, 0, "compiled"), (10_000, 0, "plain"), (0, 10, "compiled"),
+        (0, 100, "plain"),
+    ],
+)  # fmt: skip
+def test_numpy_is_tried_where_loops_make_much_in_python(listed, called, way):
+    """Long lists, whose items take as long to make, and calls, which take longer, from compiled
+    code."""
+    choice = Choice(Budget(asked=False))
+    for _ in range(20):
+        if choice.wants_plain():
+            choice._ran_plain(5e-3)
+        else:
+            choice.ran_whole(1e-2, listed, called, [])
+    assert choice.way == way
 
 
 def test_calls_that_compile_each_time_are_given_up():

@@ -189,3 +189,32 @@ def test_a_sorter_has_no_places_from_the_end(sorter, backend):
 
     a, v = np.array([3.0, 1, 2]), np.array([0, 1, 2.5, 5])
     check(f, a, v, np.array(sorter), backend=backend, new=False)
+
+
+def copied(x, v):
+    np.copyto(x, v, casting="unsafe")
+    return x
+
+
+def selected(x, v):
+    return np.select([x > 1, x < 0], [x, v], v)
+
+
+def chosen(x, v):
+    return np.choose(np.array([0, 1, 0]), [x, v])
+
+
+@pytest.mark.parametrize("value", [10**30, -(2**63) - 1, 2**64], ids=hex)
+@pytest.mark.parametrize("dtype", ["?", "i4", "u8", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("f", [copied, selected, chosen])
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_integers_of_more_than_64_bits_are_objects_to_numpy(f, dtype, value):
+    check(f, np.ones(3, dtype), value)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_histograms_of_complex_numbers_are_numpys(dtype):
+    def f(x):
+        return np.histogram(x, 3, (0, 2), density=True), np.histogram_bin_edges(x, 3, (0, 2))
+
+    check(f, np.array([1 + 1j, 0, -2.5j, 0.5], dtype))

@@ -191,6 +191,17 @@ def largest_by_key(x):
     return best
 
 
+def items_by_pairs(m, n):
+    total = 0.0
+    for k in range(n):
+        total += m.item(k % 3, -1) + m.item((0, k % 3))
+    return total
+
+
+def items_counted_flat(m, n):
+    return [m.item(-1 - k) for k in range(n)]
+
+
 CASES = [
     *(exact(f, (X, 3), (X, 1), (X, 2), (X[::-1], 2))
       for f in (whole_slice, one_or_the_other, transposed, in_a_list, cut_in_a_loop)),
@@ -216,6 +227,9 @@ CASES = [
     exact(bounded_queue, (5,), (0,), refused="deque"),
     exact(started_sum, (X,), refused="sum of this"),
     exact(largest_by_key, (X,)),
+    exact(items_by_pairs, (M, 4), (SPREAD.T, 5), (M.astype("f4"), 2)),
+    exact(items_counted_flat, (M, 4), (SPREAD.T, 5), (M, 10), refused="by 1 indices"),
+    exact(items_counted_flat, (X, 3), (X[::-1], 2), (X, 4)),
 ]  # fmt: skip
 
 

@@ -28,6 +28,7 @@ _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
 _SHORT = 1e-3  # seconds
 _ITEM = 4e-6  # seconds, more than it takes to make an item of a list for Python
+_CALLED = 2e-4  # seconds, more than a call that compiled code makes in Python takes beyond its own
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
@@ -203,15 +204,19 @@ class Choice:
         if slow or self.compiled < least_seconds(calls, touched):
             self._is_compiled()
 
-    def ran_whole(self, seconds: float, listed: int, others: Iterable[Choice]) -> None:
+    def ran_whole(self, seconds: float, listed: int, called: int, others: Iterable[Choice]) -> None:
         """Note a compiled call of a function that is compiled whole: loops, of which Python takes
-        many times as long, but for what calls cost, and so many items of lists that it made for
-        Python. others: of calls with arguments of the same types."""
+        many times as long, but for what calls cost, so many items of lists that it made for
+        Python, and so many calls that it made there. others: of calls with arguments of the same
+        types."""
         if self.way is not None:
             self._gains(seconds, SELDOM)
         self.ran_for_sizes(seconds, others)
-        if self.way is None and self.runs > 1 and self.compiled > _SHORT + _ITEM * listed:
+        if self.way is None and self.runs > 1 and self.compiled > self._aside(listed, called):
             self._is_compiled()
+
+    def _aside(self, listed: int, called: int) -> float:
+        return _SHORT + _ITEM * listed + _CALLED * called
 
     def ran_for_sizes(self, seconds: float, others: Iterable[Choice]) -> None:
         """Note a compiled call of what serves many sizes. Where short calls are faster so, longer

@@ -21,6 +21,7 @@ from ..nest import (
 from ..read import Reader, int_constant
 from ..values import (
     DTYPE_OF,
+    INTEGERS,
     PARTS,
     Arr,
     Known,
@@ -203,9 +204,17 @@ def _isscalar(r: Reader, x: Value) -> Value:
     return python(isinstance(x, Num))
 
 
-def _item(r: Reader, x: Value, *index: Value) -> Value:
+def _is_integer(x: Value) -> bool:
+    return isinstance(x, Num) and x.rep in INTEGERS
 
+
+def _item(r: Reader, x: Value, *index: Value) -> Value:
+    """x.item(), x.item(i, j), x.item((i, j)); one index of several axes counts in C order."""
+    if len(index) == 1 and isinstance(index[0], Tup):
+        index = tuple(index[0].items)
     if isinstance(x, (Arr, Lazy)):
+        if index and (len(index) != x.ndim or not all(_is_integer(k) for k in index)):
+            raise Unreadable(f"item of {x.ndim} axes by {len(index)} indices")
         if not index:
             n = size_of(r, x.dims)
             if n.value != 1:
