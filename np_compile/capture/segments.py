@@ -180,7 +180,8 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
         if text != str(error):
             error.args = (text,)
         raise error
-    undone = getattr(error, "undone", False)  # NumPy writes what comes before what fails
+    # NumPy writes what comes before what fails; tensors are left as they were.
+    undone = getattr(error, "undone", False) and not c.grads
     if undone:
         c.leave_device(str(error))
     real = [c.real(a, None) if a._t is not None else None for a in seg.values]

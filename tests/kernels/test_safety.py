@@ -274,8 +274,9 @@ def test_an_index_array_that_is_written_to(f: Callable) -> None:
         own = [a if a.base is memory else a.copy() for a in args]
         _, written = _outcome(f, args)
         if args is wrong:
-            with pytest.raises(IndexError, match=f"^{error}$"):
+            with pytest.raises(IndexError) as raised:
                 compiled(*own)
+            assert str(raised.value) == str(error)
         else:
             compiled(*own)
         assert not memory[100:].any()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import copy
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -672,14 +673,13 @@ def test_a_long_loop_goes_to_the_device_once_it_is_worth_a_compile(monkeypatch):
         np.testing.assert_array_equal(args[1][:50], want[:50])
 
 
-def test_what_cannot_be_compiled_stays(monkeypatch):
+def test_what_cannot_be_compiled_stays():
     def fails(*_):
         raise KernelsFailed("NVRTC: no\nmore")
 
     call, reading = reading_of(in_circle)
     x, y = R.random(300), R.random(300)
-    with away():
-        monkeypatch.setattr(offers, "Modules", fails)
+    with away(), mock.patch.object(offers, "Modules", fails):
         assert call(x, y) == in_circle(x, y)
     assert [*loops_of(reading)[1].values()] == ["NVRTC: no"]
 
@@ -687,8 +687,7 @@ def test_what_cannot_be_compiled_stays(monkeypatch):
         raise NoCuda("CuPy is not installed")
 
     call, reading = reading_of(in_circle)
-    with away():
-        monkeypatch.setattr(offload, "machine_of", none)
+    with away(), mock.patch.object(offload, "machine_of", none):
         assert call(x, y) == in_circle(x, y)
     assert [*loops_of(reading)[1].values()] == ["CuPy is not installed"]
 

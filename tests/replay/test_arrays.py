@@ -97,7 +97,7 @@ def writes_global(x):
 
 
 def in_a_block(x):
-    with np.errstate(all="ignore"):
+    with np.errstate(all="raise"):
         return x / 0.0
 
 

@@ -34,7 +34,7 @@ def columns(x, w):
 
 def states(y, k):
     made = []
-    for _ in range(12):
+    for _ in range(40):
         y = y + 0.1 * (np.sin(y) - k * y)
         made.append(y)
     return made
@@ -42,14 +42,14 @@ def states(y, k):
 
 def last_two(y, k):
     before = y
-    for _ in range(12):
+    for _ in range(40):
         before, y = y, 2 * y - before * k
     return before, y, (y > 0).sum()
 
 
 def skipped(y, k):
     total = k.sum()
-    for _ in range(12):
+    for _ in range(40):
         y = np.cos(y) * k
         total = total + np.abs(y).max()
     return total, y
@@ -57,14 +57,14 @@ def skipped(y, k):
 
 def constants(y, k):
     weights = np.linspace(0, 1, 5)
-    for t in range(12):
+    for t in range(40):
         y = y * weights + k * weights[t % 5] + t
     return y.reshape(1, 5)
 
 
 def structure(d):
     y = d["y"]
-    for w in range(12):
+    for w in range(40):
         y = np.exp(-y * y) + d["k"][0] * w
     return {"y": y}
 
@@ -79,7 +79,7 @@ def mat(*shape, seed=0):
 
 PROGRAMS = {
     "rnn": (rnn, lambda: (mat(12, 4, 3), mat(4, 5), mat(3, 5), mat(5, 5), vec(5))),
-    "columns": (columns, lambda: (mat(6, 12), vec(6, 1))),
+    "columns": (columns, lambda: (mat(6, 40), vec(6, 1))),
     "states": (states, lambda: (vec(5), vec(5, 1))),
     "last_two": (last_two, lambda: (vec(5), vec(5, 1))),
     "skipped": (skipped, lambda: (vec(5), vec(5, 1))),
