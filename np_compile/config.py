@@ -129,8 +129,9 @@ SETTINGS = (
         "unroll",
         8,
         _count,
-        "a loop of more iterations is cut into one segment an iteration; short loops in "
-        "one another where they make more than its square, or 16 times as many NumPy calls",
+        "a loop of more iterations is cut into one segment an iteration, but for four times as "
+        "many with few NumPy calls; short loops in one another where they make more than its "
+        "square, or 16 times as many NumPy calls",
     ),
     Setting(
         "max_calls", 512, _count, "longest segment, in NumPy calls, before a loop mark cuts it"
