@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -69,7 +70,8 @@ def _built(text: str, aligned: bool) -> ctypes.CDLL:
     words = "\0".join((text, _HEAD.read_text(encoding="utf-8"), *options))
     made = Path(cache.folder(), f"host_{hashlib.sha256(words.encode()).hexdigest()[:32]}.so")
     if not made.exists():
-        source, unready = made.with_suffix(".cpp"), made.with_suffix(".tmp")
+        own = os.getpid()  # another process may build the same
+        source, unready = made.with_suffix(f".{own}.cpp"), made.with_suffix(f".{own}.tmp")
         source.write_text(text, encoding="utf-8")
         command = ["g++", *options, "-shared", "-o", str(unready), str(source)]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -181,6 +181,19 @@ def test_a_signals_handler_raises_amid_calls():
         signal.signal(signal.SIGALRM, before)
 
 
+def scaled(x, a, n):
+    made = []
+    for k in range(n):
+        x[k] = k
+        made.append((np.dot(x, a), np.dot(2, x), np.dot(x, 0.5)))
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "c8", "f8"])
+def test_products_with_pythons_numbers_have_a_dtype_of_their_own(dtype):
+    check(exact(scaled, *((np.ones(5, dtype), a, 2) for a in (0.5, 3, 1j, np.float32(2)))))
+
+
 # Sums of arrays
 
 

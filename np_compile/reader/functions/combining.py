@@ -41,7 +41,15 @@ from ..values import (
     Value,
     python,
 )
-from .operands import agreed, as_item, as_operand, axis_of, operand_kind, stacked
+from .operands import (
+    agreed,
+    as_item,
+    as_operand,
+    axis_of,
+    operand_kind,
+    scalar_type,
+    stacked,
+)
 from .reductions import nonzero
 from .ufuncs import into, ufunc
 
@@ -51,12 +59,25 @@ def _dot(r: Reader, a: Value, b: Value, out: Value | None = None) -> Value:
     if isinstance(a, Num) and isinstance(b, Num):
         raise Unreadable("np.dot of numbers")
     is_scaled = isinstance(a, Num) or isinstance(b, Num)
-    made = ufunc(r, "multiply", [a, b]) if is_scaled else dot(r, a, b)
+    # It is no ufunc: Python's numbers have a dtype for it.
+    made = ufunc(r, "multiply", [_typed(r, a), _typed(r, b)]) if is_scaled else dot(r, a, b)
     if out is None:
         return made
     if not isinstance(out, Arr) or not out.flat or isinstance(made, Num) or made.rep != out.rep:
         raise Unreadable("np.dot with such an out=")
     return into(r, made, out)
+
+
+_DTYPES = {"bool": np.bool_, "int": np.int64, "float": np.float64, "complex": np.complex128}
+
+
+def _typed(r: Reader, x: Value) -> Value:
+    """A number of Python's as an array of it has it."""
+    if not isinstance(x, Num) or not x.is_python:
+        return x
+    if x.kind is None:
+        raise Unreadable("np.dot of a number of one kind or another")
+    return scalar_type(r, _DTYPES[x.kind], [x])
 
 
 def _outer(r: Reader, a: Value, b: Value) -> Value:
