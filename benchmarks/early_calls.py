@@ -20,11 +20,8 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -35,9 +32,9 @@ import numpy as np
 
 import np_compile
 
+from .processes import figures_of
 from .programs import PROGRAMS, SIZES
 
-ROOT = Path(__file__).parent.parent
 SETTLED = 3  # calls after which none may be slower
 BAR, LONG = 1.05, 0.5
 _SHORT = 2e-3  # seconds: of shorter calls some are timed at once
@@ -93,13 +90,7 @@ def in_process(name: str, size: str, calls: int) -> dict[str, Any]:
     """The same, in a process with an empty cache."""
     command = [sys.executable, "-m", "benchmarks.early_calls", "--here", "--programs", name]
     command += ["--sizes", size, "--calls", str(calls)]
-    with tempfile.TemporaryDirectory() as cache:
-        variables = {**os.environ, "NP_COMPILE_CACHE_DIR": cache}
-        done = subprocess.run(
-            command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
-        )
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return figures
+    return figures_of(command)
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:

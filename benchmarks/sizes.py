@@ -18,11 +18,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -34,10 +31,10 @@ import numpy as np
 import np_compile
 from np_compile import config
 
+from .processes import figures_of
 from .programs import PROGRAMS
 from .programs.registry import Program
 
-ROOT = Path(__file__).parent.parent
 WAIT = 0.03  # seconds: a call that takes longer has kept its user waiting
 SIZES = 10
 LEAST = 10_000  # elements of the largest argument from which kernels are compared
@@ -228,13 +225,7 @@ def in_process(part: str, options: argparse.Namespace) -> dict[str, Any]:
     command += ["--rounds", str(options.rounds)]
     if options.programs:
         command += ["--programs", *options.programs]
-    with tempfile.TemporaryDirectory() as cache:
-        variables = {**os.environ, "NP_COMPILE_CACHE_DIR": cache}
-        done = subprocess.run(
-            command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
-        )
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return figures
+    return figures_of(command)
 
 
 def shown(figures: dict[str, Any], indent: str = "  ") -> Iterator[str]:

@@ -70,8 +70,10 @@ class Row:
             _, kinds, at, tag = spec[:4]
             if tag is not None or len(kinds) != 1:
                 raise _No
-            if kinds[0] in PYTHON:
+            if kinds[0] in _OF_PYTHON:
                 row += (_OF_PYTHON[kinds[0]], at)
+            elif kinds[0] in PYTHON:
+                raise _No
             else:
                 dtype = np.dtype(kinds[0].rstrip("_"))
                 row += (_SCALAR, at, dtype.num, "biufc".index(dtype.kind), dtype.itemsize)

@@ -37,9 +37,9 @@ LATER = object()  # the C compiler is still at work
 class Region:
     """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
     often it ran; left: how often it left compiled code in a loop; listed: how many items of lists
-    it has made for Python. threaded: the lines of loops that threads share; offers: these loops,
-    for a device; touches: whether C between them touches arrays. written: the roots of memory that
-    it may change."""
+    it has made for Python; called: how many calls it has made there. threaded: the lines of loops
+    that threads share; offers: these loops, for a device; touches: whether C between them touches
+    arrays. written: the roots of memory that it may change."""
 
     def __init__(
         self,

@@ -595,3 +595,18 @@ def test_loop_variables_after_the_loop():
         return y, i
 
     check(f, data(3))
+
+
+def test_loops_of_a_few_light_iterations_are_one_segment():
+    def f(x, k, n):
+        out = np.zeros(90)
+        for i in range(n):
+            out = out + k[i] * x[i : i + 90]
+        return out
+
+    fast = np_compile.compile(f, backend="eager")
+    args = np.arange(130.0), np.arange(40.0)
+    with np_compile.config.patch(plain="never", loops="recorded"):
+        few, many = (np_compile.explain(fast)(*args, n).segments for n in (9, 40))
+    assert len(few) == 1
+    assert len(many) > 1

@@ -75,6 +75,15 @@ def check(c: Case, rounds: int = 2) -> Any:
     return fast
 
 
+def check_whatever_leaves(f: Callable, calls: list[tuple]) -> None:
+    """Compare calls, of which some leave compiled code or are not read, three times."""
+    fast = np_compile.compile(f)
+    with whole():
+        for _ in range(3):
+            for args in calls:
+                check_call(fast, f, args, 0)
+
+
 def check_call(
     fast: Callable, plain: Callable, args: tuple, rtol: float | None = None, alias: bool = True
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import np_compile
 
-from .support import check, check_call, each, exact, refusals, whole
+from .support import check, check_call, check_whatever_leaves, each, exact, refusals, whole
 
 LIMIT = 50
 
@@ -263,11 +263,7 @@ def test_programs(c):
     ],
 )
 def test_what_leaves(f, calls):
-    fast = np_compile.compile(f)
-    with whole():
-        for _ in range(3):
-            for args in calls:
-                check_call(fast, f, args, 0)
+    check_whatever_leaves(f, calls)
 
 
 def through_itself(n):

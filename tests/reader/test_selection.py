@@ -9,23 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import np_compile
+from benchmarks.programs.loops_discrete import crc32
 
 from .support import Case, check, check_call, each, exact, whole
 
 MASK = "i64 mask_"
 EDGES = [0, 1, -1, 2, 255, -256, 2**31, 2**62 - 1, 2**62, 2**63 - 1, -(2**63), -(2**62) - 1]
-
-
-def crc(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= int(byte)
-        for _ in range(8):
-            if crc & 1:
-                crc = (crc >> 1) ^ 0xEDB88320
-            else:
-                crc >>= 1
-    return crc ^ 0xFFFFFFFF
 
 
 def shifts(a, n):
@@ -118,7 +107,7 @@ def calls(*rest):
 
 ON_NUMBERS = (shifts, set_on_one_way, grows, divides, shifts_by, powers, of_floats)
 CASES = [
-    exact(crc, (np.arange(40, dtype=np.uint8) * 37 % 251,), (np.zeros(0, np.uint8),)),
+    exact(crc32.function, (np.arange(40, dtype=np.uint8) * 37 % 251,), (np.zeros(0, np.uint8),)),
     *(exact(f, *calls(9), *calls(0)) for f in ON_NUMBERS),
     exact(looks, *calls(np.arange(4), 4), (8, np.arange(4), 6), (1, np.arange(0), 1)),
 ]  # fmt: skip
@@ -132,7 +121,7 @@ def test_branches_on_bits(c: Case) -> None:
 @pytest.mark.parametrize(
     ("f", "args", "selects"),
     [
-        (crc, (np.zeros(9, np.uint8),), True),
+        (crc32.function, (np.zeros(9, np.uint8),), True),
         (shifts, (5, 9), True),
         (set_on_one_way, (5, 9), True),
         (grows, (5, 9), False),

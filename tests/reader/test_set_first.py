@@ -67,6 +67,16 @@ def test_layers_that_hold_what_they_were_given():
     assert not refusals(fast)
 
 
+def test_calls_that_are_not_kept_are_compiled_whole():
+    """Also where loops do the same to whole arrays: recorded anew, they cost what NumPy does."""
+    rng = np.random.default_rng(0)
+    layers = [Dense(4, 8, rng), Dense(8, 3, rng)]
+    fast = np_compile.compile(train)
+    with np_compile.config.patch(compile_in="call"):
+        fast(layers, rng.standard_normal((16, 4)), rng.standard_normal((16, 3)), 40)
+    assert fast._reading.is_compiled
+
+
 def set_in_branches(s, x, n):
     for k in range(n):
         s.y = x * k

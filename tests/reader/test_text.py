@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import np_compile
 
-from .support import check, check_call, each, exact, refusals, whole
+from .support import check, check_call, check_whatever_leaves, each, exact, refusals, whole
 
 
 def distance(s, t):
@@ -207,11 +207,7 @@ def test_programs(c):
     ],
 )
 def test_what_leaves(f, calls):
-    fast = np_compile.compile(f)
-    with whole():
-        for _ in range(3):
-            for args in calls:
-                check_call(fast, f, args, 0)
+    check_whatever_leaves(f, calls)
 
 
 def test_texts_of_all_lengths_are_one_region():

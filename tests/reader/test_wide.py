@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import np_compile
 
-from .support import Case, check, check_call, each, exact, whole
+from .support import Case, check, check_call, check_whatever_leaves, each, exact, whole
 
 MASK = 0xFFFFFFFFFFFFFFFF
 MODULUS = 2**64
@@ -148,11 +148,7 @@ def test_programs(c):
     ],
 )
 def test_what_leaves(f, calls):
-    fast = np_compile.compile(f)
-    with whole():
-        for _ in range(3):
-            for args in calls:
-                check_call(fast, f, args, 0)
+    check_whatever_leaves(f, calls)
 
 
 def any_operations(x, y, k, n):

@@ -221,6 +221,24 @@ REFUSED = [
 ]
 
 
+def ignores_errors(x):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = x / (x - x)
+    return y + 1
+
+
+def of_neighbours(x):
+    return sum(np.roll(x, i) for i in (-1, 1)) + sum(x[i] for i in range(3) if i != 1)
+
+
+@pytest.mark.parametrize("f", [ignores_errors, of_neighbours])
+def test_calls_with_quiet_blocks_and_generator_expressions_are_kept(f):
+    report = explained(f, np.arange(5.0))
+    assert report.kept
+    assert report.not_kept is None
+    np.testing.assert_array_equal(report.result, f(np.arange(5.0)))
+
+
 @pytest.mark.parametrize(("f", "why"), REFUSED, ids=lambda p: getattr(p, "__name__", None))
 def test_functions_that_are_not_pure(f, why):
     with pytest.raises(Refused, match=why):
