@@ -295,7 +295,7 @@ class Compiled(Made):
         if result is not reading.MISS and found.runs > runs:
             seconds = time.perf_counter() - start
             listed, called = found.listed - listed, found.called - called
-            choice.ran_whole(seconds, listed, called, of_types(choices, key))
+            choice.ran_whole(seconds, listed, called, found.single, of_types(choices, key))
             if choice.way == "compiled":
                 self._unweighed = SELDOM
                 keeper.is_compiled(args, kwargs)

@@ -1027,6 +1027,18 @@ MUTATIONS = (
         "capture/test_plain.py",
     ),
     Mutation(
+        "np_compile/capture/policy/choice.py",
+        "by_element = seconds < _ELEMENT * single",
+        "by_element = True",
+        "capture/test_plain.py",
+    ),
+    Mutation(
+        "np_compile/reader/reading.py",
+        "if large > made.single * _LOSS:",
+        "if large:",
+        "reader/test_choices.py",
+    ),
+    Mutation(
         "np_compile/tape/key.py",
         "            if isinstance(item, list) and not _are_within(item, shape[axis]):",
         "            if False:",

@@ -261,7 +261,7 @@ def inner_axis(a: Arr) -> list[int]:
 
 def note_work(r: Reader, dims: Sequence[Num]) -> None:
     """Note a loop over an array, for the choice between this way and whole-array kernels."""
-    r.work.append(([d.lin for d in dims], r.is_inside))
+    r.work.append(([d.lin for d in dims], r.executions if r.is_inside else 0.0))
 
 
 def write(r: Reader, a: Arr, index: list[str], text: str) -> None:

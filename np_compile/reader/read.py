@@ -149,7 +149,7 @@ class Reader:
         self.inlined: tuple = ()
         self.totals: set[str] = set()  # names of sums that comprehensions make
         self.cold = 0
-        self.work: list[tuple[list[Linear | None], bool]] = []
+        self.work: list[tuple[list[Linear | None], float]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
         self.dependent: dict[int, tuple[int, str]] = {}  # loops: where they end, why one thread's

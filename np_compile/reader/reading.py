@@ -50,7 +50,8 @@ from .values import SIZES, Known, Unreadable
 
 _GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called, operate)
 _REGIONS = 24  # of one function
-_LARGE = 20_000  # elements from which arrays are better off in whole-array kernels
+_LARGE = 20_000  # elements from which arrays are better off in whole-array kernels:
+_LOSS = 50  # so many of them lose what an operation on a single element gains here
 _WORKS = "the C compiler is at work on it"
 _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 # Instead of a result: the call runs as it stands, always or until the compiler has ended.
@@ -94,8 +95,8 @@ class Refused:
 class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
     seconds: that Python would take for the example, roughly. single: work of loops on single
-    elements. work: of loops over arrays, elements, and whether they lie
-    in a loop. loops: which threads share, or a device. written: the roots of memory that it may
+    elements. work: of loops over arrays, elements, and how often they run in
+    loops. loops: which threads share, or a device. written: the roots of memory that it may
     change."""
 
     text: str
@@ -103,7 +104,7 @@ class Read:
     sites: list[Any]
     seconds: float
     single: float
-    work: list[tuple[int, bool]]
+    work: list[tuple[int, float]]
     loops: Loops
     written: frozenset[str]
 
@@ -165,7 +166,7 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
             return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r)
-    work = [(math.prod(entry.at(n) for n in dims), inside) for dims, inside in r.work]
+    work = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
     measures = r.seconds, r.single, work
     reads = touches = True
     if kernels:
@@ -272,8 +273,9 @@ class Reading:
     time does not matter. tensors: whether arrays stand for tensors, whose calls are recorded where
     they are not read; away: whether they are copies of what lies on a device. general: whether it
     serves calls with new sizes, whatever is better for others. is_compiled: whether some of it is.
-    runs: of its regions, but for the first of each. for_sizes: how such calls are read, where loops
-    do the same to whole arrays, and others are recorded."""
+    runs: of its regions, but for the first of each. single: operations of loops on single elements,
+    in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
+    others are recorded."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
@@ -287,6 +289,7 @@ class Reading:
         self._regions: dict[int, list[Region]] = {}
         self.is_compiled = False
         self.runs = 0
+        self.single = 0.0
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
@@ -580,6 +583,7 @@ class Reading:
             line = made.line if isinstance(made, Refused) else node.body[first].lineno
             log.read(self.function.__code__, line or node.lineno, why, sys.stderr)
         if isinstance(made, Read):
+            self.single = max(self.single, made.single)
             parts = made.text, made.entry, made.sites
             region = Region(*parts, config.waits(), made.loops, made.written)
             if debug_output.is_wanted():
@@ -614,7 +618,8 @@ class Reading:
         if isinstance(made, Refused):
             made.plain = self._stands_better(node)
         if isinstance(made, Read) and config.loops == "auto":
-            if any(n >= _LARGE and inside for n, inside in made.work):
+            large = sum(n * times for n, times in made.work if n >= _LARGE)
+            if large > made.single * _LOSS:
                 return Refused("its arrays are large", 0, len(node.body), by_size=True)
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"

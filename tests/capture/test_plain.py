@@ -327,21 +327,23 @@ def test_numpy_is_tried_where_a_long_call_has_little_for_it_to_do():
 
 
 @pytest.mark.parametrize(
-    ("listed", "called", "way"),
+    ("listed", "called", "single", "way"),
     [
-        (0, 0, "compiled"), (100, 0, "compiled"), (10_000, 0, "plain"), (0, 10, "compiled"),
-        (0, 100, "plain"),
+        (0, 0, 1e6, "compiled"), (100, 0, 1e6, "compiled"), (10_000, 0, 1e6, "plain"),
+        (0, 10, 1e6, "compiled"), (0, 100, 1e6, "plain"), (0, 0, 1e5, "plain"),
     ],
 )  # fmt: skip
-def test_numpy_is_tried_where_loops_make_much_in_python(listed, called, way):
+def test_numpy_is_tried_where_loops_may_be_slower(listed, called, single, way):
     """Long lists, whose items take as long to make, and calls, which take longer, from compiled
-    code."""
-    choice = Choice(Budget(asked=False))
+    code; whole arrays, of which NumPy may be the faster."""
+    choice, shorter = Choice(Budget(asked=False)), Choice(Budget(asked=False))
+    shorter.way, shorter.compiled = "compiled", 1e-3
+    others = [] if listed or called else [shorter]
     for _ in range(20):
         if choice.wants_plain():
             choice._ran_plain(5e-3)
         else:
-            choice.ran_whole(1e-2, listed, called, [])
+            choice.ran_whole(1e-2, listed, called, single, others)
     assert choice.way == way
 
 

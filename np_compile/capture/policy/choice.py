@@ -27,6 +27,7 @@ _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
 _SHORT = 1e-3  # seconds
+_ELEMENT = 2e-8  # seconds, less than Python takes for an operation on a single element
 _ITEM = 4e-6  # seconds, more than it takes to make an item of a list for Python
 _CALLED = 2e-4  # seconds, more than a call that compiled code makes in Python takes beyond its own
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
@@ -204,15 +205,20 @@ class Choice:
         if slow or self.compiled < least_seconds(calls, touched):
             self._is_compiled()
 
-    def ran_whole(self, seconds: float, listed: int, called: int, others: Iterable[Choice]) -> None:
-        """Note a compiled call of a function that is compiled whole: loops, of which Python takes
-        many times as long, but for what calls cost, so many items of lists that it made for
-        Python, and so many calls that it made there. others: of calls with arguments of the same
-        types."""
+    def ran_whole(
+        self, seconds: float, listed: int, called: int, single: float, others: Iterable[Choice]
+    ) -> None:
+        """Note a compiled call of a function that is compiled whole. single: about so many
+        operations on single elements, of which Python takes many times as long. listed, called: so
+        many items of lists that it made for Python, and calls that it made there. others: of calls
+        with arguments of the same types."""
         if self.way is not None:
             self._gains(seconds, SELDOM)
-        self.ran_for_sizes(seconds, others)
-        if self.way is None and self.runs > 1 and self.compiled > self._aside(listed, called):
+        by_element = seconds < _ELEMENT * single
+        self.ran_for_sizes(seconds, others if by_element else ())
+        if self.way is not None or self.runs < 2 or not by_element:
+            return
+        if self.compiled > self._aside(listed, called):
             self._is_compiled()
 
     def _aside(self, listed: int, called: int) -> float:
