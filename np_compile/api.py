@@ -157,6 +157,10 @@ class Compiled(Made):
             return self._unknown(args, kwargs)
         finally:
             self._options.budget.ended()
+            found, keeper = self._reading, self._keeper
+            vain = keeper is not None and keeper.in_vain and config.loops == "auto"
+            if type(found) is Reading and vain and _context_depth() == 0:
+                found.is_not_kept()
 
     def _unknown(self, args: tuple, kwargs: dict) -> Any:
         """The result of such a call: by what is compiled of it, by what is kept, or captured."""
@@ -222,6 +226,8 @@ class Compiled(Made):
         if found is None or config.loops == "recorded" or not _only_devices():
             return reading.MISS
         device = None if self._tensors else _device(args, kwargs, False)
+        if device is not None and type(found) is Reading and found.as_not_kept:
+            return reading.MISS  # recorded, whole arrays are the device's
         if device is None or not offload.serves(device):
             return found.call(args, kwargs)
         with offload.on(device, copy):
@@ -537,10 +543,11 @@ def compile(
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
-    if backend == "native" and not disable:
+    if (keeper := compiled._keeper) is not None and backend == "native":
         compiled._reading = (
-            TensorLoops(function) if tensors else Reading(function, compiled._options.budget)
-        )
+            TensorLoops(function) if tensors
+            else Reading(function, compiled._options.budget, keeps=keeper.may_keep)
+        )  # fmt: skip
     return compiled
 
 

@@ -41,7 +41,7 @@ def stay_plain(c: Capture, why: str) -> None:
     c.plain = c.lasting = True
     c.limit = float("inf")
     if c.watch is not None:
-        c.watch.spoil(why)
+        c.watch.spoil(why, for_now=True)
     c.tell(Break("numpy", why))
 
 
@@ -56,7 +56,7 @@ def go_plain(c: Capture, decision: Decision) -> None:
         finally:
             c.leaving = False
     if c.watch is not None:
-        c.watch.spoil(why)
+        c.watch.spoil(why, for_now=True)
     c.plain = True
     if c.device is not None:
         c.left += 1
@@ -113,7 +113,7 @@ def hear(c: Capture) -> None:
     if c.seg.node.parent is not None or c.fullgraph:
         c.cut(why)
     if c.watch is not None:
-        c.watch.spoil(why.text)
+        c.watch.spoil(why.text, for_now=True)
     c.plain = c.heard = True
     c.limit = float("inf")
     c.tell(why)

@@ -215,7 +215,7 @@ def _is_torchs(t: torch.Tensor) -> bool:
 def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision) -> None:
     """Make the calls of a segment as they stand; go on in NumPy, if that was decided."""
     if c.watch is not None:
-        c.watch.spoil(why.reason)
+        c.watch.spoil(why.reason, for_now=True)
     values: list[Any] = [None] * len(seg.values)
     for a in seg.inputs:
         values[a._i] = c.real(a, None)

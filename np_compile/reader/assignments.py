@@ -23,7 +23,7 @@ from .expressions import (
 )
 from .functions.operands import array_of
 from .items import item
-from .lists import assign_list_item, growing, list_method, without_item
+from .lists import assign_list_item, growing, length, list_item, list_method, without_item
 from .nest import materialized
 from .protocols import NAMES
 from .read import Reader, certain
@@ -169,6 +169,16 @@ def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> Non
     r.changed()
 
 
+def _has_length(r: Reader, d: Num, n: int) -> None:
+    """Compiled code goes on where there are so many values to be unpacked."""
+    if d.value is None:
+        r.leave_if(f"{d.text} != {n}", "another number of values")
+        if d.lin is not None:
+            r.facts.add(d.lin - n)
+    elif d.value != n:
+        raise Unreadable("another number of values")
+
+
 def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[], None]:
     if any(isinstance(t, ast.Starred) for t in node.elts):
         raise Unreadable("* in a target")
@@ -180,14 +190,11 @@ def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[],
             raise Unreadable("another number of values")
         items = list(value.items)
     elif isinstance(value, Arr) and value.ndim:
-        d = value.dims[0]
-        if d.value is None:
-            r.leave_if(f"{d.text} != {n}", "another number of values")
-            if d.lin is not None:
-                r.facts.add(d.lin - n)
-        elif d.value != n:
-            raise Unreadable("another number of values")
+        _has_length(r, value.dims[0], n)
         items = [index.view(r, value, [python(k)]) for k in range(n)]
+    elif isinstance(value, Lst) and value.made is list:
+        _has_length(r, length(r, value), n)
+        items = [list_item(r, value, [python(k)]) for k in range(n)]
     else:
         raise Unreadable("this is unpacked")
     commits = [target(r, t, x, n == 1) for t, x in zip(node.elts, items, strict=True)]

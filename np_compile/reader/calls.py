@@ -230,6 +230,19 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
         return outside.call(r, f, args, kwargs)
 
 
+def _drawn(r: Reader, g: Rng, name: str, args: list, kwargs: dict) -> Value:
+    """Random numbers, which C draws itself, or has a generator draw in Python."""
+    from .random import METHODS
+
+    saved = r.save()
+    try:
+        if name in METHODS:
+            return _applied(r, METHODS[name], [g, *args], kwargs)
+    except (Unreadable, TypeError):
+        r.restore(saved)
+    return outside.drawn(r, g, name, args, kwargs)
+
+
 def _hashable(f: Any) -> bool:
     try:
         hash(f)
@@ -347,11 +360,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Table):
         return _applied(r, table_method(r, owner, name), [owner, *args], kwargs)
     if isinstance(owner, Rng):
-        from .random import METHODS
-
-        if name not in METHODS:
-            raise Unreadable(f"random numbers by {name!r}")
-        return _applied(r, METHODS[name], [owner, *args], kwargs)
+        return _drawn(r, owner, name, args, kwargs)
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")

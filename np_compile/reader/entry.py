@@ -21,7 +21,7 @@ from .exits import Exit, Export
 from .linear import WIDE, Linear
 from .liveness import Live, live_names, shared_names
 from .nest import FAR, contiguous
-from .random import OF_STATE, generator_of
+from .random import IN_PYTHON, METHODS, generator_of
 from .read import C_STORAGE, Again, Frame, Leave, Reader, int_constant
 from .source import written
 from .values import (
@@ -438,7 +438,7 @@ class Entry:
         except AttributeError as e:
             raise Unreadable(str(e)) from None
         self.watch(("module", module, name), x)
-        if module is np.random and name in OF_STATE:
+        if module is np.random and (name in METHODS or name in IN_PYTHON):
             state = np.random.mtrand._rand
             if ("state",) not in self._outer:
                 self._outer["state",] = self.take(r, ("state",), state)

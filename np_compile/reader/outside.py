@@ -21,6 +21,7 @@ from np_compile.shim import is_writeable, quiet
 from . import direct
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
+from .random import IN_PYTHON
 from .read import C_STORAGE, Reader
 from .runtime import data_of
 from .values import (
@@ -38,6 +39,7 @@ from .values import (
     Num,
     OrNone,
     Range,
+    Rng,
     Tup,
     Unreadable,
     Value,
@@ -159,6 +161,35 @@ class Method:
         return getattr(x, self.name)(*args, **kwargs)
 
 
+@dataclass(frozen=True)
+class Draw(Method):
+    """A method of a random generator. Where Python is to make a call again, the generator has to be
+    as it was."""
+
+    @staticmethod
+    def state(g: Any) -> Any:
+        """What `restore` takes."""
+        of_state = type(g) is np.random.RandomState
+        return g.get_state(legacy=False) if of_state else g.bit_generator.state
+
+    @staticmethod
+    def restore(g: Any, state: Any) -> None:
+        if type(g) is np.random.RandomState:
+            g.set_state(state)
+        else:
+            g.bit_generator.state = state
+
+
+def drawn(r: Reader, g: Rng, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Random numbers that a generator draws in Python."""
+    if name not in IN_PYTHON:
+        raise Unreadable(f"random numbers by {name!r}")
+    r.one_by_one()
+    made = call(r, Draw(name), [g, *args], kwargs)
+    r.changed()
+    return made
+
+
 def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
     if not shown and isinstance(x, (Num, Lst)) and (getattr(x, "kind", 0) == "char" or (
         isinstance(x, Lst) and x.made in (str, bytes)
@@ -170,6 +201,8 @@ def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
         return materialized(r, x) if x.ndim else kept(r, x)
     if isinstance(x, (Num, Arr, Known, Range, Lst, OrNone)):
         return kept(r, x)
+    if isinstance(x, Rng):
+        return x
     raise Unreadable("this as an argument of NumPy's")
 
 
@@ -256,14 +289,22 @@ class _Shown(ast.NodeTransformer):
 
 
 def _sampled(function: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    given, named = [*map(_sample, args)], {k: _sample(v) for k, v in kwargs.items()}
+    if isinstance(function, Draw):  # floats may be probabilities
+        given, named = [*map(_shares, given)], {k: _shares(v) for k, v in named.items()}
     try:
         with quiet(), np.errstate(all="ignore"):
-            return function(*map(_sample, args), **{k: _sample(v) for k, v in kwargs.items()})
+            return function(*given, **named)
     except Unreadable:
         raise
     except Exception as e:
         name = getattr(function, "__name__", function)
         raise Unreadable(f"{name} does not take a sample: {e}") from None
+
+
+def _shares(x: Any) -> Any:
+    is_array = isinstance(x, np.ndarray) and x.dtype.kind == "f"
+    return x / x.sum() if is_array else x
 
 
 def _sample(x: Value) -> Any:
@@ -274,6 +315,8 @@ def _sample(x: Value) -> Any:
         return x.made(items) if x.made in (tuple, list) else x.made(*items)
     if isinstance(x, Range):
         return range(_SAMPLE)
+    if isinstance(x, Rng):
+        return np.random.RandomState(0) if x.legacy else np.random.default_rng(0)
     if isinstance(x, Num):
         if x.kind is None:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")

@@ -112,8 +112,11 @@ class Read:
 _OVERLAP = Refused("arrays that share memory", 0, 0)
 
 
-def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) -> Read | Refused:
-    """The rest of a function from a statement of its body on, for values such as these."""
+def read(
+    f: Any, node: Any, first: int, example: dict[str, Any], small: bool, loops: bool = True
+) -> Read | Refused:
+    """The rest of a function from a statement of its body on, for values such as these. loops:
+    whether it is refused where it has no loop."""
     effectful: set[Any] = set()
     memory: dict[Any, Any] = {}
     apart: dict[Any, Any] = {}  # what statements are taken apart into: places in it have a memory
@@ -125,7 +128,7 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
         r = Reader(entry, _GRAMMAR)
         r.effectful, r.memory, entry.normalized = effectful, memory, apart
         try:
-            made = _read(r, entry, f, node, first)
+            made = _read(r, entry, f, node, first, loops)
         except Again:
             continue
         except Effectful as e:
@@ -141,7 +144,7 @@ def read(f: Any, node: Any, first: int, example: dict[str, Any], small: bool) ->
     return Refused("it is read again and again", node.lineno, 0)
 
 
-def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refused:
+def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int, loops: bool) -> Read | Refused:
     scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
     frame = Frame(f, node, {}, scope)
     r.frames.append(frame)
@@ -161,7 +164,8 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     before = [*entry.prologue, *lists]
     functions, lines, kernels = outlined(shared, before, r.declarations, on_stack)
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
-    if not any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines)):
+    looping = any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines))
+    if not looping and (loops or top is not None):
         if top is not None:
             return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
@@ -172,8 +176,8 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int) -> Read | Refu
     if kernels:
         declared = threads.declarations([*before, *r.declarations, *lines])
         reads, touches = touched(lines, declared, on_stack)
-    loops = Loops(kernels, r.dependent, reads, touches)
-    return Read(text, entry, r.tables, *measures, loops, r.written)
+    shared_loops = Loops(kernels, r.dependent, reads, touches)
+    return Read(text, entry, r.tables, *measures, shared_loops, r.written)
 
 
 def _is_first(e: Exit) -> bool:
@@ -258,7 +262,7 @@ def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | 
 class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
     is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
-    compiler is at work."""
+    compiler is at work. lends_again: time for one more attempt."""
 
     owed: float
     cold: bool
@@ -267,23 +271,28 @@ class Budget(Protocol):
 
     def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
 
+    def lends_again(self) -> None: ...
+
 
 class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
-    time does not matter. tensors: whether arrays stand for tensors, whose calls are recorded where
+    time does not matter. keeps: whether recorded calls with such arguments may be kept, as they all
+    may where it is None. tensors: whether arrays stand for tensors, whose calls are recorded where
     they are not read; away: whether they are copies of what lies on a device. general: whether it
     serves calls with new sizes, whatever is better for others. is_compiled: whether some of it is.
     runs: of its regions, but for the first of each. single: operations of loops on single elements,
     in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
-    others are recorded."""
+    others are recorded. as_not_kept: whether it would be recorded, if such calls were kept."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
-        away: bool = False, general: bool = False,
+        away: bool = False, general: bool = False, keeps: Callable[[tuple], bool] | None = None,
     ):  # fmt: skip
         self.function = f
         self._budget, self._tensors, self._away = budget, tensors, away
-        self._general = general
+        self._general, self._keeps = general, keeps
+        self._whole = False  # whether it is read whatever it does to whole arrays
+        self.as_not_kept = False
         self.for_sizes: Reading | None = None
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
@@ -308,7 +317,8 @@ class Reading:
             self._begins: dict[int, int | None] = {}
             self._bind: Any = _binder(self.function)
             try:
-                if not source.has_loops(self.function, tuple(map(type, args))):
+                types_ = tuple(map(type, args))
+                if not self._whole and not source.has_loops(self.function, types_):
                     self.given_up = _NO_LOOPS
                 else:
                     self.node = source.tree(self.function)
@@ -319,6 +329,29 @@ class Reading:
             except Unreadable as e:
                 self.given_up = str(e)
         return None if self.given_up else self.node
+
+    def _may_be_kept(self, values: dict[str, Any]) -> bool:
+        """Whether a recorded call may be kept; else each one records its loops anew, which costs
+        what NumPy does. values: of the function's names."""
+        code = self.function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return self._keeps is None or self._keeps(tuple([values[k] for k in names if k in values]))
+
+    def is_not_kept(self) -> None:
+        """Recorded calls are not kept, as was found: from now on they are read, also where they do
+        the same to whole arrays, or to large ones."""
+        if self._whole:
+            return
+        self._whole = True
+        self.as_not_kept = not self.is_compiled
+        if self._budget is not None:
+            self._budget.lends_again()
+        by_size = {refused.why for refused in self._refused.values() if refused.by_size}
+        self._refused = {key: r for key, r in self._refused.items() if not r.by_size}
+        if self.given_up == _NO_LOOPS:
+            self._code = None  # it is looked at anew
+        elif self.given_up in by_size:
+            self.given_up, self._stands, self._idle = "", False, 0
 
     @property
     def stands(self) -> types.CodeType | None:
@@ -607,8 +640,9 @@ class Reading:
         return made
 
     def _made(self, node: Any, first: int, values: dict[str, Any], small: bool) -> Any:
+        whole = config.loops == "auto" and (self._whole or not self._may_be_kept(values))
         try:
-            made = read(self.function, node, first, values, small)
+            made = read(self.function, node, first, values, small, not whole)
         except RecursionError:
             made = Refused("it is too deep", node.lineno, 0)
         except Exception as e:
@@ -620,13 +654,16 @@ class Reading:
         if isinstance(made, Read) and config.loops == "auto":
             large = sum(n * times for n, times in made.work if n >= _LARGE)
             if large > made.single * _LOSS:
-                return Refused("its arrays are large", 0, len(node.body), by_size=True)
+                if not whole:
+                    return Refused("its arrays are large", 0, len(node.body), by_size=True)
+                self.as_not_kept = True
             if self._away and _bytes(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)
             idle = made.single < _SINGLE and (made.work or made.seconds < _SHORT)
-            keeps = not made.entry.lists and all(map(_is_kept, values.values()))
-            if idle and not self._general and keeps:
+            if idle and whole:
+                self.as_not_kept = True
+            elif idle and not self._general:
                 if first == 0 and self.for_sizes is None and not self._tensors:
                     self.for_sizes = Reading(self.function, self._budget, general=True)
                 why = "its loops do the same to whole arrays"
@@ -674,17 +711,6 @@ def _bytes(values: Any) -> int:
     elif not isinstance(values, (tuple, list)):
         return 0
     return sum(map(_bytes, values))
-
-
-def _is_kept(x: Any) -> bool:
-    """Whether recorded calls may be kept that have such an argument: of others each one records
-    its loops anew, which costs what NumPy does."""
-    if isinstance(x, tuple):
-        return all(map(_is_kept, x))
-    return x is None or callable(x) or isinstance(x, (*_KEPT, np.ndarray, np.generic))
-
-
-_KEPT = (bool, int, float, complex, str, types.ModuleType)
 
 
 def _magnitudes(values: dict[str, Any]) -> tuple:

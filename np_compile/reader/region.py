@@ -24,7 +24,7 @@ from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
 from .kernels import Loops
 from .linear import WIDE
 from .nest import CODES
-from .outside import Site, stored
+from .outside import Draw, Site, stored
 from .random import addresses, generator_of
 from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON
 
@@ -484,9 +484,17 @@ class _Call:
             self._is_amid = False
             # What lies in C's own memory was copied, and may change before the next call.
             self._small, self._views = {}, {}
-            result = site.function(*args, **kwargs)
+            draws = isinstance(site.function, Draw)
+            state = Draw.state(args[0]) if draws else None
+            made = False
             held: list[np.ndarray] = []
-            if not stored(result, site.result, self._out, held.append):
+            try:
+                result = site.function(*args, **kwargs)
+                made = stored(result, site.result, self._out, held.append)
+            finally:
+                if draws and not made:
+                    Draw.restore(args[0], state)
+            if not made:
                 return 1
             for x in held:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))

@@ -6,9 +6,8 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 _DEPTH = 8  # of structures in one another
+_STRUCTURES = (list, tuple, dict)
 
 
 class Opened:
@@ -27,7 +26,7 @@ class Opened:
 
     def _open(self, x: Any, depth: int) -> tuple | None:
         kind = type(x)
-        if kind is not list and kind is not tuple and kind is not dict:
+        if kind not in _STRUCTURES:
             self.leaves.append(x)
             return None
         if depth > _DEPTH or id(x) in self._lists:
@@ -40,6 +39,11 @@ class Opened:
         if not all(type(k) is str for k in x):
             self.known = False
         return (kind, tuple(x), *[self._open(v, depth + 1) for v in x.values()])
+
+    @property
+    def structures(self) -> int:
+        """How many lists and dicts there are."""
+        return len(self._lists)
 
     def names(self, outer: Sequence[str]) -> list[str]:
         """Names of the leaves, by those of the arguments: `x[0]['w']`."""
@@ -56,7 +60,7 @@ class Opened:
         known = exchange.capture.known
         for original, copy in exchange.copies.values():
             mine, its = Opened([original]), Opened([copy])
-            taken = [known[id(x)][1] if isinstance(x, torch.Tensor) else x for x in mine.leaves]
+            taken = [known[id(x)][1] if id(x) in known else x for x in mine.leaves]
             if mine.form != its.form or not _are(taken, its.leaves):
                 return False
         return True
@@ -65,6 +69,15 @@ class Opened:
         """Whether the arguments, taken apart again, are what they were."""
         now = Opened(args)
         return now.form == self.form and _are(now.leaves, self.leaves)
+
+
+def leaves_of(args: Sequence[Any]) -> tuple[Sequence[Any], tuple | None]:
+    """The leaves of arguments, and the form of the structures among them; None where there are
+    none, or where a call is not told by them."""
+    if not any(type(a) in _STRUCTURES for a in args):
+        return args, None
+    opened = Opened(args)
+    return (opened.leaves, opened.form) if opened.known else (args, None)
 
 
 def _inside(form: tuple | None, name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,8 +14,8 @@ from np_compile.capture.arrays.transfers import copy, to_device, to_host
 from np_compile.kernels.run.on_tensors import runner
 from np_compile.shim import share_numpy
 
-from .arguments import parameter_names
-from .calls import MISS, Entry, Names, Table, Way
+from .arguments import Opened, leaves_of, parameter_names
+from .calls import LEAVES, MISS, Entry, Names, Table, Way
 from .guards import Call, Elements, Guard, Layout, Pair, Refused, Value, simple, text_of
 from .hot import Heat, for_one_size, is_general
 from .plan import Kept, Plan
@@ -27,16 +27,25 @@ _Direct = torch._C.DisableTorchFunction
 USABLE = 0x0100 | 0x0400  # NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE
 
 
+class Called(NamedTuple):
+    """How a function is called. leaves: how many the arguments have, which are of this form, see
+    `Opened`; names: of arguments, the last ones."""
+
+    leaves: int
+    names: Names
+    form: tuple | None
+
+
 class KeptOnArrays(Kept):
     """A call on arrays, which C knows."""
 
     __slots__ = ("_give",)
     entry: Entry
 
-    def __init__(self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names):
+    def __init__(self, guards: list[Guard], plan: Plan, result: Result, call: Called):
         super().__init__(guards, plan)
         self._give = giver(result, plan.wanted.index, False)
-        self.entry = Entry(Way.UNSETTLED, count, names, guards)
+        self.entry = Entry(Way.UNSETTLED, call.leaves, call.names, guards, call.form)
         if plan.sequence is None:
             self.entry.calls(self._one_by_one)
         else:
@@ -45,8 +54,8 @@ class KeptOnArrays(Kept):
     def settle(self, settled: bool = True, sampled: int = 0) -> None:
         self.entry.settle(settled, sampled)
 
-    def run(self, leaves: tuple) -> Any:
-        return self.entry.run(leaves)
+    def run(self, given: tuple) -> Any:
+        return self.entry.run(given)
 
     def _goes_on(self, args: tuple, made: list[np.ndarray], row: int, work: int) -> Any:
         """As `run`, of a sequence that an index out of bounds has stopped."""
@@ -73,19 +82,19 @@ class KeptOnDevice(Kept):
     entry: Entry
 
     def __init__(
-        self, guards: list[Guard], plan: Plan, result: Result, count: int, names: Names,
-        device: torch.device,
-    ):  # fmt: skip
+        self, guards: list[Guard], plan: Plan, result: Result, call: Called, device: torch.device
+    ):
         super().__init__(guards, plan)
         self._device = device
         self._give = giver(result, plan.wanted.index, False)
-        self.entry = Entry(Way.UNSETTLED, count, names, guards)  # by which it is found
+        # By which it is found.
+        self.entry = Entry(Way.UNSETTLED, call.leaves, call.names, guards, call.form)
         self._whole: Any = None
         if plan.steps and plan.sequence is not None:
             self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
 
-    def run(self, leaves: tuple) -> Any:
-        plan = self.plan
+    def run(self, given: tuple) -> Any:
+        plan, (leaves, _) = self.plan, leaves_of(given)
         with _Direct():
             here = {k: share_numpy(leaves[k]).tensor for k in plan.reads}
             there = {k: to_device(t, self._device) for k, t in here.items()}
@@ -109,8 +118,7 @@ class _Again:
     guards: list[Guard]
     plan: Plan
     result: Result
-    count: int
-    names: Names
+    call: Called
     integers: list[tuple]
 
     def programs(self) -> list[tuple]:
@@ -121,11 +129,12 @@ class _Again:
         """The call by these steps."""
         before = self.plan
         plan = Plan(steps, before.constants, before.wanted, before.sequence is not None)
-        return KeptOnArrays(self.guards, plan, self.result, self.count, self.names)
+        return KeptOnArrays(self.guards, plan, self.result, self.call)
 
 
 class Arrays:
-    """How kept calls on arrays are bound to their arguments: each is one value."""
+    """How kept calls on arrays are bound to their arguments, and to what lists, tuples and dicts
+    among them hold."""
 
     tensors = False
     for_sizes = True  # whether calls may be kept for many sizes
@@ -133,18 +142,26 @@ class Arrays:
     def __init__(self, function: Any):
         self._function = function
 
-    def arguments(self, args: tuple, kwargs: dict) -> None:
-        """Refused for arguments with which no call is kept."""
-        for a in (*args, *kwargs.values()):
+    def arguments(self, args: tuple, kwargs: dict) -> Opened:
+        """The arguments of a call that may be kept; Refused for those with which none is."""
+        opened = Opened((*args, *kwargs.values()))
+        if not opened.known:
+            raise Refused("a list or dict is there twice, or a key of a dict is no string")
+        if opened.form is not None and max(len(opened.leaves), opened.structures) > LEAVES:
+            raise Refused(f"lists and dicts among the arguments hold more than {LEAVES} things")
+        for a in opened.leaves:
             if not simple(a) and not (tensor_like(a) and min(a.strides, default=0) >= 0):
                 raise Refused(f"an argument is {_kind(a)}")
+        return opened
 
     def leaves(
         self, watch: Watch, given: tuple, exchange: Any
     ) -> Iterator[tuple[int, Any, torch.Tensor | None]]:
         """Of each array its position, its stand-in, and the tensor that was read, if it was."""
-        known = exchange.capture.known
-        for k, a in enumerate(given):
+        opened, known = watch.arguments, exchange.capture.known
+        if not (opened.unchanged(given) and opened.handed_on(exchange)):
+            raise Refused("it changes a list or dict among its arguments")
+        for k, a in enumerate(opened.leaves):
             if type(a) is not np.ndarray:
                 continue
             stand_in = known[id(a)][1] if id(a) in known else None
@@ -154,7 +171,7 @@ class Arrays:
             if t is not None and not self._stands_for(stand_in, t, a):
                 raise Refused("an argument lies elsewhere than where it was")
             yield k, stand_in, t
-        if any(a not in map(id, given) for a, _ in watch.read):
+        if any(a not in map(id, opened.leaves) for a, _ in watch.read):
             raise Refused("Python reads an element of an array that is no argument")
 
     def _stands_for(self, stand_in: Any, t: torch.Tensor, a: np.ndarray) -> bool:
@@ -163,31 +180,33 @@ class Arrays:
         return not stand_in._flip and t.data_ptr() == a.ctypes.data and strides == a.strides
 
     def known(self, watch: Watch, exchange: Any) -> set[int]:
-        """Ids of lists and dicts that are not new: arguments have none."""
-        return set()
+        """Ids of lists and dicts that are not new."""
+        lists: set[int] = watch.arguments.lists(exchange)
+        return lists
 
     def kept(self, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result) -> Kept:
         """A call that has ended, as it is kept."""
-        places = {id(a): k for k, a in enumerate(given)}
+        opened = watch.arguments
+        leaves, form = opened.leaves, opened.form
+        places = {id(a): k for k, a in enumerate(leaves)}
         read = {(places[a], index): content for (a, index), content in watch.read.items()}
-        shown = parameter_names(self._function, len(given), names)
-        guards: list[Guard] = [Call(shown, names), *exact(given, shown, read, plan.writes)]
-        return self._made(watch, given, names, guards, plan, result)
+        shown = opened.names(parameter_names(self._function, len(given), names))
+        guards: list[Guard] = [Call(shown, names, form), *exact(leaves, shown, read, plan.writes)]
+        return self._made(watch, Called(len(leaves), names, form), guards, plan, result)
 
     def _made(
-        self, watch: Watch, given: tuple, names: Names, guards: list[Guard], plan: Plan,
-        result: Result,
-    ) -> Kept:  # fmt: skip
-        kept = KeptOnArrays(guards, plan, result, len(given), names)
+        self, watch: Watch, call: Called, guards: list[Guard], plan: Plan, result: Result
+    ) -> Kept:
+        kept = KeptOnArrays(guards, plan, result, call)
         if is_general(plan.steps):
             integers = [ints for *_, ints, _ in watch.steps]
-            kept.heat = Heat(_Again(guards, plan, result, len(given), names, integers))
+            kept.heat = Heat(_Again(guards, plan, result, call, integers))
         return kept
 
     def find(
         self, kept: Sequence[Any], table: Table | None, given: tuple, names: Names
     ) -> tuple[Kept, tuple] | None:
-        """The kept call that such a call is like, and the arguments as it takes them."""
+        """The kept call that such a call is like, and the arguments."""
         assert table is not None
         entry = table.find(given, names)
         return next(((k, given) for k in kept if k.entry is entry), None)
@@ -206,10 +225,9 @@ class ArraysOnDevice(Arrays):
         return not stand_in._flip and stand_in._host is a and t.device == self._device
 
     def _made(
-        self, watch: Watch, given: tuple, names: Names, guards: list[Guard], plan: Plan,
-        result: Result,
-    ) -> Kept:  # fmt: skip
-        return KeptOnDevice(guards, plan, result, len(given), names, self._device)
+        self, watch: Watch, call: Called, guards: list[Guard], plan: Plan, result: Result
+    ) -> Kept:
+        return KeptOnDevice(guards, plan, result, call, self._device)
 
 
 def _kind(a: Any) -> str:
@@ -219,7 +237,7 @@ def _kind(a: Any) -> str:
 
 
 def exact(
-    args: tuple, names: Sequence[str], read: dict[tuple[int, Any], bytes], writes: bool
+    args: Sequence[Any], names: Sequence[str], read: dict[tuple[int, Any], bytes], writes: bool
 ) -> list[Guard]:
     """Guards that hold for calls in which arrays look as these do, and other values are the same.
 

@@ -45,6 +45,7 @@ extern int clock_gettime(int clock, i64 *time);
     X(int, PyDict_SetItem, (object *, object *, object *))           \
     X(object *, PyDict_GetItem, (object *, object *))                \
     X(i64, PyDict_Size, (object *))                                  \
+    X(int, PyDict_Next, (object *, i64 *, object **, object **))     \
     X(object *, PyCell_Get, (object *))                              \
     X(object *, PyFunction_GetCode, (object *))                      \
     X(object *, PyFunction_GetDefaults, (object *))                  \
@@ -64,7 +65,7 @@ PYTHON(POINTER)
 
 /* Types, functions of torch's and names of its attributes, functions of NumPy's and of the
  * sequence. */
-static object *array, *integer, *floating, *complex, *tuple, *threads, *grad_enabled, *yes;
+static object *array, *integer, *floating, *complex, *tuple, *list, *dict, *threads, *grad_enabled, *yes;
 static object *is_nested, *current_device, *raw_stream, *new_tensor, *data_ptr, *modes, *frames;
 static object *errors, *warnings, *filters;
 /* What asks for no exceptions: a value of the variable `errors`; filters of warnings, how many there
@@ -80,18 +81,18 @@ static object *(*scalar)(object *array); /* of an array without dimensions */
 static i64 (*sequence)(const void *sequence, int threads);
 /* The ways that the settings allow, how many captures run; Python's modules, and a name. */
 static const i64 *allowed, *captures;
-static object *modules, *cupy, *none;
+static object *modules, *cupy, *none, *missed;
 
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
 #define NAME_OF(name) {#name, (void **)&name}
 Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floating), NAME_OF(complex),
-                   NAME_OF(tuple), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
+                   NAME_OF(tuple), NAME_OF(list), NAME_OF(dict), NAME_OF(threads), NAME_OF(new_array), NAME_OF(scalar),
                    NAME_OF(sequence), NAME_OF(grad_enabled), NAME_OF(yes),
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
-                   NAME_OF(none), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
+                   NAME_OF(none), NAME_OF(missed), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
                    NAME_OF(calm), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
@@ -267,12 +268,65 @@ static int hold(const i64 *w, i64 words, object *const *args) {
     return 1;
 }
 
+/* The leaves of an argument, and the lists and dicts that they lie in: none may be there twice. */
+typedef struct {
+    object *leaf[LEAVES], *structure[LEAVES];
+    i64 leaves, structures;
+} Leaves;
+
+/* Take apart what is of the form that the words at w say, which moves behind them; whether it is. */
+static int opened(const i64 **w, object *x, Leaves *to) {
+    object *type = (object *)*(*w)++;
+    if (!type) {
+        to->leaf[to->leaves++] = x;
+        return 1;
+    }
+    i64 size = *(*w)++;
+    if (((const Array *)x)->type != type) return 0;
+    if (type == tuple) {
+        if (PyTuple_Size(x) != size) return 0;
+        for (i64 k = 0; k < size; k++)
+            if (!opened(w, PyTuple_GetItem(x, k), to)) return 0;
+        return 1;
+    }
+    for (i64 k = 0; k < to->structures; k++)
+        if (to->structure[k] == x) return 0;
+    to->structure[to->structures++] = x;
+    if (type == list) {
+        if (PyList_Size(x) != size) return 0;
+        for (i64 k = 0; k < size; k++)
+            if (!opened(w, PyList_GetItem(x, k), to)) return 0;
+        return 1;
+    }
+    object *keys = (object *)*(*w)++, *key, *value;
+    if (PyDict_Size(x) != size) return 0;
+    i64 place = 0;
+    for (i64 k = 0; k < size; k++)
+        if (!PyDict_Next(x, &place, &key, &value) || !same(key, PyTuple_GetItem(keys, k)) ||
+            !opened(w, value, to))
+            return 0;
+    return 1;
+}
+
+/* The arguments of an entry's call, or the leaves of the structures among them; 0 where these are of
+ * another form. */
+static object *const *leaves(const Entry *e, object *const *args, Leaves *to) {
+    const i64 *w = e->structures;
+    if (!w) return args;
+    to->leaves = to->structures = 0;
+    for (i64 k = 0; k < e->given; k++)
+        if (!opened(&w, args[k], to)) return 0;
+    return to->leaf;
+}
+
 /* The number of the first entry for such a call; -1 if there is none. */
 static i64 find(const Table *t, object *const *args, i64 count, object *names) {
     for (i64 k = 0; k < t->count; k++) {
         const Entry *e = t->entries[k];
-        if (e->count == count && equal(e->names, names) && hold(e->checks, e->words, args))
-            return k;
+        if (e->given != count || !equal(e->names, names)) continue;
+        Leaves to;
+        object *const *found = leaves(e, args, &to);
+        if (found && hold(e->checks, e->words, found)) return k;
     }
     return -1;
 }
@@ -440,11 +494,16 @@ done:
 }
 
 static object *run(Entry *e, object *const *args) {
+    Leaves to; /* held: another thread may change the lists that they lie in */
+    args = leaves(e, args, &to);
+    if (!args) return held(missed);
+    for (i64 k = 0; e->structures && k < to.leaves; k++) Py_IncRef(to.leaf[k]);
     object *owner = held(e->owner);
     object *result = e->way == PLAIN ? run_function(e, args)
                      : e->layouts    ? run_launches(e, args)
                      : e->more       ? run_sequence(e, args)
                                      : run_programs(e, args);
+    for (i64 k = 0; e->structures && k < to.leaves; k++) Py_DecRef(to.leaf[k]);
     Py_DecRef(owner);
     return result;
 }

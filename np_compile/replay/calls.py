@@ -40,6 +40,7 @@ MISS: Any = object()  # what a call gives that is not known
 
 _FASTCALL = 0x80 | 0x2  # METH_FASTCALL | METH_KEYWORDS
 _MOST = 32  # tensors that a call on a GPU reads and makes, for C
+LEAVES = 64  # of structures among the arguments of a call
 # What C calls, by the names that it has there.
 _OF_TORCH = {
     "threads": torch.get_num_threads, "grad_enabled": torch.is_grad_enabled,
@@ -92,7 +93,9 @@ class Entry(ctypes.Structure):
     _fields_ = (
         ("way", c_int64),
         ("owner", c_void_p),  # all memory of this entry is its
-        ("count", c_int64),  # of arguments
+        ("given", c_int64),  # how many arguments
+        ("count", c_int64),  # of them, or of the leaves of lists, tuples and dicts among them
+        ("structures", POINTER(c_int64)),  # where there are such: see `_write_form`
         ("names", c_void_p),  # of those at the end that are given by name, or 0
         ("checks", POINTER(c_int64)),
         ("words", c_int64),
@@ -119,10 +122,19 @@ class Entry(ctypes.Structure):
         ("ready", POINTER(GpuWork)),
     )
 
-    def __init__(self, way: Way, count: int, names: Names, guards: Iterable[Guard]):
-        words = Words(guards)
-        self._held: list[Any] = [names, words.held]
-        super().__init__(way, id(self), count, id(names) if names else 0, words.array(), len(words))
+    def __init__(
+        self, way: Way, count: int, names: Names, guards: Iterable[Guard],
+        form: tuple | None = None,
+    ):  # fmt: skip
+        """form: of the arguments, see `Opened`; `count` leaves are in them."""
+        words, structures = Words(guards), Words()
+        for part in form or ():
+            _write_form(part, structures)
+        self._held: list[Any] = [names, words.held, structures.held]
+        given = count if form is None else len(form)
+        by_name = id(names) if names else 0
+        opens = None if form is None else structures.array()
+        super().__init__(way, id(self), given, count, opens, by_name, words.array(), len(words))
 
     @property
     def address(self) -> int:
@@ -184,6 +196,18 @@ class Entry(ctypes.Structure):
         """The address of an object."""
         self._held.append(x)
         return id(x)
+
+
+def _write_form(form: tuple | None, words: Words) -> None:
+    """Its type, how many parts, of a dict its keys, and all parts; of a leaf, 0."""
+    if form is None:
+        words.add(0)
+        return
+    kind, *inner = form
+    keys = [inner.pop(0)] if kind is dict else []
+    words.add(words.of(kind), len(inner), *map(words.of, keys))
+    for part in inner:
+        _write_form(part, words)
 
 
 def _integers(values: Sequence[int]) -> Any:
@@ -289,7 +313,8 @@ def declarations() -> str:
     made = ["typedef long i64;\ntypedef unsigned long u64;", structures_of_c(*structures)]
     tables = Check, Give, Way, config.Ways
     kinds = [f"{kind.name} = {int(kind)}" for table in tables for kind in table]
-    return "\n".join([*made, f"enum {{ MOST = {_MOST}, {', '.join(kinds)} }};\n"])
+    kinds += [f"MOST = {_MOST}", f"LEAVES = {LEAVES}"]
+    return "\n".join([*made, f"enum {{ {', '.join(kinds)} }};\n"])
 
 
 class _Method(ctypes.Structure):
@@ -324,12 +349,13 @@ class _Library:
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
             "array": id(np.ndarray), "integer": id(int), "floating": id(float),
-            "complex": id(complex), "tuple": id(tuple), "new_array": table[_NEW_ARRAY],
+            "complex": id(complex), "tuple": id(tuple), "list": id(list), "dict": id(dict),
+            "new_array": table[_NEW_ARRAY],
             "scalar": table[_SCALAR], "sequence": run_address(), "yes": id(True),
             "errors": id(errstate.variable), "warnings": id(vars(warnings)),
             "filters": id(_FILTERS), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
-            "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None),
+            "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None), "missed": id(MISS),
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))

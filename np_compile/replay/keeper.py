@@ -19,7 +19,7 @@ import torch
 from np_compile import config
 from np_compile.capture.policy.choice import SELDOM, Choice, signature
 
-from .arguments import parameter_names
+from .arguments import leaves_of, parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
 from .calls import MISS, Table, available, pending
 from .guards import Elements, Guard, Refused
@@ -73,6 +73,7 @@ class Keeper:
         self.vain = 0
         self.hopeless = False
         self.why: str | None = None
+        self._lasts = False  # whether what that says is so for later calls too
         self.why_one_size: str | None = None
         self.guesses = True
         self.elements_change = False
@@ -217,8 +218,10 @@ class Keeper:
         Where arguments come again, the call is rather kept for them."""
         if not self.for_sizes:
             return MISS
-        given, names = (*args, *kwargs.values()), tuple(kwargs)
-        found = [k for k in self.for_sizes if k.reach is self.reach and k.holds(given, names)]
+        names = tuple(kwargs)
+        given, form = leaves_of((*args, *kwargs.values()))
+        like = [k for k in self.for_sizes if k.form == form and k.holds(given, names)]
+        found = [k for k in like if k.reach is self.reach]
         if not found or self.reach is None or not self._unchanged(self.reach):
             return MISS
         kind = signature(args, kwargs)
@@ -269,14 +272,15 @@ class Keeper:
             if self.meet(args, kwargs) == 0 and (first or len(self._met) > KEPT) and not others:
                 return None
             found = self._reads()
-        except Refused:
+        except Refused as e:
+            self.why, self._lasts = str(e), True
             return None
         traces = self._binding.for_sizes and len(self._met) > 1
         return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
 
     def _has_others(self, args: tuple, kwargs: dict) -> bool:
         """Whether other elements stand where Python has read some in a kept call."""
-        given = (*args, *kwargs.values())
+        given, _ = leaves_of((*args, *kwargs.values()))
         guards = [g for k in self.kept for g in k.guards]
         guards += [g for k in self.for_sizes for g in k.guards]
         return any(type(g) is Elements and g.differ(given) for g in guards)
@@ -292,12 +296,12 @@ class Keeper:
         try:
             kept = self._of(watch, (*args, *kwargs.values()), tuple(kwargs), exchange, result)
         except Refused as e:
-            self.why = str(e)
+            self.why, self._lasts = str(e), not watch.for_now
             if watch.why is None and watch.read:  # it may be given, or kept in a list
                 self.elements_change = True
         self.vain += 1
         if kept is not None:
-            self.why = None
+            self.why, self._lasts = None, False
             kept.choice = choice
             kept.reach = watch.reach
             if choice is None or choice.way == "compiled":
@@ -332,26 +336,42 @@ class Keeper:
         plan = Plan(steps, constants, outputs.wanted, available())
         if binding.for_sizes:
             try:
-                self._keep_for_sizes(watch, given, names, plan, gives, outputs.by_size)
+                self._keep_for_sizes(watch, names, plan, gives, outputs.by_size)
             except Refused as e:
                 self.why_one_size = str(e)
         return binding.kept(watch, given, names, plan, gives)
 
     def _keep_for_sizes(
-        self, watch: Watch, given: tuple, names: tuple[str, ...], plan: Plan, gives: Result,
-        by_size: bool,
-    ) -> None:  # fmt: skip
+        self, watch: Watch, names: tuple[str, ...], plan: Plan, gives: Result, by_size: bool
+    ) -> None:
         """Keep a call for many sizes. by_size: whether it gives a view by sizes that Python saw."""
         if by_size:
             raise Refused("it gives a view by sizes that Python sees")
-        shown = parameter_names(self.function, len(given), names)
-        made = KeptForSizes(watch, given, names, shown, plan, gives, USABLE)
-        like = [k for k in self.for_sizes if k.generals == made.generals and k.holds(given, names)]
+        made = KeptForSizes(watch, self.function, names, plan, gives, USABLE)
+        given = watch.arguments.leaves
+        like = [k for k in self.for_sizes if k.form == made.form and k.generals == made.generals]
+        like = [k for k in like if k.holds(given, names)]
         if not any(k.reach is watch.reach and k.serves(given) for k in like):
             with self._lock:
                 known = [k for k in self.for_sizes if k not in like]
                 self.for_sizes = (made, *known[: _FOR_SIZES - 1])
         self.why_one_size = None
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether no call is kept, and none will be, as far as is known."""
+        return self.hopeless or (self._lasts and not self.kept and not self.for_sizes)
+
+    def may_keep(self, args: tuple) -> bool:
+        """Whether calls with such arguments may be kept, by these and by the function's code."""
+        if not self.hopeless:
+            try:
+                self._binding.arguments(args, {})
+                if self.reach is None:
+                    reach(self.function)
+            except Refused:
+                return False
+        return not self.hopeless
 
     def guessed_wrong(self) -> None:
         """A guess did not hold: make no more of them."""

@@ -25,6 +25,7 @@ from np_compile.tape.form import form_of, layout_of, piece_apart, sizes_apart
 from np_compile.tape.key import Unrecordable, slices_piece
 from np_compile.tape.node import Node, Value
 
+from .arguments import parameter_names
 from .calls import MISS, Names
 from .evaluate import Evaluate, Evaluation, Sight
 from .guards import Call, Elements, Guard, Layout, Pair, Refused
@@ -378,13 +379,16 @@ class _Sized:
 
 class KeptForSizes:
     """A kept call, for many sizes of its arguments. guards: what has to be so for a call to be like
-    it, beside what its programs ask of sizes."""
+    it, beside what its programs ask of sizes. form: of the arguments, of which it takes the leaves:
+    see `Opened`."""
 
     def __init__(
-        self, watch: Watch, given: tuple, names: Names, shown: Sequence[str], plan: Plan,
-        result: Result, needs: int,
-    ):  # fmt: skip
+        self, watch: Watch, function: Any, names: Names, plan: Plan, result: Result, needs: int
+    ):
         steps, wanted = plan.steps, plan.wanted
+        given, self.form = watch.arguments.leaves, watch.arguments.form
+        outer = len(given if self.form is None else self.form)
+        shown = watch.arguments.names(parameter_names(function, outer, names))
         if watch.seen is not None:
             raise Refused(f"Python sees {watch.seen}")
         if watch.touched or not steps:
@@ -406,7 +410,7 @@ class KeptForSizes:
         self._give: Callable = giver(result, wanted.index, False)
         self.reach = watch.reach
         writes = any(program.mutates for program, *_ in steps)
-        self.guards: list[Guard] = [Call(shown, names)]
+        self.guards: list[Guard] = [Call(shown, names, self.form)]
         arrays = [k for k, a in enumerate(given) if type(a) is np.ndarray]
         self._looks: list[Look | Simple] = [
             Look.of(k, shown[k], a, needs) if k in arrays else Simple(k, shown[k], a)
@@ -448,7 +452,7 @@ class KeptForSizes:
         """The programs for many sizes, in the order in which they run."""
         return [s.general for s in self._bodies]
 
-    def holds(self, given: tuple, names: Names) -> bool:
+    def holds(self, given: Sequence[Any], names: Names) -> bool:
         """Whether a call is like it, as far as is seen before its programs are asked."""
         if len(given) != len(self._looks) or names != self._names:
             return False
@@ -460,7 +464,7 @@ class KeptForSizes:
                 return False
         return all(e.holds(given) for e in self._elements) if self._elements else True
 
-    def serves(self, given: tuple) -> bool:
+    def serves(self, given: Sequence[Any]) -> bool:
         """Whether its programs serve the sizes of a call that is like it."""
         try:
             return self._evaluation[1](given) is not None
@@ -468,13 +472,13 @@ class KeptForSizes:
             return False
 
     @staticmethod
-    def _apart(pair: Pair, given: tuple) -> bool:
+    def _apart(pair: Pair, given: Sequence[Any]) -> bool:
         one, other = (given[k] for k in pair.positions)
         if pair.same or one is other:
             return pair.same and one is other
         return not (pair.apart and np.may_share_memory(one, other))
 
-    def run(self, given: tuple) -> Any:
+    def run(self, given: Sequence[Any]) -> Any:
         """What the function does and gives; MISS where a program does not serve such sizes, or
         raises before anything was written."""
         for body in self._bodies:

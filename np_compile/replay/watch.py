@@ -33,13 +33,14 @@ class Watch:
     loops go on compiled while it is watched, though NumPy were faster in them: a kept call may not
     be slower. written: whether a program has written to an array. guesses: whether lengths may be
     guessed (see `guess`). traces: whether sizes that Python sees are to know what they are. why: it
-    is spoiled, if it is. seen: what Python has seen of the sizes of arrays, if anything, but
-    through numbers that are traced; asked: what it has asked of these.
+    is spoiled, if it is; for_now: as later calls like it may not be. seen: what Python has seen of
+    the sizes of arrays, if anything, but through numbers that are traced; asked: what it has asked
+    of these.
     """
 
     __slots__ = (
-        "_count", "_numbers", "arguments", "asked", "given", "guesses", "own", "parts", "patient",
-        "reach", "read", "seen", "steps", "touched", "traces", "why", "written",
+        "_count", "_numbers", "arguments", "asked", "for_now", "given", "guesses", "own", "parts",
+        "patient", "reach", "read", "seen", "steps", "touched", "traces", "why", "written",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,7 @@ class Watch:
         self.guesses = guesses
         self.traces = traces
         self.why: str | None = None
+        self.for_now = False
         self.seen: str | None = None
         self.asked: list[Asked] = []
         self.steps: list[tuple] = []
@@ -73,10 +75,11 @@ class Watch:
         """Whether loops go on compiled for its sake."""
         return self.patient and self.why is None
 
-    def spoil(self, why: Break | str) -> None:
-        """The call cannot be kept. The first reason is the one that counts."""
+    def spoil(self, why: Break | str, for_now: bool = False) -> None:
+        """The call cannot be kept. The first reason is the one that counts. for_now: whether later
+        ones like it may be."""
         if self.why is None:
-            self.why = str(why)
+            self.why, self.for_now = str(why), for_now
 
     def sees(self, what: str) -> None:
         """Note that Python sees something of the sizes of arrays."""

@@ -45,7 +45,7 @@ def leave_device(c: Capture, why: str) -> None:
         if c.device is None:  # what was recorded could not run there
             return
     if c.watch is not None:
-        c.watch.spoil(why)
+        c.watch.spoil(why, for_now=True)
     for a in (*c.moved, *c.born.values()):
         _come_home(a)
     c.moved.clear()

@@ -141,6 +141,12 @@ class Budget:
                 self.lent = 0.0
         self.cold = self._missing() > 0
 
+    def lends_again(self) -> None:
+        """Time is lent to one more attempt, in another way than those before."""
+        if self._attempts >= _FIRST:
+            self._attempts, self.lent = _FIRST - 1, SECONDS
+            self.cold = False
+
     def is_cold(self) -> bool:
         """Whether calls that are not known run as they stand now."""
         if self._begun == 0 and not self._asked:
