@@ -167,14 +167,15 @@ METHODS: dict[str, Callable] = {
     "randint": _integers, "standard_exponential": _exponential,
 }  # fmt: skip
 # Those that Python is asked for; they change nothing but the generator.
-IN_PYTHON = frozenset(
+_NAMES = (
     "beta binomial chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric "
     "integers laplace logistic lognormal logseries multinomial multivariate_hypergeometric "
     "multivariate_normal negative_binomial noncentral_chisquare noncentral_f normal pareto "
     "permutation permuted poisson power rand randint randn random random_integers random_sample "
     "ranf rayleigh sample standard_cauchy standard_exponential standard_gamma standard_normal "
-    "standard_t triangular uniform vonmises wald weibull zipf".split()
+    "standard_t triangular uniform vonmises wald weibull zipf"
 )
+IN_PYTHON = frozenset(_NAMES.split())
 
 
 def generator_of(x: object) -> tuple[object, bool] | None:

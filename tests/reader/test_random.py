@@ -140,10 +140,10 @@ def resampled(rng, x, n):
 
 
 def by_weights(rng, p, n):
-    found = []
+    total = 0
     for _ in range(n):
-        found.append(rng.choice(3, p=p) + rng.multinomial(5, p)[1])
-    return found, rng.random()
+        total += rng.choice(3, p=p) + rng.multinomial(5, p)[1]
+    return total, rng.random()
 
 
 def pairs(rng, m, n):
@@ -210,9 +210,9 @@ def test_a_draw_that_fails_leaves_the_state_that_numpy_leaves() -> None:
     with whole():
         for _ in range(3):
             mine, theirs = generator(5), generator(5)
-            with pytest.raises(ValueError, match="shape < 0|scale < 0"):
+            with pytest.raises(ValueError, match="scale < 0"):
                 fast(mine, scales)
-            with pytest.raises(ValueError, match="shape < 0|scale < 0"):
+            with pytest.raises(ValueError, match="scale < 0"):
                 fails_to_draw(theirs, scales)
             assert mine.bit_generator.state == theirs.bit_generator.state
 
