@@ -109,10 +109,37 @@ QUIET int sorted_##T(i64 n, T *x, i64 descending) { \
 }
 SORTED(i64)
 SORTED(f64)
+/* Item k where it is in ascending order, none before it greater, none behind it less; no NaN. */
+QUIET void select_f64(i64 n, f64 *x, i64 k) {
+    i64 low = 0, high = n - 1, turns = 2 * (64 - __builtin_clzl((u64)n));
+    while (high - low > 16 && turns--) {
+        f64 a = x[low], b = x[low + (high - low) / 2], c = x[high];
+        f64 pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        i64 i = low, j = high;
+        while (i <= j) {
+            while (x[i] < pivot) i++;
+            while (x[j] > pivot) j--;
+            if (i <= j) {
+                f64 t = x[i];
+                x[i++] = x[j];
+                x[j--] = t;
+            }
+        }
+        if (k <= j) high = j;
+        else if (k >= i) low = i;
+        else return;
+    }
+    sort_f64(high - low + 1, x + low);
+}
 QUIET f64 median_f64(i64 n, f64 *x) {
-    sort_f64(n, x);
-    if (x[n - 1] != x[n - 1]) return x[n - 1];
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    for (i64 k = 0; k < n; k++)
+        if (x[k] != x[k]) return x[k];
+    i64 half = n / 2;
+    select_f64(n, x, half);
+    if (n % 2) return x[half];
+    f64 below = x[0];
+    for (i64 k = 1; k < half; k++) below = x[k] > below ? x[k] : below;
+    return (below + x[half]) / 2;
 }
 """
 

@@ -356,6 +356,13 @@ def nodes(fast):
     return count
 
 
+@pytest.fixture
+def recorded():
+    """Calls that are not kept are recorded each time."""
+    with np_compile.config.patch(loops="recorded"):
+        yield
+
+
 def several_parts(x, y):
     a = np.sin(x) * 2 + y
     if a.sum() > 1e9:  # a value: not kept, recorded each time
@@ -384,6 +391,7 @@ def test_what_is_inferred_late_is_no_part_of_the_program(recwarn):
     assert not [w for w in recwarn if "could not be traced" in str(w.message)]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_new_size_is_not_inferred_again(monkeypatch):
     from np_compile.capture import infer
 
@@ -400,6 +408,7 @@ def test_a_new_size_is_not_inferred_again(monkeypatch):
     assert not count
 
 
+@pytest.mark.usefixtures("recorded")
 def test_sizes_that_come_once_leave_nothing_behind():
     fast = np_compile.compile(several_parts)
     for n in (20, 21, 22):
@@ -416,6 +425,7 @@ def test_sizes_that_come_once_leave_nothing_behind():
     assert nodes(fast) == kept
 
 
+@pytest.mark.usefixtures("recorded")
 def test_layouts_of_rules_are_those_of_the_shim():
     """Shapes, strides and aliasing of values that rules have made, against the meta tensors."""
     fast = np_compile.compile(several_parts)

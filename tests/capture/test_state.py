@@ -582,7 +582,7 @@ def test_warnings_point_to_the_users_lines(f, plain):
 
     want = seen(f)
     assert want
-    with np_compile.config.patch(plain=plain):
+    with np_compile.config.patch(plain=plain, loops="recorded"):
         for _ in range(5):
             got = seen(fast)
             assert set(got) <= set(want)

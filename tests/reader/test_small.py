@@ -126,4 +126,5 @@ def test_a_singular_matrix_raises_where_numpy_does() -> None:
 @pytest.mark.parametrize("n", [31, 40, 100])
 def test_large_ones_are_called(n) -> None:
     check(case(inverses, (matrices(2, n, n),)))
-    check(exact(medians, (_RNG.normal(size=n * 20), n * 10)))
+    x = _RNG.normal(size=n * 20)
+    check(exact(medians, (x, n * 10), (np.sort(x)[::-1].copy(), n * 10), (np.round(x), n * 7)))
