@@ -1,6 +1,7 @@
 """Code that the capture does not reach: it has NumPy's own names and works on real arrays, while
 what it gets from captured code are stand-ins."""
 
+import dataclasses
 import operator
 
 import numpy as np
@@ -409,3 +410,27 @@ def test_whose_code_a_file_is():
         ("user.py", False),
     ):
         assert frames._is_own(file) == is_own, file
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    k: float
+
+
+def sets_a_frozen_attribute(x, d):
+    y = x * 2
+    d.k = y
+    return y
+
+
+def test_variables_of_all_frames_of_a_traceback_can_be_looked_at():
+    """Also of those that lead to a method of a class, with variables of a function around it."""
+    fast, seen = compiled(sets_a_frozen_attribute)[0], []
+    for _ in range(3):
+        with pytest.raises(dataclasses.FrozenInstanceError) as caught:
+            fast(data(3), Frozen(1.0))
+        trace = caught.value.__traceback__
+        while trace is not None:
+            seen += trace.tb_frame.f_locals
+            trace = trace.tb_next
+    assert "FrozenInstanceError" in seen

@@ -26,6 +26,8 @@ _lock = threading.Lock()
 _PARTS = ("fget", "fset", "fdel", "func", "__func__")  # of properties, class methods, and the like
 _GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _PLACE = "np_compile: the entrance"
+_COPY_FREE_VARS = dis.opmap["COPY_FREE_VARS"]
+_NO_PLACE = bytes([0x80 | 15 << 3])  # of one instruction, in a table of lines
 # Methods that C asks for an object of a type, and looks at itself: a stand-in will not do.
 _FOR_C: dict[str, tuple[type, Callable]] = {
     "__array__": (np.ndarray, np.asarray),
@@ -101,7 +103,12 @@ def _entrance_code(code: types.CodeType, entrance: Entrance) -> types.CodeType:
         for c in compile(module, code.co_filename, "exec").co_consts
         if isinstance(c, types.CodeType)
     )
+    begin, place = b"", b""
+    if code.co_freevars:  # a frame has its cells, whoever looks at its variables
+        begin, place = bytes([_COPY_FREE_VARS, len(code.co_freevars)]), _NO_PLACE
     return made.replace(
+        co_code=begin + made.co_code,
+        co_linetable=place + made.co_linetable,
         co_consts=tuple(entrance if c == _PLACE else c for c in made.co_consts),
         co_freevars=code.co_freevars,
         co_firstlineno=code.co_firstlineno,
