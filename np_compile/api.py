@@ -88,7 +88,8 @@ class Compiled(Made):
             budget, found = self._options.budget, self._reading
             stands = found.stands if type(found) is Reading else None
             needed = budget.cold or budget.rests or stands is not None
-            if (table := keeper.table(needed)) is not None and table.begins(self, "_in_c", stands):
+            table = keeper.table(needed)
+            if table is not None and table.begins(self, "_in_c", stands) and keeper.reads:
                 return self(*args, **kwargs)  # C may know it
             if type(found) is Reading and found.serves:
                 if "cupy" not in sys.modules:

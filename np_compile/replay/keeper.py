@@ -221,6 +221,11 @@ class Keeper:
             self._read = (made, *self._read[: READ - 1])
             self._publish()
 
+    @property
+    def reads(self) -> bool:
+        """Whether C makes calls of what was made of the function's source."""
+        return bool(self._read)
+
     def read(self, args: tuple, kwargs: dict) -> Any:
         """The result of such a call, or MISS where C makes none like it."""
         return self._table.read(*args, **kwargs) if self._read and self._table else MISS
