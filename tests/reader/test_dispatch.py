@@ -427,6 +427,32 @@ def test_attributes_are_read_and_set():
         a.fast(b, 0.5)
 
 
+def in_turns(a, b, n):
+    for _ in range(n):
+        a.rate = a.rate + 1.0
+        b.rate = b.rate * 2.0
+
+
+def test_one_object_under_two_names():
+    a, b, c = Model(2), Model(2), Model(2)
+    fast = compiled(in_turns, a, b, 3)
+    fast(c, c, 3)
+    in_turns(b, b, 3)
+    assert c.rate == b.rate
+
+
+def test_defaults_that_are_exchanged():
+    def f(x, k=2.0):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i] * k
+        return s
+
+    fast = compiled(f, X)
+    f.__defaults__ = (7.0,)
+    assert fast(X) == f(X)
+
+
 def test_settings_and_errstate_hold_for_calls_of_c():
     def f(x):
         s = 1.0
