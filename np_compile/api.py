@@ -10,6 +10,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from ctypes import c_int64
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from .capture.arrays.transfers import copy
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
-from .capture.policy.choice import SELDOM, kind_of, new_choice, of_types, signature
+from .capture.policy.choice import kind_of, new_choice, of_types, signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
@@ -60,10 +61,11 @@ class Compiled(Made):
         self._tensors = tensors
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
-        pause = options.budget.pause
-        self._keeper = None if disable else Keeper(plain, tensors, pause=pause)
+        # Calls that are taken to be faster compiled, for now; C counts them too.
+        self._unweighed = c_int64(0)
+        pause, unweighed = options.budget.pause, self._unweighed if options.adapts else None
+        self._keeper = None if disable else Keeper(plain, tensors, None, pause, unweighed)
         self._reading: Reading | TensorLoops | None = None
-        self._unweighed = 0  # calls that are taken to be faster compiled, for now
         self._of_kinds: dict[tuple, float] = {}  # seconds of regions that serve new sizes
         self._on_tensors: Compiled | None = None  # for CuPy's arrays
         self._on_devices: dict[torch.device, Keeper] = {}  # of arrays that live there meanwhile
@@ -86,8 +88,9 @@ class Compiled(Made):
             budget, found = self._options.budget, self._reading
             stands = found.stands if type(found) is Reading else None
             needed = budget.cold or budget.rests or stands is not None
-            if (table := keeper.table(needed)) is not None:
-                table.begins(self, "_in_c", stands)
+            table = keeper.table(needed)
+            if table is not None and table.begins(self, "_in_c", stands) and keeper.reads:
+                return self(*args, **kwargs)  # C may know it
             if type(found) is Reading and found.serves:
                 if "cupy" not in sys.modules:
                     return self._alone(args, kwargs)
@@ -286,8 +289,8 @@ class Compiled(Made):
         short calls are timed both ways, and some of those that follow are taken to be like one that
         is faster compiled."""
         keeper: Any = self._keeper
-        if self._unweighed > 0:
-            self._unweighed -= 1
+        if self._unweighed.value > 0:
+            self._unweighed.value -= 1
             return found.call(args, kwargs)
         choices, key = self._options.choices, kind_of(args, kwargs)
         choice = choices.get(key) or new_choice(choices, key, self._options.budget)
@@ -296,14 +299,19 @@ class Compiled(Made):
         if choice.wants_plain():
             return choice.call(self.__np_compile_captured__, args, kwargs)
         runs, listed, called = found.runs, found.listed, found.called
-        start = self._options.budget.start
-        result = found.call(args, kwargs)
-        if result is not reading.MISS and found.runs > runs:
+        start = time.perf_counter()
+        result = keeper.read(args, kwargs) if found is self._reading else MISS
+        ran = result is not MISS
+        if not ran:
+            start = self._options.budget.start
+            result = found.call(args, kwargs)
+            ran = result is not reading.MISS and found.runs > runs and not found.is_new_to_c
+        if ran:
             seconds = time.perf_counter() - start
             listed, called = found.listed - listed, found.called - called
             choice.ran_whole(seconds, listed, called, found.single, of_types(choices, key))
             if choice.way == "compiled":
-                self._unweighed = SELDOM
+                self._unweighed.value = choice.seldom
                 keeper.is_compiled(args, kwargs)
         return result
 
@@ -544,10 +552,11 @@ def compile(
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function
     if (keeper := compiled._keeper) is not None and backend == "native":
-        compiled._reading = (
-            TensorLoops(function) if tensors
-            else Reading(function, compiled._options.budget, keeps=keeper.may_keep)
-        )  # fmt: skip
+        if tensors:
+            compiled._reading = TensorLoops(function)
+        else:
+            budget = compiled._options.budget
+            compiled._reading = Reading(function, budget, keeps=keeper.may_keep, taker=keeper)
     return compiled
 
 

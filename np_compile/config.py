@@ -268,9 +268,10 @@ def nothing_new() -> Iterator[None]:
 
 class Ways(IntFlag):
     """Ways in which C may make a call of a compiled function: as it was kept; as it stands, for
-    what was measured, for want of time, or for what is known of its loops."""
+    what was measured, for want of time, or for what is known of its loops; by what was made of its
+    source, whose calls are timed now and then, or not."""
 
-    KEPT, MEASURED, COLD, STANDS = 1, 2, 4, 8
+    KEPT, MEASURED, COLD, STANDS, READS, WEIGHS = 1, 2, 4, 8, 16, 32
 
 
 allowed = ctypes.c_int64()  # the ways that the settings allow, where C looks
@@ -281,7 +282,9 @@ def _allow() -> None:
     if measures():
         ways |= Ways.MEASURED if waits() else Ways.MEASURED | Ways.COLD
     if _value("loops") != "recorded":
-        ways |= Ways.STANDS
+        ways |= Ways.STANDS | Ways.READS
+    if measures() and _value("loops") == "auto":
+        ways |= Ways.WEIGHS
     allowed.value = 0 if _value("disable") else ways
 
 

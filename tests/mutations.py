@@ -18,6 +18,48 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "np_compile/reader/dispatch.c",
+        "if (s->found[p[j]] == s->found[p[k]]) holds = 0;",
+        ";",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
+        "np_compile/reader/dispatch.c",
+        "changed |= f->tags[k] != tag;",
+        ";",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
+        "np_compile/reader/dispatch.c",
+        "        if (looks_like(o->views[k],",
+        "        if (0 && looks_like(o->views[k],",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
+        "np_compile/reader/dispatch.c",
+        "    if (b->data == (void *)(b + 1)) data = a->data + (data - (char *)b->data);\n",
+        "",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
+        "np_compile/reader/dispatch.c",
+        "PyFunction_GetDefaults(f->of) != f->defaults ||",
+        "0 ||",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
+        "np_compile/replay/calls.c",
+        "if (is_read && !result && !PyErr_Occurred()) continue; /* another one may be for it */",
+        "if (is_read && !result && !PyErr_Occurred()) break;",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
+        "np_compile/reader/dispatch.c",
+        "        while (taken) unlock(locks[--taken]);\n        const",
+        "        taken = 0;\n        const",
+        "reader/test_dispatch.py",
+    ),
+    Mutation(
         "np_compile/reader/objects.py",
         '    texts.append(f"same_object({x.buf}, {y.buf})")\n',
         '    texts.append(f"{x.buf} == {y.buf}")\n',
@@ -955,7 +997,7 @@ MUTATIONS = (
         "reader/test_dicts.py",
     ),
     Mutation(
-        "np_compile/reader/region.py",
+        "np_compile/reader/inputs.py",
         "    if one:\n",
         "    if False:\n",
         "reader/test_objects.py",

@@ -38,24 +38,14 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-class _No(Exception):
+class NotInC(Exception):
     """Python makes the call."""
 
 
-class Row:
-    """A call as integers; the objects that they are the addresses of are held."""
+class Values:
+    """Values as integers; the objects that they are the addresses of are held."""
 
-    def __init__(self, function: Any, name: str | None, args: list, kwargs: dict, result: Any):
-        self._held: list[Any] = []
-        names = tuple(kwargs)
-        row = [
-            self._address(function if name is None else name),
-            self._address(names) if names else 0, len(args), len(names), int(name is not None),
-        ]  # fmt: skip
-        for x in (*args, *kwargs.values()):
-            self._value(x, row)
-        self._result(result, row)
-        self.words = (ctypes.c_int64 * len(row))(*row)
+    _held: list[Any]
 
     def _address(self, x: Any) -> int:
         self._held.append(x)
@@ -69,18 +59,18 @@ class Row:
         elif kind in ("number", "complex"):
             _, kinds, at, tag = spec[:4]
             if tag is not None or len(kinds) != 1:
-                raise _No
+                raise NotInC
             if kinds[0] in _OF_PYTHON:
                 row += (_OF_PYTHON[kinds[0]], at)
             elif kinds[0] in PYTHON:
-                raise _No
+                raise NotInC
             else:
                 dtype = np.dtype(kinds[0].rstrip("_"))
                 row += (_SCALAR, at, dtype.num, "biufc".index(dtype.kind), dtype.itemsize)
         elif kind == "array":
             _, rep, _, at, dims, strides, _ = spec
             if rep not in DTYPE_OF or len(dims) > _AXES:
-                raise _No
+                raise NotInC
             row += (_ARRAY, CODES.index(rep), DTYPE_OF[rep].num, SIZES[rep], at, len(dims))
             for d in (*dims, *strides):
                 row += (1, d[1]) if type(d) is tuple else (0, d)
@@ -89,7 +79,23 @@ class Row:
             for x in spec[2]:
                 self._value(x, row)
         else:
-            raise _No
+            raise NotInC
+
+
+class Row(Values):
+    """A call as integers."""
+
+    def __init__(self, function: Any, name: str | None, args: list, kwargs: dict, result: Any):
+        self._held = []
+        names = tuple(kwargs)
+        row = [
+            self._address(function if name is None else name),
+            self._address(names) if names else 0, len(args), len(names), int(name is not None),
+        ]  # fmt: skip
+        for x in (*args, *kwargs.values()):
+            self._value(x, row)
+        self._result(result, row)
+        self.words = (ctypes.c_int64 * len(row))(*row)
 
     def _result(self, result: Any, row: list[int]) -> None:
         """A result, which `outside` describes."""
@@ -97,7 +103,7 @@ class Row:
         if kind == "array":
             _, dtype, ndim, at, flat, writeable, size = result
             if ndim > _AXES:
-                raise _No
+                raise NotInC
             row += (_ARRAY, dtype.num, ndim, at, int(flat), int(writeable), size)
         elif kind == "tuple":
             row += (_TUPLE, self._address(result[1]), len(result[2]))
@@ -110,7 +116,7 @@ class Row:
             is_bool = made in (bool, np.bool_)
             row += (_FLOAT if part == "f" else _BOOL if is_bool else _INT, self._address(made), at)
         else:
-            raise _No
+            raise NotInC
 
 
 def row(function: Any, name: str | None, args: list, kwargs: dict, result: Any) -> Row | None:
@@ -120,7 +126,7 @@ def row(function: Any, name: str | None, args: list, kwargs: dict, result: Any) 
         return None
     try:
         return Row(function, name, args, kwargs, result)
-    except _No:
+    except NotInC:
         return None
 
 

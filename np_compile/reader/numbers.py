@@ -148,6 +148,8 @@ def rep_of(dtype: np.dtype) -> str:
 def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Num:
     """`a op b` of numbers of one kind each. careful: leave where Python's numbers would raise."""
     ka, kb = a.kinds[0], b.kinds[0]
+    if ka == "complex" and kb == "float64":  # a float to Python, whose complex numbers go first
+        kb, b = "float", replace(b, kinds=("float",))
     if ka in PYTHON and kb in PYTHON:
         if "complex" in (ka, kb):
             return _complex(r, op, a, b, python=True)

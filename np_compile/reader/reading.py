@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import math
 import sys
 import time
@@ -12,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-import numpy as np
 
 from np_compile import config, debug_output, errstate, log
 from np_compile.kernels.build.toolchain import (
@@ -26,6 +22,7 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import (
     arithmetic,
+    dispatch,
     masked_loads,
     mathematics,
     objects,
@@ -36,7 +33,9 @@ from . import (
     source,
     threads,
 )
+from .arguments import binder, bytes_of, magnitudes
 from .calls import called
+from .dispatch import Taker
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
 from .kernels import Loops, touched
@@ -58,7 +57,7 @@ _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 _PLAIN: Any = object()
 _LATER: Any = object()
 _NO_LOOPS = "there is no loop in it"
-_SHORT = 5e-5  # seconds in Python, from which loops over numbers alone are worth a region
+_SHORT = 2e-6  # seconds in Python, from which loops over numbers alone are worth a region
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _BYTES = 10_000  # that are moved in the time of one recorded operation on an element
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
@@ -267,6 +266,10 @@ class Budget(Protocol):
     owed: float
     cold: bool
 
+    def begins(self) -> None: ...
+
+    def ended(self) -> None: ...
+
     def plainly(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
 
     def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
@@ -280,13 +283,16 @@ class Reading:
     may where it is None. tensors: whether arrays stand for tensors, whose calls are recorded where
     they are not read; away: whether they are copies of what lies on a device. general: whether it
     serves calls with new sizes, whatever is better for others. is_compiled: whether some of it is.
-    runs: of its regions, but for the first of each. single: operations of loops on single elements,
-    in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
-    others are recorded. as_not_kept: whether it would be recorded, if such calls were kept."""
+    single: operations of loops on single elements, in a call. for_sizes: how such calls are read,
+    where loops do the same to whole arrays, and others are recorded. as_not_kept: whether it would
+    be recorded, if such calls were kept. taker: of the forms of calls that C makes by itself, if
+    there is one. is_new_to_c: whether it makes calls like the last one of `call` only from then
+    on."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
         away: bool = False, general: bool = False, keeps: Callable[[tuple], bool] | None = None,
+        taker: Taker | None = None,
     ):  # fmt: skip
         self.function = f
         self._budget, self._tensors, self._away = budget, tensors, away
@@ -294,10 +300,12 @@ class Reading:
         self._whole = False  # whether it is read whatever it does to whole arrays
         self.as_not_kept = False
         self.for_sizes: Reading | None = None
+        self._taker = taker
+        self.is_new_to_c = False
         self._code: Any = None
         self._regions: dict[int, list[Region]] = {}
         self.is_compiled = False
-        self.runs = 0
+        self._runs = 0
         self.single = 0.0
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
@@ -311,11 +319,11 @@ class Reading:
             self._regions, self._refused, self.is_compiled = {}, {}, False
             self.for_sizes = None
             self._vain: dict[int, int] = defaultdict(int)
-            self.given_up, self._stands, self._idle = "", False, 0
+            self.given_up, self._stands, self._idle, self._in_c = "", False, 0, 0
             self.node: Any = None
             self._continuations: dict[Any, Any] = {}
             self._begins: dict[int, int | None] = {}
-            self._bind: Any = _binder(self.function)
+            self._bind: Any = binder(self.function)
             try:
                 types_ = tuple(map(type, args))
                 if not self._whole and not source.has_loops(self.function, types_):
@@ -387,16 +395,18 @@ class Reading:
         if known and known[0].is_loaded:  # the region that ran last, most often
             ran = known[0].run(values)
             if type(ran) is tuple:
-                known[0].runs += 1
-                self.runs += 1
+                known[0].ran()
+                self._runs += 1
                 changed += known[0].changed(values)
                 if ran[2] is None:
                     self._idle = 0
+                    self._offer(args, kwargs)
                     return ran[1]
                 ran = known[0], *ran
             else:
                 ran = None
         result = self._go_on(node, 0, values, changed, ran)
+        self._offer(args, kwargs)
         if result is not _PLAIN and result is not _LATER:
             return result
         changed.append(None)
@@ -405,6 +415,42 @@ class Reading:
             return self.function(*args, **kwargs)
         way = self._budget.plainly if result is _PLAIN else self._budget.waits
         return way(self.function, args, kwargs)
+
+    def _offer(self, args: tuple, kwargs: dict) -> None:
+        """Have C make calls like this one from now on, of the region that ran, if it can."""
+        known, names, taker = self._regions.get(0), tuple(kwargs), self._taker
+        self.is_new_to_c = False
+        if not known or taker is None or not known[0].is_loaded:
+            return
+        node, region = self.node, known[0]
+        if region.has_form(len(args) + len(names), names):
+            return
+
+        def ended(state: Any, number: int, args: tuple, kwargs: dict) -> Any:
+            return self._ended(node, region, state, number, args, kwargs)
+
+        self.is_new_to_c = True
+        if taker.can_take() and dispatch.available():
+            taker.takes(region.form(self.function, len(args) + len(names), names, ended))
+
+    def _ended(
+        self, node: Any, region: Region, state: Any, number: int, args: tuple, kwargs: dict
+    ) -> Any:
+        """As `call`, of a call of a region that C has made up to its end."""
+        exit_, value, left = region.ended(state, number)
+        region.ran()
+        self._runs += 1
+        if left is None:
+            return value
+        values = self._bound(args, kwargs)
+        assert values is not None
+        if self._budget is None:
+            return self._go_on(node, 0, values, [], (region, exit_, value, left))
+        self._budget.begins()
+        try:
+            return self._go_on(node, 0, values, [], (region, exit_, value, left))
+        finally:
+            self._budget.ended()
 
     def _bound(self, args: tuple, kwargs: dict) -> dict[str, Any] | None:
         """The parameters' values; None where the call is not one of this function."""
@@ -417,6 +463,11 @@ class Reading:
             return bind(*args, **kwargs)
         except TypeError:
             return None
+
+    @property
+    def runs(self) -> int:
+        """How often its regions have run, but for the first time of each."""
+        return self._runs + sum([r.runs_in_c for known in self._regions.values() for r in known])
 
     @property
     def listed(self) -> int:
@@ -504,6 +555,9 @@ class Reading:
         if config.loops != "auto":
             return
         stands = self._stands_better(node)
+        in_c = sum([region.runs_in_c for region in self._regions.get(0, ())])
+        if in_c != self._in_c:  # others were compiled in between
+            self._idle, self._in_c = 0, in_c
         if beginning is not None and beginning is not _OVERLAP and not stands:
             beginning.vain = True
         self._idle += 1
@@ -524,6 +578,7 @@ class Reading:
             why = f"it was left in loops: {' or '.join(exit_.reasons)}"
             refused = Refused(why, exit_.line, len(node.body), self._stands_better(node))
             self._regions[first].remove(region)
+            region.end()
             self.is_compiled = any(self._regions.values())
             self._refused[self._key(first, values)] = refused
             self._vain[first] += 1
@@ -584,11 +639,11 @@ class Reading:
                 return _OVERLAP
             if k:
                 known.insert(0, known.pop(k))
-            region.runs += 1
-            self.runs += 1
+            region.ran()
+            self._runs += 1
             return region, *ran
         key = self._key(first, values)
-        sized = key, _magnitudes(values)
+        sized = key, magnitudes(values)
         refused = self._refused.get(key) or self._refused.get(sized)
         if refused is not None:
             return refused
@@ -657,7 +712,7 @@ class Reading:
                 if not whole:
                     return Refused("its arrays are large", 0, len(node.body), by_size=True)
                 self.as_not_kept = True
-            if self._away and _bytes(values) > made.single * _BYTES:
+            if self._away and bytes_of(values) > made.single * _BYTES:
                 why = "its tensors are large for what its loops do to single elements of them"
                 return Refused(why, 0, len(node.body), by_size=True)
             idle = made.single < _SINGLE and (made.work or made.seconds < _SHORT)
@@ -679,7 +734,7 @@ class Reading:
         if f is None:
             f = resume.function(self.function, node, path, tuple(values), until=until)
             self._continuations[key] = f
-        result = f(*values.values(), resume.rest_of, locals_of_caller)
+        result = f(*values.values(), resume.rest_of, resume.locals_of_caller)
         return result if until is not None else result[1]
 
     def _resumed(self, exit_: Exit, left: list, until: int | None) -> Any:
@@ -688,7 +743,7 @@ class Reading:
         for depth, (f, node, path, names, makes) in enumerate(reversed(left)):
             given = depth > 0
             last = depth == len(left) - 1
-            whole_path = _at_top(path, exit_.top) if last else path
+            whole_path = resume.at_top(path, exit_.top) if last else path
             key = (id(exit_), depth, tuple(names), until if last else None)
             made = self._continuations.get(key)
             if made is None:
@@ -697,58 +752,6 @@ class Reading:
                 )
                 self._continuations[key] = made
             extra = [value] if given else []
-            result = made(*names.values(), *extra, resume.rest_of, locals_of_caller)
+            result = made(*names.values(), *extra, resume.rest_of, resume.locals_of_caller)
             value = result[1]
         return result
-
-
-def _bytes(values: Any) -> int:
-    """The bytes of arrays, also in dicts, tuples and lists."""
-    if isinstance(values, np.ndarray):
-        return values.nbytes
-    if isinstance(values, dict):
-        values = values.values()
-    elif not isinstance(values, (tuple, list)):
-        return 0
-    return sum(map(_bytes, values))
-
-
-def _magnitudes(values: dict[str, Any]) -> tuple:
-    """Of integers and arrays' sizes, how large they are, roughly."""
-    return tuple([
-        max(n.bit_length() - 3, 0)
-        for v in values.values()
-        if type(n := v.size if isinstance(v, np.ndarray) else v) is int
-    ])  # fmt: skip
-
-
-def _at_top(path: list[tuple], top: int) -> list[tuple]:
-    """A path whose first block is the rest of a body, as one of the whole body."""
-    _, nodes, k, part = path[0]
-    return [("block", [*[ast.Pass()] * (top - k), *nodes], top, part), *path[1:]]
-
-
-def locals_of_caller() -> dict[str, Any]:
-    """The names of the function that asks."""
-    return {
-        k: v for k, v in sys._getframe(1).f_locals.items()
-        if not k.startswith(("__first", "__rest_of", "__locals", "__value"))
-    }  # fmt: skip
-
-
-def _binder(f: types.FunctionType) -> Callable[..., dict[str, Any]] | None:
-    """A function with the parameters of `f`, which gives their values; None if it takes any."""
-    code = f.__code__
-    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return None
-    n, only = code.co_argcount, code.co_kwonlyargcount
-    names = list(code.co_varnames[: n + only])
-    shown = names[:n]
-    if code.co_posonlyargcount:
-        shown.insert(code.co_posonlyargcount, "/")
-    shown += ["*", *names[n:]] if only else []
-    made = ", ".join(f"{x!r}: {x}" for x in names)
-    scope: dict[str, Any] = {}
-    exec(f"def bind({', '.join(shown)}): return {{{made}}}", scope)
-    bind: Callable[..., dict[str, Any]] = scope["bind"]
-    return bind

@@ -18,15 +18,15 @@ from np_compile.kernels.build.beside import Libraries
 from np_compile.kernels.run import pool
 from np_compile.shim import is_writeable
 
-from . import direct, offload, runtime, threads
+from . import direct, dispatch, offload, runtime, threads
 from .columns import column, of_kind
-from .entry import LIST, LISTED, SAME, SMALL, Entry, Exit, piece
+from .entry import Entry, Exit
+from .inputs import binder
 from .kernels import Loops
-from .linear import WIDE
 from .nest import CODES
 from .outside import Draw, Site, stored
-from .random import addresses, generator_of
-from .values import ANYWHERE, DTYPE_OF, KIND_OF_DTYPE, PYTHON
+from .random import addresses
+from .values import ANYWHERE, DTYPE_OF, PYTHON
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
@@ -52,7 +52,7 @@ class Region:
     ):
         self.text = text
         self.exits, self.layouts = entry.exits, entry.layouts
-        self.runs = self.left = self.listed = self.called = 0
+        self._runs = self.left = self.listed = self.called = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
         self._places = {i.path: k for k, i in enumerate(entry.inputs)}
@@ -64,7 +64,11 @@ class Region:
         self.sites = sites
         rows = [None if s.row is None else ctypes.addressof(s.row.words) for s in sites]
         self.rows = (ctypes.c_void_p * max(len(rows), 1))(*rows)
-        self._bind = _binder(entry)
+        self._bind = binder(entry)
+        in_c = all(s.row is not None for s in sites)
+        self._inputs = dispatch.rows(entry) if in_c else None
+        dispatch.available()  # the C compiler begins
+        self._forms: dict[tuple, dispatch.Form] = {}
         self._words = struct.Struct("".join(entry.formats))
         self._loops = loops
         self.offers = [offload.Offer(k) for k in loops.kernels]
@@ -100,6 +104,57 @@ class Region:
         self._function.argtypes = self._finish.argtypes = None
         self._function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self._finish.argtypes = [ctypes.c_void_p]
+
+    @property
+    def runs(self) -> int:
+        """How often it ran."""
+        return self._runs + self.runs_in_c
+
+    @property
+    def runs_in_c(self) -> int:
+        """How often that was without a line of Python."""
+        return sum([form.runs for form in self._forms.values()])
+
+    def ran(self) -> None:
+        """Note that it ran."""
+        self._runs += 1
+
+    def has_form(self, count: int, names: tuple[str, ...]) -> bool:
+        """Whether C makes calls with so many arguments, the last by these names, or never will."""
+        return self._inputs is None or (count, names) in self._forms
+
+    def form(self, f: Any, count: int, names: tuple[str, ...], ended: Callable) -> dispatch.Form:
+        """Its calls with so many arguments, the last ones by these names, for C."""
+        assert self._inputs is not None
+
+        def more() -> _Call:
+            return _Call(self, self._words.size, self._room)
+
+        made = self._forms[count, names] = dispatch.Form(
+            f, count, names, self._inputs, self._function, self._finish, more, ended,
+            bool(self.offers),
+        )  # fmt: skip
+        return made
+
+    def end(self) -> None:
+        """Have C make no more calls."""
+        for form in self._forms.values():
+            form.end()
+
+    def ended(self, state: _Call, number: int) -> Any:
+        """As `run`, of a call that C has made up to its end."""
+        try:
+            if number == -1:
+                raise state.raised()
+            return self._exit(state, self.exits[number])
+        finally:
+            self._gives_back(state)
+
+    def _gives_back(self, state: _Call) -> None:
+        if state.first.next:
+            self._finish(state.address)
+            state.first.next = None
+        state.clear()
 
     def run(self, values: dict[str, Any]) -> Any:
         """The exit that compiled code takes from these values of names, what it returns, and where
@@ -143,10 +198,7 @@ class Region:
                 state.runtime.device = runtime.DEVICE()
                 if number == -1 or (number > 0 and self.exits[number].frames is not None):
                     away.settle()  # Python goes on
-            if state.first.next:
-                self._finish(state.address)
-                state.first.next = None
-            state.clear()
+            self._gives_back(state)
             self._free.append(state)
 
     @property
@@ -223,166 +275,6 @@ class Region:
         return self.at(state, path[:-1])[path[-1]]  # an item of a tuple
 
 
-# What Python does before the call: find the values, look at their types
-
-
-def _binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
-    """A function that gives the values of a region's inputs, the words that C takes, and locks to
-    hold; it raises where a value is not what it has to be. None where one object has two names, and
-    attributes of it are set."""
-    scope: dict[str, Any] = {
-        "ndarray": np.ndarray, "piece": piece, "words_of": words_of, "small": entry.small,
-        "locks_of": locks_of,
-    }  # fmt: skip
-    lines = []
-    names: dict[tuple, str] = {}
-    words: list[str] = []
-    locks: list[str] = []
-    formats: list[str] = []
-    lists: list[str] = []
-    for k, i in enumerate(entry.inputs):
-        x = names[i.path] = f"x{k}"
-        lines.append(f"{x} = {_source(i.path, names, scope, k)}")
-        sample = entry.fetched[i.path]
-        kind = type(sample)
-        if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
-            scope[f"p{k}"] = sample
-            lines.append(f"if {x} is not p{k}: raise TypeError")
-        elif i.piece is LISTED:
-            lines.append(f"if type({x}) is not {kind.__name__}: raise TypeError")
-            lists.append(f"id({x})")
-        elif kind is np.ndarray:
-            scope[f"d{k}"] = sample.dtype
-            lines.append(f"if type({x}) is not ndarray or {x}.dtype != d{k}: raise TypeError")
-            if KIND_OF_DTYPE.get(sample.dtype) is not None and i.taken:
-                words.append(f"id({x})")
-                formats.append("q")
-        elif kind is int and -SMALL < sample < SMALL:
-            lines.append(
-                f"if type({x}) is not int or not {-SMALL} < {x} < {SMALL}: raise TypeError"
-            )
-            words.append(x)
-            formats.append("q")
-        elif kind is float:
-            lines.append(f"if type({x}) is not float: raise TypeError")
-            words.append(x)
-            formats.append("d")
-        elif kind in (bool, type(None)):
-            lines.append(f"if {x} is not {sample}: raise TypeError")
-        else:
-            scope[f"p{k}"] = i.piece
-            lines.append(f"if piece({x}, small) != p{k}: raise TypeError")
-            made: list[Any] = []
-            form: list[str] = []
-            if i.taken:
-                words_of(sample, made, form)
-            if form:
-                words.append(f"*words_of({x}, [], [])")
-                formats += form
-            if generator_of(sample) is not None:
-                locks.append(f"locks_of({x})")
-    if lists:
-        lists += [f"id({_item_source(path, names)})" for path in entry.aside]
-    words += lists
-    formats += ["q"] * len(lists)
-    entry.formats = formats
-    one = [_item_source(path, names) for path in _may_be_one(entry)]
-    if one:
-        ids = ", ".join(f"id({x})" for x in one)
-        lines.append(f"if len({{{ids}}}) < {len(one)}: return None")
-    found = ", ".join(names.values())
-    lines.append(
-        f"return ({found}{',' if found else ''}), ({', '.join(words)}{',' if words else ''}), "
-        f"({', '.join(locks)}{',' if locks else ''})"
-    )
-    text = "def bind(values):\n" + "".join(f"    {line}\n" for line in lines)
-    exec(compile(text, "<inputs of a region>", "exec"), scope)
-    return scope["bind"]
-
-
-def _may_be_one(entry: Entry) -> list[tuple]:
-    """The paths of objects of types of which attributes are set, if there are several of one."""
-    types = {type(entry.object_at(entry.paths[owner])) for owner, _ in entry.set.values()}
-    paths = [path for name, path in entry.paths.items() if isinstance(name, str)]
-    found = [path for path in paths if type(entry.object_at(path)) in types]
-    return found if len(found) > 1 else []
-
-
-def _source(path: tuple, names: dict[tuple, str], scope: dict[str, Any], k: int) -> str:
-    """The Python that finds the value at a path."""
-    where, last = path[0], path[-1]
-    if where == "local" and len(path) == 2:
-        return f"values[{last!r}]"
-    if isinstance(last, str) and last.startswith((".", "[")):
-        owner = path[:-1]
-        if owner in names:
-            return f"{names[owner]}{last}"
-        return f"{names[owner[:-1]]}[{owner[-1]!r}]{last}"
-    if where == "global":
-        scope[f"s{k}"] = path[1].__globals__
-        return f"s{k}[{last!r}]"
-    if where == "builtin":
-        scope[f"s{k}"], scope[f"t{k}"] = path[1].__globals__, path[1].__builtins__
-        return f"t{k}[{last!r}] if {last!r} not in s{k} else None"
-    if where == "cell":
-        f = path[1]
-        scope[f"s{k}"] = f.__closure__[f.__code__.co_freevars.index(last)]
-        return f"s{k}.cell_contents"
-    if where in ("module", "function"):
-        scope[f"s{k}"] = path[1]
-        return f"s{k}.{last}"
-    scope[f"s{k}"] = np.random.mtrand
-    return f"s{k}._rand"
-
-
-def _item_source(path: tuple, names: dict[tuple, str]) -> str:
-    """The Python of what is found at a path, or in what is found there."""
-    return names[path] if path in names else f"{_item_source(path[:-1], names)}[{path[-1]}]"
-
-
-def words_of(x: Any, words: list[Any], form: list[str]) -> list[Any]:
-    """The words that C takes of a value, with their formats."""
-    kind = type(x)
-    if kind is np.ndarray:
-        if x.dtype in KIND_OF_DTYPE:
-            words.append(id(x))
-            form.append("q")
-    elif kind is bool or x is None or kind is str:
-        pass
-    elif kind is int:
-        if -WIDE <= x < 2 * WIDE:
-            words.append(x if x < WIDE else x - 2 * WIDE)
-            form.append("q")
-    elif kind is float or isinstance(x, np.floating):
-        words.append(float(x))
-        form.append("d")
-    elif kind is complex or isinstance(x, np.complexfloating):
-        words += (x.real, x.imag)
-        form += ("d", "d")
-    elif isinstance(x, np.generic):
-        if x.dtype in KIND_OF_DTYPE:
-            n = int(x)
-            words.append(n if n < WIDE else n - 2 * WIDE)
-            form.append("q")
-    elif isinstance(x, tuple) or (kind is list and len(x) <= LIST):
-        for y in x:
-            words_of(y, words, form)
-    elif kind is range:
-        words_of(x.start, words, form)
-        words_of(x.stop, words, form)
-    elif (found := generator_of(x)) is not None:
-        bits: Any = found[0]
-        words.append(bits.ctypes.bit_generator.value)
-        form.append("q")
-    return words
-
-
-def locks_of(x: Any) -> Any:
-    """What is held while a generator is used."""
-    bits: Any = generator_of(x)[0]  # type: ignore[index]
-    return bits.lock
-
-
 def _raised_by_a_signal(error: Exception) -> bool:
     """Whether it comes out of a signal's handler, not of the function that was called."""
     at = error.__traceback__
@@ -416,6 +308,7 @@ class _Call:
         self.runtime.given = ctypes.addressof(self._given)
         if region.offers:
             self.runtime.run = pool.run_address()
+            self.runtime.worth = threads.WORTH
         self.runtime.rows = ctypes.addressof(region.rows)
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first

@@ -9,6 +9,7 @@ that `break` and `continue` mean what they mean. Its name, file and lines are th
 from __future__ import annotations
 
 import ast
+import sys
 import types
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
@@ -190,3 +191,17 @@ def function(
 
 def _code_of(code: types.CodeType, name: str) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
+
+
+def at_top(path: list[tuple], top: int) -> list[tuple]:
+    """A path whose first block is the rest of a body, as one of the whole body."""
+    _, nodes, k, part = path[0]
+    return [("block", [*[ast.Pass()] * (top - k), *nodes], top, part), *path[1:]]
+
+
+def locals_of_caller() -> dict[str, Any]:
+    """The names of the function that asks."""
+    return {
+        k: v for k, v in sys._getframe(1).f_locals.items()
+        if not k.startswith(("__first", "__rest_of", "__locals", "__value"))
+    }  # fmt: skip

@@ -66,13 +66,18 @@ class Runtime(ctypes.Structure):
     )  # fmt: skip
 
 
-def _table() -> Any:
-    """The addresses of the functions of Python's and NumPy's that `_API` names."""
+def numpy_table() -> Any:
+    """The addresses of NumPy's C functions."""
     get = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
     capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
-    numpy = (c_void_p * 512).from_address(get(capsule, None))
+    return (c_void_p * 512).from_address(get(capsule, None))
+
+
+def _table() -> Any:
+    """The addresses of the functions of Python's and NumPy's that `_API` names."""
+    numpy = numpy_table()
     found = []
     for name in _API:
         at = _IN_NUMPY.get(name)

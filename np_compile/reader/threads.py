@@ -128,8 +128,13 @@ QUIET i64 spread(Runtime *rt, Loop loop, i64 number, void *context, i64 n, i64 k
                                                      written, arrays, sums, numbers);
             if (done < 0) return -1;
             if (done || rt->threads < 2) return loop(rt, context, done == 1 ? last : from, n);
-            return by_threads(rt, loop, context, from, last, n, each, written, copied, bytes, held,
-                              buffers, sums, numbers);
+            i64 begun = nanoseconds();
+            i64 left = by_threads(rt, loop, context, from, last, n, each, written, copied, bytes,
+                                  held, buffers, sums, numbers);
+            /* It took no longer than all of them; the one before may have been another loop's. */
+            f64 most = (nanoseconds() - begun) * rt->threads / (f64)(n - from);
+            if (most < each) __atomic_store_n(pace, (i64)(most * 1e3) + 1, __ATOMIC_RELAXED);
+            return left;
         }
         if (each > 0) step = 2e4 / each;
         i64 end = n - from <= step ? n : from + (step < 1 ? 1 : step);

@@ -54,6 +54,7 @@ extern int clock_gettime(int clock, i64 *time);
     X(void *, PyEval_SaveThread, (void))                             \
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
+    X(object *, PyErr_Occurred, (void))                              \
     X(object *, PyDict_GetItem, (object *, object *))                \
     X(i64, PyList_Size, (object *))                                  \
     X(int, PyContextVar_Get, (object *, object *, object **))        \
@@ -79,6 +80,7 @@ static object *(*new_array)(object *type, object *dtype, int dimensions, const i
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
 static i64 (*sequence)(const void *sequence, int threads);
+static i64 (*count_of_modes)(void); /* torch's, or 0: `modes` is called */
 /* The ways that the settings allow, how many captures run; Python's modules, and a name. */
 static const i64 *allowed, *captures;
 static object *modules, *cupy, *none, *missed;
@@ -93,7 +95,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
                    NAME_OF(none), NAME_OF(missed), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
-                   NAME_OF(calm), {0, 0}};
+                   NAME_OF(calm), NAME_OF(count_of_modes), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
 Class npc_class;
@@ -319,9 +321,9 @@ static object *const *leaves(const Entry *e, object *const *args, Leaves *to) {
     return to->leaf;
 }
 
-/* The number of the first entry for such a call; -1 if there is none. */
-static i64 find(const Table *t, object *const *args, i64 count, object *names) {
-    for (i64 k = 0; k < t->count; k++) {
+/* The number of the first entry for such a call, from one on; -1 if there is none. */
+static i64 find(const Table *t, i64 k, object *const *args, i64 count, object *names) {
+    for (; k < t->count; k++) {
         const Entry *e = t->entries[k];
         if (e->given != count || !equal(e->names, names)) continue;
         Leaves to;
@@ -499,7 +501,9 @@ static object *run(Entry *e, object *const *args) {
     if (!args) return held(missed);
     for (i64 k = 0; e->structures && k < to.leaves; k++) Py_IncRef(to.leaf[k]);
     object *owner = held(e->owner);
+    object *(*called)(void *, object *const *) = e->called;
     object *result = e->way == PLAIN ? run_function(e, args)
+                     : e->way == READ ? called(e->form, args)
                      : e->layouts    ? run_launches(e, args)
                      : e->more       ? run_sequence(e, args)
                                      : run_programs(e, args);
@@ -522,6 +526,10 @@ static int is_told(void) {
 /* Whether a call is made by its entry now. */
 static int is_due(const Table *t, Entry *e, i64 ways) {
     if (e->way != PLAIN && is_told()) return 0;
+    if (e->way == READ) {
+        if (!(ways & READS) || (!e->sees_all && PyDict_GetItem(modules, cupy))) return 0;
+        return !(ways & WEIGHS) || !t->unweighed || (*t->unweighed > 0 && (*t->unweighed)--);
+    }
     if (e->way == UNSETTLED || !(ways & (e->way == PLAIN ? MEASURED : KEPT))) return 0;
     if (e->skips >= 0 && !e->left--) {
         e->left = e->skips;
@@ -534,15 +542,27 @@ static int is_due(const Table *t, Entry *e, i64 ways) {
 object *npc_call(object *self, object *const *args, i64 count, object *names) {
     const Table *t = PyCapsule_GetPointer(self, 0);
     if (names) count += PyTuple_Size(names);
-    i64 k = find(t, args, count, names);
+    i64 k = find(t, 0, args, count, names);
     if (k < 0 || !is_due(t, t->entries[k], KEPT | MEASURED)) return held(t->miss);
     return run(t->entries[k], args);
+}
+
+/* As `npc_call`, of what was made of the function's source alone. */
+object *npc_read(object *self, object *const *args, i64 count, object *names) {
+    const Table *t = PyCapsule_GetPointer(self, 0);
+    if (names) count += PyTuple_Size(names);
+    for (i64 k = 0; (k = find(t, k, args, count, names)) >= 0; k++) {
+        if (t->entries[k]->way != READ) continue;
+        object *result = run(t->entries[k], args);
+        if (result || PyErr_Occurred()) return result;
+    }
+    return held(t->miss);
 }
 
 /* Whether a call is nobody's but the function's: no mode of torch's looks at what it does, and
  * torch does not compile the Python that it meets. */
 static int undisturbed(void) {
-    if (number(PyObject_CallObject(modes, 0))) return 0;
+    if (count_of_modes ? count_of_modes() : number(PyObject_CallObject(modes, 0))) return 0;
     object *callback = PyObject_CallObject(frames, 0);
     if (!callback) {
         PyErr_Clear();
@@ -576,17 +596,19 @@ object *npc_enter(object *self, object *const *args, i64 count, object *names) {
     i64 all = names ? count + PyTuple_Size(names) : count, ways = *captures ? 0 : *allowed;
     if (capsule && ways) {
         const Table *t = PyCapsule_GetPointer(capsule, 0);
-        i64 k = find(t, args, all, names);
-        if (k >= 0) {
+        i64 k = find(t, 0, args, all, names);
+        for (; k >= 0; k = find(t, k + 1, args, all, names)) {
             Entry *e = t->entries[k];
-            if (is_due(t, e, ways) && undisturbed()) {
-                object *result = run(e, args);
-                if (result != t->miss) return result;
-                Py_DecRef(result);
-            }
-        } else if (stands(t, ways) && undisturbed()) {
-            return PyObject_Vectorcall(t->function, args, count, names);
+            if (!is_due(t, e, ways) || !undisturbed()) break;
+            int is_read = e->way == READ;
+            object *result = run(e, args);
+            if (is_read && !result && !PyErr_Occurred()) continue; /* another one may be for it */
+            if (result != t->miss) return result;
+            Py_DecRef(result);
+            break;
         }
+        if (k < 0 && stands(t, ways) && undisturbed())
+            return PyObject_Vectorcall(t->function, args, count, names);
     }
     object *given[MOST];
     if (all < MOST) {
@@ -616,7 +638,7 @@ object *npc_unchanged(object *self, object *const *args, i64 count, object *name
 
 /* The same in two steps. count: of the arguments, which begin at `args`. */
 i64 npc_find(const Table *t, object *const *args, i64 count, object *names) {
-    return find(t, args, count, names);
+    return find(t, 0, args, count, names);
 }
 
 object *npc_run(Entry *e, object *const *args) { return run(e, args); }

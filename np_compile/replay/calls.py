@@ -27,7 +27,12 @@ from np_compile.kernels import build
 from np_compile.kernels.build import driver
 from np_compile.kernels.build.structures import declarations as structures_of_c
 from np_compile.kernels.run.gpu_sequence import GpuLink, GpuWork
-from np_compile.kernels.run.private import current_device, empty_strided_cuda, raw_stream
+from np_compile.kernels.run.private import (
+    count_of_modes,
+    current_device,
+    empty_strided_cuda,
+    raw_stream,
+)
 from np_compile.kernels.run.sequence import Work, run_address
 from np_compile.kernels.run.sequence import source as sequence_source
 
@@ -50,14 +55,18 @@ _OF_TORCH = {
 }  # fmt: skip
 _CUPY = "cupy"
 _FILTERS = "filters"
-_METHODS = {"npc_call": b"call", "npc_unchanged": b"unchanged", "npc_enter": b"__call__"}
+_METHODS = {
+    "npc_call": b"call", "npc_read": b"read", "npc_unchanged": b"unchanged",
+    "npc_enter": b"__call__",
+}  # fmt: skip
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
 class Way(IntEnum):
-    """How an entry's calls are made: not by C yet, by its programs, by the function as it is."""
+    """How an entry's calls are made: not by C yet, by its programs, by the function as it is, by
+    what was made of its source."""
 
-    UNSETTLED, COMPILED, PLAIN = range(3)
+    UNSETTLED, COMPILED, PLAIN, READ = range(4)
 
 
 class Array(ctypes.Structure):
@@ -120,6 +129,11 @@ class Entry(ctypes.Structure):
         ("launch", c_void_p),
         ("device", c_void_p),
         ("ready", POINTER(GpuWork)),
+        # READ: a function of C that makes a call, and its first argument. It gives 0 without an
+        # error where the call is none of these.
+        ("called", c_void_p),
+        ("form", c_void_p),
+        ("sees_all", c_int64),  # whether all arguments are looked at
     )
 
     def __init__(
@@ -150,6 +164,13 @@ class Entry(ctypes.Structure):
         them, and what it gives is given. sampled: one of so many calls is not known, 0: none."""
         self.function = self._keep(function)
         self.skips = self.left = sampled - 1
+
+    def made_by(self, called: int, form: Any, sees_all: bool) -> None:
+        """The calls are made by a function of C at an address, which is given a structure.
+        sees_all: whether it looks at all arguments."""
+        self.way, self.called, self.sees_all = Way.READ, called, sees_all
+        self._held.append(form)
+        self.form = ctypes.addressof(form)
 
     def runs(self, sequence: Any, result: Result, place: Callable, stopped: Callable) -> None:
         """The calls run a `kernels.sequence.Sequence`. place: see `giver`. stopped: called with a
@@ -245,11 +266,14 @@ class _Table(ctypes.Structure):
         ("stands", c_void_p),  # the code with which all calls run as the function stands, or 0
         # Until when calls that are not known run as it stands, in nanoseconds; such calls.
         ("pause", POINTER(c_int64)),
+        # Calls that are not timed before one is, of those that are READ; 0: none is timed.
+        ("unweighed", POINTER(c_int64)),
     )
 
 
 class Table:
-    """The entries of a function. pause: see `Budget`.
+    """The entries of a function. pause: see `Budget`. unweighed: how many calls of what was made
+    of its source are not timed before one is; None: none is timed.
 
     capsule: what C knows it by. call: called as the function is, gives what it gives, or MISS:
     where no entry is for such a call, where its entry is not settled, where something that the
@@ -257,16 +281,19 @@ class Table:
     reads is what it was, else 0.
     """
 
-    def __init__(self, function: Any = None, pause: Any = None) -> None:
+    def __init__(self, function: Any = None, pause: Any = None, unweighed: Any = None) -> None:
         self._function, self._pause = function, (c_int64 * 2)() if pause is None else pause
         self._stands: Any = None
         self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
+        if unweighed is not None:
+            self._unweighed, self._memory.unweighed = unweighed, ctypes.pointer(unweighed)
         self._held: tuple = ()
         self._read: Any = None
         # Held, as its methods lie in it: threads that begin at once may make one each.
         self._library = _library()
         self.capsule = self._library.capsule(ctypes.addressof(self._memory))
         self.call: Callable = self._library.bind("npc_call", self.capsule)
+        self.read: Callable = self._library.bind("npc_read", self.capsule)
         self.unchanged: Callable = self._library.bind("npc_unchanged", self.capsule)
 
     def publish(self, entries: Sequence[Entry]) -> None:
@@ -288,15 +315,18 @@ class Table:
         self._memory.reach, self._memory.words = self._read[1], len(words)
         del before
 
-    def begins(self, made: Any, slot: str, stands: types.CodeType | None) -> None:
-        """From now on calls of an object begin in C, with this table. slot: of its class, for the
-        capsule. stands: the code with which all calls that are not known run as they stand."""
+    def begins(self, made: Any, slot: str, stands: types.CodeType | None) -> bool:
+        """From now on calls of an object begin in C, with this table; whether they did not. slot:
+        of its class, for the capsule. stands: the code with which all calls that are not known run
+        as they stand."""
         if stands is not self._stands:
             self._memory.stands = 0
             self._stands = stands
             self._memory.stands = 0 if stands is None else id(stands)
+        is_new = getattr(made, slot, None) is not self.capsule
         setattr(made, slot, self.capsule)
         self._library.enter(made, self.capsule)
+        return is_new
 
     def find(self, args: Sequence[Any], names: Names) -> Entry | None:
         """The entry for such a call, which is found whatever the function reads."""
@@ -355,7 +385,8 @@ class _Library:
             "errors": id(errstate.variable), "warnings": id(vars(warnings)),
             "filters": id(_FILTERS), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
-            "modules": id(sys.modules), "cupy": id(_CUPY), "none": id(None), "missed": id(MISS),
+            "count_of_modes": count_of_modes, "modules": id(sys.modules), "cupy": id(_CUPY),
+            "none": id(None), "missed": id(MISS),
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))

@@ -21,7 +21,7 @@ from np_compile.capture.policy.choice import SELDOM, Choice, signature
 
 from .arguments import leaves_of, parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
-from .calls import MISS, Table, available, pending
+from .calls import MISS, Entry, Table, Way, available, pending
 from .guards import Elements, Guard, Refused
 from .kinds import Plain, alike, wider
 from .plan import Kept, Plan, steps_of
@@ -33,6 +33,7 @@ from .watch import Watch
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 KEPT = 8
+READ = 16  # forms of calls of what was made of its source, that C knows
 _MET = 256  # kinds of arguments that are remembered
 _AGAIN = 4  # calls of one kind after which it is clear that they cannot be kept for them alone
 _FOR_SIZES = 4  # calls that are kept for many sizes
@@ -54,18 +55,19 @@ class Keeper:
     as of a `Watch`. elements_change: whether elements that Python has read in a kept call are
     others in a later one, or a call is not kept as it reads some. call_in_python: as the function
     is called; gives what it gives, or MISS. None where C finds all calls that are known. pause: see
-    `Budget`.
+    `Budget`; unweighed: see `Table`.
     """
 
     def __init__(
         self, function: Any, tensors: bool, device: torch.device | None = None,
-        pause: Array[c_int64] | None = None,
+        pause: Array[c_int64] | None = None, unweighed: c_int64 | None = None,
     ):  # fmt: skip
         self.function = function
-        self._pause = pause
+        self._pause, self._unweighed = pause, unweighed
         self.kept: tuple[Kept, ...] = ()
         self.for_sizes: tuple[KeptForSizes, ...] = ()
         self.plain: dict[Choice, Plain] = {}
+        self._read: tuple[Entry, ...] = ()  # calls of what was made of the function's source
         self.reach: Reach | None = None
         self._first = True  # whether there was no call yet
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
@@ -206,6 +208,27 @@ class Keeper:
         with self._lock:
             self.plain = {c: p for c, p in self.plain.items() if p is not plain}
             self._publish()
+
+    def can_take(self) -> bool:
+        """Whether C can be given calls."""
+        return not pending() and available()
+
+    def takes(self, form: Any) -> None:
+        """From now on C makes calls of what was made of the function's source: see `Form`."""
+        made = Entry(Way.READ, form.count, form.names, ())
+        made.made_by(form.called, form.memory, form.sees_all)
+        with self._lock:
+            self._read = (made, *self._read[: READ - 1])
+            self._publish()
+
+    @property
+    def reads(self) -> bool:
+        """Whether C makes calls of what was made of the function's source."""
+        return bool(self._read)
+
+    def read(self, args: tuple, kwargs: dict) -> Any:
+        """The result of such a call, or MISS where C makes none like it."""
+        return self._table.read(*args, **kwargs) if self._read and self._table else MISS
 
     def is_compiled(self, args: tuple, kwargs: dict) -> None:
         """Note that such a call is faster compiled, whatever others are that are about the same."""
@@ -412,7 +435,7 @@ class Keeper:
 
     def _known(self) -> Table:
         if self._table is None:
-            self._table = Table(self.function, self._pause)
+            self._table = Table(self.function, self._pause, self._unweighed)
         return self._table
 
     def table(self, needed: bool) -> Table | None:
@@ -428,9 +451,9 @@ class Keeper:
             entries = [k.entry for k in self.kept]
             known = [e for e in entries if e is not None]
             self.call_in_python = self._call if len(known) < len(entries) else None
-            if known or self.plain or self._table is not None:
+            if known or self.plain or self._read or self._table is not None:
                 plain = [p.entry for p in dict.fromkeys(self.plain.values())]
-                self._known().publish([*known, *plain])
+                self._known().publish([*known, *plain, *self._read])
 
     def _forget(self) -> None:
         """Keep no call, and look anew at what the function reads."""

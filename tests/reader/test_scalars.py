@@ -248,6 +248,16 @@ def complex_quotients(x, y):
     return s
 
 
+def complex_and_floats(x):
+    """A float64 is a float to Python, whose complex numbers go first."""
+    z = 1 + 2j
+    found = []
+    for a in x:
+        found.append((z * a, z + a, z - a, z == a, z != a, complex(0.5) == a, a * z, a == z))
+        z = z / a
+    return z, found
+
+
 def halves(x):
     """Exponents that are halves: the bits of libm."""
     found, more, inverse = [], [], []
@@ -393,6 +403,7 @@ CASES = [
     *rarely(*(exact(extremes_of_items, (np.array([3, 100, 7]).astype(t),)) for t in OTHERS)),
     exact(rounded_items, (MIXED,), refused="keywords of the method 'astype'"),
     exact(complex_orbit, (-0.5, 0.5, 30), (2.0, 2.0, 30), (0.0, 0.0, 3), (1.0, 0.0, 0)),
+    exact(complex_and_floats, (np.array([0.5, -2.0, np.inf]),), (np.array([1.0, 0.0]),)),
     exact(halves, (_SOME_SIZES,), (2.0 ** np.arange(-90, 90),), (np.array([0.0, 1.0, np.inf]),),
           (np.array([np.nan, -0.0]),), (np.array([1e300, 1e-300]),), (-np.ones(2),)),
     exact(moduli, (WAYS, np.abs(WAYS)), (WAYS[:0], np.zeros(0)), (FARTHEST[:1], np.ones(2)),

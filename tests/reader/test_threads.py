@@ -1,5 +1,6 @@
 """Loops whose iterations are independent are shared by threads; all others are not."""
 
+import ctypes
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import np_compile
+from np_compile.kernels.run import pool
 from np_compile.reader import threads
 
 from .support import case, check, exact, whole
@@ -800,3 +802,40 @@ def test_threads_hold_items_of_one_list():
             assert lists == [[1, 2, 3, 4], [1, 2, 3]]
             assert (out == 6).all()
     assert len(shared(fast)) == 1
+
+
+def test_how_long_iterations_took_is_forgotten_where_others_are_short(monkeypatch):
+    """Threads are not called again and again for a loop that was long once."""
+    monkeypatch.setattr(threads, "WORTH", 30_000)
+    kind = ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_int
+    )
+    calls, real = [], kind(pool.run_address())
+
+    def run(f, argument, n, grain, count):
+        calls.append(n)
+        real(f, argument, n, grain, count)
+
+    hook = kind(run)
+    address = ctypes.cast(hook, ctypes.c_void_p).value
+    monkeypatch.setattr(pool, "run_address", lambda: address)
+
+    def sums(x, n):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            s = 0.0
+            for k in range(n):
+                s += x[i] * k
+            out[i] = s
+        return out
+
+    fast, x = np_compile.compile(sums), np.ones(30)
+    with whole():
+        fast(x, 200_000)
+        fast(x, 200_000)
+        assert calls
+        fast(x, 1)
+        calls.clear()
+        for _ in range(20):
+            np.testing.assert_array_equal(fast(x, 2), sums(x, 2))
+    assert len(calls) <= 10  # of 20: other work on the machine may make one look long

@@ -90,7 +90,7 @@ def chosen(f, calls, ways):
         for choice, way in zip(choices, ways, strict=True):
             plain = way == "plain"
             choice.way, choice.plain, choice.compiled = way, 2.0 - plain, 1.0 + plain
-        compiled._unweighed = 0
+        compiled._unweighed.value = 0
         for a in calls:
             compiled(a)
     return compiled
@@ -122,13 +122,22 @@ def test_a_call_that_is_faster_compiled_ends_the_kind_that_it_is_of():
 
 
 def test_short_loops_run_as_they_stand_where_that_is_faster():
-    """Python takes 0.3 us for them, a compiled call some."""
-    compiled = np_compile.compile(steps)
+    """Python takes 0.2 us for it, and some to make a list of what C has made."""
+
+    def listed(n):
+        found = []
+        for k in range(n):
+            found.append(k)
+            n = k
+        return found
+
+    compiled = np_compile.compile(listed)
     with config.patch(loops="auto"):
+        assert compiled(50) == [*range(50)]
         for _ in range(200):
-            assert compiled(4) == 2
+            assert compiled(2) == [0, 1]
     assert compiled._reading.is_compiled
-    assert [c.way for c in compiled._options.choices.values()] == ["plain"]
+    assert "plain" in [c.way for c in compiled._options.choices.values()]
 
 
 def test_long_loops_stay_compiled_and_are_not_tried():

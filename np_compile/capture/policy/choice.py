@@ -34,7 +34,7 @@ _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer 
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 SAMPLED = 32  # one of so many plain calls is timed,
-_SAMPLED_SHORT = 1024  # of short ones of so many,
+_SAMPLED_SHORT = 1024  # of short ones of so many, at most,
 _UNTIMED = 1e-3  # seconds that pass between two that are
 SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments is looked at else
 # Calls after which both ways are looked at again: once, the next time, and at most, each time after
@@ -161,6 +161,11 @@ class Choice:
         """One of so many calls like it that run elsewhere, as they stand, comes here."""
         return min(max(SAMPLED, int(_UNTIMED / max(self.plain, 1e-9))), _SAMPLED_SHORT)
 
+    @property
+    def seldom(self) -> int:
+        """Of so many compiled calls of a function that is compiled whole one is timed."""
+        return min(max(SELDOM, int(_UNTIMED / max(self.compiled, 1e-9))), _SAMPLED_SHORT)
+
     def _ran_plain(self, seconds: float) -> None:
         self.plain = min(self.plain, seconds)
         if self.way is None:
@@ -213,7 +218,7 @@ class Choice:
         many items of lists that it made for Python, and calls that it made there. others: of calls
         with arguments of the same types."""
         if self.way is not None:
-            self._gains(seconds, SELDOM)
+            self._gains(seconds, self.seldom)
         by_element = seconds < _ELEMENT * single
         self.ran_for_sizes(seconds, others if by_element else ())
         if self.way is not None or self.runs < 2 or not by_element:

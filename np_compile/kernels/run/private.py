@@ -4,7 +4,9 @@ without.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
@@ -41,3 +43,18 @@ def _raw_stream(index: int) -> int:
 empty_strided_cuda = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided_cuda)
 raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _raw_stream)
 current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+
+
+def _address(name: str) -> int:
+    """The address of a C++ function of torch's; 0 without."""
+    for path in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
+        try:
+            found = getattr(ctypes.CDLL(str(path)), name)
+        except (OSError, AttributeError):
+            continue
+        return ctypes.cast(found, ctypes.c_void_p).value or 0
+    return 0
+
+
+# What `torch._C._len_torch_function_stack` gives as an int64, for C; that is asked without.
+count_of_modes = _address("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv")
