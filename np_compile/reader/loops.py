@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .assignments import target
+from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
 from .innermost import hoisted
 from .iterables import Run, by_tables, iterable
@@ -210,11 +211,13 @@ def _loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
     memory = r.memory.setdefault(key, {})
     wanted = dict.fromkeys(name for name in assigned([node]) if "." not in name)
     r.forget_dead(node, wanted)
+    code = r.frame.function.__code__
+    steps = counters(node, frozenset((*code.co_cellvars, *code.co_freevars)))
     for _ in range(40):
         saved = r.save()
         attributes = dict(r.frames[0].env)
         missing, r.missing = r.missing, set()
-        if _attempt(r, node, header, memory, wanted):
+        if _attempt(r, node, header, memory, wanted, steps):
             r.missing = missing | r.missing
             return
         r.missing = missing
@@ -227,19 +230,20 @@ Key = tuple[int, str]  # whose name it is: 0 of the function that is read, 1 of 
 
 
 def _attempt(
-    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[Key, Value], wanted: dict
-) -> bool:
+    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[Key, Value], wanted: dict,
+    steps: Steps,
+) -> bool:  # fmt: skip
     """Read a loop once; False if a name needs another type than was thought."""
     frame = r.frame
     before = r.snapshot()
-    carried = _carried(r, before, memory, wanted)
+    carried, counted = _carried(r, before, memory, wanted, steps)
     envs = r.environments
     for (which, name), v in carried.items():
         for line in v.declare:
             r.line(line)
         if name in envs[which]:
             r.lines += v.store(r, envs[which][name])
-    state = LoopState(len(r.owned), header.steady)
+    state = LoopState(len(r.owned), header.steady, frame, counted)
     body: list = []
     since, born = len(r.accesses.noted), len(r.born)
     sites, spent, times = len(r.tables), r.seconds, header.times(r)
@@ -346,10 +350,12 @@ def _only_adds(node: ast.stmt, name: str) -> bool:
 
 
 def _carried(
-    r: Reader, before: list[dict[str, Value]], memory: dict[Key, Value], wanted: dict
-) -> dict[Key, Variable]:
-    """Variables for the names that a loop changes, with the types that are known so far."""
+    r: Reader, before: list[dict[str, Value]], memory: dict[Key, Value], wanted: dict, steps: Steps
+) -> tuple[dict[Key, Variable], frozenset[str]]:
+    """Variables for the names that a loop changes, with the types that are known so far; which of
+    these are counters."""
     carried: dict[Key, Variable] = {}
+    counted: set[str] = set()
     envs = r.environments
     for which, env in enumerate(before):
         for name, x in env.items():
@@ -358,6 +364,10 @@ def _carried(
                 continue
             known = memory.get(key)
             of = x if known is None else join(x, known, r)
+            counter = within_reach(r, name, x, steps) if which == 0 else None
+            if counter is not None and isinstance(of, Num) and of.kinds == counter.kinds:
+                counted.add(name)
+                of = counter
             if isinstance(of, Conflict):
                 envs[which][name] = of
             elif isinstance(of, HELD):
@@ -368,7 +378,7 @@ def _carried(
     for key, known in memory.items():  # names that get their first value in the loop
         if key[1] not in before[key[0]] and isinstance(known, Maybe):
             carried[key] = Variable(r, key[1], known)
-    return carried
+    return carried, frozenset(counted)
 
 
 def _outgrown(
@@ -383,6 +393,8 @@ def _outgrown(
                 key = which, name
                 old = entry[which].get(name)
                 if key in carried:
+                    if which == 0 and name in state.counted:
+                        x = as_counted(x, carried[key].of)
                     if not same_type(carried[key].of, x, r):
                         _grow(r, memory, key, carried[key].of, x)
                         grew = True
@@ -432,6 +444,8 @@ def _stores(
                 x = snapshot[which][name]
                 if name in entry[which] and is_same(entry[which][name], x):
                     continue
+                if which == 0 and name in state.counted:
+                    x = as_counted(x, v.of)
                 if not same_type(v.of, x, r):
                     _grow(r, memory, (which, name), v.of, x)
                     return False
