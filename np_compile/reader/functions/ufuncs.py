@@ -63,6 +63,9 @@ _COSTLY = frozenset(
 )  # fmt: skip
 
 
+_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
+
+
 _ON_COMPLEX = {
     "add": "add", "subtract": "sub", "multiply": "mul", "true_divide": "div", "divide": "div",
     "negative": "neg", "equal": "eq", "not_equal": "ne",
@@ -98,7 +101,22 @@ def operation(name: str, reps: Sequence[str], operands: Sequence[Value]) -> Call
     taken = op is not None and DTYPES[rep].kind in OPS[op].kinds
     if op is None or not taken or (name == "fabs" and rep not in FLOATS):
         raise Unreadable(f"np.{name}")
+    if name in _COMPARISONS and rep == "f64":
+        return lambda a, b: c_expression(op, rep, [_beside(a, b), _beside(b, a)])
     return lambda *texts: c_expression(op, rep, texts)
+
+
+def _beside(a: str, b: str) -> str:
+    """An operand of a comparison: of the absolute value of a complex number mostly its square."""
+    if not a.startswith("abs_c128(") or b.startswith("abs_c128("):
+        return a
+    inner = a[len("abs_c128(") : -1]
+    depth = 0
+    for c in inner:
+        depth += (c == "(") - (c == ")")
+        if depth < 0:  # the last parenthesis is another one's
+            return a
+    return f"modulus_beside({inner}, {b})"
 
 
 def _power(rep: str, exponent: Value) -> Callable[..., str]:
