@@ -34,8 +34,7 @@ def counters(loop: ast.AST, shared: frozenset[str]) -> Steps:
                 found[node.target.id] = min(low, step), max(high, step)
                 added.add(id(node.target))
     for node in ast.walk(loop):
-        stores = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-        if stores and id(node) not in added:
+        if isinstance(node, ast.Name) and not (isinstance(node.ctx, ast.Load) or id(node) in added):
             others.add(node.id)
     return {name: steps for name, steps in found.items() if name not in others}
 

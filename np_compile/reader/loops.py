@@ -18,6 +18,7 @@ from .read import BRANCH, LoopState, Reader, assigned
 from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
+    Arr,
     Bound,
     Conflict,
     Items,
@@ -250,6 +251,7 @@ def _attempt(
     with r.elsewhere(body), r.scope(), r.in_loop(state, times):
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
+            _guess_extents(r, before[which].get(name), envs[which][name])
         entry = r.snapshot()
         frame.path.append(header.step(r))
         header.begin(r)
@@ -379,6 +381,14 @@ def _carried(
         if key[1] not in before[key[0]] and isinstance(known, Maybe):
             carried[key] = Variable(r, key[1], known)
     return carried, frozenset(counted)
+
+
+def _guess_extents(r: Reader, before: Value, x: Value) -> None:
+    """How large an array is thought to be in a loop: as it was before."""
+    if isinstance(before, Arr) and isinstance(x, Arr):
+        for old, new in zip(before.dims, x.dims, strict=True):
+            if new.lin is not None and new.text in new.lin.terms:
+                r.entry.known[new.text] = r.entry.at(old.lin)
 
 
 def _outgrown(

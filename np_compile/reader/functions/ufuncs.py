@@ -12,7 +12,6 @@ from np_compile.kernels.ir.scalars import OPS, c_expression
 
 from ..index import fill, stored
 from ..nest import (
-    dot,
     lazy,
     load,
     loops,
@@ -36,6 +35,7 @@ from ..values import (
     Value,
 )
 from .operands import agreed, as_operand, dtype_of, operand_kind
+from .products import product_of
 
 # ufunc -> operation of the loop IR, on operands of the loop's dtype.
 _OPERATIONS = {
@@ -267,7 +267,7 @@ def product(r: Reader, a: Value, b: Value) -> Value:
     a, b = as_operand(r, a), as_operand(r, b)
     if isinstance(a, Num) or isinstance(b, Num):
         raise Unreadable("@ of a number")
-    return dot(r, a, b)
+    return product_of(r, a, b)
 
 
 METHODS: dict[str, Callable] = {
