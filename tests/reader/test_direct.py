@@ -315,7 +315,7 @@ def test_large_products_are_numpys(dtype, rtol):
     with whole():
         for sizes in ((60, 20, 24), (30, 21, 24), (0, 20, 24), (60, 0, 24)):
             check_call(fast, layers, (*arguments(*sizes), 3), rtol)
-    assert "call_numpy(rt, 2)" in fast._reading.texts()[0]
+    assert any("call_numpy(rt, 2)" in text for text in fast._reading.texts())
 
 
 def test_products_of_unlike_extents_raise_in_their_iteration():
