@@ -15,6 +15,7 @@ from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR
 from .read import BRANCH, LoopState, Reader, assigned
+from .rows import by_rows
 from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
@@ -286,6 +287,8 @@ def _attempt(
         sums, why = _sums(r, node, carried, state)
     if header.n is not None and not _loops_in(body):
         r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
+        if found is None or why:
+            r.lines += by_rows(r, body, header.counter)
     if found is not None and not why:
         light = r.is_inside and not _loops_in(body)
         spreads = not light or times >= _LONG
