@@ -13,7 +13,7 @@ from .expressions import condition, kept
 from .innermost import hoisted
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
-from .nest import FAR
+from .nest import FAR, FEW
 from .read import BRANCH, LoopState, Reader, assigned
 from .rows import by_rows
 from .threads import Iteration, Threaded, threaded
@@ -38,6 +38,8 @@ from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
+_STRIP_OF_FEW = 1 << 12  # where they go over a few elements
+_FEW = ("#pragma GCC unroll", FEW)  # what stands before a loop of a few elements
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
@@ -125,20 +127,20 @@ class _For:
         """The number of iterations, where it is known when the loop begins."""
         return None if self._values.there else self._values.n
 
-    def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
-        """The loop from one iteration to another, with looks at what Python wants. in_strips: every
-        so many iterations."""
+    def around(self, r: Reader, body: list, low: str, high: str, strip: int) -> list:
+        """The loop from one iteration to another, with looks at what Python wants. strip: after so
+        many iterations; 0 for by the clock."""
         k, there = self.counter, self._values.there
         n = self._values.n.value
-        if not in_strips or there or (n is not None and n <= _STRIP):
+        if not strip or there or (n is not None and n <= strip):
             test = there(k) if there else f"{k} < {high}"
-            tick = [] if in_strips and not there else [_tick(body)]
+            tick = [] if strip and not there else [_tick(body)]
             return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}"]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
-            f"for (i64 {begin} = {low}; {begin} < {high}; {begin} += {_STRIP}) {{",
+            f"for (i64 {begin} = {low}; {begin} < {high}; {begin} += {strip}) {{",
             f"if (__builtin_expect({begin} != {low}, 0) && is_wanted(rt)) return -1;",
-            f"const i64 {end} = {high} - {begin} < {_STRIP} ? {high} : {begin} + {_STRIP};",
+            f"const i64 {end} = {high} - {begin} < {strip} ? {high} : {begin} + {strip};",
             f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{",
             body, "}", "}",
         ]  # fmt: skip
@@ -180,7 +182,7 @@ class _While:
         self._node = node
         self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
-    def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
+    def around(self, r: Reader, body: list, low: str, high: str, strip: int) -> list:
         """The loop, with looks at what Python wants."""
         return ["for (;;) {", _tick(body), body, "}"]
 
@@ -275,7 +277,10 @@ def _attempt(
     for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    in_strips = not _loops_in(body) and not _ends_early(node)
+    innermost = not _loops_in(body, written_out=False)
+    strip = 0
+    if innermost and not _ends_early(node):
+        strip = _STRIP_OF_FEW if _loops_in(body) else _STRIP
     sums: list[Variable] = []
     if header.counter is None or header.n is None:
         why = "how many iterations there are shows as it runs"
@@ -285,7 +290,7 @@ def _attempt(
         why = "it calls functions in Python"
     else:
         sums, why = _sums(r, node, carried, state)
-    if header.n is not None and not _loops_in(body):
+    if header.n is not None and innermost:
         r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
         if found is None or why:
             r.lines += by_rows(r, body, header.counter)
@@ -293,7 +298,7 @@ def _attempt(
         light = r.is_inside and not _loops_in(body)
         spreads = not light or times >= _LONG
         low, high = ("from", "to") if spreads else ("0", header.n.text)
-        lines = header.around(r, body, low, high, in_strips)
+        lines = header.around(r, body, low, high, strip)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
         as_it_is = Iteration(
@@ -304,7 +309,7 @@ def _attempt(
     else:
         if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
-        r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
+        r.lines += header.around(r, body, "0", header.n.text if header.n else "", strip)
     if header.always and not state.ends:
         frame.dead = True
         return True
@@ -478,14 +483,21 @@ def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     memory[key] = new
 
 
-def _loops_in(lines: list) -> bool:
-    """Whether there are loops in what was written."""
-    return any(
-        _loops_in(x)
-        if isinstance(x, list)
-        else isinstance(x, Threaded) or (isinstance(x, str) and x.startswith("for ("))
-        for x in lines
-    )
+def _loops_in(lines: list, written_out: bool = True) -> bool:
+    """Whether there are loops in what was written. written_out: of few elements, too."""
+    before: Any = ""
+    for x in lines:
+        if isinstance(x, list):
+            if _loops_in(x, written_out):
+                return True
+        elif isinstance(x, Threaded):
+            return True
+        elif isinstance(x, str) and x.startswith("for ("):
+            few = isinstance(before, str) and before.startswith(_FEW)
+            if written_out or not few:
+                return True
+        before = x
+    return False
 
 
 def _tick(body: list) -> str:
@@ -502,7 +514,7 @@ def _has_array_loops(lines: list) -> bool:
                 return True
         elif isinstance(x, str):
             # What is no text refers to all that may leave, and takes long to be made one.
-            written_out = isinstance(before, str) and before.startswith("#pragma GCC unroll")
+            written_out = isinstance(before, str) and before.startswith(_FEW)
             if x.startswith("for (i64 i_") and not written_out:
                 return True
         before = x
