@@ -110,3 +110,21 @@ def test_a_result_that_an_array_cannot_take_raises() -> None:
 def test_nothing_is_taken_out() -> None:
     fast = check(case(escapes, (some((12, 12), "c16") / 3, 4)))
     assert fast._reading.texts()[0].count("allocate(rt, ") <= 4  # its own line, z, count and m
+
+
+def beside(z, limits, n):
+    found = []
+    for k in range(n):
+        size = limits[k]
+        found.append((np.abs(z) <= size, np.abs(z) == size, size < np.abs(z), abs(z) != limits))
+        z[k] = z[k] * 1.5
+    return found
+
+
+def test_absolute_values_are_compared_as_in_numpy() -> None:
+    """By squares, but where these are about as large, too large or none."""
+    z = np.array([3 + 4j, 0, 1e200 + 1e200j, 5e-324, complex(np.nan, 1), complex(np.inf, np.nan),
+                  -5, 3 + 4j * (1 + 2**-50), 1e-170 + 1e-170j, 0.6 + 0.8j])  # fmt: skip
+    edges = [5.0, np.nextafter(5, 6), np.nextafter(5, 0), 0.0, -1.0, np.inf, np.nan, 1e-170, 1e300]
+    fast = check(exact(beside, (z, np.array([*edges, 1.0]), 10)))
+    assert "modulus_beside(p_" in fast._reading.texts()[0]
