@@ -45,6 +45,11 @@ class Store:
     access: Access | None
 
 
+def element(x: Load | Store) -> tuple:
+    """Which element it is. Views that begin at the same one, as m and m.T, differ in strides."""
+    return x.a.data, tuple(s.text for s in x.a.strides), x.where
+
+
 @dataclass(frozen=True)
 class Check:
     """An index is compared with an extent. else_: the line where it is known to be right in most
@@ -138,7 +143,7 @@ def _carried(
         if isinstance(line.what, Load):
             loads.append((lines, k, line.what))
         elif isinstance(line.what, Store):
-            stores.setdefault((line.what.a.data, line.what.where), []).append((lines, k, line.what))
+            stores.setdefault(element(line.what), []).append((lines, k, line.what))
     flat = list(texts(body))
     if any(_JUMP.search(x) for x in flat):
         return []
@@ -170,7 +175,7 @@ def _carried(
 
 def _iterations_between(store: Store, load: Load, counter: str, moves: bool) -> int | None:
     """How many iterations before a load the element is stored in that it reads."""
-    if store.a.data != load.a.data or len(store.where) != len(load.where):
+    if element(store)[:2] != element(load)[:2]:
         return None
     for d in range(1, _FAR + 1) if moves else (0,):
         earlier = [_at(x, counter, Linear(-d, {counter: 1})) for x in store.where]
@@ -211,7 +216,7 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
         if line.startswith("}"):
             return done, k
         if isinstance(line, Line) and isinstance(line.what, Store):
-            done |= (line.what.a.data, line.what.where) == (store.a.data, store.where)
+            done |= element(line.what) == element(store)
         elif line == "continue;" and not done:
             return False, len(lines)
         elif line in ("continue;", "break;") or line.startswith(("goto ", "return ")):
@@ -246,8 +251,8 @@ def _begun(r: Reader, store: Store, counter: str, n: Num, names: dict[int, str])
             if extent.lin is None or not r.facts.proves(extent.lin - x - 1):
                 tests.append(f"{linear_text(x)} < {extent.text}")
         zero = c_text(0, a.rep) if a.rep in PARTS else "0"
-        element = place(a, [linear_text(x) for x in where])
-        made.append(f"{storage} {name} = {' && '.join(tests)} ? {element} : {zero};")
+        first = place(a, [linear_text(x) for x in where])
+        made.append(f"{storage} {name} = {' && '.join(tests)} ? {first} : {zero};")
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .innermost import Load, Store, linear_text, places, texts
+from .innermost import Load, Store, element, linear_text, places, texts
 from .read import C_STORAGE, Line, Reader
 from .threads import declarations
 
@@ -27,7 +27,7 @@ def by_rows(r: Reader, body: list, counter: str) -> list[str]:
             or any(counter in i.terms for i in lead)
         ):
             continue
-        key = a.data, tuple(lead)
+        key = *element(what)[:2], tuple(lead)
         if key not in names:
             names[key] = r.fresh("p")
             start = (f"{linear_text(i)} * {s.text}" for i, s in zip(lead, a.strides, strict=False))
@@ -35,6 +35,6 @@ def by_rows(r: Reader, body: list, counter: str) -> list[str]:
             made.append(f"{ctype} *const {names[key]} = {a.data} + ({' + '.join(start)});")
         step = a.strides[-1]
         at = linear_text(last) if step.value == 1 else f"{linear_text(last)} * {step.text}"
-        element = re.compile(rf"\b{a.data}\[[^\]]*\]")
-        lines[k] = Line(element.sub(f"{names[key]}[{at}]", line, count=1), what)
+        there = re.compile(rf"\b{a.data}\[[^\]]*\]")
+        lines[k] = Line(there.sub(f"{names[key]}[{at}]", line, count=1), what)
     return made

@@ -60,6 +60,17 @@ def beyond(x, n):
     return x
 
 
+def transposed(m, n):
+    """Two views that begin at one element."""
+    t = m.T
+    for i in range(n):
+        for j in range(n):
+            t[i, j] = m[i, j] + t[j, i] + 1
+        for j in range(1, n):
+            t[i, j] = m[i, j - 1] + 2
+    return m
+
+
 def grids(*shapes):
     return [np.random.default_rng(sum(s)).integers(-4, 5, s).astype("f8") for s in shapes]
 
@@ -68,6 +79,11 @@ def test_rows_of_a_table() -> None:
     fast = check(exact(distance, *(words(n, m) for n, m in ((0, 3), (1, 1), (9, 14), (30, 20)))))
     row = re.compile(r"i64 \*const p_\d+ = p_\d+ \+ \(")
     assert any(len(row.findall(text)) == 2 for text in fast._reading.texts())
+
+
+def test_rows_of_views_with_other_strides() -> None:
+    (x,) = grids((14, 14))
+    check(exact(transposed, (x, 14), (x[:, ::-1], 14), (x, 1)))
 
 
 @pytest.mark.parametrize("back", [1, -1])
