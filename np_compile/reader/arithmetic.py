@@ -28,6 +28,14 @@ INLINE int shift_overflows(i64 a, i64 n, i64 *result) {
     *result = (i64)((u64)a << n);
     return (*result >> n) != a;
 }
+/* One of two numbers, both of which are there: no branch that computes one only. */
+INLINE i64 chosen_i64(int first, i64 a, i64 b) {
+#ifndef __CUDACC__
+    __asm__("" : "+r"(a));
+    __asm__("" : "+r"(b));
+#endif
+    return first ? a : b;
+}
 INLINE u64 low_bits(u64 x) {
     x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
     return x;

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import index, objects
+from . import index, objects, under_mask
 from .dicts import assign_table_item, without_key
 from .expressions import (
     anything,
@@ -51,6 +51,10 @@ from .values import (
 def assign(r: Reader, node: ast.Assign) -> None:
     if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
         r.alone = node.value
+    masked = under_mask.assigned(r, node.targets[0], node.value) if len(node.targets) == 1 else None
+    if masked is not None:
+        r.changed(masked().roots, noted=True)
+        return
     if isinstance(node.value, ast.Lambda):
         value: Value = made_function(r, node.value, node)
     else:
@@ -209,6 +213,12 @@ def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[],
 def augmented(r: Reader, node: ast.AugAssign) -> None:
     op = type(node.op).__name__
     t = node.target
+    if isinstance(t, ast.Subscript):
+        whole = ast.BinOp(ast.Subscript(t.value, t.slice, ast.Load()), node.op, node.value)
+        masked = under_mask.assigned(r, t, ast.fix_missing_locations(whole), in_place=True)
+        if masked is not None:
+            r.changed(masked().roots, noted=True)
+            return
     if isinstance(t, ast.Name):
         old = certain(r, look_up(r, t.id))
         new = expression(r, node.value)

@@ -45,6 +45,11 @@ class Store:
     access: Access | None
 
 
+def element(x: Load | Store) -> tuple:
+    """Which element it is. Views that begin at the same one, as m and m.T, differ in strides."""
+    return x.a.data, tuple(s.text for s in x.a.strides), x.where
+
+
 @dataclass(frozen=True)
 class Check:
     """An index is compared with an extent. else_: the line where it is known to be right in most
@@ -63,7 +68,7 @@ def hoisted(
     that the body writes to."""
     if n.lin is None:
         return []
-    own = declarations(_texts(body))
+    own = declarations(texts(body))
     mark = r.facts.mark()
     for fact in facts:
         r.facts.add(fact)
@@ -72,19 +77,19 @@ def hoisted(
     return made
 
 
-def _texts(lines: list) -> Iterator[str]:
+def texts(lines: list) -> Iterator[str]:
     for x in lines:
         if isinstance(x, list):
-            yield from _texts(x)
+            yield from texts(x)
         elif isinstance(x, str):
             yield x
 
 
-def _places(lines: list) -> Iterator[_Place]:
+def places(lines: list) -> Iterator[_Place]:
     """The lines that say what they do."""
     for k, x in enumerate(lines):
         if isinstance(x, list):
-            yield from _places(x)
+            yield from places(x)
         elif isinstance(x, Line):
             yield lines, k, x
 
@@ -95,7 +100,8 @@ def _at(x: Linear, counter: str, k: Linear | int) -> Linear:
     return x + (k if isinstance(k, Linear) else Linear(k)) * c - Linear(0, {counter: c})
 
 
-def _c(x: Linear) -> str:
+def linear_text(x: Linear) -> str:
+    """The C of a linear form."""
     parts = [f"{c}L * {name}" if c != 1 else name for name, c in x.terms.items()]
     return f"({' + '.join([*parts, f'{x.const}L'])})"
 
@@ -106,7 +112,7 @@ def _c(x: Linear) -> str:
 def _checks(r: Reader, body: list, counter: str, n: Linear, own: dict[str, str]) -> list[str]:
     out = ""
     tests: dict[str, None] = {}
-    for lines, k, line in list(_places(body)):
+    for lines, k, line in list(places(body)):
         check = line.what
         if not isinstance(check, Check) or check.n.lin is None:
             continue
@@ -117,9 +123,9 @@ def _checks(r: Reader, body: list, counter: str, n: Linear, own: dict[str, str])
             continue
         least, greatest = ends if check.at.terms.get(counter, 0) >= 0 else ends[::-1]
         if not r.facts.proves(least):
-            tests[f"{_c(least)} < 0"] = None
+            tests[f"{linear_text(least)} < 0"] = None
         if not r.facts.proves(check.n.lin - greatest - 1):
-            tests[f"{_c(greatest)} >= {_c(check.n.lin)}"] = None
+            tests[f"{linear_text(greatest)} >= {linear_text(check.n.lin)}"] = None
         out = out or r.fresh("out")
         lines[k] = check.else_.format(out=out)
     return [f"const int {out} = {' || '.join(tests) or '0'};"] if out else []
@@ -133,13 +139,13 @@ def _carried(
 ) -> list[str]:
     loads: list[_Place] = []
     stores: dict[tuple, list[_Place]] = {}
-    for lines, k, line in _places(body):
+    for lines, k, line in places(body):
         if isinstance(line.what, Load):
             loads.append((lines, k, line.what))
         elif isinstance(line.what, Store):
-            stores.setdefault((line.what.a.data, line.what.where), []).append((lines, k, line.what))
-    texts = list(_texts(body))
-    if any(_JUMP.search(x) for x in texts):
+            stores.setdefault(element(line.what), []).append((lines, k, line.what))
+    flat = list(texts(body))
+    if any(_JUMP.search(x) for x in flat):
         return []
     before: list[str] = []
     heads: list[str] = []
@@ -154,7 +160,7 @@ def _carried(
             d = _iterations_between(store, p[2], counter, moves)
             if d is not None:
                 far.setdefault(d, []).append(p)
-        if not far or (moves and not _is_always_stored(texts, store)):
+        if not far or (moves and not _is_always_stored(flat, store)):
             continue
         names = {d: r.fresh("last") for d in range(min(1, max(far)), max(far) + 1)}
         before += _begun(r, store, counter, n, names)
@@ -169,7 +175,7 @@ def _carried(
 
 def _iterations_between(store: Store, load: Load, counter: str, moves: bool) -> int | None:
     """How many iterations before a load the element is stored in that it reads."""
-    if store.a.data != load.a.data or len(store.where) != len(load.where):
+    if element(store)[:2] != element(load)[:2]:
         return None
     for d in range(1, _FAR + 1) if moves else (0,):
         earlier = [_at(x, counter, Linear(-d, {counter: 1})) for x in store.where]
@@ -210,7 +216,7 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
         if line.startswith("}"):
             return done, k
         if isinstance(line, Line) and isinstance(line.what, Store):
-            done |= (line.what.a.data, line.what.where) == (store.a.data, store.where)
+            done |= element(line.what) == element(store)
         elif line == "continue;" and not done:
             return False, len(lines)
         elif line in ("continue;", "break;") or line.startswith(("goto ", "return ")):
@@ -241,12 +247,12 @@ def _begun(r: Reader, store: Store, counter: str, n: Num, names: dict[int, str])
         tests = [f"{n.text} > 0"]
         for x, extent in zip(where, a.dims, strict=True):
             if not r.facts.proves(x):
-                tests.append(f"{_c(x)} >= 0")
+                tests.append(f"{linear_text(x)} >= 0")
             if extent.lin is None or not r.facts.proves(extent.lin - x - 1):
-                tests.append(f"{_c(x)} < {extent.text}")
+                tests.append(f"{linear_text(x)} < {extent.text}")
         zero = c_text(0, a.rep) if a.rep in PARTS else "0"
-        element = place(a, [_c(x) for x in where])
-        made.append(f"{storage} {name} = {' && '.join(tests)} ? {element} : {zero};")
+        first = place(a, [linear_text(x) for x in where])
+        made.append(f"{storage} {name} = {' && '.join(tests)} ? {first} : {zero};")
     return made
 
 

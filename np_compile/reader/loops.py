@@ -8,15 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from .assignments import target
+from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
 from .innermost import hoisted
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
-from .nest import FAR
+from .nest import FAR, FEW
 from .read import BRANCH, LoopState, Reader, assigned
+from .rows import by_rows
 from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
+    Arr,
     Bound,
     Conflict,
     Items,
@@ -35,6 +38,8 @@ from .variables import Variable, as_type, is_same, join, same_type, stored
 
 Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
+_STRIP_OF_FEW = 1 << 12  # where they go over a few elements
+_FEW = ("#pragma GCC unroll", FEW)  # what stands before a loop of a few elements
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
@@ -122,20 +127,20 @@ class _For:
         """The number of iterations, where it is known when the loop begins."""
         return None if self._values.there else self._values.n
 
-    def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
-        """The loop from one iteration to another, with looks at what Python wants. in_strips: every
-        so many iterations."""
+    def around(self, r: Reader, body: list, low: str, high: str, strip: int) -> list:
+        """The loop from one iteration to another, with looks at what Python wants. strip: after so
+        many iterations; 0 for by the clock."""
         k, there = self.counter, self._values.there
         n = self._values.n.value
-        if not in_strips or there or (n is not None and n <= _STRIP):
+        if not strip or there or (n is not None and n <= strip):
             test = there(k) if there else f"{k} < {high}"
-            tick = [] if in_strips and not there else [_tick(body)]
+            tick = [] if strip and not there else [_tick(body)]
             return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}"]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
-            f"for (i64 {begin} = {low}; {begin} < {high}; {begin} += {_STRIP}) {{",
+            f"for (i64 {begin} = {low}; {begin} < {high}; {begin} += {strip}) {{",
             f"if (__builtin_expect({begin} != {low}, 0) && is_wanted(rt)) return -1;",
-            f"const i64 {end} = {high} - {begin} < {_STRIP} ? {high} : {begin} + {_STRIP};",
+            f"const i64 {end} = {high} - {begin} < {strip} ? {high} : {begin} + {strip};",
             f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{",
             body, "}", "}",
         ]  # fmt: skip
@@ -177,7 +182,7 @@ class _While:
         self._node = node
         self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
-    def around(self, r: Reader, body: list, low: str, high: str, in_strips: bool) -> list:
+    def around(self, r: Reader, body: list, low: str, high: str, strip: int) -> list:
         """The loop, with looks at what Python wants."""
         return ["for (;;) {", _tick(body), body, "}"]
 
@@ -210,11 +215,13 @@ def _loop(r: Reader, node: ast.For | ast.While, header: Any) -> None:
     memory = r.memory.setdefault(key, {})
     wanted = dict.fromkeys(name for name in assigned([node]) if "." not in name)
     r.forget_dead(node, wanted)
+    code = r.frame.function.__code__
+    steps = counters(node, frozenset((*code.co_cellvars, *code.co_freevars)))
     for _ in range(40):
         saved = r.save()
         attributes = dict(r.frames[0].env)
         missing, r.missing = r.missing, set()
-        if _attempt(r, node, header, memory, wanted):
+        if _attempt(r, node, header, memory, wanted, steps):
             r.missing = missing | r.missing
             return
         r.missing = missing
@@ -227,25 +234,27 @@ Key = tuple[int, str]  # whose name it is: 0 of the function that is read, 1 of 
 
 
 def _attempt(
-    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[Key, Value], wanted: dict
-) -> bool:
+    r: Reader, node: ast.For | ast.While, header: Any, memory: dict[Key, Value], wanted: dict,
+    steps: Steps,
+) -> bool:  # fmt: skip
     """Read a loop once; False if a name needs another type than was thought."""
     frame = r.frame
     before = r.snapshot()
-    carried = _carried(r, before, memory, wanted)
+    carried, counted = _carried(r, before, memory, wanted, steps)
     envs = r.environments
     for (which, name), v in carried.items():
         for line in v.declare:
             r.line(line)
         if name in envs[which]:
             r.lines += v.store(r, envs[which][name])
-    state = LoopState(len(r.owned), header.steady)
+    state = LoopState(len(r.owned), header.steady, frame, counted)
     body: list = []
     since, born = len(r.accesses.noted), len(r.born)
     sites, spent, times = len(r.tables), r.seconds, header.times(r)
     with r.elsewhere(body), r.scope(), r.in_loop(state, times):
         for (which, name), v in carried.items():
             envs[which][name] = v.load(r)
+            _guess_extents(r, before[which].get(name), envs[which][name])
         entry = r.snapshot()
         frame.path.append(header.step(r))
         header.begin(r)
@@ -268,7 +277,10 @@ def _attempt(
     for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    in_strips = not _loops_in(body) and not _ends_early(node)
+    innermost = not _loops_in(body, written_out=False)
+    strip = 0
+    if innermost and not _ends_early(node):
+        strip = _STRIP_OF_FEW if _loops_in(body) else _STRIP
     sums: list[Variable] = []
     if header.counter is None or header.n is None:
         why = "how many iterations there are shows as it runs"
@@ -278,13 +290,15 @@ def _attempt(
         why = "it calls functions in Python"
     else:
         sums, why = _sums(r, node, carried, state)
-    if header.n is not None and not _loops_in(body):
+    if header.n is not None and innermost:
         r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
+        if found is None or why:
+            r.lines += by_rows(r, body, header.counter)
     if found is not None and not why:
         light = r.is_inside and not _loops_in(body)
         spreads = not light or times >= _LONG
         low, high = ("from", "to") if spreads else ("0", header.n.text)
-        lines = header.around(r, body, low, high, in_strips)
+        lines = header.around(r, body, low, high, strip)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
         as_it_is = Iteration(
@@ -295,7 +309,7 @@ def _attempt(
     else:
         if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
-        r.lines += header.around(r, body, "0", header.n.text if header.n else "", in_strips)
+        r.lines += header.around(r, body, "0", header.n.text if header.n else "", strip)
     if header.always and not state.ends:
         frame.dead = True
         return True
@@ -346,10 +360,12 @@ def _only_adds(node: ast.stmt, name: str) -> bool:
 
 
 def _carried(
-    r: Reader, before: list[dict[str, Value]], memory: dict[Key, Value], wanted: dict
-) -> dict[Key, Variable]:
-    """Variables for the names that a loop changes, with the types that are known so far."""
+    r: Reader, before: list[dict[str, Value]], memory: dict[Key, Value], wanted: dict, steps: Steps
+) -> tuple[dict[Key, Variable], frozenset[str]]:
+    """Variables for the names that a loop changes, with the types that are known so far; which of
+    these are counters."""
     carried: dict[Key, Variable] = {}
+    counted: set[str] = set()
     envs = r.environments
     for which, env in enumerate(before):
         for name, x in env.items():
@@ -358,6 +374,10 @@ def _carried(
                 continue
             known = memory.get(key)
             of = x if known is None else join(x, known, r)
+            counter = within_reach(r, name, x, steps) if which == 0 else None
+            if counter is not None and isinstance(of, Num) and of.kinds == counter.kinds:
+                counted.add(name)
+                of = counter
             if isinstance(of, Conflict):
                 envs[which][name] = of
             elif isinstance(of, HELD):
@@ -368,7 +388,15 @@ def _carried(
     for key, known in memory.items():  # names that get their first value in the loop
         if key[1] not in before[key[0]] and isinstance(known, Maybe):
             carried[key] = Variable(r, key[1], known)
-    return carried
+    return carried, frozenset(counted)
+
+
+def _guess_extents(r: Reader, before: Value, x: Value) -> None:
+    """How large an array is thought to be in a loop: as it was before."""
+    if isinstance(before, Arr) and isinstance(x, Arr):
+        for old, new in zip(before.dims, x.dims, strict=True):
+            if new.lin is not None and new.text in new.lin.terms:
+                r.entry.known[new.text] = r.entry.at(old.lin)
 
 
 def _outgrown(
@@ -383,6 +411,8 @@ def _outgrown(
                 key = which, name
                 old = entry[which].get(name)
                 if key in carried:
+                    if which == 0 and name in state.counted:
+                        x = as_counted(x, carried[key].of)
                     if not same_type(carried[key].of, x, r):
                         _grow(r, memory, key, carried[key].of, x)
                         grew = True
@@ -432,6 +462,8 @@ def _stores(
                 x = snapshot[which][name]
                 if name in entry[which] and is_same(entry[which][name], x):
                     continue
+                if which == 0 and name in state.counted:
+                    x = as_counted(x, v.of)
                 if not same_type(v.of, x, r):
                     _grow(r, memory, (which, name), v.of, x)
                     return False
@@ -451,14 +483,21 @@ def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     memory[key] = new
 
 
-def _loops_in(lines: list) -> bool:
-    """Whether there are loops in what was written."""
-    return any(
-        _loops_in(x)
-        if isinstance(x, list)
-        else isinstance(x, Threaded) or (isinstance(x, str) and x.startswith("for ("))
-        for x in lines
-    )
+def _loops_in(lines: list, written_out: bool = True) -> bool:
+    """Whether there are loops in what was written. written_out: of few elements, too."""
+    before: Any = ""
+    for x in lines:
+        if isinstance(x, list):
+            if _loops_in(x, written_out):
+                return True
+        elif isinstance(x, Threaded):
+            return True
+        elif isinstance(x, str) and x.startswith("for ("):
+            few = isinstance(before, str) and before.startswith(_FEW)
+            if written_out or not few:
+                return True
+        before = x
+    return False
 
 
 def _tick(body: list) -> str:
@@ -475,7 +514,7 @@ def _has_array_loops(lines: list) -> bool:
                 return True
         elif isinstance(x, str):
             # What is no text refers to all that may leave, and takes long to be made one.
-            written_out = isinstance(before, str) and before.startswith("#pragma GCC unroll")
+            written_out = isinstance(before, str) and before.startswith(_FEW)
             if x.startswith("for (i64 i_") and not written_out:
                 return True
         before = x

@@ -21,7 +21,9 @@ _SURE = re.compile(
     r"|\b__builtin_(?:sqrt|fabs|floor|ceil|trunc|rint)f?\("
 )
 _CALL = re.compile(r"\b[A-Za-z_]\w*\(")
-_STEPS = re.compile(r"\* \(?-?\d|\b\d+L? \*|<<|\.[ri]\b")
+_STEPS = re.compile(r"(\w+)? \* \(?-?\d|\b\d+L? \* (\w+)?|<<|\.[ri]\b")
+_COUNTER = re.compile(r"[ik]_\d+")
+_GIVEN = re.compile(r"\b([ik]_\d+) = ")
 
 
 def may_be(lines: Iterable[str]) -> bool:
@@ -35,8 +37,13 @@ def _has_ways(body: list[str]) -> bool:
 
 
 def _is_simple(body: list[str]) -> bool:
-    """Whether it goes over an axis of arrays, and no step is one of several elements."""
-    return bool(_OVER_AXES.match(body[0])) and not any(map(_STEPS.search, body[1:]))
+    """Whether it goes over an axis of arrays, and no step is one of several elements: what is
+    multiplied is the counter of a loop around it."""
+    if not _OVER_AXES.match(body[0]):
+        return False
+    own = {x for line in body for x in _GIVEN.findall(line)}
+    factors = [m[1] or m[2] for line in body[1:] for m in _STEPS.finditer(line)]
+    return all(x and _COUNTER.fullmatch(x) and x not in own for x in factors)
 
 
 def _innermost(lines: Iterable[str]) -> list[list[str]]:

@@ -8,6 +8,7 @@ result is made in memory of its own first.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,6 +39,8 @@ from .values import (
 FAR = 1 << 40  # no extent is as large
 CODES = tuple(SIZES)  # the number by which C names a representation
 _UNROLLED = 8
+FEW = f"#pragma omp simd safelen({_UNROLLED})"  # a loop of few iterations that is one of vectors
+_CHOICE = re.compile(r" \? |\b(?:running_m(?:in|ax)|m(?:in|ax)imum)_f")
 
 
 def extent(r: Reader, text: str, lin: Linear | None = None, low: int = 0) -> Num:
@@ -224,6 +227,7 @@ def loops(
     index = ["0"] * len(dims)
     real = [k for k in order if dims[k].value != 1]
     outer = r.lines
+    few = bool(real and vector) and dims[real[-1]].value in (4, 8)
     nest: list[tuple[list, str]] = []
     for k in real:
         i = r.fresh("i")
@@ -241,6 +245,9 @@ def loops(
         r.lines = []
     try:
         yield index
+        if few and any(isinstance(x, str) and _CHOICE.search(x) for x in r.lines):
+            # Written out they would be choices between single elements, by branches.
+            nest[-1][0][-1] = FEW
     finally:
         for lines, head in reversed(nest):
             lines += [head + " {", r.lines, "}"]

@@ -93,10 +93,13 @@ class Leave:
 @dataclass
 class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
-    lines that store them. steady: containers that must not grow or shrink meanwhile."""
+    lines that store them. steady: containers that must not grow or shrink meanwhile. counted: the
+    names of a frame that it does nothing to but add small constants."""
 
     scopes: int
     steady: tuple[Any, ...] = ()
+    frame: Frame | None = None
+    counted: frozenset[str] = frozenset()
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
 

@@ -39,6 +39,7 @@ from .dispatch import Taker
 from .entry import Entry, Exit, Unfit, piece
 from .expressions import anything, expression, operand
 from .kernels import Loops, touched
+from .nest import FEW
 from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .region import LATER, MISS, OTHER, Region
@@ -237,6 +238,8 @@ def _assembled(
     if compiler().kind == "gcc":
         own = not lists and not more and not masked_loads.may_be([*functions, *lines])
         head = _GCC if own else _GCC + _NO_MASKS
+        if not own:
+            text = text.replace(FEW, "#pragma GCC unroll 8")
     return head + prelude(text, vector_math_available(compiler().kind)) + text
 
 

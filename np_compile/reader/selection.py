@@ -3,13 +3,15 @@
 A processor guesses which way a branch goes. Of a bit of a number (`if crc & 1`) it guesses wrongly
 half of the time, and loses more by that than a few operations take. So where a test looks at bits,
 and both ways do nothing but a few operations on integers, both are carried out, and a mask selects.
+Where the bits are of what is selected (`if crc & 1: crc = ...`), each iteration of a loop waits for
+the one before, and there are no vectors in it: a conditional move is shorter than a mask.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from .read import Line, Reader
 from .values import Num
@@ -30,10 +32,12 @@ _BITS = (ast.BitAnd, ast.Mod, ast.RShift)
 
 
 def selected(
-    r: Reader, test: ast.expr, text: str, ways: Sequence[list], variables: list[Variable]
-) -> list[str] | None:
+    r: Reader, test: ast.expr, text: str, ways: Sequence[list], variables: list[Variable],
+    set_: Container[str],
+) -> list[str] | None:  # fmt: skip
     """The C that gives variables their values without a branch; None where it is none of that
-    kind. text: the C of the test. ways: the lines of both, which end with stores to variables."""
+    kind. text: the C of the test. ways: the lines of both, which end with stores to variables.
+    set_: the names that these are."""
     if not variables or not any(
         isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in ast.walk(test)
     ):
@@ -49,8 +53,15 @@ def selected(
             return None
         made += found[0]
         values.append(found[1])
-    if sum(len(_OPERATION.findall(x.partition("=")[2])) for x in made) > _MOST:
+    done = (x.partition("=")[2] for x in made if not x.startswith("/* "))
+    if sum(len(_OPERATION.findall(x)) for x in done) > _MOST:
         return None
+    if any(isinstance(x, ast.Name) and x.id in set_ for x in ast.walk(test)):
+        chosen = r.fresh("chosen")
+        made.append(f"const int {chosen} = {text};")
+        for name in names:
+            made.append(f"{name} = chosen_i64({chosen}, {values[0][name]}, {values[1][name]});")
+        return made
     mask = r.fresh("mask")
     made.append(f"const i64 {mask} = -(i64)({text});")
     for name in names:

@@ -298,7 +298,8 @@ def _if(r: Reader, node: ast.If) -> None:
     all_ = [v for of_frame in variables for v in of_frame.values()]
     made = None
     if len(alive) == 2:
-        made = selected(r, node.test, test.text, (yes.lines, no.lines), all_)
+        both = yes.lines, no.lines
+        made = selected(r, node.test, test.text, both, all_, variables[0])
     if made is not None:
         r.lines += made
     else:

@@ -600,3 +600,42 @@ def test_rows_that_may_be_one_are_not_copied() -> None:
 
     fast = check(exact(least, (grid(12, 12), 12)))
     assert "allocate(rt, 12" not in fast._reading.texts()[0]
+
+
+def places_of_extremes(x, n):
+    columns, halves, rows = [], [], []
+    for k in range(n):
+        columns.append(x.argmax(axis=0))
+        columns.append(np.argmin(x, axis=0))
+        halves.append(x.reshape(2, -1, x.shape[1]).argmax(1))
+        rows.append(x[:, ::-1].argmin(axis=1))
+        x = np.minimum(x, x[k])
+    return columns, halves, rows
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1"])
+def test_where_extremes_are_along_axes(dtype) -> None:
+    """The first of equal ones, and of NaN; in rows of four and eight, which are vectors, too."""
+    grids = [grid(n, m, dtype) for n, m in ((4, 4), (6, 8), (2, 3), (12, 40))]
+    if dtype.startswith("f"):
+        for x in grids:
+            x[1, ::2] = np.nan
+            x[0, 1::3] = np.nan
+            x[-1, 1] = -0.0
+    check(exact(places_of_extremes, *((x, 3) for x in grids)))
+
+
+def test_choices_of_few_are_vectors() -> None:
+    def pooled(x, n):
+        out = np.zeros((n, 4), dtype=np.float32)
+        at = np.zeros((n, 4), dtype=np.int8)
+        for k in range(n):
+            window = x[2 * k : 2 * k + 4]
+            out[k] = window.max(axis=0)
+            at[k] = window.argmax(axis=0)
+        return out, at
+
+    x = grid(22, 4, "f4")
+    x[3, 1] = x[8, 2] = x[9, 2] = np.nan
+    fast = check(exact(pooled, (x, 10)))
+    assert "#pragma omp simd safelen(8)" in fast._reading.texts()[0]

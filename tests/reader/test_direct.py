@@ -12,7 +12,7 @@ import pytest
 
 import np_compile
 
-from .support import case, check, each, exact, refusals
+from .support import case, check, check_call, each, exact, refusals, whole
 
 RNG = np.random.default_rng(7)
 
@@ -289,3 +289,47 @@ def test_large_arrays_are_known_behind_a_call():
     with np_compile.config.patch(compile_in="call"):
         np.testing.assert_allclose(fast(*made), filtered(*made), rtol=1e-14)
     assert any("large" in why for why in refusals(fast))
+
+
+def layers(x, w, v, n):
+    y = x
+    for _ in range(n):
+        h = np.maximum(x @ w, 0)
+        y = np.dot(h, v)
+        v = v - 0.001 * (h.T @ y)[:, ::-1]
+        x = 0.5 * x[::-1]
+    return y, v
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("f8", 0), ("f4", 1e-5)])
+def test_large_products_are_numpys(dtype, rtol):
+    """BLAS makes them, whose bits in float32 depend on where memory begins; other sizes, down to
+    nothing, go the same way."""
+    rng = np.random.default_rng(0)
+
+    def arguments(rows, inner, columns):
+        return [rng.integers(-4, 5, s).astype(dtype)
+                for s in ((rows, inner), (inner, 40), (40, columns))]  # fmt: skip
+
+    fast = np_compile.compile(layers)
+    with whole():
+        for sizes in ((60, 20, 24), (30, 21, 24), (0, 20, 24), (60, 0, 24)):
+            check_call(fast, layers, (*arguments(*sizes), 3), rtol)
+    assert any("call_numpy(rt, 2)" in text for text in fast._reading.texts())
+
+
+def test_products_of_unlike_extents_raise_in_their_iteration():
+    def shrinking(x, y, n):
+        done = []
+        for k in range(n):
+            done.append((x[: len(x) - k // 2] @ y).sum())
+            x[0, 0] += 1
+            if k == 3:
+                y = y[1:]
+        return done
+
+    x = np.arange(900.0).reshape(30, 30)
+    fast = np_compile.compile(shrinking)
+    with whole():
+        for n in (3, 4, 8):
+            check_call(fast, shrinking, (x, x + 1, n), 0)

@@ -8,7 +8,7 @@ import pytest
 import np_compile
 from np_compile.tools.inspect import inspect
 
-from .support import Case, check, each, exact, rarely, whole
+from .support import Case, check, check_whatever_leaves, each, exact, rarely, whole
 
 
 def text_of(f, *args):
@@ -366,3 +366,24 @@ def test_checks_are_made_once() -> None:
     text = text_of(rows, *_sparse(20))
     assert " last_" in text
     assert text.count("const int out_") == 1
+
+
+def of_few(x, y, n):
+    """Iterations that go over a few elements; an index may leave the array."""
+    total = np.zeros(3)
+    for k in range(1, n):
+        d = x[k] - x[k - 1]
+        x[k] += 0.25 * total * d
+        total += d * y[k]
+        y[k] = y[k - 1] + total[1]
+    return total
+
+
+def test_loops_over_few_elements_are_innermost() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((20, 3)), rng.standard_normal(20)
+    check(exact(of_few, (x, y, 20), (x, y, 1)))
+    check_whatever_leaves(of_few, [(x, y, 21), (x, y[:12], 20), (x[:9], y, 20)])
+    body = text_of(of_few, x, y, 20).split("static i64 run(")[1]
+    assert "TICK(" not in body
+    assert body.count("const int out_") == 1

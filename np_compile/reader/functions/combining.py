@@ -15,7 +15,6 @@ from ..nest import (
     alloc,
     cast,
     common_extent_of_product,
-    dot,
     extent,
     lazy,
     loops,
@@ -50,6 +49,7 @@ from .operands import (
     scalar_type,
     stacked,
 )
+from .products import product_of
 from .reductions import nonzero
 from .ufuncs import into, ufunc
 
@@ -60,7 +60,7 @@ def _dot(r: Reader, a: Value, b: Value, out: Value | None = None) -> Value:
         raise Unreadable("np.dot of numbers")
     is_scaled = isinstance(a, Num) or isinstance(b, Num)
     # It is no ufunc: Python's numbers have a dtype for it.
-    made = ufunc(r, "multiply", [_typed(r, a), _typed(r, b)]) if is_scaled else dot(r, a, b)
+    made = ufunc(r, "multiply", [_typed(r, a), _typed(r, b)]) if is_scaled else product_of(r, a, b)
     if out is None:
         return made
     if not isinstance(out, Arr) or not out.flat or isinstance(made, Num) or made.rep != out.rep:

@@ -198,25 +198,45 @@ def _arg(op: str) -> Callable:
                 r.facts.add(n.lin - lin - 1)
             return Num(name, "i64", ("int64",), "", lin, 0, n.high)
         axes = axes_of(axis, x.ndim)
-        kept = [k for k in range(x.ndim) if k not in axes]
+        n = x.dims[axes[0]]
+        if n.low < 1:
+            r.leave_if(f"{n.text} == 0", "the extreme of no elements")
+        if axes[0] != x.ndim - 1:
+            return _of_rows(r, op, lazy(x), axes[0])
         source = lazy(x)
-        made = alloc(r, "i64", [x.dims[k] for k in kept])
+        made = alloc(r, "i64", x.dims[:-1])
         with loops(r, made.dims, vector="") as index:
 
             def at(within: list[str], index: list[str] = index) -> str:
-                whole = ["0"] * x.ndim
-                for k, i in zip(kept, index, strict=True):
-                    whole[k] = i
-                whole[axes[0]] = within[0]
-                return source.at(whole)
+                return source.at([*index, *within])
 
-            n = x.dims[axes[0]]
-            if n.low < 1:
-                r.leave_if(f"{n.text} == 0", "the extreme of no elements")
             write(r, made, index, extreme(r, op, Lazy(x.rep, (n,), at)))
         return made
 
     return find
+
+
+def _of_rows(r: Reader, op: str, x: Lazy, axis: int) -> Arr:
+    """Where the extremes along an axis are that is not the last one: row by row, without a branch
+    on data, so that a row is one of vectors."""
+    kept = [k for k in range(x.ndim) if k != axis]
+    dims = [x.dims[k] for k in kept]
+    made, best = alloc(r, "i64", dims), alloc(r, x.rep, dims)
+    note_work(r, x.dims)
+    with loops(r, dims) as index:
+        write(r, made, index, "0")
+        write(r, best, index, x.at([*index[:axis], "0", *index[axis:]]))
+    sign = "<" if op == "minimum" else ">"
+    with loops(r, x.dims, [axis, *kept]) as index:
+        there = [index[k] for k in kept]
+        v, b = r.named(x.at(index), C_TYPE[x.rep]), r.named(load(best, there), C_TYPE[x.rep])
+        text = f"({v} {sign} {b})"
+        if x.rep in FLOATS:  # the first NaN is the extreme
+            text = f"(({v} {sign} {b}) | ({v} != {v})) & ({b} == {b})"
+        better = r.named(text, "int")
+        write(r, best, there, f"({better} ? {v} : {b})")
+        write(r, made, there, f"({better} ? {index[axis]} : {load(made, there)})")
+    return made
 
 
 def python_extreme(r: Reader, name: str, x: Arr, kind: str = "") -> Num:

@@ -12,7 +12,6 @@ from np_compile.kernels.ir.scalars import OPS, c_expression
 
 from ..index import fill, stored
 from ..nest import (
-    dot,
     lazy,
     load,
     loops,
@@ -36,6 +35,7 @@ from ..values import (
     Value,
 )
 from .operands import agreed, as_operand, dtype_of, operand_kind
+from .products import product_of
 
 # ufunc -> operation of the loop IR, on operands of the loop's dtype.
 _OPERATIONS = {
@@ -61,6 +61,9 @@ _COSTLY = frozenset(
      "tanh", "cbrt", "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "hypot", "pow",
      "floordiv", "remainder", "fmod", "gcd")
 )  # fmt: skip
+
+
+_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 
 
 _ON_COMPLEX = {
@@ -98,7 +101,22 @@ def operation(name: str, reps: Sequence[str], operands: Sequence[Value]) -> Call
     taken = op is not None and DTYPES[rep].kind in OPS[op].kinds
     if op is None or not taken or (name == "fabs" and rep not in FLOATS):
         raise Unreadable(f"np.{name}")
+    if name in _COMPARISONS and rep == "f64":
+        return lambda a, b: c_expression(op, rep, [_beside(a, b), _beside(b, a)])
     return lambda *texts: c_expression(op, rep, texts)
+
+
+def _beside(a: str, b: str) -> str:
+    """An operand of a comparison: of the absolute value of a complex number mostly its square."""
+    if not a.startswith("abs_c128(") or b.startswith("abs_c128("):
+        return a
+    inner = a[len("abs_c128(") : -1]
+    depth = 0
+    for c in inner:
+        depth += (c == "(") - (c == ")")
+        if depth < 0:  # the last parenthesis is another one's
+            return a
+    return f"modulus_beside({inner}, {b})"
 
 
 def _power(rep: str, exponent: Value) -> Callable[..., str]:
@@ -249,7 +267,7 @@ def product(r: Reader, a: Value, b: Value) -> Value:
     a, b = as_operand(r, a), as_operand(r, b)
     if isinstance(a, Num) or isinstance(b, Num):
         raise Unreadable("@ of a number")
-    return dot(r, a, b)
+    return product_of(r, a, b)
 
 
 METHODS: dict[str, Callable] = {
