@@ -18,7 +18,7 @@ from np_compile import config
 from np_compile.capture.arrays.traced import Asked, Traced, has_traced, known, shape_of, values
 from np_compile.replay.calls import MISS
 from np_compile.replay.evaluate import Evaluation
-from np_compile.replay.sizes import KeptForSizes
+from np_compile.replay.sizes import KeptForSizes, _Step
 
 from ..capture.test_sizes import compiles, copied, equal, same
 from ..support import data
@@ -74,6 +74,32 @@ def test_what_follows_from_sizes_is_found_out_once(monkeypatch, runs):
         equal(fast(x), by_length(x))
     assert len([r for r in runs if r is not MISS]) > 20
     assert len(found) == len(for_sizes(fast)) == 1
+
+
+def scaled(x):
+    scale = 2.0 / len(x)
+    return (x - 1.0) * scale + scale, x * (0.5 + scale) - 1.0 / x.size
+
+
+def rooted(x):
+    return abs(x) ** (1.0 / len(x))
+
+
+@pytest.mark.parametrize(("f", "alone"), [(scaled, True), (rooted, False)])
+def test_a_float_that_follows_from_sizes(f, alone, monkeypatch, runs):
+    """It is computed alone, but where the call's key has its value."""
+    fast = np_compile.compile(f)
+    for n in range(5, 12):
+        equal(fast(data(n, 3)), f(data(n, 3)))
+        equal(fast(data(n, 3)), f(data(n, 3)))
+    made = []
+    fill = _Step.fill
+    monkeypatch.setattr(_Step, "fill", lambda *args: made.append(0) or fill(*args))
+    for n in range(40, 45):
+        equal(fast(data(n, 3)), f(data(n, 3)))
+    if alone:
+        assert runs[-1] is not MISS
+        assert not made
 
 
 def test_strides_between_elements_are_left_to_others(runs):
