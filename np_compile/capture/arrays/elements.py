@@ -20,7 +20,7 @@ from np_compile.tape.node import Node
 
 from ..names.numpy_names import numpy_function
 from ..rerun import parameters
-from .array import Array, owner
+from .array import Array, owner, recorded
 
 if TYPE_CHECKING:
     from ..capture import Capture
@@ -45,6 +45,16 @@ def are_recorded(c: Capture, a: Array, count: int) -> bool:
         return False
     c.elements_read += count
     return True
+
+
+def told(c: Capture, seg: Any, value: Any) -> Any:
+    """The stand-in of a result; where it is a truth value of elements of arguments alone, that: for
+    Python asks for its truth, or whether it is `np.True_`."""
+    r = recorded(c, seg, value)
+    if not value.scalar or value.dtype.kind != "b":
+        return r
+    known = value_of(c, r)
+    return r if known is None else known
 
 
 def value_of(c: Capture, a: Array) -> Any:
