@@ -503,7 +503,8 @@ class KeptForSizes:
 
     @staticmethod
     def _apart(pair: Pair, given: Sequence[Any]) -> bool:
-        one, other = (given[k] for k in pair.positions)
+        k, m = pair.positions
+        one, other = given[k], given[m]
         if pair.same or one is other:
             return pair.same and one is other
         return not (pair.apart and np.may_share_memory(one, other))
