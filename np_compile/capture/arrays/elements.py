@@ -2,10 +2,10 @@
 
 Python reads an element of host memory at once, and a program takes the number as it takes those
 that stand in the source. A call may be kept so as long as the elements are what they were. Once
-they are seen to change, reading one is recorded (`Options.elements_are_data`): the program reads
-it, whatever it is. Where Python needs such a number after all, in a branch or as a size, it has
-it at once, and what is computed of such numbers alone too: NumPy computes it, and nothing is cut.
-So it has truth values, which are two objects in NumPy.
+they are seen to change, or sizes are, reading one is recorded (`Options.elements_are_data`): the
+program reads it, whatever it is. Where Python needs such a number after all, in a branch or as a
+size, it has it at once, and what is computed of such numbers alone too: NumPy computes it, and
+nothing is cut. So it has truth values, which are two objects in NumPy.
 """
 
 from __future__ import annotations
