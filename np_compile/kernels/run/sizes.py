@@ -5,8 +5,8 @@ what may run in bands with others.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from np_compile.size import Size, evaluated, function_of
@@ -186,27 +186,24 @@ class _Writer:
         if kind is Buffer:
             if x not in self._buffers:
                 name = f"b{len(self._buffers)}"
-                fields = (x.name, x.dtype, x.shape, x.strides, x.kind, x.position)
-                self._lines.append(f"{name} = Buffer({self._texts(fields)})")
+                made = self._call("Buffer", x.name, x.dtype, x.shape, x.strides, x.kind, x.position)
+                self._lines.append(f"{name} = {made}")
                 self._buffers[x] = name
             return self._buffers[x]
         if kind is Tensor:
-            fields = (x.buffer, x.offset, x.shape, x.strides, x.dtype)
-            return f"Tensor({self._texts(fields)})"
+            return self._call("Tensor", x.buffer, x.offset, x.shape, x.strides, x.dtype)
         if isinstance(x, Call):
             self._names[kind.__name__] = kind
-            fields = (
-                x.name, x.target, x.args, x.kwargs, x.reads, x.writes, x.strides, x.why, x.line
-            )  # fmt: skip
-            return f"{kind.__name__}({self._texts(fields)})"
+            given = [getattr(x, f.name) for f in fields(x)]
+            return self._call(kind.__name__, *given)
         if kind is dict:
-            return (
-                "{" + ", ".join([f"{self._text(k)}: {self._text(v)}" for k, v in x.items()]) + "}"
-            )
-        return f"[{self._texts(x)}]" if kind is list else f"({self._texts(x)},)"
+            items = [f"{self._text(k)}: {self._text(v)}" for k, v in x.items()]
+            return f"{{{', '.join(items)}}}"
+        items = [self._text(v) for v in x]
+        return f"[{', '.join(items)}]" if kind is list else f"({', '.join(items)},)"
 
-    def _texts(self, parts: Iterable[Any]) -> str:
-        return ", ".join(map(self._text, parts))
+    def _call(self, kind: str, *args: Any) -> str:
+        return f"{kind}({', '.join(map(self._text, args))})"
 
 
 def _has_sizes(x: Any) -> bool:
