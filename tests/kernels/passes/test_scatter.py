@@ -265,6 +265,7 @@ def test_a_row_made_of_rows_at_places_from_outside(step: Callable, temporary: bo
     text = str(found[0].source.program)
     assert text.count("fence") == 1
     assert ("temporary" in re.sub("check.*", "", text)) is temporary
+    assert "vector" in text
     for to, of in [(6, 0), (0, -7)]:
         y = x.copy()
         with pytest.raises(IndexError, match="out of bounds for axis 0 with size 6"):

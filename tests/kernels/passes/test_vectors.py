@@ -255,7 +255,7 @@ def centred(x):
 SEVERAL = [65, 4, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 127, 128, 129, 200, 255, 257, 300, 521]
 
 
-@pytest.mark.parametrize("dtype", first("df"))
+@pytest.mark.parametrize("dtype", first("df", "d"))
 @pytest.mark.parametrize(("f", "overlap"), [(variances, True), (centred, False)])
 def test_strips_of_any_length(f: Any, overlap: bool, dtype: str) -> None:
     """The last strip of a loop may overlap the one before, but where it changes what it reads."""
