@@ -498,12 +498,6 @@ MUTATIONS = (
         "kernels/passes/test_scatter.py",
     ),
     Mutation(
-        "np_compile/kernels/analysis/dependence.py",
-        "        and not alone(statement, x.args)\n",
-        "",
-        "kernels/passes/test_scatter.py",
-    ),
-    Mutation(
         "np_compile/capture/arrays/array.py",
         "return c.told(seg, node.value) if c.elements_read else recorded(c, seg, node.value)",
         "return recorded(c, seg, node.value)",

@@ -30,20 +30,8 @@ def reads_elsewhere(statement: Statement) -> bool:
         x.value is statement.target
         and x.args != statement.index
         and not disjoint(x.args, statement.index)
-        and not alone(statement, x.args)
         for x in statement.reads()
     )
-
-
-def alone(s: Statement, index: Index) -> bool:
-    """Whether what an iteration of a statement has at an index, no other one has at that of its
-    target."""
-    known: dict[Expr, Expr] = {}
-    for axis in s.axes:
-        if not same_iteration(index, s.index, axis, axis, known):
-            return False
-        known[axis] = axis
-    return True
 
 
 def same_iteration(

@@ -14,11 +14,10 @@ import torch
 from np_compile.size import hint
 
 from ..analysis.access import linear
-from ..analysis.dependence import alone
 from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Program, Statement, Step, Tensor, elements
 from ..target import Target
-from .thread_mapping import commutes
+from .thread_mapping import alone, commutes
 
 # Most values that one thread adds.
 _FEW = 64
@@ -38,7 +37,7 @@ def scatter_calls(program: Program, machine: Target) -> Program:
 
 def _ordered(s: Statement) -> bool:
     """Whether a statement adds many floats to elements that several of its iterations share."""
-    if s.op != "sum" or s.over or commutes(s) or alone(s, s.index):
+    if s.op != "sum" or s.over or commutes(s) or alone(s):
         return False
     many = hint(elements(a.extent for a in s.axes)) > _FEW
     return many and not any(x.value is s.target for x in s.reads())

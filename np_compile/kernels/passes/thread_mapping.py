@@ -20,7 +20,7 @@ from itertools import takewhile
 from np_compile.size import NotGeneral, Size, hint, some
 
 from ..analysis.access import coefficient, coefficients, distance
-from ..analysis.dependence import alone, reads_elsewhere, same_iteration
+from ..analysis.dependence import reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
@@ -74,7 +74,7 @@ class _Nest:
     def mapped(self) -> Loop:
         """The nest, mapped."""
         for s in statements(self.loop):
-            s.atomic = s.op is not None and not s.over and not alone(s, s.index)
+            s.atomic = s.op is not None and not s.over and not alone(s)
         if any(isinstance(b.size, Size) for b in _locals(self.loop)):
             raise NotGeneral("an array of each row has the size of the row")
         kept = self._kept()
@@ -346,6 +346,16 @@ def _free(s: Statement, loop: Loop, inside: list[Statement]) -> bool:
 
 def _reads(s: Statement, b: Buffer) -> bool:
     return any(x.value is b for x in s.reads())
+
+
+def alone(s: Statement) -> bool:
+    """Whether each iteration of a statement has an element of its own."""
+    around: dict[Expr, Expr] = {}
+    for a in s.axes:
+        if not same_iteration(s.index, s.index, a, a, around):
+            return False
+        around[a] = a
+    return True
 
 
 def commutes(s: Statement) -> bool:
