@@ -65,6 +65,7 @@ class Capture:
     finish = segments.finish
     # data for stand-ins
     are_recorded = single_elements.are_recorded
+    told = single_elements.told
     settled = values.settled
     noted = values.noted
     real = values.real

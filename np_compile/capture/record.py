@@ -31,7 +31,6 @@ from np_compile.tape.tree import mapped
 
 from . import positions, state
 from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
-from .arrays.elements import value_of
 from .arrays.traced import Traced, has_traced, shape_of, values
 from .arrays.transfers import to_device
 from .frames import inside_try
@@ -570,11 +569,9 @@ def results(c: Capture, seg: Segment, node: Node, name: str, args: tuple, kwargs
         _mark_written(c, seg, node)
     value = node.value
     if value is not None:
-        r = recorded(c, seg, value)
-        if value.scalar and c.elements_read and value.dtype.kind == "b":
-            known = value_of(c, r)  # Python asks for its truth, or whether it is `np.True_`
-            if known is not None:
-                return known
+        r = recorded(c, seg, value) if not c.elements_read else c.told(seg, value)
+        if type(r) is not Array:
+            return r
         if value.readonly:
             r._readonly = True
         if value.source is not None:

@@ -26,7 +26,7 @@ from .ir.program import Program
 from .passes.pipeline import stages
 from .run.execute import Executable, RunForSizes, Source, fills, libraries_of
 from .run.machine import gpu
-from .run.sizes import AtSizes, at_sizes, results_of
+from .run.sizes import AtSizes, at_sizes, maker_of, results_of
 from .target import HOST, Gpu, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -180,6 +180,7 @@ class ForSizes:
         self._first: Executable | None = None  # that was bound
         self._last: tuple[Any, Executable] | None = None  # sizes, and what was bound to them
         self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
+        self._make: Callable[[Mapping[str, int]], Source] | None = None  # of one with calls
         facts.closed = True
 
     @property
@@ -272,7 +273,9 @@ class ForSizes:
                 lambda: at_sizes(self._source, values), eager, numbers, results, scratch
             )
         if made is None and self._first is not None and self._source.launches is None:
-            made = self._executable(at_sizes(self._source, values, False), eager, numbers)
+            if self._make is None:
+                self._make = maker_of(self._source)
+            made = self._executable(self._make(values), eager, numbers)
             made = made.is_made_by(lambda: at_sizes(self._source, values))
         if made is None:
             source = at_sizes(self._source, values)

@@ -288,7 +288,9 @@ class Keeper:
         if self.hopeless or config.only_known() or pending():
             return None
         first, self._first = self._first, False
-        self.elements_change = self.elements_change or self._has_others(args, kwargs)
+        # With other sizes come other elements, and a program for these is made anyway.
+        changed = self._has_others(args, kwargs) or self.came(args, kwargs) == 0
+        self.elements_change = self.elements_change or changed
         try:
             arguments = self._binding.arguments(args, kwargs)
             others = 0 < self._others <= _OTHERS

@@ -8,10 +8,11 @@ traced. A program that serves them is bound to them and runs, without the user's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,11 @@ from np_compile.size import NotGeneral, Size, hint
 from np_compile.tape.form import form_of, layout_of, piece_apart, sizes_apart
 from np_compile.tape.key import Unrecordable, slices_piece
 from np_compile.tape.node import Node, Value
+from np_compile.tape.tree import of_type
 
 from .arguments import parameter_names
 from .calls import MISS, Names
-from .evaluate import Evaluate, Evaluation, Sight
+from .evaluate import Code, Evaluate, Evaluation, Sight
 from .guards import Call, Elements, Guard, Layout, Pair, Refused
 from .guards import Value as Simple
 from .plan import Plan
@@ -162,13 +164,33 @@ class _Step:
         """As `fill`, for sizes. Errors: LookupError, where it is another call at hand."""
         facts = evaluation.facts
         try:
+            found, codes = self._floats_of_sizes(shapes, evaluation)
             with evaluation.attempt():
                 fixed = facts.fixed()
-                evaluation.test(self.fill(values, shape, shapes, numbers))
+                evaluation.test(self.fill(values, shape, shapes, numbers, found))
                 if facts.fixed() - fixed:
                     raise LookupError("a size has to be a number")
+                own = numbers.floats[self._floats]
+                if not codes.keys() <= {*map(id, own)}:
+                    raise LookupError("a float is no parameter")
+                numbers.floats[self._floats] = [codes.get(id(x), x) for x in own]
         except _BY_NUMBERS:
             self._later(values, shape, shapes, numbers, evaluation)
+
+    def _floats_of_sizes(
+        self, shapes: _Shapes, evaluation: Evaluation
+    ) -> tuple[dict[int, float], dict[int, Code]]:
+        """Floats that follow from sizes, which no `Size` is: as they are at hand, by the ids of the
+        traced numbers, and how they are computed, by their own."""
+        found: dict[int, float] = {}
+        codes: dict[int, Code] = {}
+        for v in of_type((self.call.args, self.call.kwargs), Traced):
+            if type(v.value) is float:
+                noted = _Noted(shapes)
+                now = found[id(v)] = v.how(noted)
+                own = partial(_float_at, v, noted)
+                _, (codes[id(now)],) = evaluation.call(own, *noted.asked.values())
+        return found, codes
 
     def _later(
         self, values: list[Value], shape: tuple, shapes: _Shapes, numbers: _Numbers,
@@ -192,9 +214,12 @@ class _Step:
         numbers.ints[self._ints] = ints[count:]
         numbers.floats[self._floats] = floats
 
-    def fill(self, values: list[Value], shape: tuple, shapes: Shapes, numbers: _Numbers) -> bool:
+    def fill(
+        self, values: list[Value], shape: tuple, shapes: Shapes, numbers: _Numbers,
+        known: Mapping[int, float] = MappingProxyType({}),
+    ) -> bool:  # fmt: skip
         """Set its own among the numbers of its segment. shape: of the array that it takes a part
-        of. False where it is another call for such sizes."""
+        of. known: see `_floats_of_sizes`. False where it is another call for such sizes."""
         own: list[int] = []
         own_ints: list[int] = []
         if self._index is not None:
@@ -208,7 +233,7 @@ class _Step:
         if self.indexed is not None:
             values = [*values]
             values[self.indexed] = values[self.indexed].of_shape(shape)
-        args, kwargs = at((call.args, call.kwargs), shapes)
+        args, kwargs = at((call.args, call.kwargs), shapes, known)
         try:
             key, own_floats, own_ints = key_of(call._replace(args=args, kwargs=kwargs), values)
         except Unrecordable:
@@ -219,6 +244,11 @@ class _Step:
         numbers.integers[self._integers], numbers.ints[self._ints] = own, own_ints
         numbers.floats[self._floats] = own_floats
         return True
+
+
+def _float_at(v: Traced, noted: _Noted, *shapes: tuple) -> tuple[list[int], list[float]]:
+    """A float as it is for other sizes."""
+    return [], [v.how(noted.at(shapes))]
 
 
 # What happens where no `Size` can say what a number is.
@@ -473,7 +503,8 @@ class KeptForSizes:
 
     @staticmethod
     def _apart(pair: Pair, given: Sequence[Any]) -> bool:
-        one, other = (given[k] for k in pair.positions)
+        k, m = pair.positions
+        one, other = given[k], given[m]
         if pair.same or one is other:
             return pair.same and one is other
         return not (pair.apart and np.may_share_memory(one, other))

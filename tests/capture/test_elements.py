@@ -267,3 +267,29 @@ def test_a_length_that_python_has_seen_is_that_of_kept_calls(monkeypatch):
     assert len(runs) == 4
     for n in (2, 4, 0, 1, 3, 5):
         same(fast, f, data(50 + n), data(n))
+
+
+def test_truths_of_elements_are_numpys_objects():
+    def f(x):
+        a, b, c = x[0] > 0, np.isnan(x[1]), np.greater(x[2], 1e9)
+        return a is np.True_, b is np.False_, c is np.False_, x + 1
+
+    fast = np_compile.compile(f, dynamic=True)
+    for k in range(3):
+        same(fast, f, abs(data(30, seed=k)))
+
+
+@pytest.mark.parametrize("sizes_first", [True, False])
+def test_new_sizes_and_new_elements_have_three_programs(sizes_first):
+    """One for what came first, one for other elements, one for other sizes."""
+
+    def f(x, w):
+        return w[0] * x[:-1] + w[1] * x[1:]
+
+    fast = np_compile.compile(f)
+    for k in range(16):
+        n, seed = (30 + k % 4 * 7, 0) if (k < 8) is sizes_first else (30, k)
+        if k > 12:
+            n, seed = 60 + k, k
+        same(fast, f, data(n, seed=k), data(2, seed=seed))
+    assert len(np_compile.recompiles(fast)) <= 3

@@ -18,7 +18,7 @@ from np_compile import config
 from np_compile.capture.arrays.traced import Asked, Traced, has_traced, known, shape_of, values
 from np_compile.replay.calls import MISS
 from np_compile.replay.evaluate import Evaluation
-from np_compile.replay.sizes import KeptForSizes
+from np_compile.replay.sizes import KeptForSizes, _Step
 
 from ..capture.test_sizes import compiles, copied, equal, same
 from ..support import data
@@ -74,6 +74,32 @@ def test_what_follows_from_sizes_is_found_out_once(monkeypatch, runs):
         equal(fast(x), by_length(x))
     assert len([r for r in runs if r is not MISS]) > 20
     assert len(found) == len(for_sizes(fast)) == 1
+
+
+def scaled(x):
+    scale = 2.0 / len(x)
+    return (x - 1.0) * scale + scale, x * (0.5 + scale) - 1.0 / x.size
+
+
+def rooted(x):
+    return abs(x) ** (1.0 / len(x))
+
+
+@pytest.mark.parametrize(("f", "alone"), [(scaled, True), (rooted, False)])
+def test_a_float_that_follows_from_sizes(f, alone, monkeypatch, runs):
+    """It is computed alone, but where the call's key has its value."""
+    fast = np_compile.compile(f)
+    for n in range(5, 12):
+        equal(fast(data(n, 3)), f(data(n, 3)))
+        equal(fast(data(n, 3)), f(data(n, 3)))
+    made = []
+    fill = _Step.fill
+    monkeypatch.setattr(_Step, "fill", lambda *args: made.append(0) or fill(*args))
+    for n in range(40, 45):
+        equal(fast(data(n, 3)), f(data(n, 3)))
+    if alone:
+        assert runs[-1] is not MISS
+        assert not made
 
 
 def test_strides_between_elements_are_left_to_others(runs):
@@ -219,7 +245,8 @@ def test_elements_that_python_reads_have_to_be_what_they_were(runs):
     for n in (20, 21, 22):
         same(fast, filtered, data(n), taps)
     assert for_sizes(fast), fast._keeper.why_one_size
-    assert any("taps was [0.5, 0.0, 0.25] when it was read" in t for t in for_sizes(fast)[0].texts)
+    texts = for_sizes(fast)[0].texts
+    assert {f"taps[{k}] was {v} when it was read" for k, v in enumerate(taps)} <= {*texts}
     runs.clear()
     for n in range(30, 40):
         same(fast, filtered, data(n), taps)

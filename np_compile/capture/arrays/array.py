@@ -611,7 +611,7 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         if node is None or node.special:
             return otherwise(self, other)
         seg.node = node
-        return recorded(c, seg, node.value)
+        return c.told(seg, node.value) if c.elements_read else recorded(c, seg, node.value)
 
     return method
 

@@ -2,10 +2,10 @@
 
 Python reads an element of host memory at once, and a program takes the number as it takes those
 that stand in the source. A call may be kept so as long as the elements are what they were. Once
-they are seen to change, reading one is recorded (`Options.elements_are_data`): the program reads
-it, whatever it is. Where Python needs such a number after all, in a branch or as a size, it has
-it at once, and what is computed of such numbers alone too: NumPy computes it, and nothing is cut.
-So it has truth values, which are two objects in NumPy.
+they are seen to change, or sizes are, reading one is recorded (`Options.elements_are_data`): the
+program reads it, whatever it is. Where Python needs such a number after all, in a branch or as a
+size, it has it at once, and what is computed of such numbers alone too: NumPy computes it, and
+nothing is cut. So it has truth values, which are two objects in NumPy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from np_compile.tape.node import Node
 
 from ..names.numpy_names import numpy_function
 from ..rerun import parameters
-from .array import Array, owner
+from .array import Array, owner, recorded
 
 if TYPE_CHECKING:
     from ..capture import Capture
@@ -45,6 +45,16 @@ def are_recorded(c: Capture, a: Array, count: int) -> bool:
         return False
     c.elements_read += count
     return True
+
+
+def told(c: Capture, seg: Any, value: Any) -> Any:
+    """The stand-in of a result; where it is a truth value of elements of arguments alone, that: for
+    Python asks for its truth, or whether it is `np.True_`."""
+    r = recorded(c, seg, value)
+    if not value.scalar or value.dtype.kind != "b":
+        return r
+    known = value_of(c, r)
+    return r if known is None else known
 
 
 def value_of(c: Capture, a: Array) -> Any:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -208,6 +209,12 @@ def known(x: Any) -> Any:
     return mapped(x, lambda v: v.known() if type(v) is Traced else v)
 
 
-def at(x: Any, shapes: Shapes) -> Any:
-    """As `values`, for other shapes."""
-    return mapped(x, lambda v: v.how(shapes) if type(v) is Traced else v)
+def at(x: Any, shapes: Shapes, known: Mapping[int, Any] = MappingProxyType({})) -> Any:
+    """As `values`, for other shapes. known: of numbers by their ids."""
+
+    def number(v: Any) -> Any:
+        if type(v) is not Traced:
+            return v
+        return known[id(v)] if id(v) in known else v.how(shapes)
+
+    return mapped(x, number)

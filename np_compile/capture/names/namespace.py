@@ -199,6 +199,8 @@ class RecordingUfunc(Standing):
                 node = seg.node.next.get((self._name, x._i))
                 if node is not None and not node.special and node.value is not None:
                     seg.node = node
+                    if c.elements_read:
+                        return c.told(seg, node.value)
                     return recorded(c, seg, node.value)
                 return c.call(self._name, args, kwargs)
         for a in args:

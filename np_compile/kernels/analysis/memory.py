@@ -7,7 +7,7 @@ first written. Behind them lies what the chunks of parallel loops leave of their
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -68,7 +68,8 @@ def plan(program: Program, machine: Target, facts: Facts | None = None) -> Layou
     align = machine.line_bytes
     lives = _lives(program)
     if facts is None:
-        offsets, size = _placed(lives, {b: b.size for b in lives}, align)
+        *places, size = _placing(lives, align)([b.size for b in lives])
+        offsets = dict(zip(lives, places, strict=True))
     else:
         offsets, size = _placed_later(lives, align, facts)
     fixed = [b for b in program.buffers if b not in offsets and b.kind not in _NOWHERE]
@@ -98,38 +99,47 @@ def _lives(program: Program) -> _Lives:
 
 
 def _placed_later(lives: _Lives, align: int, facts: Facts) -> tuple[dict[Buffer, Any], Any]:
-    """As `_placed`, as symbols: where the temporaries lie follows from the sizes."""
+    """The places of temporaries, and the size of the block, as symbols: they follow from sizes."""
     known: list[tuple[Any, Any]] = [(None, None)]  # the last values, and what they give
-    numbers = function_of([c.size for c in lives])
+    numbers = function_of([b.size for b in lives])
+    placed = _placing(lives, align)
 
-    def place(values: Mapping[str, int], b: Buffer | None) -> int:
+    def place(values: Mapping[str, int], k: int) -> int:
         if known[0][0] is not values:
-            elements = dict(zip(lives, numbers(values), strict=True))
-            known[0] = values, _placed(lives, elements, align)
-        offsets, size = known[0][1]
-        return int(size if b is None else offsets[b])
+            known[0] = values, placed(numbers(values))
+        return known[0][1][k]
 
-    offsets = {b: facts.later(partial(place, b=b)) for b in lives}
-    return offsets, facts.later(partial(place, b=None)) if lives else 0
+    offsets = {b: facts.later(partial(place, k=k)) for k, b in enumerate(lives)}
+    return offsets, facts.later(partial(place, k=len(lives))) if lives else 0
 
 
-def _placed(
-    lives: _Lives, sizes: Mapping[Buffer, int], align: int
-) -> tuple[dict[Buffer, int], int]:
-    """Byte offset of each temporary, of so many elements, and the size of the block."""
-    places: dict[Buffer, tuple[int, int]] = {}
-    bytes_ = {b: _aligned(max(sizes[b], 1) * DTYPES[b.dtype].size, align) for b in lives}
-    for b in sorted(lives, key=lambda b: (-bytes_[b], b.name)):
-        (first, last) = lives[b]
-        taken = sorted(places[c] for c in places if lives[c][0] <= last and first <= lives[c][1])
-        at = 0
-        for begin, end in taken:
-            if at + bytes_[b] <= begin:
-                break
-            at = max(at, end)
-        places[b] = (at, at + bytes_[b])
-    size = max((end for _, end in places.values()), default=0)
-    return {b: begin for b, (begin, _) in places.items()}, size
+def _placing(lives: _Lives, align: int) -> Callable[[Sequence[int]], list[int]]:
+    """What gives, of the elements of each temporary, its byte offset, and at last the size of the
+    block: the largest are placed first, each at the first gap among those that live with it."""
+    widths = [DTYPES[b.dtype].size for b in lives]
+    by_name = sorted(range(len(lives)), key=[b.name for b in lives].__getitem__)
+    spans = [*lives.values()]
+    beside = [
+        [k for k, (begin, end) in enumerate(spans) if begin <= last and first <= end]
+        for first, last in spans
+    ]
+
+    def placed(elements: Sequence[int]) -> list[int]:
+        sizes = [_aligned(max(n, 1) * w, align) for n, w in zip(elements, widths, strict=True)]
+        begins = [-1] * len(sizes)
+        block = 0
+        for k in sorted(by_name, key=sizes.__getitem__, reverse=True):
+            at, size = 0, sizes[k]
+            taken = [(begins[j], begins[j] + sizes[j]) for j in beside[k] if begins[j] >= 0]
+            for begin, end in sorted(taken):
+                if at + size <= begin:
+                    break
+                at = max(at, end)
+            begins[k] = at
+            block = max(block, at + size)
+        return [*begins, block]
+
+    return placed
 
 
 def _aligned(n: int, align: int) -> int:

@@ -40,6 +40,24 @@ def ordered_by(inside: list[Statement], axis: E.Expr) -> bool:
     return any(serial(s, axis) for s in shared) or ring(inside, axis)
 
 
+def repeatable(loop: Loop) -> bool:
+    """Whether an iteration may run twice: of what the loop stores in memory it reads only what it
+    has stored before, which is the same again."""
+    stored: dict[Buffer, int] = {}
+    read: dict[Buffer, int] = {}
+    for k, step in enumerate(loop.body):
+        for s in statements(step):
+            if loop.axis in s.over:
+                return False
+            if s.op is not None and not s.over:
+                read.setdefault(s.target, k)
+            if s.target.kind != "register":
+                stored[s.target] = k
+            for x in s.reads():
+                read.setdefault(x.value, k)
+    return all(k < read.get(b, len(loop.body)) for b, k in stored.items())
+
+
 def independent(loop: Loop) -> bool:
     """Whether the loop's iterations can run at the same time."""
     for s in statements(loop):

@@ -9,6 +9,7 @@ from ..ir.dtypes import DTYPES
 from ..ir.program import PAIRED, Loop, statements
 from ..target import Target
 from .cost import cost
+from .parallel import repeatable
 
 
 def most_lanes(loop: Loop, machine: Target) -> int:
@@ -80,8 +81,8 @@ def strip_width(loop: Loop, shared: bool, machine: Target) -> int:
     bytes_ = sum(b.size * DTYPES[b.dtype].size for b in arrays)
     while wide > vector and wide * bytes_ > machine.working_bytes:
         wide //= 2
-    if isinstance(extent, Size):  # what is left over, of any length, is slow
-        return min(wide, most)
+    if isinstance(extent, Size):
+        return wide if overlapping(loop, machine) else min(wide, most)
     strips = -(-extent // wide)
     if shared:
         strips = max(strips, min(4, extent // (2 * most) * 2))
@@ -89,6 +90,15 @@ def strip_width(loop: Loop, shared: bool, machine: Target) -> int:
         return extent
     even = -(-extent // strips)
     return -(-even // vector) * vector
+
+
+def overlapping(loop: Loop, machine: Target) -> bool:
+    """Whether the last strips of a loop of any length may overlap: what is left over, of a length
+    that the C compiler does not know, is slow where little is computed. That is written for several
+    lengths."""
+    general = isinstance(loop.axis.extent, Size)
+    little = sum(cost(s.value) for s in statements(loop)) <= machine.wide_cycles
+    return general and little and repeatable(loop)
 
 
 def _index(x: E.Expr) -> bool:

@@ -201,11 +201,14 @@ def _broken(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:
         yield "lanes, chains and alignment are of vectors"
     if vectors and (loop.lanes > 1) != any(s.over for s in inside):
         yield "lanes are there for reductions along vectors, and for all of them"
+    reduced = any(loop.axis in s.over for s in inside)
+    if loop.overlapping and (kind != "strip" or width % loop.overlapping or reduced):
+        yield "iterations that run twice are of a strip of some vectors, and are not added up"
     if loop.chain and not any(s.op == "sum" and s.over for s in inside):
         yield "there is no sum whose lanes are put aside"
     aligned = loop.aligned
     if aligned and not (outermost and aligned in {s.target for s in inside} and loop.lanes == 1):
         yield "vectors begin at the cache lines of what an outermost loop writes"
-    halved = width if kind == "strip" and any(loop.axis in s.over for s in inside) else loop.lanes
+    halved = width if kind == "strip" and reduced else loop.lanes
     if halved & (halved - 1):
         yield f"{halved} partial results cannot be combined by halves"

@@ -156,6 +156,7 @@ class _Reader:
             loop.width = int(self.next("int"))
         loop.lanes = int(self.next("int")) if self.take("lanes") else 1
         loop.chain = int(self.next("int")) if self.take("chain") else 0
+        loop.overlapping = int(self.next("int")) if self.take("overlapping") else 0
         if self.take("written"):
             self.need("out")
             loop.private = True

@@ -8,7 +8,7 @@
     extent    = AXIS "<" INT
     schedule  = ["parallel" INT] [how]                        INT: iterations of a chunk
     how       = "vector" INT ["lanes" INT] ["chain" INT] ["aligned" NAME]
-              | "strip" INT | "rows" INT | "jam" INT | "unroll" INT
+              | "strip" INT ["overlapping" INT] | "rows" INT | "jam" INT | "unroll" INT
               | ("grid" | "block" | "thread") INT ["lanes" INT] ["written" "out"]
                 ... ["blocks" INT]                            on a GPU
                                                               the first INT: iterations together
@@ -181,7 +181,8 @@ class Loop:
     width: iterations that stay together. grain: iterations of a chunk, which runs beside others; 0
     of a loop that is not parallel. Of vectors: lanes, the partial results of each reduction, 1 for
     none; chain, the steps after which those of a sum are put aside, 0 for never; aligned, the
-    buffer at whose cache lines they begin.
+    buffer at whose cache lines they begin. overlapping: of a strip some of whose iterations run
+    twice, rather than in one that is not whole: the fewest that do not; 0 of others.
     """
 
     axis: Expr
@@ -194,6 +195,7 @@ class Loop:
     blocks: int = 0
     private: bool = False
     aligned: Buffer | None = None
+    overlapping: int = 0
 
     @property
     def schedule(self) -> str:
@@ -202,6 +204,7 @@ class Loop:
         text += f" {self.kind} {self.width}" if self.kind != "serial" else ""
         text += f" lanes {self.lanes}" if self.lanes > 1 else ""
         text += f" chain {self.chain}" if self.chain else ""
+        text += f" overlapping {self.overlapping}" if self.overlapping else ""
         text += " written out" if self.private else ""
         text += f" blocks {self.blocks}" if self.blocks else ""
         return text + (f" aligned {self.aligned.name}" if self.aligned else "")

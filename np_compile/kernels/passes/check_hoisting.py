@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..ir import expr as E
 from ..ir.expr import Expr
-from ..ir.program import Buffer, Call, Fence, Program, Statement, accesses
+from ..ir.program import Buffer, Call, Fence, Program, Statement, Step, accesses
 from ..target import Target
 
 
@@ -24,6 +24,7 @@ def check_hoisting(program: Program, machine: Target) -> Program:
     for k, step in enumerate(steps):
         for b in accesses(step)[1]:
             made[b] = k
+    first = _with_single(steps, first, made)
     before = [s for s in steps[:first] if isinstance(s, Statement)]
     fenced: set[int] = set()
     if any(_outermost(s) for s in before):
@@ -50,6 +51,23 @@ def check_hoisting(program: Program, machine: Target) -> Program:
             program.steps += [*checks.get(k, ()), Fence()]
         program.steps.append(step)
     return program
+
+
+def _with_single(steps: list[Step], first: int, made: dict[Buffer, int]) -> int:
+    """The first of the steps before `first` from which on all indices from data are single ones, of
+    inputs: to look at them ahead costs nothing, and what stands behind a fence with the steps that
+    write can be fused with these."""
+    found = first
+    for k in range(first - 1, -1, -1):
+        step = steps[k]
+        if not isinstance(step, Statement):
+            break
+        indices = _outermost(step)
+        if any(E.axes_of(x) or any(y.value in made for y in E.loads(x)) for x in indices):
+            break
+        if indices:
+            found = k
+    return found
 
 
 def _outermost(s: Statement) -> list[Expr]:

@@ -64,7 +64,8 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr], machine: Target) -
     known: axes of s -> the loops' axes that they have become.
     """
     inside = list(statements(loop))
-    if any(E.from_data(x) for t in (*inside, s) for i in t.index for x in E.walk(i)):
+    stored = (x for t in (*inside, s) for i in t.index for x in E.walk(i))
+    if any(E.from_data(x) and E.axes_of(x) for x in stored):
         return "a store at computed indices"
     if len(inside) >= _MOST_STATEMENTS:
         return "the loop holds enough statements"

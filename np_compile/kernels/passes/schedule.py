@@ -23,7 +23,7 @@ from ..analysis.access import coefficients, offset
 from ..analysis.cost import cost, gathers, grain
 from ..analysis.dependence import reads_elsewhere
 from ..analysis.parallel import independent, ordered_by, ring, serial
-from ..analysis.vectors import float_sums, lanes, most_lanes, strip_width
+from ..analysis.vectors import float_sums, lanes, most_lanes, overlapping, strip_width
 from ..ir import expr as E
 from ..ir.program import Loop, Program, Statement, is_in_order, statements
 from ..ir.scalars import INEXACT
@@ -77,6 +77,8 @@ def _decide(loop: Loop, machine: Target) -> None:
         loop.width = most
     elif loop.kind == "strip":
         loop.width = strip_width(loop, False, machine)
+        if overlapping(loop, machine):
+            loop.overlapping = most // machine.latency
     elif loop.kind == "jam":
         few = not reaches(loop.axis.extent, machine.latency)
         loop.width = loop.axis.extent if few else machine.latency

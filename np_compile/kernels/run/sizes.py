@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from np_compile.size import evaluated, function_of
+from np_compile.size import Size, evaluated, function_of
 
 from ..analysis.footprint import Footprint, sections
 from ..analysis.launches import Launches
@@ -22,10 +22,9 @@ from .execute import Source
 Sections = list[list[Footprint] | None]
 
 
-def at_sizes(source: Source, values: Mapping[str, int], whole: bool = True) -> Source:
-    """The program for these values of the symbols; its text is that of the program for many.
-    whole: its loops too, of which a run asks nothing."""
-    now = AtSizes(values, whole)
+def at_sizes(source: Source, values: Mapping[str, int]) -> Source:
+    """The program for these values of the symbols; its text is that of the program for many."""
+    now = AtSizes(values)
     program, layout, t = now.program(source.program), now.layout(source.layout), source.interface
     launches = source.launches
 
@@ -50,9 +49,8 @@ def at_sizes(source: Source, values: Mapping[str, int], whole: bool = True) -> S
 class AtSizes:
     """What stands in a program for many sizes, with numbers for its symbols."""
 
-    def __init__(self, values: Mapping[str, int], whole: bool = True):
+    def __init__(self, values: Mapping[str, int]):
         self._values = values
-        self._whole = whole
         self._known: dict[Buffer, Buffer] = {}
         self._new = E.rewriter(self._changed)
 
@@ -99,8 +97,6 @@ class AtSizes:
                 s, args=self.of(s.args), kwargs=self.of(s.kwargs), reads=self.of(s.reads),
                 writes=self.of(s.writes), strides=self.of(s.strides),
             )  # fmt: skip
-        if not self._whole:
-            return s
         if isinstance(s, Loop):
             return replace(
                 s, axis=new(s.axis), body=[self._step(b) for b in s.body], grain=self.of(s.grain),
@@ -138,6 +134,88 @@ def launches_at(
         for section in launches.sections
     ]
     return Launches(words, sections, launches.counters)
+
+
+def maker_of(source: Source) -> Callable[[Mapping[str, int]], Source]:
+    """What gives as much of the program for values of the symbols as a run asks for, which is not
+    its loops: as one Python function."""
+    program, layout, t = source.program, source.layout, source.interface
+    write = _Writer()
+    parts = (program.buffers, program.steps, layout.slots, layout.offsets, layout.size)
+    made = write.function((*parts, t.inputs, t.outputs))
+
+    def make(values: Mapping[str, int]) -> Source:
+        buffers, steps, slots, offsets, size, inputs, outputs = made(values)
+        return replace(
+            source, program=Program(buffers, steps, program.notes),
+            interface=Interface(inputs, t.constants, outputs),
+            layout=replace(layout, slots=slots, offsets=offsets, size=size), seconds={},
+        )  # fmt: skip
+
+    return make
+
+
+class _Writer:
+    """Python that makes something again with numbers for the symbols in it. What has none in it,
+    and loops, are themselves."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, Any] = {"Tensor": Tensor, "Buffer": Buffer, "Call": Call}
+        self._symbols: set[str] = set()
+        self._buffers: dict[Buffer, str] = {}
+        self._lines: list[str] = []
+
+    def function(self, x: Any) -> Callable[[Mapping[str, int]], Any]:
+        """What makes it of the values of the symbols."""
+        text = self._text(x)
+        known = [f"{name} = values[{name!r}]" for name in sorted(self._symbols)]
+        lines = [*known, *self._lines, f"return {text}"]
+        exec("def made(values):\n" + "".join(f"    {line}\n" for line in lines), self._names)
+        made: Callable[[Mapping[str, int]], Any] = self._names["made"]
+        return made
+
+    def _text(self, x: Any) -> str:
+        kind = type(x)
+        if kind is Size:
+            self._symbols.update(x.names)
+            return str(x.text("//"))
+        if not _has_sizes(x):
+            name = f"c{len(self._names)}"
+            self._names[name] = x
+            return name
+        if kind is Buffer:
+            if x not in self._buffers:
+                name = f"b{len(self._buffers)}"
+                made = self._call("Buffer", x.name, x.dtype, x.shape, x.strides, x.kind, x.position)
+                self._lines.append(f"{name} = {made}")
+                self._buffers[x] = name
+            return self._buffers[x]
+        if kind is Tensor:
+            return self._call("Tensor", x.buffer, x.offset, x.shape, x.strides, x.dtype)
+        if isinstance(x, Call):
+            self._names[kind.__name__] = kind
+            given = [getattr(x, f.name) for f in fields(x)]
+            return self._call(kind.__name__, *given)
+        if kind is dict:
+            items = [f"{self._text(k)}: {self._text(v)}" for k, v in x.items()]
+            return f"{{{', '.join(items)}}}"
+        items = [self._text(v) for v in x]
+        return f"[{', '.join(items)}]" if kind is list else f"({', '.join(items)},)"
+
+    def _call(self, kind: str, *args: Any) -> str:
+        return f"{kind}({', '.join(map(self._text, args))})"
+
+
+def _has_sizes(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return _has_sizes((x.buffer, x.offset, x.shape, x.strides))
+    if isinstance(x, Buffer):
+        return _has_sizes((x.shape, x.strides))
+    if isinstance(x, Call):
+        return _has_sizes((x.args, x.kwargs, x.reads, x.writes, x.strides))
+    if type(x) is dict:
+        return any(_has_sizes(k) or _has_sizes(v) for k, v in x.items())
+    return any(map(_has_sizes, x)) if type(x) in (list, tuple) else type(x) is Size
 
 
 def results_of(

@@ -32,7 +32,7 @@ for i < 4 parallel 2:
   for j < 6 vector 6 lanes 4 chain 2 aligned y:
     y[i, j] = (x[i, j] + maximum(x[(i // 2), j], f32(u[])))
     v[j] = (True:bool & (x[i, j] != 0.125:f32))
-  for k < 3 strip 2:
+  for k < 3 strip 2 overlapping 1:
     for j < 6:
       t[i] min= bits_f64(add(mul(2, at[k]), -7)) over j
       y[i, 2*k] = (x[i, ((3*i + j) % 6)] - 2.5:f32)"""
@@ -343,6 +343,11 @@ def test_the_text_of_an_expression_that_repeats_its_parts() -> None:
         ("scheduled", "for i < 4:\n  z[0, i] = 0.0:f64", "no single place in memory"),
         ("scheduled", "for i < 4 vector 5:\n  y[i] = 0.0:f64", "5 iterations cannot stay"),
         ("scheduled", "for i < 4 strip 4:\n  y[i] = 0.0:f64", "of that kind has loops inside"),
+        (
+            "scheduled",
+            "for i < 4 strip 4 overlapping 3:\n  for j < 2:\n    y[i] sum= 0.0:f64 over j",
+            "that run twice are of a strip of some vectors",
+        ),
         ("scheduled", "for i < 4 parallel 4:\n  y[i] = 0.0:f64", "some iterations of an outermost"),
         ("scheduled", "for i < 4 parallel 3 vector 2:\n  y[i] = 0.0:f64", "multiple of its width"),
         ("scheduled", "for i < 4 jam 2 lanes 4:\n  for j < 2:\n    y[i] = 0.0:f64", "of vectors"),

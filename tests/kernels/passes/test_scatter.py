@@ -242,6 +242,37 @@ def test_an_index_that_changes_is_looked_at_again() -> None:
         fast(np.zeros(50), np.array([3, 49]))
 
 
+def updated(y, x, to, of):
+    y[to] = 0.5 * y[of] + x[of]
+
+
+def shifted(y, x, to, of):
+    y[to][1:] = 0.5 * y[of][:-1] + x[of][1:]
+
+
+@pytest.mark.parametrize(("step", "temporary"), [(updated, False), (shifted, True)])
+def test_a_row_made_of_rows_at_places_from_outside(step: Callable, temporary: bool) -> None:
+    """It is one pass over memory, where each element is made of those in its column."""
+    found: list[Any] = []
+    fast = np_compile.compile(step, dynamic=True)
+    x = np.random.default_rng(0).standard_normal((6, 40))
+    with listening(found.append):
+        for to, of in [(1, 0), (2, 1), (3, 3), (-1, 2), (0, -6)]:
+            y, want = x.copy(), x.copy()
+            fast(y, x, to, of)
+            step(want, x, to, of)
+            np.testing.assert_array_equal(y, want)
+    text = str(found[0].source.program)
+    assert text.count("fence") == 1
+    assert ("temporary" in re.sub("check.*", "", text)) is temporary
+    assert "vector" in text
+    for to, of in [(6, 0), (0, -7)]:
+        y = x.copy()
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 6"):
+            fast(y, x, to, of)
+        np.testing.assert_array_equal(y, x)
+
+
 # Indices on which the elements do not depend
 
 

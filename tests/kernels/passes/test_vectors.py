@@ -238,3 +238,37 @@ def test_extremes_with_nan(dtype: str) -> None:
 
     check(extremes, a, b, **NATIVE)
     check(lambda x: (x.max(axis=1), x.min(axis=1)), np.stack((a, b, a)).T.copy(), **NATIVE)
+
+
+# Strips of a loop of any length
+
+
+def variances(x):
+    return x.var(axis=0), x.max(axis=0), (x * x).sum(axis=0)
+
+
+def centred(x):
+    x -= x.mean(axis=0)
+    return x.sum(axis=0)
+
+
+SEVERAL = [65, 4, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 127, 128, 129, 200, 255, 257, 300, 521]
+
+
+@pytest.mark.parametrize("dtype", first("df", "d"))
+@pytest.mark.parametrize(("f", "overlap"), [(variances, True), (centred, False)])
+def test_strips_of_any_length(f: Any, overlap: bool, dtype: str) -> None:
+    """The last strip of a loop may overlap the one before, but where it changes what it reads."""
+    found: list[Any] = []
+    fast = np_compile.compile(f, dynamic=True, **NATIVE)
+    with pipeline.listening(found.append):
+        for n in SEVERAL:
+            x = (rng().standard_normal((5, n)) * 9).astype(dtype)
+            got, want = x.copy(), x.copy()
+            for a, b in zip(fast(got), f(want), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "f" else 1e-12, atol=1e-5)
+            np.testing.assert_allclose(got, want, atol=1e-5)
+    assert len(np_compile.recompiles(fast)) == 1
+    text = str(found[0].source.program)
+    assert "strip" in text
+    assert ("overlapping" in text) is overlap

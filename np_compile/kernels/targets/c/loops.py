@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from np_compile.size import some
 
@@ -204,20 +205,49 @@ class Nest(AnyNest):
         for s in started:
             self._accumulators[s] = accumulate(code, s, width)
         base = code.fresh(code.axis(loop.axis))
-        whole = _Strip(loop, base, width, width)
+        whole = _Strip.of(loop, base, width, width)
         # Of its own scope, so that what is computed outside of the strips is written before them.
-        with code.section(whole.written):
+        with code.section(written(loop)):
+            if loop.overlapping:
+                self._overlapping(loop, base, lo, hi)
+                return
             code.line(f"for (i64 {base} = {lo}; {base} < {hi}; {base} += {width}) {{")
             if some(rest):
                 code.line(f"    if ({long(extent)} - {base} >= {width}) {{")
                 self._strip(whole, 2)
                 code.line("    } else {")
-                self._strip(_Strip(loop, base, rest, width), 2)
+                self._strip(_Strip.of(loop, base, rest, width), 2)
                 code.line("    }")
             else:
                 self._strip(whole, 1)
             code.line("}")
         self._finish(loop, started)
+
+    def _overlapping(self, loop: Loop, base: str, lo: str, hi: str) -> None:
+        """Strips of constant lengths: the last one is two halves that may overlap, and lie before
+        where it would begin if fewer than a vector are left. The C compiler has the variables of a
+        strip in registers only where it knows its length."""
+        code, least = self._code, loop.overlapping
+        stop = code.fresh("stop")
+        code.line(f"const i64 {stop} = {hi};")
+        code.line(f"i64 {base} = {lo};")
+        code.line(f"for (; {stop} - {base} >= {loop.width}; {base} += {loop.width}) {{")
+        self._strip(_Strip.of(loop, base, loop.width, loop.width), 1)
+        code.line("}")
+        few = f"{stop} - {base} < {least} && {base} < {stop} && {stop} - ({lo}) >= {2 * least}"
+        code.line(f"if ({few}) {base} = {stop} - {2 * least};")
+        half = loop.width // 2
+        while half >= least:
+            code.line(f"if ({stop} - {base} >= {half}) {{")
+            parts = _Part(base, 0, half), _Part(f"({stop} - {2 * half})", half, 2 * half)
+            self._strip(_Strip(loop, parts, 2 * half), 1)
+            code.line("} else")
+            half //= 2
+        rest = code.fresh("rest")
+        code.line(f"if ({base} < {stop}) {{")
+        code.line(f"    const int {rest} = {stop} - {base};")
+        self._strip(_Strip.of(loop, base, rest, least), 1)
+        code.line("}")
 
     def _strip(self, strip: _Strip, deeper: int) -> None:
         """One strip: its variables are arrays of one element for each lane."""
@@ -243,7 +273,7 @@ class Nest(AnyNest):
                 inner = self._row_loop if strip.loop.kind == "rows" else self._strip_loop
                 inner(group, strip)
                 continue
-            with self._lanes(strip):
+            for _ in self._lanes(strip):
                 for s in group:
                     self._statement(s)
 
@@ -261,7 +291,7 @@ class Nest(AnyNest):
         results = [a for a in ended if not a.statement.scan]
         if not results:
             return
-        with self._lanes(strip):
+        for _ in self._lanes(strip):
             for a in results:
                 code.use(a.statement)
                 code.store(a.statement.target, a.statement.index[0], f"{a.result}[{code.lane}]")
@@ -270,33 +300,47 @@ class Nest(AnyNest):
         """A loop within a strip of rows, which runs for each of them in turn."""
         code = self._code
         row = code.fresh("r")
-        head = f"for (int {row} = 0; {row} < {strip.count}; {row}++)"
+        (part,) = strip.parts
+        head = f"for (int {row} = 0; {row} < {part.end}; {row}++)"
         with code.block(head, (strip.loop.axis,), strip.written, element=row):
-            code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {row};")
+            code.line(f"const i64 {code.axis(strip.loop.axis)} = {part.base} + {row};")
             self._loop(loop, "0", f"{long(loop.axis.extent)}")
 
-    @contextmanager
     def _lanes(self, strip: _Strip) -> Iterator[None]:
-        """What is written meanwhile runs for each lane of a strip."""
+        """What is written in each iteration runs for each lane of a part of a strip."""
         code = self._code
-        lane = code.fresh("l")
-        head = f"for (int {lane} = 0; {lane} < {strip.count}; {lane}++)"
-        jammed = strip.loop.kind == "jam"
-        known = isinstance(strip.count, int)
-        head = code.unrolled(head, strip.count) if jammed and known else code.simd(head)
-        with code.block(head, (strip.loop.axis,), strip.written, lane, lane):
-            code.line(f"const i64 {code.axis(strip.loop.axis)} = {strip.base} + {lane};")
-            yield
+        for part in strip.parts:
+            lane = code.fresh("l")
+            head = f"for (int {lane} = {part.begin}; {lane} < {part.end}; {lane}++)"
+            jammed = strip.loop.kind == "jam"
+            known = isinstance(part.end, int)
+            head = code.unrolled(head, part.end) if jammed and known else code.simd(head)
+            with code.block(head, (strip.loop.axis,), strip.written, lane, lane):
+                code.line(f"const i64 {code.axis(strip.loop.axis)} = {part.base} + {lane};")
+                yield
+
+
+class _Part(NamedTuple):
+    """Lanes of a strip. base: what a lane is added to for its element, in C; begin, end: of the
+    lanes."""
+
+    base: str
+    begin: int
+    end: Any
 
 
 @dataclass(frozen=True)
 class _Strip:
-    """A strip of a loop: the C of its first element, and its length; `width`: of a whole one."""
+    """A strip of a loop: its lanes, part by part, and how many its variables are for."""
 
     loop: Loop
-    base: str
-    count: int
+    parts: tuple[_Part, ...]
     width: int
+
+    @staticmethod
+    def of(loop: Loop, base: str, count: Any, width: int) -> _Strip:
+        """That of `count` elements, a number or C, from `base` on."""
+        return _Strip(loop, (_Part(base, 0, count),), width)
 
     @property
     def written(self) -> frozenset[Buffer]:
