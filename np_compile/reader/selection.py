@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from .read import Line, Reader
 from .values import Num
 from .variables import Variable
+from .walk import walk
 
 _MOST = 8  # operations on both ways
 _MADE = re.compile(r"const i64 (\w+) = (.+);")
@@ -35,7 +36,7 @@ def selected(
     """The C that gives variables their values without a branch; None where it is none of that
     kind. text: the C of the test. ways: the lines of both, which end with stores to variables."""
     if not variables or not any(
-        isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in ast.walk(test)
+        isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in walk(test)
     ):
         return None
     if not all(isinstance(v.of, Num) and v.of.kinds == ("int",) for v in variables):
