@@ -1052,8 +1052,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reader/reading.py",
-        "if large > made.single * _LOSS:",
-        "if large:",
+        " for n, times in work.arrays if n >= _LARGE) > work.single * _LOSS",
+        " for n, times in work.arrays if n >= _LARGE) > 0",
         "reader/test_choices.py",
     ),
     Mutation(
