@@ -153,9 +153,11 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
         kind = "library" if row.kind is shim.Kind.LIBRARY else "data"
         why = "" if kind == "library" else ": its result depends on the data"
         return _special(node, Break(kind, call.label + why))
-    values = parent.all_values()
-    metas = [v.meta for v in values]
-    roots = {v.root for v in values}
+    used = list(call.references())
+    values: dict[int, Value] = {i: seg.values[i]._v for i in used}
+    roots = {v.root for v in values.values()}
+    values |= {r: seg.values[r]._v for r in roots}
+    metas = {i: v.meta for i, v in values.items()}
     before = {r: metas[r]._t._version for r in roots}
     numbers: dict[int, Any] = {}  # what stands for floats, by their places
     operands = any(p.kind == "int" for p in call.parameters())
@@ -183,7 +185,6 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     node.mutates = tuple(r for r in sorted(roots) if metas[r]._t._version != before[r])
     if any(values[r].scalar for r in node.mutates):
         return _special(node, Break("numpy", "writes to a NumPy scalar"))
-    used = list(call.references())
     written = [metas[i]._t for i in used if values[i].root in node.mutates]
     if any(overlaps_itself(t.shape, t.stride()) for t in written):  # its order decides what stays
         return _special(node, Break("numpy", f"{call.label}: elements that lie in one place"))
@@ -196,7 +197,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
                 return Same(by_identity[id(r)])
             r = _as_meta(r)
             owner = by_storage.get(r._t.untyped_storage()._cdata)
-            index = len(values) + len(node.values)
+            index = len(seg.values) + len(node.values)
             value = Value(
                 index, r, index if owner is None else owner[0],
                 None if owner is None else owner[1], pick,
@@ -232,7 +233,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     return node
 
 
-def _confined(metas: list[shim.ndarray], used: list[int]) -> bool:
+def _confined(metas: dict[int, shim.ndarray], used: list[int]) -> bool:
     """Whether a call stores a NumPy scalar that it makes as an integer, which it may not fit."""
     found = False
     for i in used:
@@ -282,7 +283,7 @@ def _special(node: Node, reason: Break) -> Node:
     return node
 
 
-def _may_raise(call: Call, values: list[Value]) -> bool:
+def _may_raise(call: Call, values: dict[int, Value]) -> bool:
     """Whether a call indexes by integer arrays, which may be out of bounds, or assigns as many
     values as a mask may not have places for."""
     if call.index:

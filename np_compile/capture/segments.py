@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,6 +35,7 @@ from .variants import Variants, fixed_ints, index_ints, live_roots
 
 if TYPE_CHECKING:
     from .capture import Capture
+    from .state import Options
 
 
 class Late(BaseException):
@@ -87,8 +89,8 @@ def cut(c: Capture, reason: Break) -> None:
     again = program is not None
     decision = None
     job = None
-    if program is None and (made := variants.jobs.get(key)) is not None:
-        program, job = _made_beside(c, variants, key, made)
+    if program is None and (made := variants.jobs.get(key)) is not None and not made.ready:
+        job = made
     if program is None and job is None and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
         if program is not None and node.is_kept:
@@ -104,7 +106,7 @@ def cut(c: Capture, reason: Break) -> None:
         elif decision.way is Way.KERNELS:
             program = _compile(c, seg, live, variants, grad)
             if program is None:
-                decision = decide.OF_LONG
+                decision = decide.IN_THE_MAKING
     if program is not None and not program.ready:
         decision = decide.of_pending(c, program, node, again)
         if decision.way is not Way.KERNELS:
@@ -250,7 +252,7 @@ def _compile(
         if program is None and _may_be_general(c, seg):
             program = _for_sizes(c, seg, live, variants)
         if program is None:
-            beside = decide.is_long(c, seg.node) and key not in variants.jobs
+            beside = decide.is_beside(c, seg.node) and key not in variants.jobs
             inputs = [a._t for a in seg.inputs]
             if beside:
                 inputs = [*map(_like, inputs)]
@@ -259,10 +261,12 @@ def _compile(
                 c.options, c.device, grad,
             )  # fmt: skip
             if beside:
-                c.awaited = variants.jobs[key] = Job(make)
+                made = partial(_made_beside, c.options, variants, key, make)
+                c.awaited = variants.jobs[key] = Job(made)
                 return None
             program = variants.programs[key] = make()
-            _note(c, program)
+            _note(c.options, program)
+            _charge(c, program)
         return program
 
 
@@ -276,34 +280,31 @@ def _like(t: torch.Tensor) -> torch.Tensor:
 
 
 def _made_beside(
-    c: Capture, variants: Variants, key: tuple, job: Job
-) -> tuple[Program | None, Job | None]:
-    """The program that was made beside the program, or what makes it. Where that has failed, it is
-    made again in the call, which raises then."""
-    if not job.ready:
-        return None, job
-    try:
-        program: Program = job.result()
-    except Exception:
-        return None, None
+    options: Options, variants: Variants, key: tuple, make: Callable[[], Program]
+) -> Program:
+    """Make a program beside the program, for the calls that come. Where that fails, the job stays,
+    and it is made again in a call, which raises then."""
+    program = make()
     with _lock:
-        if variants.jobs.pop(key, None) is not None:
-            variants.programs[key] = program
-            _note(c, program, True)
-    return program, None
+        variants.programs[key] = program
+        variants.jobs.pop(key, None)
+        _note(options, program)
+    return program
 
 
-def _note(c: Capture, program: Program, beside: bool = False) -> None:
-    """Note a compile. beside: whether it was made beside the program."""
-    c.built += 1
-    c.options.compiles.add(program)
+def _note(options: Options, program: Program) -> None:
+    """Note a compile."""
+    options.compiles.add(program)
     if config.logs_any():
-        log.compiled(program, c.options.name, c.options.compiles.changes(program), sys.stderr)
+        log.compiled(program, options.name, options.compiles.changes(program), sys.stderr)
     if debug_output.is_wanted():
-        log.save(program, c.options.name, c.options.compiles.changes(program))
-    if beside:
-        return
+        log.save(program, options.name, options.compiles.changes(program))
+
+
+def _charge(c: Capture, program: Program) -> None:
+    """Note that a call has waited for a compile."""
     seconds = sum(program.phases.values())
+    c.built += 1
     c.budget.compiled(effort(program.node), seconds)
     c.overhead += seconds
 
@@ -357,7 +358,9 @@ def _bound(
     if not general.noted:
         general.noted = True
         program.seconds = general.seconds
-        _note(c, program, not config.waits())
+        _note(c.options, program)
+        if config.waits():
+            _charge(c, program)
     return program
 
 

@@ -171,6 +171,14 @@ def _index_put(
     return _like(t)
 
 
+def _masked_scatter(t: torch.Tensor, mask: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """`t` and `mask` as they broadcast; in C order, however they lie."""
+    if t.dtype is not values.dtype or mask.dtype is not torch.bool:
+        return _aten.masked_scatter.default(t, mask, values)
+    shape = _call(_aten.eq.Tensor)(t, mask).shape
+    return torch.empty(shape, dtype=t.dtype, device="meta")
+
+
 def _mv(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return _call(_aten.mm.default)(a, b.unsqueeze(1)).squeeze(1)
 
@@ -292,6 +300,7 @@ _RULES: dict[Any, Callable] = {
     _aten.repeat.default: _repeat,
     _aten.stack.default: _stack,
     _aten.index_put.default: _index_put,
+    _aten.masked_scatter.default: _masked_scatter,
     _aten.__lshift__.Tensor: _call(_aten.bitwise_left_shift.Tensor),
     _aten.__lshift__.Scalar: _call(_aten.mul.Tensor),
     _aten.__rshift__.Tensor: _call(_aten.bitwise_right_shift.Tensor),

@@ -19,7 +19,7 @@ from . import direct, given, runtime
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
-from .liveness import Live, live_names, shared_names
+from .liveness import Live, live_names
 from .nest import FAR, contiguous
 from .random import IN_PYTHON, METHODS, generator_of
 from .read import C_STORAGE, Again, Frame, Leave, Reader, int_constant
@@ -46,6 +46,7 @@ from .values import (
     Value,
     python,
 )
+from .walk import count_loads, shared_names
 
 SMALL = 1 << 31  # integers below are far from 64 bits, whatever a few products make of them
 _CONSTANT = 8  # extents up to here are constants of a region, as long as there are few regions
@@ -606,9 +607,9 @@ class Entry:
         """How often names are asked for in a function, outside of one of its loops."""
         key = (id(node), id(without))
         if key not in self._counts:
-            counts = _count_loads(node)
+            counts = {**count_loads(node)}
             if without is not None:
-                for name, n in _count_loads(without).items():
+                for name, n in count_loads(without).items():
                     counts[name] = counts.get(name, 0) - n
             self._counts[key] = counts
         return self._counts[key]
@@ -718,14 +719,4 @@ def _asked_later(node: Any, block: tuple) -> frozenset[str]:
     """The names that a function asks for from a statement of its body on; Python's objects of
     others, such as long lists, would be made for nothing. block: the first step of the path."""
     _, nodes, k, _ = block
-    return shared_names(node).union(*map(_count_loads, nodes[k:]))
-
-
-def _count_loads(node: Any) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for x in ast.walk(node):
-        if isinstance(x, ast.Name) and (isinstance(x.ctx, ast.Load)):
-            counts[x.id] = counts.get(x.id, 0) + 1
-        elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
-            counts[x.target.id] = counts.get(x.target.id, 0) + 1
-    return counts
+    return shared_names(node).union(*map(count_loads, nodes[k:]))

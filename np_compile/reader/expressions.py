@@ -43,10 +43,11 @@ from .values import (
     item_name,
     python,
 )
+from .walk import walk
 
 _SINGLE = (bool, int, float, complex)
 # What a compiler of Python's may make one constant of.
-_FOLDED = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.operator, ast.unaryop, ast.Load)
+_FOLDED = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.operator, ast.unaryop)
 
 
 def expression(r: Reader, node: ast.AST) -> Value:
@@ -211,7 +212,7 @@ def _dict(r: Reader, node: ast.Dict) -> Value:
 
 def _set(r: Reader, node: ast.Set) -> Value:
     constants = None
-    if len(node.elts) > 2 and all(isinstance(x, _FOLDED) for e in node.elts for x in ast.walk(e)):
+    if len(node.elts) > 2 and all(isinstance(x, _FOLDED) for e in node.elts for x in walk(e)):
         display = ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
         values = eval(compile(ast.Expression(display), "", "eval"), {})
         consts = r.frame.function.__code__.co_consts

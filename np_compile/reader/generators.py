@@ -16,6 +16,7 @@ from typing import Any
 from . import source
 from .read import Reader
 from .values import Unreadable
+from .walk import children, walk
 
 GENERATOR = 0x20  # of a code object's flags
 _SIMPLE = (bool, int, float, complex, str, type(None))
@@ -37,16 +38,16 @@ def expanded(r: Reader, node: ast.For, f: FunctionType) -> list[ast.stmt]:
         raise Unreadable(f"{f.__name__} sees other names")
     prefix = f"__each{node.lineno}_{node.col_offset}_"
     own = {*f.__code__.co_varnames, *f.__code__.co_cellvars}
-    mentioned = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name)} - own
+    mentioned = {x.id for x in walk(tree) if isinstance(x, ast.Name)} - own
     if mentioned & {*r.frame.scope} - {*f.__code__.co_freevars}:
         raise Unreadable(f"{f.__name__} has names of others that are the function's own")
     params = {x.arg for x in (*tree.args.posonlyargs, *tree.args.args)}
     if _bound_in(tree.body, params, own) is None:
         raise Unreadable(f"{f.__name__}, a name of which may have no value")
     body = [_Renamed(own, prefix).visit(copy.deepcopy(x)) for x in tree.body]
-    if any(isinstance(x, _REFUSED) for part in body for x in ast.walk(part)):
+    if any(isinstance(x, _REFUSED) for part in body for x in walk(part)):
         raise Unreadable(f"{f.__name__}, which returns, tries or makes functions")
-    for part in (x for y in body for x in ast.walk(y)):
+    for part in (x for y in body for x in walk(y)):
         if isinstance(part, ast.For):
             part.generators = inside | {f.__code__}  # type: ignore[attr-defined]
     made = _bound(f, tree, node, prefix)
@@ -68,7 +69,7 @@ def _bound_in(body: Sequence[ast.stmt], bound: set[str], own: set[str]) -> set[s
     for x in body:
         blocks = [x.body, x.orelse] if isinstance(x, (ast.For, ast.While, ast.If)) else []
         parts = [x] if not blocks else [x.iter] if isinstance(x, ast.For) else [x.test]  # type: ignore[attr-defined]
-        names = [y for part in parts for y in ast.walk(part) if isinstance(y, ast.Name)]
+        names = [y for part in parts for y in walk(part) if isinstance(y, ast.Name)]
         asked = {y.id for y in names if isinstance(y.ctx, ast.Load)}
         if isinstance(x, ast.AugAssign):
             asked |= {y.id for y in [x.target] if isinstance(y, ast.Name)}
@@ -77,7 +78,7 @@ def _bound_in(body: Sequence[ast.stmt], bound: set[str], own: set[str]) -> set[s
         bound |= {y.id for y in names if isinstance(y.ctx, ast.Store)}
         first = set(bound)
         if isinstance(x, ast.For):
-            first |= {y.id for y in ast.walk(x.target) if isinstance(y, ast.Name)}
+            first |= {y.id for y in walk(x.target) if isinstance(y, ast.Name)}
         ends = [_bound_in(block, first, own) for block in blocks]
         if None in ends:
             return None
@@ -140,7 +141,7 @@ def _ends(body: Sequence[ast.stmt]) -> bool:
         if isinstance(x, (ast.Break, ast.Continue)):
             return True
         if not isinstance(x, (ast.For, ast.While)):
-            waiting += ast.iter_child_nodes(x)
+            waiting += children(x)
     return False
 
 
@@ -176,7 +177,7 @@ def _in_place(body: Sequence[ast.stmt], node: ast.For, ended: str, in_loop: bool
                 once = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(1)], [])
                 inner = [ast.For(ast.Name(f"{ended}_once", ast.Store()), once, flat, [])]
             made += inner
-        elif any(isinstance(y, (ast.Yield, ast.YieldFrom)) for y in ast.walk(x)):
+        elif any(isinstance(y, (ast.Yield, ast.YieldFrom)) for y in walk(x)):
             if not isinstance(x, (ast.For, ast.While, ast.If)):
                 raise Unreadable("a yield in an expression")
             if isinstance(x, (ast.For, ast.While)) and x.orelse:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Names = frozenset[str]
+from .walk import Names, loads, shared_names, stores
+
 _NONE: Names = frozenset()
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Flow:
     def _statement(self, node: ast.stmt, after: Names) -> Names:
         if isinstance(node, ast.If):
             ways = self.block(node.body, after) | self.block(node.orelse, after)
-            return ways | _loads(node.test)
+            return ways | loads(node.test)
         if isinstance(node, (ast.For, ast.While)):
             return self._loop(node, after)
         if isinstance(node, ast.Try):
@@ -60,23 +60,23 @@ class _Flow:
         if isinstance(node, ast.With):
             live = self.block(node.body, after)
             for x in reversed(node.items):
-                live = live - _stores(x.optional_vars) | _loads(x)
+                live = live - stores(x.optional_vars) | loads(x)
             return live
         if isinstance(node, ast.Break):
             return self._breaks[-1]
         if isinstance(node, ast.Continue):
             return self._agains[-1]
         if isinstance(node, (ast.Return, ast.Raise)):
-            return self._always | _loads(node)
+            return self._always | loads(node)
         if isinstance(node, ast.Match):
-            return after | _loads(node) | self._of_cases(node, after)
+            return after | loads(node) | self._of_cases(node, after)
         if isinstance(node, ast.AugAssign):
-            return after | _loads(node) | _stores(node.target)
+            return after | loads(node) | stores(node.target)
         if isinstance(node, ast.Assign):
-            return after.difference(*map(_stores, node.targets)) | _loads(node)
+            return after.difference(*map(stores, node.targets)) | loads(node)
         if isinstance(node, ast.AnnAssign) and node.value is not None:
-            return after - _stores(node.target) | _loads(node)
-        return after | _loads(node)
+            return after - stores(node.target) | loads(node)
+        return after | loads(node)
 
     def _of_cases(self, node: ast.Match, after: Names) -> Names:
         return frozenset().union(*(self.block(case.body, after) for case in node.cases))
@@ -84,9 +84,9 @@ class _Flow:
     def _loop(self, node: ast.For | ast.While, after: Names) -> Names:
         bound = test = first = _NONE
         if isinstance(node, ast.For):
-            bound, first = _stores(node.target), _loads(node.iter) | _loads(node.target)
+            bound, first = stores(node.target), loads(node.iter) | loads(node.target)
         else:
-            test = _loads(node.test)
+            test = loads(node.test)
         head = self.block(node.orelse, after) | test
         while True:
             self._breaks.append(after)
@@ -104,36 +104,8 @@ class _Flow:
         last = self.block(node.finalbody, after)
         caught = last
         for handler in node.handlers:
-            caught |= self.block(handler.body, last) | _loads(handler.type)
+            caught |= self.block(handler.body, last) | loads(handler.type)
         self._handlers.append(caught | self._always)
         live = self.block(node.body, self.block(node.orelse, last))
         self._handlers.pop()
         return live | caught
-
-
-def shared_names(function: Any) -> Names:
-    """Names that other scopes see, or that are seen elsewhere."""
-    found: set[str] = set()
-    for node in ast.walk(function):
-        if node is not function and isinstance(node, _SCOPES):
-            found |= {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            found |= set(node.names)
-    return frozenset(found)
-
-
-def _loads(node: ast.AST | None) -> Names:
-    if node is None:
-        return _NONE
-    return frozenset(
-        x.id for x in ast.walk(node) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Store)
-    )
-
-
-def _stores(node: ast.AST | None) -> Names:
-    """Names that are bound in any case: not those of an element or an attribute."""
-    if node is None:
-        return _NONE
-    return frozenset(
-        x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)
-    )

@@ -35,6 +35,7 @@ from .values import (
     Value,
 )
 from .variables import Variable, as_type, is_same, join, same_type, stored
+from .walk import children, walk
 
 Block = Sequence[ast.stmt]
 _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
@@ -100,7 +101,7 @@ def _own(nodes: Block) -> list[ast.AST]:
         x = waiting.pop()
         found.append(x)
         if not isinstance(x, (ast.For, ast.While)):
-            waiting += list(ast.iter_child_nodes(x))
+            waiting += children(x)
     return found
 
 
@@ -334,7 +335,7 @@ def _sums(
     live = r.entry.live(r.frame.node).get(id(node))
     if not r.frame.whole or live is None:
         return [], "it is in a function that is read in its place"
-    if state.ends or not state.agains or any(isinstance(x, ast.Return) for x in ast.walk(node)):
+    if state.ends or not state.agains or any(isinstance(x, ast.Return) for x in walk(node)):
         return [], "it may end before its last iteration"
     sums = []
     for (which, name), v in carried.items():
@@ -353,10 +354,10 @@ def _sums(
 def _only_adds(node: ast.stmt, name: str) -> bool:
     """Whether all that a loop does with a name is to add to it."""
     adds = {
-        id(x.target) for x in ast.walk(node)
+        id(x.target) for x in walk(node)
         if isinstance(x, ast.AugAssign) and isinstance(x.op, (ast.Add, ast.Sub))
     }  # fmt: skip
-    return all(id(x) in adds for x in ast.walk(node) if isinstance(x, ast.Name) and x.id == name)
+    return all(id(x) in adds for x in walk(node) if isinstance(x, ast.Name) and x.id == name)
 
 
 def _carried(

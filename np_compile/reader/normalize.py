@@ -17,6 +17,7 @@ from .objects import class_of
 from .read import Reader, dotted
 from .source import written
 from .values import Bound, Known, Lst, Rng, Table, Unreadable
+from .walk import walk
 
 
 def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
@@ -24,7 +25,7 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     what is evaluated before it, and loops have no `else`."""
     if isinstance(node, (ast.For, ast.While)) and node.orelse:
         return _without_else(r, node)
-    if isinstance(node, ast.While) and any(_is_named(x) for x in ast.walk(node.test)):
+    if isinstance(node, ast.While) and any(_is_named(x) for x in walk(node.test)):
         return _with_test_inside(r, node)
     made = of_generator(r, node)
     if made is not None:
@@ -73,7 +74,7 @@ def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] |
     if (
         isinstance(node, ast.AugAssign)
         and not isinstance(node.target, ast.Name)
-        and (found.call is node.target or found.call in ast.walk(node.value))
+        and (found.call is node.target or found.call in walk(node.value))
     ):
         return _change_apart(node, prefix)
     made, memo = _named((*found.before, found.call), prefix)
@@ -156,7 +157,7 @@ def _is_read_before(node: ast.stmt, named: Any) -> bool:
         and x.id == named.target.id
         and (x.lineno, x.col_offset) < (named.lineno, named.col_offset)
         for part in _operands(node)
-        for x in ast.walk(part)
+        for x in walk(part)
     )
 
 

@@ -10,6 +10,7 @@ at the beginning of the statement. So a statement changes nothing before its las
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Any
 from .dependence import Accesses
 from .linear import SAFE, WIDE, Facts, Linear
 from .values import C_TYPE, Conflict, Known, Maybe, Num, Opaque, OrNone, Unreadable, Value
+from .walk import children, walk
 
 BRANCH = 8  # operations on single elements that a test of a value is as good as
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
@@ -495,11 +497,12 @@ def C_STORAGE(rep: str) -> str:
     return DTYPES[rep].storage if rep in DTYPES else rep
 
 
+@functools.lru_cache(4096)
 def _operations(node: ast.AST) -> int:
     """The operations of a statement itself, without those of its blocks."""
     found, waiting = 0, [node]
     while waiting:
-        for x in ast.iter_child_nodes(waiting.pop()):
+        for x in children(waiting.pop()):
             if not isinstance(x, ast.stmt):
                 found += isinstance(x, (ast.Call, ast.BinOp, ast.Subscript, ast.Compare))
                 waiting.append(x)
@@ -508,16 +511,20 @@ def _operations(node: ast.AST) -> int:
 
 def assigned(nodes: list[ast.AST]) -> dict[str, None]:
     """The names, and dotted names, that statements may bind, in order."""
+    return dict.fromkeys(name for node in nodes for name in _assigned(node))
+
+
+@functools.lru_cache(1 << 14)
+def _assigned(statement: ast.AST) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for root in nodes:
-        for node in ast.walk(root):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-                found[node.id] = None
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                name = dotted(node)
-                if name:
-                    found[name] = None
-    return found
+    for node in walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found[node.id] = None
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = dotted(node)
+            if name:
+                found[name] = None
+    return tuple(found)
 
 
 def dotted(node: ast.AST) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import time
@@ -57,6 +58,7 @@ _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 # Instead of a result: the call runs as it stands, always or until the compiler has ended.
 _PLAIN: Any = object()
 _LATER: Any = object()
+_ALIKE = "its loops do the same to whole arrays"
 _NO_LOOPS = "there is no loop in it"
 _SHORT = 2e-6  # seconds in Python, from which loops over numbers alone are worth a region
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
@@ -92,19 +94,29 @@ class Refused:
 
 
 @dataclass
+class Work:
+    """What a region does. seconds: that Python would take for the example, roughly. single: work of
+    loops on single elements. arrays: of loops over arrays, elements, and how often they run in
+    loops."""
+
+    seconds: float
+    single: float
+    arrays: list[tuple[int, float]]
+
+
+# Why what a region does is better done in another way, if it is.
+Declines = Callable[[Work], str]
+
+
+@dataclass
 class Read:
     """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
-    seconds: that Python would take for the example, roughly. single: work of loops on single
-    elements. work: of loops over arrays, elements, and how often they run in
-    loops. loops: which threads share, or a device. written: the roots of memory that it may
-    change."""
+    loops: which threads share, or a device. written: the roots of memory that it may change."""
 
     text: str
     entry: Entry
     sites: list[Any]
-    seconds: float
-    single: float
-    work: list[tuple[int, float]]
+    work: Work
     loops: Loops
     written: frozenset[str]
 
@@ -113,8 +125,9 @@ _OVERLAP = Refused("arrays that share memory", 0, 0)
 
 
 def read(
-    f: Any, node: Any, first: int, example: dict[str, Any], small: bool, loops: bool = True
-) -> Read | Refused:
+    f: Any, node: Any, first: int, example: dict[str, Any], small: bool, declines: Declines,
+    loops: bool = True,
+) -> Read | Refused:  # fmt: skip
     """The rest of a function from a statement of its body on, for values such as these. loops:
     whether it is refused where it has no loop."""
     effectful: set[Any] = set()
@@ -128,7 +141,7 @@ def read(
         r = Reader(entry, _GRAMMAR)
         r.effectful, r.memory, entry.normalized = effectful, memory, apart
         try:
-            made = _read(r, entry, f, node, first, loops)
+            made = _read(r, entry, f, node, first, declines, loops)
         except Again:
             continue
         except Effectful as e:
@@ -138,13 +151,17 @@ def read(
             made = Refused(str(e), e.node.lineno, 0)
         except (Unreadable, Unfit) as e:
             made = Refused(str(e), node.lineno, 0)
+        if isinstance(made, Refused) and made.by_size:
+            return made
         if isinstance(made, Read) or not entry.takes_lists_as_tuples(r):
             return refused or made if isinstance(made, Refused) else made
         refused = made
     return Refused("it is read again and again", node.lineno, 0)
 
 
-def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int, loops: bool) -> Read | Refused:
+def _read(
+    r: Reader, entry: Entry, f: Any, node: Any, first: int, declines: Declines, loops: bool
+) -> Read | Refused:
     scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
     frame = Frame(f, node, {}, scope)
     r.frames.append(frame)
@@ -157,6 +174,10 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int, loops: bool) -
         if not frame.dead:
             entry.result(r, Known(None))
     r.on_stack = settle(body)
+    arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
+    work = Work(r.seconds, r.single, arrays)
+    if (not loops or _has_loops(body)) and (why := declines(work)):  # before any C is put together
+        return Refused(why, 0, len(node.body), by_size=True)
     entry.layouts = objects.described(r)
     shared = _flat(body, r, entry, first)
     lists = entry.listed(r.written)
@@ -164,20 +185,26 @@ def _read(r: Reader, entry: Entry, f: Any, node: Any, first: int, loops: bool) -
     before = [*entry.prologue, *lists]
     functions, lines, kernels = outlined(shared, before, r.declarations, on_stack)
     top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
-    looping = any(s.startswith(("for (i64 k_", "for (;;)")) for s in (*functions, *lines))
-    if not looping and (loops or top is not None):
+    if not _has_loops([*functions, *lines]) and (loops or top is not None):
         if top is not None:
             return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused("there is no loop in it", node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r)
-    work = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
-    measures = r.seconds, r.single, work
     reads = touches = True
     if kernels:
         declared = threads.declarations([*before, *r.declarations, *lines])
         reads, touches = touched(lines, declared, on_stack)
     shared_loops = Loops(kernels, r.dependent, reads, touches)
-    return Read(text, entry, r.tables, *measures, shared_loops, r.written)
+    return Read(text, entry, r.tables, work, shared_loops, r.written)
+
+
+def _has_loops(lines: list) -> bool:
+    """Whether there is a loop in C, or in what makes C."""
+    return any(
+        x.startswith(("for (i64 k_", "for (;;)")) if isinstance(x, str)
+        else _has_loops(x.lines if isinstance(x, Threaded) else x)
+        for x in lines if not isinstance(x, Leave)
+    )  # fmt: skip
 
 
 def _is_first(e: Exit) -> bool:
@@ -674,14 +701,14 @@ class Reading:
             line = made.line if isinstance(made, Refused) else node.body[first].lineno
             log.read(self.function.__code__, line or node.lineno, why, sys.stderr)
         if isinstance(made, Read):
-            self.single = max(self.single, made.single)
+            self.single = max(self.single, made.work.single)
             parts = made.text, made.entry, made.sites
             region = Region(*parts, config.waits(), made.loops, made.written)
             if debug_output.is_wanted():
                 code = self.function.__code__
                 about = f"{code.co_filename}:{code.co_firstlineno}, read from its source"
                 debug_output.save(code.co_qualname, {"about.txt": about, "output.c": made.text})
-            if region.seconds_left <= made.seconds:
+            if region.seconds_left <= made.work.seconds:
                 region.wait()
             ran = region.run(values)
             if ran is LATER:
@@ -700,7 +727,8 @@ class Reading:
     def _made(self, node: Any, first: int, values: dict[str, Any], small: bool) -> Any:
         whole = config.loops == "auto" and (self._whole or not self._may_be_kept(values))
         try:
-            made = read(self.function, node, first, values, small, not whole)
+            declines = functools.partial(self._declines, values, whole)
+            made = read(self.function, node, first, values, small, declines, not whole)
         except RecursionError:
             made = Refused("it is too deep", node.lineno, 0)
         except Exception as e:
@@ -708,25 +736,24 @@ class Reading:
                 raise
             made = Refused(f"{type(e).__name__}: {e}", node.lineno, 0)
         if isinstance(made, Refused):
-            made.plain = self._stands_better(node)
-        if isinstance(made, Read) and config.loops == "auto":
-            large = sum(n * times for n, times in made.work if n >= _LARGE)
-            if large > made.single * _LOSS:
-                if not whole:
-                    return Refused("its arrays are large", 0, len(node.body), by_size=True)
-                self.as_not_kept = True
-            if self._away and bytes_of(values) > made.single * _BYTES:
-                why = "its tensors are large for what its loops do to single elements of them"
-                return Refused(why, 0, len(node.body), by_size=True)
-            idle = made.single < _SINGLE and (made.work or made.seconds < _SHORT)
-            if idle and whole:
-                self.as_not_kept = True
-            elif idle and not self._general:
-                if first == 0 and self.for_sizes is None and not self._tensors:
-                    self.for_sizes = Reading(self.function, self._budget, general=True)
-                why = "its loops do the same to whole arrays"
-                return Refused(why, 0, len(node.body), by_size=True)
+            made.plain = not made.by_size and self._stands_better(node)
+            new = first == 0 and self.for_sizes is None and not self._tensors
+            if made.why == _ALIKE and new:
+                self.for_sizes = Reading(self.function, self._budget, general=True)
+        elif whole and (_is_large(made.work) or _is_idle(made.work)):
+            self.as_not_kept = True
         return made
+
+    def _declines(self, values: dict[str, Any], whole: bool, work: Work) -> str:
+        """Why a region that does such work for these values is better off in whole-array kernels;
+        nothing if it is not. whole: whether it is compiled all the same."""
+        if config.loops != "auto":
+            return ""
+        if _is_large(work) and not whole:
+            return "its arrays are large"
+        if self._away and bytes_of(values) > work.single * _BYTES:
+            return "its tensors are large for what its loops do to single elements of them"
+        return _ALIKE if _is_idle(work) and not whole and not self._general else ""
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
         """Statements of the body in Python, from one to another one."""
@@ -758,3 +785,13 @@ class Reading:
             result = made(*names.values(), *extra, resume.rest_of, resume.locals_of_caller)
             value = result[1]
         return result
+
+
+def _is_large(work: Work) -> bool:
+    """Whether what a region does to large arrays loses more than single elements gain."""
+    return sum(n * times for n, times in work.arrays if n >= _LARGE) > work.single * _LOSS
+
+
+def _is_idle(work: Work) -> bool:
+    """Whether it does next to nothing to single elements."""
+    return work.single < _SINGLE and bool(work.arrays or work.seconds < _SHORT)

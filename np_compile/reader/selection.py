@@ -16,6 +16,7 @@ from collections.abc import Container, Sequence
 from .read import Line, Reader
 from .values import Num
 from .variables import Variable
+from .walk import walk
 
 _MOST = 8  # operations on both ways
 _MADE = re.compile(r"const i64 (\w+) = (.+);")
@@ -39,7 +40,7 @@ def selected(
     kind. text: the C of the test. ways: the lines of both, which end with stores to variables.
     set_: the names that these are."""
     if not variables or not any(
-        isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in ast.walk(test)
+        isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in walk(test)
     ):
         return None
     if not all(isinstance(v.of, Num) and v.of.kinds == ("int",) for v in variables):

@@ -1,7 +1,6 @@
 """The source of a function, as a syntax tree that is sure to belong to its code."""
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .values import Unreadable
+from .walk import children, walk
 
 
 @functools.lru_cache(64)
@@ -24,7 +24,12 @@ def _file(name: str, text: str) -> ast.Module:
 
 @functools.lru_cache(64)
 def _codes(name: str, text: str) -> dict[tuple, types.CodeType | None]:
-    """The code objects that a file compiles to, by name and line."""
+    """As `_codes_of`, of a file."""
+    return _codes_of(compile(_file(name, text), name, "exec", dont_inherit=True))
+
+
+def _codes_of(module: types.CodeType) -> dict[tuple, types.CodeType | None]:
+    """The code objects in that of a module, by name and line."""
     codes: dict[tuple, types.CodeType | None] = {}
 
     def visit(code: types.CodeType) -> None:
@@ -34,7 +39,7 @@ def _codes(name: str, text: str) -> dict[tuple, types.CodeType | None]:
             if isinstance(c, types.CodeType):
                 visit(c)
 
-    visit(compile(_file(name, text), name, "exec", dont_inherit=True))
+    visit(module)
     return codes
 
 
@@ -46,37 +51,45 @@ def _tree(code: types.CodeType) -> Any:
         raise Unreadable("its source is not there")
     try:
         tree = _file(code.co_filename, text)
-        for outer in tree.body:  # of which one alone is compiled
-            if _stands_at(outer, code) and _compiles_to(outer, code):
-                return _checked(outer)
+        for outer in tree.body:
+            if _encloses(outer, code) and _compiles_to(tree, outer, code):
+                return _checked(next(x for x in walk(outer) if _stands_at(x, code)))
         found = _codes(code.co_filename, text).get((code.co_name, code.co_firstlineno))
     except SyntaxError as e:
         raise Unreadable("its source is not there") from e
     if found is None or not _alike(found, code):
         raise Unreadable("its source has changed")
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if _stands_at(node, code):
             return _checked(node)
     raise Unreadable("its source is not there")
+
+
+def _encloses(outer: ast.stmt, code: types.CodeType) -> bool:
+    return _first_line(outer) <= code.co_firstlineno <= (outer.end_lineno or 0)
+
+
+def _first_line(node: Any) -> int:
+    return min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", [])]])
 
 
 def _stands_at(node: ast.AST, code: types.CodeType) -> bool:
     """Whether a function of that name begins where one of such code does."""
     if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return False
-    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-    return first == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
+    name = getattr(node, "name", "<lambda>")
+    return name == code.co_name and _first_line(node) == code.co_firstlineno
 
 
-def _compiles_to(node: ast.AST, code: types.CodeType) -> bool:
-    """Whether a function that a module defines has this code."""
-    module = ast.Module([node], [])  # type: ignore[list-item]
-    flags = code.co_flags & __future__.annotations.compiler_flag
-    made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
-    found = [c for c in made.co_consts if isinstance(c, types.CodeType)]
-    place = code.co_name, code.co_firstlineno
-    own = [c for c in found if (c.co_name, c.co_firstlineno) == place]
-    return len(own) == 1 and _alike(own[0], code)
+def _compiles_to(tree: ast.Module, outer: ast.stmt, code: types.CodeType) -> bool:
+    """Whether a statement of a module has one function of that name and line, with this code. It is
+    compiled alone, but for the imports: the code says of which names these are."""
+    imports = [x for x in tree.body if isinstance(x, (ast.Import, ast.ImportFrom))]
+    module = ast.Module([*imports, outer], [])
+    own = _codes_of(compile(module, code.co_filename, "exec", dont_inherit=True)).get(
+        (code.co_name, code.co_firstlineno)
+    )
+    return own is not None and _alike(own, code)
 
 
 def _alike(found: types.CodeType, code: types.CodeType) -> bool:
@@ -100,10 +113,10 @@ def tree(f: types.FunctionType, generator: bool = False) -> Any:
 def _asking_for_names(node: Any) -> frozenset[str]:
     """The names in a function of Python's functions that see the names of who calls them: those
     that compiled code has, or that Python needs no more, are not there."""
-    mentioned = [x.id for x in ast.walk(node) if isinstance(x, ast.Name) and x.id in _SEEING]
+    mentioned = [x.id for x in walk(node) if isinstance(x, ast.Name) and x.id in _SEEING]
     harmless = [
         x.func.id
-        for x in ast.walk(node)
+        for x in walk(node)
         if isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in _SEEING
         and len(x.args) + len(x.keywords) > _SEEING[x.func.id]
     ]  # fmt: skip
@@ -140,7 +153,7 @@ def made_in(f: types.FunctionType, node: Any) -> types.FunctionType:
 def makes_functions(node: Any) -> bool:
     """Whether a function makes others."""
     inner = (ast.FunctionDef, ast.Lambda)
-    return any(isinstance(x, inner) for part in node.body for x in ast.walk(part))
+    return any(isinstance(x, inner) for part in node.body for x in walk(part))
 
 
 _GENERATORS = 0x20 | 0x80 | 0x200  # the flags of a generator's code, a coroutine's
@@ -157,13 +170,13 @@ def outer_names(node: Any) -> frozenset[str]:
         if isinstance(x, ast.Nonlocal):
             found.update(x.names)
         if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
-            waiting += ast.iter_child_nodes(x)
+            waiting += children(x)
     return frozenset(found)
 
 
 def _checked(node: Any) -> Any:
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
-    for x in (y for part in own for y in ast.walk(part)):
+    for x in (y for part in own for y in walk(part)):
         of_a_name = isinstance(x, ast.Delete) and any(isinstance(t, ast.Name) for t in x.targets)
         if isinstance(x, _REFUSED) or of_a_name:
             raise Unreadable(f"{type(x).__name__.lower()} in it")
@@ -181,7 +194,7 @@ def only_ignores(node: Any, filters: frozenset[str]) -> bool:
     of their own, that some be ignored: compiled code gives none."""
     mentioned = sum(
         getattr(x, "attr", getattr(x, "id", "")) in filters
-        for x in ast.walk(node)
+        for x in walk(node)
         if isinstance(x, (ast.Name, ast.Attribute))
     )
     calls = [
@@ -219,7 +232,7 @@ def written(x: Any) -> Any:
 
 def may_loop(node: ast.stmt, f: types.FunctionType) -> bool:
     """Whether a statement has a loop, or calls a function or a method of the user's."""
-    for x in ast.walk(node):
+    for x in walk(node):
         if isinstance(x, (ast.For, ast.While)):
             return True
         if isinstance(x, ast.Call):
@@ -244,7 +257,7 @@ _CONTAINERS = frozenset((list, dict, set, deque, defaultdict, Counter))
 
 def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
     """Whether a statement makes a list, a dict, a set, or an object of a class of the user's."""
-    for x in ast.walk(node):
+    for x in walk(node):
         if isinstance(x, _DISPLAYS):
             return True
         if isinstance(x, ast.Call) and isinstance(x.func, ast.Name):
@@ -276,12 +289,12 @@ _BACK = ("FOR_ITER", "BACKWARD", "JUMP_ABSOLUTE")
 @functools.lru_cache(4096)
 def by_element(node: Any) -> bool:
     """Whether a loop in a function's source goes by elements, or on and on until a test fails."""
-    for loop in ast.walk(node):
+    for loop in walk(node):
         if isinstance(loop, ast.While) and not isinstance(loop.test, ast.Constant):
             return True
         if isinstance(loop, ast.For):
-            names = {x.id for x in ast.walk(loop.target) if isinstance(x, ast.Name)}
-            for x in ast.walk(loop):
+            names = {x.id for x in walk(loop.target) if isinstance(x, ast.Name)}
+            for x in walk(loop):
                 part = (
                     x.slice
                     if isinstance(x, ast.Subscript)
@@ -291,7 +304,7 @@ def by_element(node: Any) -> bool:
                 )
                 test = part.test if isinstance(part, ast.If) else part
                 if test is not None and any(
-                    isinstance(y, ast.Name) and y.id in names for y in ast.walk(test)
+                    isinstance(y, ast.Name) and y.id in names for y in walk(test)
                 ):
                     return True
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from .values import (
     python,
 )
 from .variables import Variable, as_type, is_same, join, stored
+from .walk import children, walk
 
 Block = Sequence[ast.stmt]
 
@@ -170,6 +172,10 @@ def statement(r: Reader, node: ast.stmt) -> None:
 @functools.lru_cache(4096)
 def _text(node: ast.stmt) -> str:
     """The first line of a statement, for people who read the C."""
+    if getattr(node, "body", None):
+        node = copy.copy(node)
+        for name in {"body", "orelse", "handlers", "finalbody"}.intersection(node._fields):
+            setattr(node, name, [])
     text = ast.unparse(node).partition("\n")[0]
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "")[:80]
 
@@ -401,7 +407,7 @@ def _goes_by(node: ast.Try) -> bool:
             return True
         in_loop = in_loop or isinstance(x, (ast.For, ast.While))
         if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
-            waiting += [(y, in_loop) for y in ast.iter_child_nodes(x)]
+            waiting += [(y, in_loop) for y in children(x)]
     return False
 
 
@@ -433,7 +439,7 @@ def comprehension(
 ) -> Value:  # fmt: skip
     """A list, a dict or a set, made by a loop; or what `sum`, `any` or `all` makes of the items.
     by: which of these."""
-    if any(isinstance(x, ast.NamedExpr) for x in ast.walk(node)):
+    if any(isinstance(x, ast.NamedExpr) for x in walk(node)):
         raise Unreadable(":= in a comprehension, which binds a name of the function")
     # Names that begin with __ are no names that loops carry on, which a list needs not.
     hidden = f"{'_total' if by == 'sum' else '__list'}{node.lineno}_{node.col_offset}"
@@ -460,7 +466,7 @@ def comprehension(
             for test in reversed(g.ifs):
                 inner = ast.If(test, [inner], [])
             inner = ast.For(g.target, g.iter, [inner], [])
-        for x in ast.walk(inner):
+        for x in walk(inner):
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():
                     setattr(x, k, v)

@@ -17,6 +17,7 @@ typedef struct object object;
 #else
 #define MONOTONIC 1
 #endif
+#define LONGER 10000000 /* nanoseconds that a pause lasts at most beyond its time */
 extern int clock_gettime(int clock, i64 *time);
 
 /* Functions of Python's. */
@@ -572,12 +573,14 @@ static int undisturbed(void) {
     return callback == none;
 }
 
-/* Whether a pause lasts. */
+/* Whether a pause lasts: until its time is over, and for a while longer until so many calls came as
+ * take that time, where the program does other things between them. */
 static int rests(i64 *pause) {
     if (!*pause) return 0;
     i64 now[2]; /* seconds and nanoseconds */
     clock_gettime(MONOTONIC, now);
-    if (now[0] * 1000000000 + now[1] >= *pause) return 0;
+    i64 over = now[0] * 1000000000 + now[1] - *pause;
+    if (over >= 0 && (pause[1] >= pause[2] || over > LONGER)) return 0;
     pause[1]++;
     return 1;
 }

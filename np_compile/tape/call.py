@@ -3,7 +3,7 @@ stand for what they were: references to values, parameters, constants (which are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,7 @@ class Call:
         return parameters((self.args, self.kwargs))
 
     def evaluate(
-        self, values: Sequence[Any], parameter: Callable[[Parameter], Any]
+        self, values: Sequence[Any] | Mapping[int, Any], parameter: Callable[[Parameter], Any]
     ) -> tuple[list, dict]:
         """The arguments, of values by their numbers and of what stands for each parameter."""
 

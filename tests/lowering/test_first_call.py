@@ -12,6 +12,11 @@ import torch
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch._dynamo", "torch._inductor", "sympy", "numpy.ma")
 _MORE = """
+def masked(m, mask, x):
+    m[mask] = np.arange(m.size)[: mask.sum()]
+    m[m < 0] = 2.0
+    return m
+
 more = {
     "convolve": lambda x, m: np.convolve(x, x[:3]),
     "correlate": lambda x, m: np.correlate(x, x[:3], "same"),
@@ -25,6 +30,7 @@ more = {
     "solve": lambda x, m: np.linalg.solve(np.stack([m, m + 1]), m),
     "cross": lambda x, m: np.cross(m[:, :3], x[:3]),
     "broadcast": lambda x, m: np.broadcast_arrays(m, x[:, None])[1],
+    "mask": lambda x, m: masked(m + 1.0, m > 2, x),
     "stacks": lambda x, m: np.stack([m, m])[:, None] @ np.stack([m, m]),
 }
 arrays = np.arange(1.0, 5.0), np.arange(16.0).reshape(4, 4) + 3 * np.eye(4)

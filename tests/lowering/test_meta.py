@@ -50,6 +50,12 @@ OTHERS = {
     "clone": lambda t: _aten.clone.default(t),
     "clone to C order": lambda t: _aten.clone.default(t, memory_format=torch.contiguous_format),
     "frexp": lambda t: _aten.frexp.Tensor(t),
+    "masked_scatter": lambda t: _aten.masked_scatter.default(
+        t, _like(t, t.shape[1:]).to(torch.bool), _like(t, t.shape)
+    ),
+    "masked_scatter of an array that is broadcast": lambda t: _aten.masked_scatter.default(
+        t[:1], _like(t, t.shape).to(torch.bool), _like(t, t.shape)
+    ),
     "sort": lambda t: _aten.sort.default(t, -1),
     "sort along the first axis": lambda t: _aten.sort.default(t, 0, True),
     "searchsorted": lambda t: _aten.searchsorted.Tensor(_like(t, (5,)), t, right=True),

@@ -10,6 +10,7 @@ import pytest
 
 from np_compile.reader import source
 from np_compile.reader.values import Unreadable
+from np_compile.reader.walk import children, walk
 
 TEXT = """
 from __future__ import annotations
@@ -22,6 +23,10 @@ def keep(f):
 
 def plain(x):
     return x + 1
+
+
+def calls(x):
+    return functools.reduce(max, x)
 
 
 @keep
@@ -109,4 +114,16 @@ def test_a_function_alone_is_compiled(module, monkeypatch):
 
     monkeypatch.setattr(source, "_codes", whole)
     assert shown(made.plain) == "return x + 1"
+    assert shown(made.calls) == "return functools.reduce(max, x)"
+    assert shown(made.within) == "return x + 3"
+    assert shown(made.Thing.method) == "return x + self.__secret(x)"
     assert shown(made.outer) == "return inner"
+    assert shown(made.outer(1)) == "return x + y"
+
+
+def test_a_walk_goes_as_pythons_does():
+    tree = ast.parse(TEXT)
+    assert walk(tree) == [x for x in ast.walk(tree) if not isinstance(x, ast.expr_context)]
+    for x in walk(tree):
+        below = [y for y in ast.iter_child_nodes(x) if not isinstance(y, ast.expr_context)]
+        assert children(x) == below

@@ -83,20 +83,21 @@ class Budget:
     lent: seconds that are lent. owed: seconds that calls took beyond what they take as they stand,
     less what others gained. worked: seconds that calls took otherwise. turn: the number of the last
     call. cold: whether calls that are not known run as they stand. pause: until when they do at no
-    cost but the look at what is known, in nanoseconds, and how many have done so. start: when the
-    last call began that was not known.
+    cost but the look at what is known, in nanoseconds, how many have done so, and how many take so
+    long. start: when the last call began that was not known.
     """
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_usual", "cold", "lent", "owed", "pause", "start", "turn", "worked",
+        "_noted", "_seconds", "_took", "_usual", "cold", "lent", "owed", "pause", "start", "turn",
+        "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.pause = (c_int64 * 2)()  # where C reads it
+        self.pause = (c_int64 * 3)()  # where C reads it
         self._inside = False  # a call that is timed
         self._attempts = 0
         self._awaited: Any = None  # a program that the last call has run without, or its job
@@ -104,6 +105,7 @@ class Budget:
         self._last = 0.0  # seconds that the last one cost
         self._noted = 0.0  # what was owed before the call, and has to do with no attempt
         self.start = 0.0
+        self._took = _PAUSE  # seconds of the last call as it stands
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
         self.owed = 0.0
         self.worked = 0.0
@@ -199,6 +201,7 @@ class Budget:
         """A pause begins."""
         self.worked += self._usual * self.pause[1]
         self.pause[1] = 0
+        self.pause[2] = int(max(seconds, 0.0) / self._took)
         self.pause[0] = time.monotonic_ns() + int(max(seconds, 0.0) * 1e9)
 
     @property
@@ -218,6 +221,7 @@ class Budget:
         finally:
             seconds = time.perf_counter() - start
             _local.outer = outer
+            self._took = max(seconds, _SHORTEST)
             self._usual = max(min(seconds, 2 * self._usual), _SHORTEST)
             self.worked += seconds + (calls - 1) * self._usual
             self._inside = False

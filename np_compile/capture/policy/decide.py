@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 _clock = time.perf_counter
 # Elements of an array that code in NumPy is compiled again for, or that goes back to the device.
 LARGE = 50_000
-_LONG = 20  # NumPy calls that are translated in some 50 ms
+# Seconds that it takes to translate a NumPy call, and to compile a program: NumPy runs meanwhile
+# what takes it less.
+_TRANSLATE, _COMPILE = 3e-3, 0.1
 _REPEATS = 3  # slow segments in a row before Python asked for a value
 _INPUTS = 256  # of a segment that is compiled whatever that costs, as a piece of the user's code
 _PENDED = 2  # segments that run in NumPy until a program for many sizes is there, then the rest
@@ -73,7 +75,7 @@ _BEGINNING = Decision(
     rest=False,
 )
 _FOR_SIZES = Decision(Way.NUMPY, "a program for all sizes is being made", rest=False)
-OF_LONG = Decision(Way.NUMPY, "a program is being made of many NumPy calls", rest=False)
+IN_THE_MAKING = Decision(Way.NUMPY, "its program is being made", rest=False)
 _FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
 _NOT_KNOWN = Decision(Way.NUMPY, "it is not compiled, and `run` compiles nothing", rest=False)
 _NOT_KNOWN_ON_TENSORS = Decision(Way.OPERATORS, _NOT_KNOWN.reason, rest=False)
@@ -131,12 +133,11 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     return Decision(Way.NUMPY, _NEW, largest(node), rest=not begins)
 
 
-def is_long(c: Capture, node: Node) -> bool:
-    """Whether a segment without a program is one of so many NumPy calls that a call is not to wait
-    until they are translated."""
+def is_beside(c: Capture, node: Node) -> bool:
+    """Whether a call is not to wait until a segment without a program is translated."""
     return (
-        effort(node) > _LONG
-        and c.weighs
+        c.weighs
+        and likely_seconds(node.count, node.bytes) < _COMPILE + _TRANSLATE * effort(node)
         and c.listener is None
         and not config.waits()
         and c.device is None

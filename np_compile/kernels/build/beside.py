@@ -1,15 +1,16 @@
 """Work that is done while the program goes on: compiles, of libraries above all.
 
-A few daemon threads wait for the compilers. An interpreter that ends does not wait for these; what
-was begun is completed without it, see `publish`. It waits for what such a thread does in Python
-(less than a second, as a rule): a thread that is in C++ when the interpreter goes ends the process.
-A fork has none of its parent's threads: there a job begins again, and finds in the cache what the
-parent has made meanwhile.
+A few daemon threads wait for the compilers. An interpreter that ends does not wait for these: it
+starts what has not been started, and that is completed without it, see `publish`. It gives what
+makes C, in Python, a moment to end, and stops it then: a thread that is in C++ when the interpreter
+goes ends the process. A fork has none of its parent's threads: there a job begins again, and finds
+in the cache what the parent has made meanwhile.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import sys
@@ -20,11 +21,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import library
+from .toolchain import CompileFailed, NoCompiler
 
 _SECONDS, _BYTES = 0.1, 20_000  # what a compile takes, of sources of that length; until it is known
 # Seconds that the interpreter's lock is kept while others wait for it. NumPy gives it back in each
 # call, and would wait for the usual 5 ms each time that a worker takes it meanwhile.
 _SLICE = 2e-4
+# Seconds that an interpreter that ends waits for what makes C: of processors, and of a clock; and
+# then for threads to hear that they are to stop, unless they are in C++ for longer.
+_WORK, _WAIT, _STOP = 0.2, 1.0, 10.0
+_STEP = 0.02
+
+
+class _Stops(BaseException):
+    """Ends what a worker does, as the interpreter ends."""
 
 
 class _Slices:
@@ -56,73 +66,115 @@ class _Workers:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.jobs: deque[Job] = deque()
-        self.running: set[Job] = set()
+        self.running: dict[Job, int] = {}  # and the threads that are at work on them
         self.threads = 0
         self.ending = False
         self.slices = _Slices()
+        # Held by what makes C: one thread at a time, as Python is all that it does, and none while
+        # the process forks. A fork has the locks as they are, those of imports among them.
+        self.making = threading.RLock()
         self.seconds, self.bytes = _SECONDS, _BYTES
 
     def add(self, job: Job) -> None:
         with self.lock:
-            if not self.ending:
+            if self.ending and isinstance(job, Compile):
+                return job.start()
+            if job.waits:  # compilers work while another thread goes on in Python
+                self.jobs.appendleft(job)
+            else:
                 self.jobs.append(job)
-                if self.threads >= (os.cpu_count() or 1):
-                    return
-                self.threads += 1
-        if self.ending:
-            job.run()
-            job.done.set()
-            return
+            if self.ending or self.threads >= (os.cpu_count() or 1):
+                return
+            self.threads += 1
         threading.Thread(target=self._work, name="np_compile compiler", daemon=True).start()
 
     def _work(self) -> None:
+        with contextlib.suppress(_Stops):
+            self._do()
+
+    def _do(self) -> None:
         while True:
             with self.lock:
                 if not self.jobs:
                     self.threads -= 1
                     return
                 job = self.jobs.popleft()
-                self.running.add(job)
+                self.running[job] = threading.get_ident()
             start = time.perf_counter()
-            with self.slices:
-                job.run()
-            job.took = time.perf_counter() - start
-            job.done.set()
+            try:
+                with self.slices, contextlib.nullcontext() if job.waits else self.making:
+                    job.run()
+                job.took = time.perf_counter() - start
+            finally:
+                job.done.set()
             with self.lock:
-                self.running.discard(job)
-                if job.bytes:
+                self.running.pop(job, None)
+                if isinstance(job, Compile):
                     self.seconds += job.took
                     self.bytes += job.bytes
 
     def end(self) -> None:
-        """Begin nothing more, and wait for what is no compile."""
+        """Start the compilers that are still to be started, wait a moment for what makes C for
+        them, and stop that then."""
         with self.lock:
             self.ending = True
-            left = [job for job in self.jobs if job.bytes]
-            self.jobs = deque(left)
-            running = [job for job in self.running if not job.bytes]
-        for job in running:
-            job.done.wait()
+            compiles = [j for j in (*self.running, *self.jobs) if isinstance(j, Compile)]
+            self.jobs = deque(j for j in self.jobs if not isinstance(j, Compile))
+        for compile_ in compiles:
+            compile_.start()
+        work, start = time.process_time() + _WORK, time.monotonic()
+        while (left := self._left()) and time.monotonic() < start + _WAIT:
+            left[0].done.wait(_STEP)
+            if time.process_time() > work:
+                break
+        with self.lock:
+            self.jobs.clear()
+        while (left := self._left()) and time.monotonic() < start + _STOP:
+            for job in left:
+                thread = ctypes.c_ulong(self.running.get(job, 0))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_Stops))
+            left[0].done.wait(_STEP)
+
+    def _left(self) -> list[Job]:
+        """The jobs that threads are at work on, or will be, but for compiles."""
+        with self.lock:
+            every = (*self.running, *(self.jobs if self.threads else ()))
+            return [j for j in every if not isinstance(j, Compile) and not j.done.is_set()]
 
 
 _workers = _Workers()
 
 
-def _forget() -> None:
+_forking: list[threading.RLock] = []  # what is held while the process forks
+
+
+def _before_fork() -> None:
+    making = _workers.making
+    if making.acquire(timeout=_WAIT):
+        _forking.append(making)
+
+
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().release()
+
+
+def _in_fork() -> None:
     global _workers
+    _after_fork()
     _workers = _Workers()
 
 
 atexit.register(lambda: _workers.end())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_fork)
 
 
 class Job:
-    """Work that a thread of the workers does. done: set when it is. took: seconds. bytes: of C
-    sources that a compiler has to read for it."""
+    """Work that a thread of the workers does. done: set when it is. took: seconds. waits: whether
+    all that it does is to wait for compilers."""
 
-    bytes = 0
+    waits = False
 
     def __init__(self, work: Callable[[], Any]):
         self._work = work
@@ -153,18 +205,32 @@ class Job:
     def result(self) -> Any:
         """What the work gives, once it is done. Errors: those of the work."""
         if not self.ready:
-            self.done.wait()
+            if _workers.ending:  # nobody else does it
+                self.run()
+            else:
+                self.done.wait()
         if self._error is not None:
             raise self._error
         return self._made
 
 
 class Compile(Job):
-    """Libraries of (source, name) pairs on their way. CompileFailed if one cannot be made."""
+    """Libraries of (source, name) pairs on their way. CompileFailed if one cannot be made. bytes:
+    that the compiler has to read."""
+
+    waits = True
 
     def __init__(self, sources: Sequence[tuple[str, str]]):
         self.bytes = sum(len(text) for text, _ in sources)
-        super().__init__(lambda: library.load_all(sources, outlives=True))
+        self._sources = sources
+        self._builds: list[library.Build] = []
+        super().__init__(lambda: library.load_all(sources, self._builds, outlives=True))
+
+    def start(self) -> None:
+        """Start all compilers, whose libraries nobody waits for."""
+        for source in self._sources[len(self._builds) :]:
+            with contextlib.suppress(CompileFailed, NoCompiler):
+                self._builds.append(library.start(*source, outlives=True))
 
     @property
     def seconds(self) -> float:

@@ -204,11 +204,13 @@ def load_cached(sources: Sequence[tuple[str, str]]) -> list[ctypes.CDLL] | None:
     return found
 
 
-def load_all(sources: Sequence[tuple[str, str]], *, outlives: bool = False) -> list[ctypes.CDLL]:
+def load_all(
+    sources: Sequence[tuple[str, str]], builds: list[Build] | None = None, *, outlives: bool = False
+) -> list[ctypes.CDLL]:
     """The libraries of (source, name) pairs, in their order; as many compilers as cores at once.
-    outlives: see `Build`."""
+    builds: gets those that are started. outlives: see `Build`."""
     width = os.cpu_count() or 1
-    builds: list[Build] = []
+    builds = [] if builds is None else builds
     libraries: list[ctypes.CDLL] = []
     try:
         for done in range(len(sources)):

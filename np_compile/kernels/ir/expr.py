@@ -74,7 +74,9 @@ class Expr:
     number: in the order of creation.
     """
 
-    __slots__ = ("__weakref__", "_atoms", "_range", "args", "dtype", "number", "op", "value")
+    __slots__ = (
+        "__weakref__", "_atoms", "_loads", "_range", "args", "dtype", "number", "op", "value",
+    )  # fmt: skip
 
     op: str
     args: tuple[Expr, ...]
@@ -83,6 +85,7 @@ class Expr:
     number: int
     _range: tuple[int, int] | None
     _atoms: frozenset[Expr] | None
+    _loads: tuple[Expr, ...] | None
 
     def __repr__(self) -> str:
         return show(self)
@@ -102,7 +105,7 @@ def make(op: str, args: tuple[Expr, ...], dtype: str, value: Any = None) -> Expr
     if found is None:
         found = _nodes.known[key] = Expr()
         found.op, found.args, found.dtype, found.value = op, args, dtype, value
-        found._range = found._atoms = None
+        found._range = found._atoms = found._loads = None
         found.number = next(_nodes.numbers)
     return found
 
@@ -452,8 +455,27 @@ def walk(*roots: Expr) -> list[Expr]:
     return order
 
 
-def loads(*roots: Expr) -> list[Expr]:
-    return [x for x in walk(*roots) if x.op == "load"]
+def loads(*roots: Expr) -> tuple[Expr, ...]:
+    """Every load below the roots once, those in the indices of another one before it."""
+    if len(roots) == 1:
+        (x,) = roots
+        return (*_loads_below(x), x) if x.op == "load" else _loads_below(x)
+    found = [some for x in roots if (some := loads(x))]
+    return _joined(found) if found else ()
+
+
+def _loads_below(x: Expr) -> tuple[Expr, ...]:
+    found = x._loads
+    if found is None:  # it is asked for again and again, and most nodes have those of an operand
+        found = x._loads = loads(*x.args) if x.args else ()
+    return found
+
+
+def _joined(parts: list[tuple[Expr, ...]]) -> tuple[Expr, ...]:
+    if len(parts) == 1:
+        return parts[0]
+    every = dict.fromkeys(itertools.chain.from_iterable(parts))
+    return parts[0] if len(every) == len(parts[0]) else tuple(every)
 
 
 def rebuild(x: Expr, args: tuple[Expr, ...]) -> Expr:

@@ -133,7 +133,7 @@ class Statement:
         rank = () if self.rank is None else (self.rank,)
         return (self.value, *self.index, *rank)
 
-    def reads(self) -> list[Expr]:
+    def reads(self) -> tuple[Expr, ...]:
         """Every load of its parts."""
         return loads(*self.parts)
 

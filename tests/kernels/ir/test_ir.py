@@ -274,6 +274,12 @@ def test_text_of_a_parsed_expression_is_the_text(value: Expr, index: Expr) -> No
     assert text(parse(head + line)) == head + line
 
 
+@given(st.sampled_from(sorted(MEMORY)).flatmap(values), indices())
+def test_loads_come_in_the_order_of_a_walk(value: Expr, index: Expr) -> None:
+    for roots in ((value,), (index, value), (value, value, index)):
+        assert list(E.loads(*roots)) == [x for x in E.walk(*roots) if x.op == "load"]
+
+
 @given(indices(), st.integers(1, 6))
 def test_bounds_hold_all_values(x: Expr, d: int) -> None:
     loaded = E.load(MEMORY["i64"], AXES[:1])
