@@ -91,6 +91,11 @@ class Array:
 
     __array_priority__ = 1e6
 
+    def __new__(cls, capture: Any, a: Any = None) -> Array:
+        if not hasattr(capture, "traces"):  # of a library that takes it for a type of numbers
+            raise TypeError(f"no array is made of a {type(capture).__name__}")
+        return _new(cls)
+
     def __init__(self, capture: Any, a: Any = None):
         self._c = capture
         if a is not None:
