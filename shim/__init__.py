@@ -81,6 +81,7 @@ __all__ = [
     "Warns",
     "Weak",
     "as_array",
+    "assigned",
     "fft",
     "from_numpy",
     "from_tensor",

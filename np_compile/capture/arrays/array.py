@@ -241,10 +241,13 @@ class Array:
             if real is None:
                 real = self._c.settled(self, key)
             if real is not None:
-                r = real[key]
+                try:
+                    r = real[key]
+                except IndexError:  # a stand-in in the key is another mistake to NumPy: see below
+                    r = real
                 if type(r) is not np.ndarray:
                     return r
-                if kind is int and self._c.plain:
+                if kind is int and self._c.plain and r is not real:
                     return self._c.plain_view(self, key, r)
         if self._c.plain:
             return self._c.plain_item(self, key)
@@ -262,8 +265,11 @@ class Array:
                 if real is None:
                     real = c.settled(self)
                 if real is not None and real.ndim == (1 if kind is int else len(key)):
-                    real[key] = value
-                    return
+                    try:
+                        real[key] = value
+                        return
+                    except IndexError:  # as above
+                        pass
         c.setitem(self, key, value)
 
     def __iter__(self) -> Iterator:
