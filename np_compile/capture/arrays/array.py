@@ -31,7 +31,7 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
-from math import prod
+from math import prod, trunc
 from typing import Any
 
 import numpy as np
@@ -298,6 +298,9 @@ class Array:
 
     def __int__(self) -> int:
         return int(self._c.real(self, "int() of an array"))
+
+    def __trunc__(self) -> int:
+        return trunc(self._c.real(self, "math.trunc() of an array"))
 
     def __complex__(self) -> complex:
         return complex(self._c.real(self, "complex() of an array"))
