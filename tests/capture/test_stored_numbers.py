@@ -245,3 +245,23 @@ def test_what_is_stored_at_a_place_that_is_data_has_to_fit(statement, value):
             arguments = [(np.arange(9, dtype=dtype), np.arange(9) * high, i) for _ in range(2)]
             want, got = (observe(f, a, {}) for f, a in zip((plain, fast), arguments, strict=True))
             compare(got, want)
+
+
+@pytest.mark.parametrize("value", [5, 2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30])
+@pytest.mark.parametrize("name", ["add", "maximum", "linspace", "linspace from", "logspace"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_integers_beyond_64_bits_have_numpys_dtypes(name, value):
+    def at(x, v):
+        getattr(np, name).at(x, [0, 0], v)
+        return x
+
+    spaced = {
+        "linspace": lambda x, v: np.linspace(0, v, 3),
+        "linspace from": lambda x, v: np.linspace(v, x, 3),
+        "logspace": lambda x, v: np.logspace(0, v, 2),
+    }
+    f = spaced.get(name, at)
+    arguments = [(np.arange(3), value) for _ in range(2)]
+    fast, _ = compiled(f)
+    with np.errstate(all="ignore"):
+        compare(observe(fast, arguments[0], {}), observe(f, arguments[1], {}))
