@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as _np
 
+from ._assigned import assigned
 from ._dtypes import NUMPY_DTYPES, TO_NUMPY, DataDependent, NotSupported, Weak, torch_dtype
 from ._host import in_numpy, strict
 from ._info import NamespaceInfo
@@ -80,6 +81,7 @@ __all__ = [
     "Warns",
     "Weak",
     "as_array",
+    "assigned",
     "fft",
     "from_numpy",
     "from_tensor",

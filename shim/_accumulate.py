@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY, promotion_kind
+from ._dtypes import TO_NUMPY, NotSupported, promotion_kind
 from ._index import take_index
 from ._index_plan import readable
 from ._ndarray import as_array, as_operand, ndarray, write
@@ -124,6 +124,8 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
         flat = _in_rounds(ufunc, flat, where.reshape(-1), None, ins, outs)
     else:
         operand = torch.tensor(b) if isinstance(b, bool) else as_operand(b)
+        if type(operand) is int and not -(2**63) <= operand < 2**63:
+            raise NotSupported(f"ufunc.at with the integer {operand}, an array of another dtype")
         value = operand if isinstance(operand, torch.Tensor) else as_array(b).tensor
         try:
             value = value.to(device).expand(where.shape).reshape(-1)

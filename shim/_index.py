@@ -77,14 +77,14 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
     t = self._t
     if p.scalar:
         refuse_list(value, self.dtype)
-    v = assigned(value, t.dtype, t.device, not p.gathers)
+    v = assigned(value, t.dtype, t.device, p.basic)
     if isinstance(v, torch.Tensor) and v.dim() and _share(v, t):
         v = v.clone()
+    if p.scalar and v.dim():
+        v = one_element(v, value)
     if p.gathers:
         _scatter(p, v, index)
         return
-    if p.scalar and v.dim():
-        v = one_element(v, value)
     p.view.copy_(_fitted(v, p.view.shape, p.flip))
 
 

@@ -51,9 +51,10 @@ class Plan:
     gathers: (first axis of view, integer index or mask tensor) for what is left.
     place: where the axes of the gathered part land among the others.
     scalar: every axis was taken by an integer, and nothing else was there.
+    basic: no mask was there, and no array with axes: what is stored may not be cast.
     """
 
-    __slots__ = ("flip", "gathers", "place", "scalar", "view")
+    __slots__ = ("basic", "flip", "gathers", "place", "scalar", "view")
 
     def __init__(self, view, flip, gathers, place, scalar):
         self.view = view
@@ -61,6 +62,7 @@ class Plan:
         self.gathers = gathers
         self.place = place
         self.scalar = scalar
+        self.basic = all(t.dim() == 0 and t.dtype is not torch.bool for _, t in gathers)
 
     def rest(self) -> list[int]:
         """Axes of `view` that no gather takes."""
@@ -253,8 +255,8 @@ def plan(a: ndarray, index: Any) -> Plan:
                 if axis in flipped:
                     flip.append(out)
                 axis, out = axis + 1, out + 1
-    scalar = not gathering and not dots and out == 0 and len(items) > 1
-    scalar = scalar or (not gathering and ndim == 0 and not dots and out == 0)
+    taken = sum(isinstance(i, torch.Tensor) and i.dim() == 0 for i in items)
+    scalar = not dots and out == taken == len(gathers) and (len(items) > 1 or ndim == 0)
     together = not positions or positions[-1] - positions[0] + 1 == len(positions)
     view = _view(t, key)
     return Plan(view, tuple(flip), gathers, before if together and before else 0, scalar)

@@ -123,7 +123,7 @@ def _padded_axis(
         values = _by_statistic(t, axis, mode, options["lengths"][d])
         ends = [_block(t, axis, w, v) for w, v in zip(widths, values, strict=True)]
     parts = [p for p in (ends[0], t, ends[1]) if p.shape[axis]]
-    return torch.cat(parts, axis) if len(parts) > 1 else t
+    return torch.cat(parts, axis) if any(p is not t for p in parts) else t
 
 
 @function(scalar=False)

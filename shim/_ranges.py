@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ._assigned import upheld
-from ._dtypes import TO_NUMPY, WIDER, Weak, result_type, torch_dtype
+from ._dtypes import TO_NUMPY, WIDER, NotSupported, Weak, result_type, torch_dtype
 from ._layout import checked_shape, constant, kind_of, new_order
 from ._ndarray import as_tensor, ndarray, scalar_tensor
 from ._normalize import Array, DType, Operand, Static, View, function
@@ -117,6 +117,9 @@ def spaced(
     """The samples of linspace and the step between them (NaN where there is none)."""
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    for end in (start, stop):
+        if type(end) is int and not -(2**63) <= end < 2**64:
+            raise NotSupported(f"samples up to {end}, which NumPy holds as an object")
     inexact = result_type(kind_of(start), kind_of(stop), float)
     dtype = inexact if dtype is None else dtype
     div = num - 1 if endpoint else num

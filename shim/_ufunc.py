@@ -44,6 +44,7 @@ _COMPARISONS = {
     "equal": operator.eq,
     "not_equal": operator.ne,
 }
+_LOGICAL = ("logical_and", "logical_or", "logical_xor")
 _OPTIONS = {
     "where": True,
     "casting": "same_kind",
@@ -188,6 +189,10 @@ class ufunc:
                 refuse_negative()
             return run(*placed)
 
+        if int in keys and (
+            self._name in _LOGICAL or (self._name in _COMPARISONS and torch.bool in keys)
+        ):
+            return _of_c_longs(convert)
         if self._name in _COMPARISONS and int in keys:
             return self._against_any_int(convert, ins)
         if self._name == "power" and keys[1] in NUMBERS and ins[0].is_floating_point:
@@ -460,6 +465,18 @@ def _laid_out(t: torch.Tensor, order: str) -> torch.Tensor:
         return t.contiguous()
     axes = tuple(reversed(range(t.dim())))
     return t.permute(axes).contiguous().permute(axes)
+
+
+def _of_c_longs(run: Callable) -> Callable:
+    """Python ints have to fit a C long, whatever dtype they are compared in."""
+
+    def checked(*operands: Any):
+        for operand in operands:
+            if type(operand) is int:
+                check_python_int(operand, torch.int64)
+        return run(*operands)
+
+    return checked
 
 
 def _power_of_number(run: Callable, dtype: torch.dtype) -> Callable:

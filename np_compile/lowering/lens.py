@@ -52,7 +52,11 @@ class Lens:
             return _in_order(x[_gather_key(x, key)], strides)
 
         def put(x: shim.ndarray, part: Any) -> None:
-            x[_gather_key(x, key)] = part
+            places = _gather_key(x, key)
+            if places is not key and isinstance(part, shim.ndarray) and part._scalar:
+                # what index arrays would cast has to fit in a slice
+                part = shim.ndarray(shim.assigned(part, x._t.dtype, x._t.device, single=True))
+            x[places] = part
 
         return Lens(base, get, put)
 

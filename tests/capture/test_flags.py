@@ -127,3 +127,16 @@ def test_what_a_function_outside_gives_may_be_read_only():
             return y
 
         check(f, data(4))
+
+
+@pytest.mark.parametrize("array", ["x", "x[1:]", "x * 2", "(x * 2)[1:]", "x[[0, 2]]", "x[x > 0]"])
+@pytest.mark.parametrize("view", ["z", "z[1:]", "z[::-1]"])
+def test_what_may_be_written_to_may_be_made_so(array, view):
+    lines = (f"z = {array}", "q = z.sum() > 0", f"v = {view}", "v.setflags(write=True)", "v[0] = 9")
+    check(function(*lines, "v.flags.writeable = True", "return z, v, bool(q)"), np.arange(6.0))
+
+
+@pytest.mark.parametrize("array", ["x", "x * 2"])
+def test_a_view_of_a_frozen_array_may_not(array):
+    lines = (f"z = {array}", "v = z[1:]", "z.flags.writeable = False", "v.setflags(write=True)")
+    check(function(*lines), np.arange(6.0)[:5])

@@ -8,7 +8,7 @@ import torch
 
 import np_compile
 
-from ..support import check
+from ..support import check, compare, compiled, observe
 
 
 def by_argmax(x, classes):
@@ -61,3 +61,20 @@ def test_on_tensors(f, args):
         its = [torch.from_numpy(a.copy()) for a in args]
         np.testing.assert_allclose(fast(*its).numpy(), f(*mine))
         np.testing.assert_array_equal(its[0].numpy(), mine[0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x[y, 0],
+        lambda x, y: x[y.reshape(()), 0],
+        lambda x, y: x[y * 1j, 0],
+        lambda x, y: x[y[0], 0],
+        lambda x, y: x.__setitem__((y, 0), 1),
+        lambda x, y: x[y.sum(), 0],
+    ],
+)
+def test_no_index_beside_an_integer_has_numpys_words(f):
+    arguments = np.ones((3, 3)), np.array([1.5])
+    fast, _ = compiled(f)
+    compare(observe(fast, arguments, {}), observe(f, arguments, {}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -415,3 +417,10 @@ def test_dates_and_spans_as_arguments(kind, given):
         return spans, np.arange(3).astype("m8[s]") + (d - d), x * 2, (x + 1).sum()
 
     check(f, np.arange(3.0), given)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?"])
+@pytest.mark.parametrize("whole", [math.floor, math.ceil, math.trunc, round, int])
+def test_whole_numbers_of_python(whole, dtype):
+    check(lambda x: (whole(x.sum() + 1), whole((x * 1.5)[1])), np.arange(3).astype(dtype))
+    check(lambda x: whole(x[1:2] * 1), np.arange(3).astype(dtype))

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ..shim.support import assert_matches
-from ..support import check, compiled, same
+from ..support import check, compare, compiled, observe, same
 
 STORES = {
     "slice": "x[1:] = v",
@@ -218,3 +218,50 @@ def test_histograms_of_complex_numbers_are_numpys(dtype):
         return np.histogram(x, 3, (0, 2), density=True), np.histogram_bin_edges(x, 3, (0, 2))
 
     check(f, np.array([1 + 1j, 0, -2.5j, 0.5], dtype))
+
+
+AT_PLACES = {
+    "element": "x[i] = v",
+    "row": "x.reshape(3, 3)[i] = v",
+    "element of a matrix": "x.reshape(3, 3)[1, i] = v",
+    "beside a slice": "x.reshape(3, 3)[1:, i] = v",
+    "array of one index": "x[np.array([i])] = v",
+    "list": "x[i] = [v]",
+    "array": "x[i] = np.array([v])",
+    "array without axes": "x[i] = np.array(v)",
+    "augmented": "x[i] += v",
+}
+
+
+@pytest.mark.parametrize("value", ["3", "300", "d.sum()", "d[i] * 100", "d[i] * 0.0 * np.inf"])
+@pytest.mark.parametrize("statement", AT_PLACES.values(), ids=AT_PLACES)
+def test_what_is_stored_at_a_place_that_is_data_has_to_fit(statement, value):
+    text = f"def f(x, d, i):\n    d = d * 2\n    v = {value}\n    {statement}\n    return x"
+    scope = {"np": np}
+    exec(text, scope)
+    plain, (fast, _) = scope["f"], compiled(scope["f"], dynamic=True)
+    for i, high in ((1, 1), (2, 400), (0, 1)):
+        for dtype in ("i1", "u1", "i8"):
+            arguments = [(np.arange(9, dtype=dtype), np.arange(9) * high, i) for _ in range(2)]
+            want, got = (observe(f, a, {}) for f, a in zip((plain, fast), arguments, strict=True))
+            compare(got, want)
+
+
+@pytest.mark.parametrize("value", [5, 2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30])
+@pytest.mark.parametrize("name", ["add", "maximum", "linspace", "linspace from", "logspace"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_integers_beyond_64_bits_have_numpys_dtypes(name, value):
+    def at(x, v):
+        getattr(np, name).at(x, [0, 0], v)
+        return x
+
+    spaced = {
+        "linspace": lambda x, v: np.linspace(0, v, 3),
+        "linspace from": lambda x, v: np.linspace(v, x, 3),
+        "logspace": lambda x, v: np.logspace(0, v, 2),
+    }
+    f = spaced.get(name, at)
+    arguments = [(np.arange(3), value) for _ in range(2)]
+    fast, _ = compiled(f)
+    with np.errstate(all="ignore"):
+        compare(observe(fast, arguments[0], {}), observe(f, arguments[1], {}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import statistics
 
 import numpy as np
 import pytest
@@ -585,3 +586,9 @@ def test_code_outside_numpy_that_would_lose_the_gradient_raises():
     with torch.no_grad():
         got = f(tensor(3, grad=True))
     assert torch.equal(got, tensor(3) * 2 + 1)
+
+
+@pytest.mark.parametrize("dtype", [F64, torch.int64])
+def test_a_library_cannot_make_numbers_of_the_type_of_an_element(dtype):
+    with pytest.raises(TypeError):
+        compiled_eager(lambda x: statistics.mean(x))(torch.arange(4, dtype=dtype))

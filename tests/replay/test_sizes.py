@@ -479,3 +479,16 @@ def test_a_step_that_follows_from_sizes(runs):
     assert [r is MISS for r in runs] == [False]
     for n in (110, 119, 105, 123, 59, 12):
         same(fast, thinned, data(n))
+
+
+@pytest.mark.parametrize("step", [lambda s, n: s - (s + n), lambda s, n: s + n, lambda s, n: -s])
+def test_numbers_that_follow_from_sizes_by_long_formulas(step):
+    def f(x):
+        s = len(x)
+        for _ in range(3000):
+            s = step(s, len(x))
+        return x * s
+
+    fast = np_compile.compile(f, dynamic=True, backend="eager")
+    for n in (5, 6, 5, 7, 8):
+        same(fast(np.arange(float(n))), f(np.arange(float(n))))

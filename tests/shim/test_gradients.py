@@ -8,7 +8,7 @@ import pytest
 import np_compile
 from conformance import coverage
 
-from .gradients import SYMMETRIC, TABLE
+from .gradients import LATER, SYMMETRIC, TABLE
 from .support import quiet, shim, torch
 
 
@@ -86,6 +86,8 @@ def _carrying(result):
 
 @pytest.mark.parametrize("name", TABLE)
 def test_differentiable(name):
+    if name in LATER and torch.__version__ < (2, 12):
+        pytest.skip(f"torch {torch.__version__} has no derivative")
     function, arguments = shim.TABLE[name].function, TABLE[name]
     inputs = [torch.tensor(a, requires_grad=True) for a in _arrays(arguments)]
 

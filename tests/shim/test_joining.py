@@ -177,6 +177,13 @@ def test_pad(mode, width):
     assert not shares_memory(shim.pad(to_shim(A), 0), to_shim(A))
 
 
+@pytest.mark.parametrize("width", [(0, 2), (1, 0), (1, 2), ((0, 0), (0, 1)), 0], ids=str)
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_pad_of_no_elements(mode, width):
+    for a in (A[:0], A[:, :0], A[:0, :0]):
+        assert_matches("pad", a, width, mode)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_columns_stay_columns(order):
     x = np.asarray(np.arange(12.0).reshape(3, 4), order=order)

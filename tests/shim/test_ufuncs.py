@@ -147,10 +147,13 @@ def test_binary_mixed_dtypes(name):
     _check(name, x, 1j)
 
 
-@pytest.mark.parametrize("name", ["add", "less", "equal", "greater_equal", "maximum", "power"])
+@pytest.mark.parametrize(
+    "name",
+    ["add", "less", "equal", "greater_equal", "maximum", "power", "logical_and", "logical_xor"],
+)
 @pytest.mark.parametrize("number", [300, -300, 2**40, -(2**70), 2**63, -1])
 def test_python_ints_out_of_range(name, number):
-    for dtype in "bBhHlL":
+    for dtype in "bBhHlL" + "?" * (name != "power") + "fD" * name.startswith("logical"):
         x = np.array([0, 1, 100], dtype)
         _check(name, x, number)
         _check(name, number, x)

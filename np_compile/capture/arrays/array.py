@@ -31,7 +31,7 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
-from math import prod
+from math import prod, trunc
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,11 @@ class Array:
     _by_size = False
 
     __array_priority__ = 1e6
+
+    def __new__(cls, capture: Any, a: Any = None) -> Array:
+        if not hasattr(capture, "traces"):  # of a library that takes it for a type of numbers
+            raise TypeError(f"no array is made of a {type(capture).__name__}")
+        return _new(cls)
 
     def __init__(self, capture: Any, a: Any = None):
         self._c = capture
@@ -236,10 +241,13 @@ class Array:
             if real is None:
                 real = self._c.settled(self, key)
             if real is not None:
-                r = real[key]
+                try:
+                    r = real[key]
+                except IndexError:  # a stand-in in the key is another mistake to NumPy: see below
+                    r = real
                 if type(r) is not np.ndarray:
                     return r
-                if kind is int and self._c.plain:
+                if kind is int and self._c.plain and r is not real:
                     return self._c.plain_view(self, key, r)
         if self._c.plain:
             return self._c.plain_item(self, key)
@@ -257,8 +265,11 @@ class Array:
                 if real is None:
                     real = c.settled(self)
                 if real is not None and real.ndim == (1 if kind is int else len(key)):
-                    real[key] = value
-                    return
+                    try:
+                        real[key] = value
+                        return
+                    except IndexError:  # as above
+                        pass
         c.setitem(self, key, value)
 
     def __iter__(self) -> Iterator:
@@ -287,6 +298,9 @@ class Array:
 
     def __int__(self) -> int:
         return int(self._c.real(self, "int() of an array"))
+
+    def __trunc__(self) -> int:
+        return trunc(self._c.real(self, "math.trunc() of an array"))
 
     def __complex__(self) -> complex:
         return complex(self._c.real(self, "complex() of an array"))

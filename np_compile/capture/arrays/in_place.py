@@ -28,8 +28,13 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
             a._sig = None
         return
     real = c.real(a, why)
-    if write and a._readonly and a._base is None and id(real) not in c.known:
-        # NumPy knows no owner of torch's memory. Nobody but this function has the array.
+    owner = a
+    while owner._base is not None:
+        owner = owner._base
+    if write and not owner._readonly | a._readonly and id(owner._np) not in c.known:
+        write = None  # it may be written to, though NumPy knows no owner of torch's memory
+    elif write and a._readonly and a._base is None and id(real) not in c.known:
+        # Nobody but this function has the array.
         x = shim.share_numpy(real)
         a._np = real = shim.to_numpy(shim.ndarray(x._t, x._flip))
         write = None

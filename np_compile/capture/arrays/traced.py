@@ -31,6 +31,7 @@ class Shapes(Protocol):
 
 
 How = Callable[[Shapes], Any]
+LONG = 400  # characters of a formula; beyond it the number is settled: they may double at each step
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def _binary(name: str, function: Callable, symbol: str, reverse: bool) -> Callab
             result, lambda shapes: function(first(shapes), second(shapes)),
             f"({one} {symbol} {two})", self.asked,
         )  # fmt: skip
-        return made.known() if isinstance(result, (bool, np.bool_)) else made
+        settled = isinstance(result, (bool, np.bool_)) or len(made.text) > LONG
+        return made.known() if settled else made
 
     method.__name__ = name
     return method
@@ -110,10 +112,11 @@ def _binary(name: str, function: Callable, symbol: str, reverse: bool) -> Callab
 def _unary(name: str, function: Callable) -> Callable:
     def method(self: Traced) -> Any:
         how = self.how
-        return Traced(
+        made = Traced(
             function(self.value), lambda shapes: function(how(shapes)),
             f"{function.__name__}({self.text})", self.asked,
         )  # fmt: skip
+        return made.known() if len(made.text) > LONG else made
 
     method.__name__ = name
     return method
