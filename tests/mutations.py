@@ -230,8 +230,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/arrays/traced.py",
-        "        return made.known() if isinstance(result, (bool, np.bool_)) else made",
-        "        return made.value if isinstance(result, (bool, np.bool_)) else made",
+        "        return made.known() if settled else made",
+        "        return made.value if settled else made",
         "replay/test_sizes.py",
     ),
     Mutation(
