@@ -180,13 +180,10 @@ def _once(
             exchange.restore()
             substitution.leave(exchange.give_name)
         raised = False
-        if (
-            device is not None
-            and not options.tensors
-            and capture.awaited is None
-            and listener is None
-        ):
-            vain = capture.device is None or decide.is_small(capture.count, capture.bytes)
+        if device is not None and not options.tensors and listener is None:
+            vain: bool | None = None
+            if capture.awaited is None:
+                vain = capture.device is None or decide.is_small(capture.count, capture.bytes)
             options.places.note(args, kwargs, vain, capture.count, capture.bytes)
         if choice is not None:
             choice.awaited = capture.awaited

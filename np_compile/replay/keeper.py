@@ -14,6 +14,7 @@ from collections.abc import Callable
 from ctypes import Array, c_int64
 from typing import Any
 
+import numpy as np
 import torch
 
 from np_compile import config
@@ -70,6 +71,7 @@ class Keeper:
         self._read: tuple[Entry, ...] = ()  # calls of what was made of the function's source
         self.reach: Reach | None = None
         self._first = True  # whether there was no call yet
+        self._shapes: tuple | None = None  # of the arrays in it
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
         self._others = 0  # calls of sizes that no program of those kept for many serves
         self.vain = 0
@@ -289,7 +291,7 @@ class Keeper:
             return None
         first, self._first = self._first, False
         # With other sizes come other elements, and a program for these is made anyway.
-        changed = self._has_others(args, kwargs) or self.came(args, kwargs) == 0
+        changed = self._has_others(args, kwargs) or self._has_sizes(args, kwargs)
         self.elements_change = self.elements_change or changed
         try:
             arguments = self._binding.arguments(args, kwargs)
@@ -302,6 +304,13 @@ class Keeper:
             return None
         traces = self._binding.for_sizes and len(self._met) > 1
         return Watch(arguments, found, self.vain < PATIENT, self.guesses, traces)
+
+    def _has_sizes(self, args: tuple, kwargs: dict) -> bool:
+        """Whether arrays have other sizes than in the first call that was asked about."""
+        shapes = tuple([a.shape for a in (*args, *kwargs.values()) if type(a) is np.ndarray])
+        if self._shapes is None:
+            self._shapes = shapes
+        return shapes != self._shapes
 
     def _has_others(self, args: tuple, kwargs: dict) -> bool:
         """Whether other elements stand where Python has read some in a kept call."""

@@ -15,6 +15,7 @@ from scipy import ndimage
 import np_compile
 from np_compile import api, config
 from np_compile.backends.by_torch import device_of
+from np_compile.capture.policy import places
 
 from ..support import check, compiled, data
 from .device_programs import PROGRAMS
@@ -252,6 +253,7 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
             time.sleep(seconds)
 
     monkeypatch.setattr(api.Compiled, "_alone", on_device)
+    monkeypatch.setattr(places, "likely_seconds", lambda calls, touched: 0.0)
     fast = np_compile.compile(f)
     x = np.ones(100_000)
     with config.patch(compile_in="call"):

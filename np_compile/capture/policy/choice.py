@@ -92,7 +92,7 @@ def _piece(x: Any, depth: int = 3) -> Any:
         if len(x) > 16 or depth == 0:
             return kind, _rough(len(x))
         return (kind, *[_piece(v, depth - 1) for v in (x.values() if kind is dict else x)])
-    return (kind, x.shape) if kind is torch.Tensor else kind
+    return (kind, x.shape) if kind is torch.Tensor and not x.is_nested else kind
 
 
 def _rough(n: int) -> Any:

@@ -72,11 +72,12 @@ class Places:
         found = self._kinds.get(bits)
         return self._kinds.setdefault(bits, Kind()) if found is None else found
 
-    def note(self, args: tuple, kwargs: dict, vain: bool, calls: int, touched: int) -> None:
+    def note(self, args: tuple, kwargs: dict, vain: bool | None, calls: int, touched: int) -> None:
         """Note a call that began on the device, made so many NumPy calls, and touched so many
-        bytes."""
-        size = max(_size(args, kwargs), self.size)
-        self.vain, self.size = (self.vain + 1, size) if vain else (0, 0)
+        bytes. vain: whether it was in vain; None where what it compiles is not there yet."""
+        if vain is not None:
+            size = max(_size(args, kwargs), self.size)
+            self.vain, self.size = (self.vain + 1, size) if vain else (0, 0)
         self.kind(args, kwargs).likely = likely_seconds(calls, touched)
 
     def on_host(self, args: tuple, kwargs: dict) -> bool:
