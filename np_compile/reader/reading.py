@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 import functools
-import math
 import sys
 import time
 import types
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from np_compile import config, debug_output, errstate, log
 from np_compile.kernels.build.toolchain import (
     CompileFailed,
     NoCompiler,
-    compiler,
-    vector_math_available,
 )
-from np_compile.kernels.targets.c.prelude import prelude
 
 from . import (
-    arithmetic,
     dispatch,
-    masked_loads,
-    mathematics,
-    objects,
     offload,
     resume,
-    runtime,
-    small,
     source,
-    threads,
 )
 from .arguments import binder, bytes_of, magnitudes
-from .calls import called
 from .dispatch import Taker
-from .entry import Entry, Exit, Unfit, piece
-from .expressions import anything, expression, operand
-from .kernels import Loops, touched
-from .nest import FEW
-from .operators import operate
-from .read import Again, Effectful, Frame, Grammar, Leave, Reader
+from .entry import Exit, piece
 from .region import LATER, MISS, OTHER, Region
-from .stack import settle
-from .statements import Stopped, block, comprehension, function
-from .threads import Threaded, outlined
-from .values import SIZES, Known, Unreadable
+from .translation import NO_LOOPS, Read, Refused, Work, is_first, read
+from .values import Unreadable
 
-_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called, operate)
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels:
 _LOSS = 50  # so many of them lose what an operation on a single element gains here
@@ -59,215 +38,15 @@ _NO_TIME = "what is new has taken longer than Python: it runs there for now"
 _PLAIN: Any = object()
 _LATER: Any = object()
 _ALIKE = "its loops do the same to whole arrays"
-_NO_LOOPS = "there is no loop in it"
 _SHORT = 2e-6  # seconds in Python, from which loops over numbers alone are worth a region
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _BYTES = 10_000  # that are moved in the time of one recorded operation on an element
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
 _VAIN = 6  # types for which a function is read in vain before it is read no more
 _LEAVES = 4  # calls in which a region leaves in a loop, before Python takes over if most do
-_GCC = """\
-#pragma GCC target("prefer-vector-width=256")
-"""
-_NO_MASKS = """\
-#if __GNUC__ < 14
-#pragma GCC optimize("no-tree-loop-if-convert")
-#endif
-"""
 _FILTERS = frozenset(("catch_warnings", "filterwarnings", "simplefilter", "resetwarnings"))
 _IDLE = 4  # calls that Python carries out to the end, before a function runs as it stands
-
-
-@dataclass
-class Refused:
-    """Why a function, or a part of it, is not compiled: the reason and the line. next: the
-    statement after which reading begins again. plain: whether it runs as it stands then. by_size:
-    whether it is for what the values' magnitudes make of its work. vain: whether nothing behind it
-    could be read either, so that such calls are recorded."""
-
-    why: str
-    line: int
-    next: int
-    plain: bool = False
-    by_size: bool = False
-    vain: bool = False
-
-
-@dataclass
-class Work:
-    """What a region does. seconds: that Python would take for the example, roughly. single: work of
-    loops on single elements. arrays: of loops over arrays, elements, and how often they run in
-    loops."""
-
-    seconds: float
-    single: float
-    arrays: list[tuple[int, float]]
-
-
-# Why what a region does is better done in another way, if it is.
-Declines = Callable[[Work], str]
-
-
-@dataclass
-class Read:
-    """The C of a region, and what its inputs and exits mean. sites: calls that it makes in Python.
-    loops: which threads share, or a device. written: the roots of memory that it may change."""
-
-    text: str
-    entry: Entry
-    sites: list[Any]
-    work: Work
-    loops: Loops
-    written: frozenset[str]
-
-
 _OVERLAP = Refused("arrays that share memory", 0, 0)
-
-
-def read(
-    f: Any, node: Any, first: int, example: dict[str, Any], small: bool, declines: Declines,
-    loops: bool = True,
-) -> Read | Refused:  # fmt: skip
-    """The rest of a function from a statement of its body on, for values such as these. loops:
-    whether it is refused where it has no loop."""
-    effectful: set[Any] = set()
-    memory: dict[Any, Any] = {}
-    apart: dict[Any, Any] = {}  # what statements are taken apart into: places in it have a memory
-    refused: Refused | None = None
-    for _ in range(50):
-        # What was found of loops is in names of the reading before.
-        memory = {key: of for key, of in memory.items() if key[0] == "list"}
-        entry = Entry(f, node, example, small)
-        r = Reader(entry, _GRAMMAR)
-        r.effectful, r.memory, entry.normalized = effectful, memory, apart
-        try:
-            made = _read(r, entry, f, node, first, declines, loops)
-        except Again:
-            continue
-        except Effectful as e:
-            effectful.add(e.args[0].__code__)
-            continue
-        except Stopped as e:
-            made = Refused(str(e), e.node.lineno, 0)
-        except (Unreadable, Unfit) as e:
-            made = Refused(str(e), node.lineno, 0)
-        if isinstance(made, Refused) and made.by_size:
-            return made
-        if isinstance(made, Read) or not entry.takes_lists_as_tuples(r):
-            return refused or made if isinstance(made, Refused) else made
-        refused = made
-    return Refused("it is read again and again", node.lineno, 0)
-
-
-def _read(
-    r: Reader, entry: Entry, f: Any, node: Any, first: int, declines: Declines, loops: bool
-) -> Read | Refused:
-    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
-    frame = Frame(f, node, {}, scope)
-    r.frames.append(frame)
-    frame.env = entry.begin(r)
-    nodes = list(node.body[first:])
-    body: list = []
-    r.site = None
-    with r.elsewhere(body):
-        block(r, nodes, "body")
-        if not frame.dead:
-            entry.result(r, Known(None))
-    r.on_stack = settle(body)
-    arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
-    work = Work(r.seconds, r.single, arrays)
-    if (not loops or _has_loops(body)) and (why := declines(work)):  # before any C is put together
-        return Refused(why, 0, len(node.body), by_size=True)
-    entry.layouts = objects.described(r)
-    shared = _flat(body, r, entry, first)
-    lists = entry.listed(r.written)
-    on_stack = {x.data: SIZES[x.item] * x.n for x in r.on_stack.values()}
-    before = [*entry.prologue, *lists]
-    functions, lines, kernels = outlined(shared, before, r.declarations, on_stack)
-    top = next((e for e in entry.exits.values() if e.certain and _is_first(e)), None)
-    if not _has_loops([*functions, *lines]) and (loops or top is not None):
-        if top is not None:
-            return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
-        return Refused("there is no loop in it", node.lineno, len(node.body))
-    text = _assembled(functions, lists, lines, entry, r)
-    reads = touches = True
-    if kernels:
-        declared = threads.declarations([*before, *r.declarations, *lines])
-        reads, touches = touched(lines, declared, on_stack)
-    shared_loops = Loops(kernels, r.dependent, reads, touches)
-    return Read(text, entry, r.tables, work, shared_loops, r.written)
-
-
-def _has_loops(lines: list) -> bool:
-    """Whether there is a loop in C, or in what makes C."""
-    return any(
-        x.startswith(("for (i64 k_", "for (;;)")) if isinstance(x, str)
-        else _has_loops(x.lines if isinstance(x, Threaded) else x)
-        for x in lines if not isinstance(x, Leave)
-    )  # fmt: skip
-
-
-def _is_first(e: Exit) -> bool:
-    return e.frames is not None and all(step[0] == "block" for step in e.frames[0][2])
-
-
-def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str | Threaded]:
-    made: list[str | Threaded] = []
-    for x in lines:
-        if isinstance(x, str):
-            made.append(x)
-        elif isinstance(x, Threaded):
-            x.lines = _flat(x.lines, r, entry, first)
-            made += [x] if x.spreads else x.lines
-        elif isinstance(x, Leave):
-            made += entry.leave(r, x, first)
-        else:
-            made += _flat(x, r, entry, first)
-    return made
-
-
-def _indented(lines: list[str], depth: int = 1) -> str:
-    made = []
-    for line in lines:
-        depth -= line.startswith("}")
-        made.append("    " * depth + line)
-        depth += line.endswith("{")
-    return "\n".join(made)
-
-
-def _assembled(
-    functions: list[str], lists: list[str], lines: list[str], entry: Entry, r: Reader
-) -> str:
-    inner = _indented(functions, 0)
-    body = _indented([*entry.prologue, *entry.apart(), *lists, *r.declarations, *lines])
-    more = "".join(
-        part.C for part in (small, mathematics)
-        if any(f"{name}(" in inner + body for name in part.NAMES)
-    )  # fmt: skip
-    given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
-    text = (
-        runtime.C + arithmetic.complex_numbers() + runtime.draws()
-        + more
-        + (threads.C + inner + "\n" if functions else "")
-        + runtime.of_python(bool(lists), "call_numpy(" in body)
-        + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
-        + body + "\n}\n"
-        + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
-        + given_back + "    return k;\n}\n"
-        + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n"
-        + "    int held = ((int (*)(void))rt->api[0])();\n    while (b) {\n"
-        "        Buf *next = b->next;\n"
-        "        if (b->object) ((void (*)(void *))rt->api[6])(b->object);\n"
-        "        disown(rt, b);\n        free_memory(b);\n        free(b);\n"
-        "        b = next;\n    }\n    ((void (*)(int))rt->api[4])(held);\n}\n"
-    )  # fmt: skip
-    head = ""
-    if compiler().kind == "gcc":
-        own = not lists and not more and not masked_loads.may_be([*functions, *lines])
-        head = _GCC if own else _GCC + _NO_MASKS
-        if not own:
-            text = text.replace(FEW, "#pragma GCC unroll 8")
-    return head + prelude(text, vector_math_available(compiler().kind)) + text
 
 
 def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
@@ -357,7 +136,7 @@ class Reading:
             try:
                 types_ = tuple(map(type, args))
                 if not self._whole and not source.has_loops(self.function, types_):
-                    self.given_up = _NO_LOOPS
+                    self.given_up = NO_LOOPS
                 else:
                     self.node = source.tree(self.function)
                     if source.outer_names(self.node):
@@ -386,7 +165,7 @@ class Reading:
             self._budget.lends_again()
         by_size = {refused.why for refused in self._refused.values() if refused.by_size}
         self._refused = {key: r for key, r in self._refused.items() if not r.by_size}
-        if self.given_up == _NO_LOOPS:
+        if self.given_up == NO_LOOPS:
             self._code = None  # it is looked at anew
         elif self.given_up in by_size:
             self.given_up, self._stands, self._idle = "", False, 0
@@ -405,7 +184,7 @@ class Reading:
     @property
     def is_tried(self) -> bool:
         """Whether there are loops, and it was looked whether they can be read."""
-        return self._code is not None and self.given_up != _NO_LOOPS
+        return self._code is not None and self.given_up != NO_LOOPS
 
     def call(self, args: tuple, kwargs: dict, changed: list[Any] | None = None) -> Any:
         """The result of a call, or MISS if it is to run otherwise. changed: gets the arrays that
@@ -570,7 +349,7 @@ class Reading:
                     return value
                 changed.append(None)
                 exit_.count += 1
-                if not _is_first(exit_):
+                if not is_first(exit_):
                     self._left(node, first, region, exit_, values)
                 step = self._next(node, exit_.top + 1)
                 result = self._resumed(exit_, left, step)
