@@ -386,7 +386,7 @@ def overlap(r: Reader, a: Arr, b: Arr) -> str:
     if a.data == b.data and a.dims == b.dims and a.strides == b.strides:
         return "same"
     (x, mine), (y, theirs) = a.axes, b.axes
-    if x != y or len(mine) != len(theirs):
+    if x != y or len(mine) != len(theirs) or not mine:  # a part of a transposed array has no axes
         return "unknown"
     same = True
     for p, q in zip(mine, theirs, strict=True):

@@ -806,7 +806,7 @@ def test_threads_hold_items_of_one_list():
 
 def test_how_long_iterations_took_is_forgotten_where_others_are_short(monkeypatch):
     """Threads are not called again and again for a loop that was long once."""
-    monkeypatch.setattr(threads, "WORTH", 30_000)
+    monkeypatch.setattr(threads, "WORTH", 1_000_000)  # more than a busy machine adds to short ones
     kind = ctypes.CFUNCTYPE(
         None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_int
     )
@@ -831,8 +831,8 @@ def test_how_long_iterations_took_is_forgotten_where_others_are_short(monkeypatc
 
     fast, x = np_compile.compile(sums), np.ones(30)
     with whole():
-        fast(x, 200_000)
-        fast(x, 200_000)
+        fast(x, 2_000_000)
+        fast(x, 2_000_000)
         assert calls
         fast(x, 1)
         calls.clear()

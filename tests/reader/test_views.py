@@ -184,6 +184,25 @@ def started_sum(x):
     return total
 
 
+M33 = np.arange(9.0).reshape(3, 3) * 1.5 + 1
+
+
+def folded(x):
+    """A view of a reshaped array lies otherwise than the array."""
+    a = x.reshape((len(x),))
+    for _ in range(3):
+        a[::-1] ^= a
+    return a
+
+
+def folded_columns(m):
+    t = m.T
+    for _ in range(3):
+        t[::-1] -= t
+        t[:, ::-1] += t
+    return m
+
+
 def largest_by_key(x):
     best = 0
     for k in range(len(x)):
@@ -227,6 +246,8 @@ CASES = [
     exact(bounded_queue, (5,), (0,), refused="deque"),
     exact(started_sum, (X,), refused="sum of this"),
     exact(largest_by_key, (X,)),
+    exact(folded, (np.arange(5) % 3 > 0,), (np.arange(7) % 3 > 0,), (np.arange(13) % 3 > 0,)),
+    exact(folded_columns, (M33.copy(),)),
     exact(items_by_pairs, (M, 4), (SPREAD.T, 5), (M.astype("f4"), 2)),
     exact(items_counted_flat, (M, 4), (SPREAD.T, 5), (M, 10), refused="by 1 indices"),
     exact(items_counted_flat, (X, 3), (X[::-1], 2), (X, 4)),
