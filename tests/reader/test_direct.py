@@ -318,6 +318,24 @@ def test_large_products_are_numpys(dtype, rtol):
     assert any("call_numpy(rt, 2)" in text for text in fast._reading.texts())
 
 
+def power_steps(a, x, n):
+    for _ in range(n):
+        y = a @ x
+        x = y @ a / 1e3
+        x = x / (np.abs(x[:1]) + 1)
+    return x
+
+
+def test_large_products_with_vectors_are_numpys():
+    """Bit for bit, which loops are not."""
+    rng = np.random.default_rng(0)
+    fast = np_compile.compile(power_steps)
+    with whole():
+        for n in (200, 201, 150, 0):
+            check_call(fast, power_steps, (rng.random((n, n)), rng.random(n), 3), 0)
+    assert any("call_numpy(rt, 1)" in text for text in fast._reading.texts())
+
+
 def test_products_of_unlike_extents_raise_in_their_iteration():
     def shrinking(x, y, n):
         done = []
