@@ -24,8 +24,13 @@ SHIM = [
     ),
 ]
 COMPILED = ["lib/test_ufunclike", *thorough("_core/test_item_selection", "lib/test_twodim_base")]
-# Whether single precision is close enough here depends on the vectors of the machine.
-BY_MACHINE = {"numpy/fft/tests/test_pocketfft.py::test_fft_with_order"}
+# Whether single precision is close enough here depends on the vectors of the machine; whether five
+# units in the last place are enough, on numbers that are others in each run.
+BY_MACHINE = {
+    "numpy/fft/tests/test_pocketfft.py::test_fft_with_order",
+    "numpy/fft/tests/test_pocketfft.py::TestFFT1D::test_identity_long_short",
+    "numpy/fft/tests/test_pocketfft.py::TestFFT1D::test_identity_long_short_reversed",
+}
 
 
 def failing(name: str, mode: str) -> tuple[dict, set[str], set[str]]:
