@@ -17,12 +17,7 @@ def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all below it, as `ast.walk` gives them, but for what says how a name is meant."""
     found = [node]
     for x in found:
-        for name in x._fields:
-            below = getattr(x, name, None)
-            if type(below) is list:
-                found += [y for y in below if isinstance(y, ast.AST)]
-            elif isinstance(below, ast.AST) and name != "ctx":
-                found.append(below)
+        found += children(x)
     return found
 
 

@@ -6,6 +6,8 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from .guards import Refused
+
 _DEPTH = 8  # of structures in one another
 _STRUCTURES = (list, tuple, dict)
 
@@ -65,10 +67,20 @@ class Opened:
                 return False
         return True
 
-    def unchanged(self, args: Any) -> bool:
-        """Whether the arguments, taken apart again, are what they were."""
+    def require_unchanged(self, args: Any, exchange: Any) -> None:
+        """Refused where a call that has ended has changed a list or dict among its arguments."""
         now = Opened(args)
-        return now.form == self.form and _are(now.leaves, self.leaves)
+        same = now.form == self.form and _are(now.leaves, self.leaves)
+        if not (same and self.handed_on(exchange)):
+            raise Refused("it changes a list or dict among its arguments")
+
+
+def opened(args: Sequence[Any]) -> Opened:
+    """Arguments taken apart; Refused where a call cannot be told by that."""
+    found = Opened(args)
+    if not found.known:
+        raise Refused("a list or dict is there twice, or a key of a dict is no string")
+    return found
 
 
 def leaves_of(args: Sequence[Any]) -> tuple[Sequence[Any], tuple | None]:

@@ -14,7 +14,7 @@ from np_compile.capture.arrays.transfers import copy, to_device, to_host
 from np_compile.kernels.run.on_tensors import runner
 from np_compile.shim import share_numpy
 
-from .arguments import Opened, leaves_of, parameter_names
+from .arguments import Opened, leaves_of, opened, parameter_names
 from .calls import LEAVES, MISS, Entry, Names, Table, Way
 from .guards import Call, Elements, Guard, Layout, Pair, Refused, Value, simple, text_of
 from .hot import Heat, for_one_size, is_general
@@ -144,24 +144,21 @@ class Arrays:
 
     def arguments(self, args: tuple, kwargs: dict) -> Opened:
         """The arguments of a call that may be kept; Refused for those with which none is."""
-        opened = Opened((*args, *kwargs.values()))
-        if not opened.known:
-            raise Refused("a list or dict is there twice, or a key of a dict is no string")
-        if opened.form is not None and max(len(opened.leaves), opened.structures) > LEAVES:
+        found = opened((*args, *kwargs.values()))
+        if found.form is not None and max(len(found.leaves), found.structures) > LEAVES:
             raise Refused(f"lists and dicts among the arguments hold more than {LEAVES} things")
-        for a in opened.leaves:
+        for a in found.leaves:
             if not simple(a) and not (tensor_like(a) and min(a.strides, default=0) >= 0):
                 raise Refused(f"an argument is {_kind(a)}")
-        return opened
+        return found
 
     def leaves(
         self, watch: Watch, given: tuple, exchange: Any
     ) -> Iterator[tuple[int, Any, torch.Tensor | None]]:
         """Of each array its position, its stand-in, and the tensor that was read, if it was."""
-        opened, known = watch.arguments, exchange.capture.known
-        if not (opened.unchanged(given) and opened.handed_on(exchange)):
-            raise Refused("it changes a list or dict among its arguments")
-        for k, a in enumerate(opened.leaves):
+        known, leaves = exchange.capture.known, watch.arguments.leaves
+        watch.arguments.require_unchanged(given, exchange)
+        for k, a in enumerate(leaves):
             if type(a) is not np.ndarray:
                 continue
             stand_in = known[id(a)][1] if id(a) in known else None
@@ -171,7 +168,7 @@ class Arrays:
             if t is not None and not self._stands_for(stand_in, t, a):
                 raise Refused("an argument lies elsewhere than where it was")
             yield k, stand_in, t
-        if any(a not in map(id, opened.leaves) for a, _ in watch.read):
+        if any(a not in map(id, leaves) for a, _ in watch.read):
             raise Refused("Python reads an element of an array that is no argument")
 
     def _stands_for(self, stand_in: Any, t: torch.Tensor, a: np.ndarray) -> bool:
@@ -186,11 +183,10 @@ class Arrays:
 
     def kept(self, watch: Watch, given: tuple, names: Names, plan: Plan, result: Result) -> Kept:
         """A call that has ended, as it is kept."""
-        opened = watch.arguments
-        leaves, form = opened.leaves, opened.form
+        leaves, form = watch.arguments.leaves, watch.arguments.form
         places = {id(a): k for k, a in enumerate(leaves)}
         read = {(places[a], index): content for (a, index), content in watch.read.items()}
-        shown = opened.names(parameter_names(self._function, len(given), names))
+        shown = watch.arguments.names(parameter_names(self._function, len(given), names))
         guards: list[Guard] = [Call(shown, names, form), *exact(leaves, shown, read, plan.writes)]
         return self._made(watch, Called(len(leaves), names, form), guards, plan, result)
 

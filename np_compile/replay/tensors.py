@@ -21,7 +21,7 @@ from np_compile.kernels.run.on_tensors import runner
 from np_compile.runtime.program import joined
 from np_compile.shim._ndarray import overlaps_itself
 
-from .arguments import Opened, parameter_names
+from .arguments import Opened, opened, parameter_names
 from .calls import MISS, Entry, Names, Table, Way, available
 from .guards import Alike, Call, Pair, Refused, Value, simple, text_of
 from .plan import Kept, Plan
@@ -119,29 +119,25 @@ class Tensors:
         """The arguments of a call that may be kept; Refused for those with which none is."""
         if _len_torch_function_stack() or traced():
             raise Refused("torch looks at each operator")
-        opened = Opened((*args, *kwargs.values()))
-        if not opened.known:
-            raise Refused("a list or dict is there twice, or a key of a dict is no string")
-        leaves = opened.leaves
+        found = opened((*args, *kwargs.values()))
+        leaves = found.leaves
         for a in leaves:
             if not (ordinary(a) if isinstance(a, _Tensor) else simple(a)):
                 raise Refused(f"an argument is a {text_of(type(a))} that is not compared")
         if len({t.device for t in leaves if isinstance(t, _Tensor)}) != 1:
             raise Refused("it has no tensors, or on several devices")
         first = {id(t): k for k, t in reversed(list(enumerate(leaves))) if isinstance(t, _Tensor)}
-        shown = opened.names(parameter_names(self._function, len(args) + len(kwargs), [*kwargs]))
+        shown = found.names(parameter_names(self._function, len(args) + len(kwargs), [*kwargs]))
         guard = Alike.of(sorted(first.values()), shown, leaves)
-        return _Arguments(opened, shown, first, guard)
+        return _Arguments(found, shown, first, guard)
 
     def leaves(
         self, watch: Watch, given: tuple, exchange: Any
     ) -> Iterator[tuple[int, Any, torch.Tensor | None]]:
         """Of each tensor its position, its stand-in, and itself."""
-        opened = watch.arguments.opened
-        if not (opened.unchanged(given) and opened.handed_on(exchange)):
-            raise Refused("it changes a list or dict among its arguments")
+        watch.arguments.opened.require_unchanged(given, exchange)
         known = exchange.capture.known
-        for k, t in enumerate(opened.leaves):
+        for k, t in enumerate(watch.arguments.opened.leaves):
             if isinstance(t, _Tensor):
                 stand_in = known[id(t)][1]
                 if stand_in._t is not t:

@@ -14,6 +14,7 @@ from np_compile import config
 from np_compile.capture.policy import budget, decide
 from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import Choice, kind_of
+from np_compile.capture.policy.places import Places
 from np_compile.kernels.build import Job
 from np_compile.replay.calls import MISS
 from np_compile.replay.keeper import Keeper
@@ -330,6 +331,31 @@ def test_what_the_first_two_attempts_spend_is_free():
     b.worked = 0.021
     attempt(b, 0.0)
     assert not b.cold
+
+
+@pytest.mark.usefixtures("background")
+def test_time_is_lent_to_one_attempt_in_another_way():
+    b = spent(Budget(asked=False), 10.0)
+    assert b.cold
+    b.lends_again()
+    assert not b.is_cold()
+    attempt(b, 10.0)
+    assert b.owed == 0.0  # as of the first ones
+    assert b.cold
+    first = attempt(Budget(asked=False), 10.0)
+    before = first.lent
+    first.lends_again()  # it has one left
+    assert first.lent == before
+
+
+def test_what_numpy_is_likely_to_take_is_known_while_a_compiler_works():
+    known, args = Places(), (data(100),)
+    known.note(args, {}, None, 5, 1000)
+    assert known.kind(args, {}).likely < 1e-4
+    assert known.vain == 0
+    known.note(args, {}, True, 5, 1000)
+    known.note(args, {}, None, 5, 1000)
+    assert known.vain == 1
 
 
 @pytest.mark.usefixtures("background")
