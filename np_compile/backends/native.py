@@ -120,6 +120,8 @@ def _gpu_sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: lis
         return None
     if any(c.device != device for c in constants):
         return None
+    if not all(p.in_bounds(ints) for p, _, _, ints in steps):
+        return None
     runs = [Step(p, *rest) for p, *rest in steps]
     return GpuSequence(runs, constants, wanted, lambda: config.cuda_graphs)
 

@@ -92,7 +92,7 @@ def lower_general(
         recorder.sized_input(shape, strides, a.dtype)
         for a, (shape, strides) in zip(args, layouts, strict=False)
     ]
-    inputs += [recorder.input(a) for a in args[len(inputs) :]]
+    inputs += [recorder.input(a, True) for a in args[len(inputs) :]]
     now = [recorder.integer_input(n) if type(n) is Size else n for n in sizes[form.inputs :]]
     places = extents_in(node)
     for k, tie in ties.items():  # in order: what follows has no ties of its own

@@ -54,7 +54,7 @@ def lower(
     with torch.no_grad(), shim.quiet():
         place = _place(args, device)
         if place is not None and (kernels or place.type == "cpu"):
-            return _record(replay, args, place)
+            return _record(replay, args, n_inputs, place)
         from .trace import trace  # with much of torch behind it
 
         return trace(replay, args, written_inputs(node), device)
@@ -105,11 +105,12 @@ def _plain(t: torch.Tensor) -> bool:
 
 
 def _record(
-    replay: Callable, args: list[torch.Tensor], place: torch.device
+    replay: Callable, args: list[torch.Tensor], n_inputs: int, place: torch.device
 ) -> torch.fx.GraphModule:
-    """The graph of a replay for inputs like `args`, on their device."""
+    """The graph of a replay for inputs like `args`, on their device. After so many inputs come the
+    vectors of parameters."""
     recorder = Recorder(place)
-    inputs = [recorder.input(a) for a in args]
+    inputs = [recorder.input(a, k >= n_inputs) for k, a in enumerate(args)]
     with recorder:
         outputs = replay(inputs, recorder.graph)
     graph = recorder.finish(outputs)

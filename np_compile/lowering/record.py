@@ -36,14 +36,17 @@ class Recorder(Shapes):
         self.constants: dict[str, torch.Tensor] = {}
         self._known: dict[int, torch.Tensor] = {}  # id of a constant -> its meta tensor
 
-    def input(self, like: torch.Tensor) -> torch.Tensor:
-        """The meta tensor of the graph's next input, laid out as `like`."""
+    def input(self, like: torch.Tensor, parameters: bool = False) -> torch.Tensor:
+        """The meta tensor of the graph's next input, laid out as `like`. parameters: whether it is
+        a vector of these, which a call of the program has as numbers."""
         offset = like.storage_offset()
         meta = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta")
         if offset:
             room = torch.empty(offset + _span(like), dtype=like.dtype, device="meta")
             meta = room.as_strided(like.shape, like.stride(), offset)
-        return self._track(meta, self.graph.placeholder(f"arg{len(self.graph.nodes)}_1"))
+        node = self.graph.placeholder(f"arg{len(self.graph.nodes)}_1")
+        node.meta["parameters"] = parameters
+        return self._track(meta, node)
 
     def finish(self, outputs: list[torch.Tensor]) -> Graph:
         """The graph that gives `outputs`, without operators that nothing needs."""

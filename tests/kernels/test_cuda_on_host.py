@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import gc
 import shutil
 import warnings
 from functools import partial
@@ -80,6 +81,43 @@ def test_an_index_out_of_bounds_writes_nothing():
         assert x.sum() == 0
         run(x, torch.tensor([1, 9]))
     assert x.nonzero().flatten().tolist() == [1, 9]
+
+
+def test_indices_that_the_caller_has_as_numbers():
+    """He looks at them, in programs for one size and for many, and no kernel does."""
+
+    def filtered(y, x, k):
+        for t in range(3):
+            y[k + t] = 0.5 * y[k + t - 1] + x[t]
+        return y[k] * 2
+
+    made: list[Executable] = []
+    with (
+        compiling_for(Gpu(), 1), listening(made.append),
+        config.patch(loops="recorded", plain="never", compile_in="call"),
+    ):  # fmt: skip
+        fast = np_compile.compile(filtered, backend="native")
+        for rows in (8, 9, 11, 8):
+            for k in (1, 2, 3, rows - 3, rows - 2, -4, rows, 1):
+                y = np.arange(100.0 * rows).reshape(rows, 100)
+                mine, x = y.copy(), np.ones((3, 100))
+                got, want = (outcome(f, a, x, k) for f, a in ((fast, mine), (filtered, y)))
+                np.testing.assert_equal([*got, mine], [*want, y], f"{rows} rows, {k}")
+    programs = [x for x in gc.get_objects() if isinstance(x, OnGpu) and x.source.program.conditions]
+    assert any(p.source.layout.symbols for p in programs)
+    for p in programs:
+        assert p.alone
+        count = p.source.program.integers.size
+        assert p.in_bounds([1] * count)
+        assert not p.in_bounds([1] * (count - 1) + [20])
+
+
+def outcome(f, *args):
+    """What a call gives, or class and text of its error."""
+    try:
+        return [f(*args)]
+    except IndexError as e:
+        return [str(e)]
 
 
 # What the host's threads show

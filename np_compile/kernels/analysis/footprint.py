@@ -181,6 +181,25 @@ def _follows(x: Expr) -> bool:
     return not E.axes_of(x) and all(map(_given, E.loads(x)))
 
 
+_FOLLOWING = frozenset(
+    {"const", "load", "affine", "wrap", "known", "idiv", "imod", "cast", "where", *scalars.OPS}
+)  # what `_value` computes
+
+
+def follows_from(integers: Buffer, x: Expr) -> bool:
+    """Whether `within_bounds` can tell of x, by the numbers of one vector."""
+    inside = E.walk(x)
+    loads = [y for y in inside if y.op == "load"]
+    known = all(y.value is integers and y.args[0].op == "const" for y in loads)
+    return known and all(y.op in _FOLLOWING for y in inside)
+
+
+def within_bounds(conditions: Sequence[Expr], integers: Buffer, values: Sequence[int]) -> bool:
+    """Whether indices that follow from a vector are right, for its values."""
+    known: _Values = {}
+    return all(_value(x, {integers: values}, known) is not None for x in conditions)
+
+
 def _given(x: Expr) -> bool:
     """Whether a load may be that of a given integer."""
     return x.value.kind == "input" and x.dtype == "i64" and x.args[0].op == "const"

@@ -226,6 +226,8 @@ class Translation:
             raise Unsupported(f"a tensor on {value.device}")
         array, buffer = self._in_memory(value, "input", position, "x")
         self.interface.inputs.append(buffer)
+        if node.meta.get("parameters") and buffer.dtype == "i64":
+            self.program.integers = buffer
         return array
 
     def _constant(self, t: torch.Tensor) -> Array:

@@ -271,11 +271,18 @@ Step = Loop | Statement | Call | Fence
 
 @dataclass(eq=False)
 class Program:
-    """Buffers, steps, and the reasons of decisions that a user may ask for."""
+    """Buffers, steps, and the reasons of decisions that a user may ask for.
+
+    integers: the input that is a vector of integers which the caller has as numbers, if there is
+    one. conditions: indices that follow from these, which the caller finds to be within bounds
+    before anything runs: no step looks at them.
+    """
 
     buffers: list[Buffer]
     steps: list[Step]
     notes: list[str] = field(default_factory=list)
+    integers: Buffer | None = None
+    conditions: list[Expr] = field(default_factory=list)
 
     def buffer(
         self, hint: str, dtype: str, shape: Sequence[int] = (), kind: str = "temporary",

@@ -4,18 +4,26 @@ An index array with a value out of bounds has to leave the arguments as they are
 only makes new arrays, the kernels note such a value on the way, and what they made is dropped.
 Where it writes to an argument, loops that read the indices alone come before, with a fence after
 them; what follows takes the indices as known to be right.
+
+On a GPU to look at a flag is to wait for it. What follows from integers that the caller has as
+numbers is his to check.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from ..analysis.footprint import follows_from
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Fence, Program, Statement, Step, accesses
-from ..target import Target
+from ..target import Gpu, Target
 
 
 def check_hoisting(program: Program, machine: Target) -> Program:
     """The program with those loops, where it needs them."""
+    if isinstance(machine, Gpu) and program.integers is not None:
+        _leave_to_caller(program, program.integers)
     steps = program.steps
     first = next((k for k, s in enumerate(steps) if _writes_argument(s)), None)
     if first is None:
@@ -51,6 +59,17 @@ def check_hoisting(program: Program, machine: Target) -> Program:
             program.steps += [*checks.get(k, ()), Fence()]
         program.steps.append(step)
     return program
+
+
+def _leave_to_caller(program: Program, integers: Buffer) -> None:
+    """Make the indices that follow from those integers the program's conditions."""
+    for s in program.steps:
+        if isinstance(s, Statement):
+            indices = (x for x in E.walk(s.value, *s.index) if x.op == "wrap")
+            found = [x for x in indices if follows_from(integers, x)]
+            if found:
+                program.conditions += [x for x in found if x not in program.conditions]
+                _trust(s, found)
 
 
 def _with_single(steps: list[Step], first: int, made: dict[Buffer, int]) -> int:
@@ -93,11 +112,11 @@ def _look(program: Program, s: Statement, x: Expr) -> Statement:
     )
 
 
-def _trust(s: Statement) -> None:
-    """Take a statement's indices as looked at."""
+def _trust(s: Statement, only: Collection[Expr] | None = None) -> None:
+    """Take a statement's indices as looked at. only: these alone."""
 
     def change(x: Expr, again: E.Rewrite) -> Expr | None:
-        if x.op != "wrap":
+        if x.op != "wrap" or (only is not None and x not in only):
             return None
         at, extent = again(x.args[0]), x.value[0]
         negative = E.scalar("lt", at, E.integer(0))

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..analysis.footprint import light_on_gpu
+from ..analysis.footprint import light_on_gpu, within_bounds
 from ..analysis.launches import Launches
 from ..build.driver import launch, launches_of
 from ..build.nvrtc import Modules
@@ -26,6 +26,7 @@ from .private import current_device, empty_strided_cuda, raw_stream
 from .sizes import launches_at
 
 _ALIGNED = 16  # bytes
+_OUT_OF_BOUNDS = "an index is out of bounds"
 
 
 class _Space(_Workspace):
@@ -74,6 +75,7 @@ class OnGpu(Executable):
         self._spaces: dict[int, list[_Space]] = {}
         self._handles: dict[bool, list[list[tuple]]] = {}
         self._checked = any(x.checks for s in self._plan.sections for x in s)
+        self._conditions = source.program.conditions
         super().__init__(source, eager, modules)
         self._vectors = {
             b.position: (slot, self._plan.words.vectors[b])
@@ -125,6 +127,14 @@ class OnGpu(Executable):
         """The results, in their order."""
         return [self._fresh[k] for k in self._results or ()]
 
+    def in_bounds(self, ints: Sequence[int]) -> bool:
+        """Whether the indices that follow from integers are within bounds."""
+        if not self._conditions:
+            return True
+        program = self.source.program
+        assert program.integers is not None
+        return within_bounds(program.conditions, program.integers, ints)
+
     def new_words(self, block: torch.Tensor | None, counters: torch.Tensor | None) -> Any:
         """Words that lead to all but inputs, parameters and results."""
         layout, words = self.source.layout, self._plan.words
@@ -153,6 +163,8 @@ class OnGpu(Executable):
     def run(
         self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
     ) -> list[Any]:
+        if self._conditions and not self.in_bounds(ints or tensors[-1].tolist()):
+            raise out_of_bounds(_OUT_OF_BOUNDS)
         if current_device() != self._index:
             with torch.cuda.device(self._index):
                 return self._run_here(tensors, floats, ints)
@@ -265,7 +277,7 @@ class OnGpu(Executable):
         """The error of an index out of bounds; what was written is undone."""
         for t, values in old:
             t.copy_(values)
-        return out_of_bounds("an index is out of bounds")
+        return out_of_bounds(_OUT_OF_BOUNDS)
 
     def entry(self) -> None:
         """None: a sequence of runs is C, on the CPU."""

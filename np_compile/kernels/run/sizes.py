@@ -58,7 +58,10 @@ class AtSizes:
         """Its buffers and steps."""
         with E.fresh():
             steps = [self._step(s) for s in program.steps]
-        return Program([self.buffer(b) for b in program.buffers], steps, program.notes)
+            conditions = [self._new(x) for x in program.conditions]
+        integers = None if program.integers is None else self.buffer(program.integers)
+        buffers = [self.buffer(b) for b in program.buffers]
+        return Program(buffers, steps, program.notes, integers, conditions)
 
     def layout(self, layout: Layout) -> Layout:
         """Where the buffers lie."""
