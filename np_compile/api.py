@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ctypes import c_int64
 from typing import Any
 
 import torch
 from torch._C import _len_torch_function_stack as _context_depth
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
-from torch.overrides import _pop_mode, _push_mode
 
 from np_compile.tape.node import Break
 
@@ -31,6 +29,7 @@ from .capture.policy.choice import kind_of, new_choice, of_types, signature
 from .capture.run import ByOperators
 from .capture.run import run as run_captured
 from .capture.state import Options, current
+from .devices import default_device, on_the_host, only_devices
 from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
 from .reader import offload, reading
@@ -124,7 +123,7 @@ class Compiled(Made):
             not self._tensors
             and _context_depth()
             and _device(args, kwargs, False) is not None
-            and _only_devices()
+            and only_devices()
         ):
             return self._placed(args, kwargs)
         return self._alone(args, kwargs)
@@ -133,14 +132,14 @@ class Compiled(Made):
         """As a call, on NumPy's arrays under a device context: there, or where it is quicker."""
         places = self._options.places
         if places.on_host(args, kwargs):
-            with _on_the_host():
+            with on_the_host():
                 return self(*args, **kwargs)
         if not self._options.adapts or not config.measures():
             return self._alone(args, kwargs)
         kind = places.kind(args, kwargs)
         start = time.perf_counter()
         if kind.wants_numpy:
-            with _on_the_host():
+            with on_the_host():
                 result = self.__np_compile_captured__(*args, **kwargs)
             kind.ran_in_numpy(time.perf_counter() - start)
         else:
@@ -204,7 +203,7 @@ class Compiled(Made):
         may be none."""
         if device is None or self._tensors:
             return self._keeper
-        if self._disable or not _only_devices():
+        if self._disable or not only_devices():
             return None
         made = self._on_devices.get(device)
         if made is None:
@@ -226,7 +225,7 @@ class Compiled(Made):
         """The result of a call that is compiled whole, with its loops; MISS if it is not. It runs
         on the host, whatever the device, but for loops whose iterations a device does at once."""
         found = self._reading
-        if found is None or config.loops == "recorded" or not _only_devices():
+        if found is None or config.loops == "recorded" or not only_devices():
             return reading.MISS
         device = None if self._tensors else _device(args, kwargs, False)
         if device is not None and type(found) is Reading and found.as_not_kept:
@@ -361,27 +360,6 @@ def _skipped_by_dynamo(call: Any) -> None:
 _skipped_by_dynamo(Compiled.__call__)
 
 
-def _only_devices() -> bool:
-    """Whether no modes of torch's are active but `with torch.device(...)`."""
-    if _context_depth() == 0:
-        return True
-    from torch.overrides import _get_current_function_mode_stack as modes
-    from torch.utils._device import DeviceContext
-
-    return all(type(mode) is DeviceContext and mode.device.type != "meta" for mode in modes())
-
-
-@contextlib.contextmanager
-def _on_the_host() -> Iterator[None]:
-    """Outside of all `with torch.device(...)`."""
-    modes = [_pop_mode() for _ in range(_context_depth())]
-    try:
-        yield
-    finally:
-        for mode in reversed(modes):
-            _push_mode(mode)
-
-
 def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
     """Where a call's arrays live: the tensors' device, or that of a `torch.device` context."""
     if tensors:
@@ -392,9 +370,7 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
                 return torch.device("cuda", x.device.id)
     if _context_depth() == 0:  # no `with torch.device(...)`, no torch.set_default_device
         return None
-    device = torch.get_default_device()
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
+    device = default_device()
     return None if device.type == "cpu" else device
 
 

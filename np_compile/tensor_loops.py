@@ -28,6 +28,7 @@ from .capture.arrays.transfers import give_back, lend, place_on_host, to_device
 from .capture.arrays.window import bounds_of, byte_bounds
 from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
+from .devices import default_device
 from .loan import Loan
 from .reader import offload, reading, source
 from .reader.reading import MISS, Reading
@@ -116,7 +117,7 @@ class TensorLoops:
                 tensors[id(x)] = x
             elif not (simple(x) or isinstance(x, (np.generic, np.dtype, *RANDOM_SOURCES))):
                 raise _Stays(f"an argument is a {type(x).__name__}")
-        places = {x.device for x in tensors.values()} or {_default()}
+        places = {x.device for x in tensors.values()} or {default_device()}
         if len(places) != 1:
             raise _Stays("tensors on several devices")
         if _meet([*tensors.values()]):
@@ -191,14 +192,6 @@ class TensorLoops:
 def is_away(device: torch.device) -> bool:
     """Whether the host does not reach a device's memory."""
     return device.type != "cpu"
-
-
-def _default() -> torch.device:
-    """Where new tensors are made."""
-    device = torch.get_default_device()
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return device
 
 
 def _kind(x: Any) -> Any:

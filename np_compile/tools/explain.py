@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
 from np_compile import cupy_arrays
+from np_compile.devices import default_device
 from np_compile.reader.reading import MISS
 from np_compile.tape.node import Break
 
@@ -132,7 +131,7 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
         if compiled._reading is not None and compiled._reading.is_tried:
             report.loops = compiled._reading.report()
         if report.result is not MISS:
-            away = not compiled._tensors and torch.get_default_device().type != "cpu"
+            away = not compiled._tensors and default_device().type != "cpu"
             if away and not any("runs on the device" in x for x in report.loops):
                 report.loops.append("the loops run on the host, whatever the device")
             return report

@@ -3,7 +3,7 @@
 A device begins nothing within the time that NumPy takes for small arrays, and arrays that come back
 in the middle of a call were sent in vain. So after two such calls in a row others stay on the host,
 where their arguments are not much larger. Other calls are timed, by the size of their arguments;
-where NumPy would take no longer by what they record, it is timed as well, and the quicker one
+where NumPy would not take far longer by what they record, it is timed as well, and the quicker one
 is the place of those that follow.
 """
 
@@ -20,7 +20,8 @@ from .weigh import likely_seconds
 _VAIN = 2  # calls in a row
 _LARGER = 4
 _TIMED = 4  # calls on the device: the first ones compile
-_TRIALS = 2  # of NumPy
+_TRIALS = 2  # of NumPy, where it is not likely to take
+_FAR = 4  # times as long
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Kind:
     @property
     def wants_numpy(self) -> bool:
         """Whether NumPy is to make the next call, to be timed: again, if it was quicker."""
-        known = self.calls >= _TIMED and self.trials < _TRIALS and self.likely < self.device
+        known = self.calls >= _TIMED and self.trials < _TRIALS and self.likely < _FAR * self.device
         return known and (self.trials == 0 or self.numpy < self.device)
 
     def ran(self, seconds: float) -> None:
