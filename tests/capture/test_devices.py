@@ -253,7 +253,8 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
             time.sleep(seconds)
 
     monkeypatch.setattr(api.Compiled, "_alone", on_device)
-    monkeypatch.setattr(places, "likely_seconds", lambda calls, touched: 0.0)
+    likely = 0.03 if slow == "device" else 0.0  # NumPy may take a little longer than the device
+    monkeypatch.setattr(places, "likely_seconds", lambda calls, touched: likely)
     fast = np_compile.compile(f)
     x = np.ones(100_000)
     with config.patch(compile_in="call"):
