@@ -264,6 +264,37 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
     assert there == (4 if slow == "device" else 8)
 
 
+def test_the_last_calls_on_a_device_count():
+    """They were as quick as NumPy while they ran as they stand, then recorded they are slower."""
+    kind = places.Kind(likely=0.0)
+    for _ in range(4):
+        assert not kind.wants_numpy
+        kind.ran(0.001)
+    assert kind.wants_numpy
+    kind.ran_in_numpy(0.002)
+    assert not kind.wants_numpy
+    for _ in range(4):
+        assert not kind.on_host
+        kind.ran(0.01)
+    assert kind.wants_numpy
+    kind.ran_in_numpy(0.003)
+    assert kind.on_host
+
+
+def test_numpy_that_is_not_slower_keeps_calls_on_the_host():
+    kind = places.Kind(likely=0.0)
+    for _ in range(4):
+        kind.awaits = True  # its kernels are not there yet
+        kind.ran(1.0)
+        assert not kind.wants_numpy
+    for _ in range(4):
+        kind.ran(0.01)
+    for seconds in (0.011, 0.012):
+        assert kind.wants_numpy
+        kind.ran_in_numpy(seconds)
+    assert kind.on_host
+
+
 @SHAPES
 # Half of what other tests run on the host runs here each time.
 @pytest.mark.parametrize(

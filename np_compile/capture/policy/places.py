@@ -3,14 +3,16 @@
 A device begins nothing within the time that NumPy takes for small arrays, and arrays that come back
 in the middle of a call were sent in vain. So after two such calls in a row others stay on the host,
 where their arguments are not much larger. Other calls are timed, by the size of their arguments;
-where NumPy would not take far longer by what they record, it is timed as well, and the quicker one
-is the place of those that follow.
+where NumPy would not take far longer by what they record, it is timed as well. The host is the
+place of those that follow, if NumPy is not slower: there they are compiled too. What a call on the
+device does changes in time: it runs as it stands, is recorded, kept. So only the last ones count.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,37 +21,42 @@ from .weigh import likely_seconds
 
 _VAIN = 2  # calls in a row
 _LARGER = 4
-_TIMED = 4  # calls on the device: the first ones compile
+_TIMED = 4  # last calls on the device
 _TRIALS = 2  # of NumPy, where it is not likely to take
 _FAR = 4  # times as long
+_SLOWER = 1.2  # NumPy's time over that of the device from which it is slower
 
 
 @dataclass(slots=True)
 class Kind:
-    """Calls with arguments of about one size. device, numpy: the least seconds of `calls` and
-    `trials`. likely: the seconds that NumPy may take, by what was recorded."""
+    """Calls with arguments of about one size. device: seconds of the last ones there. numpy: the
+    least of `trials`. likely: the seconds that NumPy may take, by what was recorded. awaits:
+    whether what the call at hand compiles is not there yet."""
 
-    device: float = math.inf
+    device: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMED))
     numpy: float = math.inf
     likely: float = math.inf
-    calls: int = 0
     trials: int = 0
+    awaits: bool = False
 
     @property
     def on_host(self) -> bool:
-        """Whether NumPy was quicker than the device."""
-        return self.trials == _TRIALS and self.numpy < self.device
+        """Whether NumPy was not slower than the device."""
+        return self.trials == _TRIALS and self.numpy < _SLOWER * min(self.device)
 
     @property
     def wants_numpy(self) -> bool:
-        """Whether NumPy is to make the next call, to be timed: again, if it was quicker."""
-        known = self.calls >= _TIMED and self.trials < _TRIALS and self.likely < _FAR * self.device
-        return known and (self.trials == 0 or self.numpy < self.device)
+        """Whether NumPy is to make the next call, to be timed: again, if it was not slower."""
+        if len(self.device) < _TIMED or self.trials == _TRIALS:
+            return False
+        least = min(self.device)
+        return self.likely < _FAR * least and (self.trials == 0 or self.numpy < _SLOWER * least)
 
     def ran(self, seconds: float) -> None:
-        """Note a call on the device."""
-        self.calls += 1
-        self.device = min(self.device, seconds)
+        """Note a call on the device, if it did what those that follow will do."""
+        if not self.awaits:
+            self.device.append(seconds)
+        self.awaits = False
 
     def ran_in_numpy(self, seconds: float) -> None:
         self.trials += 1
@@ -79,7 +86,8 @@ class Places:
         if vain is not None:
             size = max(_size(args, kwargs), self.size)
             self.vain, self.size = (self.vain + 1, size) if vain else (0, 0)
-        self.kind(args, kwargs).likely = likely_seconds(calls, touched)
+        kind = self.kind(args, kwargs)
+        kind.likely, kind.awaits = likely_seconds(calls, touched), vain is None
 
     def on_host(self, args: tuple, kwargs: dict) -> bool:
         """Whether a call with such arguments stays on the host."""
