@@ -46,6 +46,19 @@ static unsigned __shfl_sync(unsigned lanes, unsigned v, int from, int width = WA
     __syncwarp(lanes);
     return found;
 }
+static unsigned __match_any_sync(unsigned lanes, int v) {
+    unsigned me = threadIdx.x, first = me / WARP * WARP, same = 0;
+    given[me] = v;
+    __syncwarp(lanes);
+    for (unsigned k = 0; k < WARP; k++)
+        same |= (lanes >> k & 1 && given[first + k] == (unsigned)v) << k;
+    __syncwarp(lanes);
+    return same;
+}
+static bool __any_sync(unsigned lanes, bool v) {
+    return __match_any_sync(lanes, v) != (v ? 0 : lanes);
+}
+static int __popc(unsigned v) { return __builtin_popcount(v); }
 static void __threadfence() {}
 
 template <class T, class V> static T changed(T *p, V v) { T was = *p; *p = (T)v; return was; }

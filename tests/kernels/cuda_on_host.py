@@ -25,7 +25,7 @@ import torch
 from np_compile.kernels import compile as kernels
 from np_compile.kernels.build import cache
 from np_compile.kernels.build.toolchain import compiler
-from np_compile.kernels.run import on_gpu
+from np_compile.kernels.run import on_gpu, scatter
 from np_compile.kernels.run.execute import Source
 from np_compile.kernels.target import Gpu
 
@@ -57,7 +57,7 @@ class HostModules:
     ready, seconds_left, took = True, 0.0, 0.0
 
     def __init__(self, text: str):
-        self._names = re.findall(r"(kernel_\d+)\(const __grid_constant__", text)
+        self._names = re.findall(r"(\w+)\(const __grid_constant__", text)
         self._text = _text(text, self._names)
 
     def functions(self, shared: Mapping[str, int], aligned: bool) -> dict[str, Any]:
@@ -107,7 +107,14 @@ def on_host(turns: int) -> Iterator[None]:
     def empty(shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
         return torch.empty_strided(shape, strides, dtype=dtype)
 
+    def modules(text: str, *_: Any) -> HostModules:
+        return HostModules(text)
+
     with (
+        mock.patch.object(scatter, "launch", launch),
+        mock.patch.object(scatter, "launches_of", list),
+        mock.patch.object(scatter, "raw_stream", return_value=0),
+        mock.patch.object(scatter, "Modules", modules),
         mock.patch.object(on_gpu, "launch", launch),
         mock.patch.object(on_gpu, "launches_of", list),
         mock.patch.object(on_gpu, "current_device", return_value=0),

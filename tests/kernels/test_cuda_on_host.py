@@ -7,6 +7,7 @@ import ctypes
 import gc
 import shutil
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 import np_compile
 from np_compile import config
 from np_compile.kernels.compile import generate, listening, targeting
+from np_compile.kernels.run import scatter
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.on_gpu import OnGpu
 from np_compile.kernels.target import Gpu
@@ -110,6 +112,43 @@ def test_indices_that_the_caller_has_as_numbers():
         count = p.source.program.integers.size
         assert p.in_bounds([1] * count)
         assert not p.in_bounds([1] * (count - 1) + [20])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("count", "size"), [(9000, 40), (8193, 1), (40_000, 3000)])
+def test_many_values_in_few_elements(dtype, count, size):
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, size, count)
+    places[:300] = 0  # threads of a warp meet
+    values = rng.random(count).astype(dtype)
+    x = np.arange(size).astype(dtype)
+    if size > 1:
+        places[places == 1] = 0
+        x[1] = -0.0
+    machine = replace(Gpu(), processors=16, shared_bytes=64 << 10)
+    assert scatter.parts_of(count, size, x.itemsize, machine) > 1
+    found = []
+    for turns in TURNS:
+        mine = torch.from_numpy(x.copy())
+        with on_host(turns):
+            scatter._kernels.cache_clear()
+            scatter.add(mine, torch.from_numpy(places), torch.from_numpy(values), machine)
+        found.append(mine.numpy())
+    exact = x.astype(float)
+    np.add.at(exact, places, values.astype(float))
+    np.testing.assert_allclose(found[0], exact, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert all(a.tobytes() == found[0].tobytes() for a in found)
+    assert size == 1 or np.signbit(found[0][1])
+    scatter._kernels.cache_clear()
+
+
+def test_few_values_or_many_elements_are_sorted():
+    machine = Gpu()
+    assert not scatter.parts_of(1000, 10, 8, machine)
+    assert not scatter.parts_of(10**6, 10**5, 8, machine)
+    assert not scatter.parts_of(10**6, 0, 8, machine)
+    assert scatter.parts_of(10**6, 10**4, 8, machine) == 200
+    assert scatter.parts_of(10**6, 10, 4, machine) == 16 * machine.processors
 
 
 def outcome(f, *args):

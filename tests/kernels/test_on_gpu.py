@@ -169,6 +169,13 @@ def scatter_add(n, x, i, v):
     return n.sum()
 
 
+@program(np.zeros((5, 8)), ints(60_000, high=5), ints(60_000, high=8), data(60_000))
+def many_in_few(x, i, j, v):
+    np.add.at(x, (i, j), v)
+    np.subtract.at(x, (i % 3, j), v * 2)
+    return x.sum()
+
+
 @program(np.zeros(6, np.int64), np.zeros(6, np.uint32), ints(301, high=6), ints(301, high=5))
 def counts(n, m, i, k):
     np.add.at(n, i, 1)

@@ -214,9 +214,10 @@ class Loop:
 class Call:
     """A torch operator between kernels. reads, writes: the buffers it needs, and those it makes or
     changes. args, kwargs: its arguments, with `Tensor` in the place of tensors. strides: of each
-    tensor that it makes. why: the reason that no loop does it.
+    tensor that it makes. why: the reason that no loop does it. by: who does.
     """
 
+    by = "torch"
     name: str
     target: Any
     args: tuple
@@ -256,6 +257,15 @@ class Product(Call):
 
     args: the result, which is in memory of the program, and both factors.
     """
+
+
+class Scatter(Call):
+    """A call of the GPU's own sum of many values in few elements (`scatter.cu`).
+
+    args: the memory of the elements, the place of each value in it, and the values.
+    """
+
+    by = "a kernel of its own"
 
 
 @dataclass(eq=False)

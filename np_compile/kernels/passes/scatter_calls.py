@@ -1,10 +1,10 @@
-"""Scatters of floats: sums whose order shows are made by torch, which sorts the places first.
+"""Scatters of floats: sums whose order shows are made by a library.
 
     x[wrap(index[i])] += v[i]
 
 cannot run in threads that add in any order, as the result would differ from run to run. The places
-and the values are stored, and `index_put_` adds those of one place in the order in which they come.
-Few values are added by one thread.
+and the values are stored, and `scatter.cu` adds them up in an order of its own, or torch, which
+sorts the places. Few values are added by one thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from np_compile.size import hint
 
 from ..analysis.access import linear
 from ..ir.dtypes import DTYPES
-from ..ir.program import Buffer, Call, Program, Statement, Step, Tensor, elements
+from ..ir.program import Buffer, Program, Scatter, Statement, Step, Tensor, elements
 from ..target import Target
 from .thread_mapping import alone, commutes
 
@@ -55,7 +55,7 @@ def _called(program: Program, s: Statement) -> list[Step]:
         given.append(_flat(b))
     whole = _flat(target)
     made.append(
-        Call(
+        Scatter(
             "index_put_", _added, (whole, *given), {}, [target, *(t.buffer for t in given)],
             [target], [], "the order shows in which floats are added", s.line,
         )

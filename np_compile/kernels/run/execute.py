@@ -496,7 +496,7 @@ class Executable:
         """Decisions that a user may want to know: what was not fused, what torch runs, and why."""
         program = self.source.program
         calls = [
-            f"torch runs {s.name}: {s.why}" + (f"\n  at {s.line}" if s.line else "")
+            f"{s.by} runs {s.name}: {s.why}" + (f"\n  at {s.line}" if s.line else "")
             for s in self._between
             if isinstance(s, Call)
         ]

@@ -19,8 +19,9 @@ from ..analysis.footprint import light_on_gpu, within_bounds
 from ..analysis.launches import Launches
 from ..build.driver import launch, launches_of
 from ..build.nvrtc import Modules
-from ..ir.program import Fence
+from ..ir.program import Call, Fence, Scatter
 from ..target import Gpu
+from . import scatter
 from .execute import KEPT_BYTES, Executable, Source, _Old, _Output, _Workspace, out_of_bounds
 from .private import current_device, empty_strided_cuda, raw_stream
 from .sizes import launches_at
@@ -204,6 +205,14 @@ class OnGpu(Executable):
                 raise self._out_of_bounds((), old)
         self._put_back(work)
         return made if len(made) == 1 else [made[k] for k in self._results]
+
+    def _call(self, call: Call, tensor: Callable, held: dict, work: _Workspace) -> None:
+        if isinstance(call, Scatter) and self.device.type == "cuda":
+            assert isinstance(self._machine, Gpu)
+            x, places, values = map(tensor, call.args)
+            scatter.add(x, places, values, self._machine)
+        else:
+            super()._call(call, tensor, held, work)
 
     def _launches(self, work: _Space, aligned: bool) -> list[Any]:
         """The launches of each section, on the words of a run."""
