@@ -119,23 +119,27 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
             return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
-        if (
-            not self._tensors
-            and _context_depth()
-            and _device(args, kwargs, False) is not None
-            and only_devices()
-        ):
-            return self._placed(args, kwargs)
+        if not self._tensors and _context_depth() and only_devices():
+            device = _device(args, kwargs, False)
+            if device is not None:
+                return self._placed(device, args, kwargs)
         return self._alone(args, kwargs)
 
-    def _placed(self, args: tuple, kwargs: dict) -> Any:
+    def _placed(self, device: torch.device, args: tuple, kwargs: dict) -> Any:
         """As a call, on NumPy's arrays under a device context: there, or where it is quicker."""
-        places = self._options.places
+        places, budget = self._options.places, self._options.budget
         if places.on_host(args, kwargs):
             with on_the_host():
                 return self(*args, **kwargs)
         if not self._options.adapts or not config.measures():
             return self._alone(args, kwargs)
+        if not config.waits() and budget.is_cold():
+            keeper = self._keeper_on(device)
+            result = MISS if keeper is None else keeper.run(args, kwargs)
+            if result is not MISS:
+                return result
+            with on_the_host():
+                return self(*args, **kwargs)
         kind = places.kind(args, kwargs)
         start = time.perf_counter()
         if kind.wants_numpy:
@@ -230,10 +234,18 @@ class Compiled(Made):
         device = None if self._tensors else _device(args, kwargs, False)
         if device is not None and type(found) is Reading and found.as_not_kept:
             return reading.MISS  # recorded, whole arrays are the device's
-        if device is None or not offload.serves(device):
+        if device is None:
             return found.call(args, kwargs)
-        with offload.on(device, copy):
-            return found.call(args, kwargs)
+        asked = False
+        if offload.serves(device):
+            with offload.on(device, copy) as away:
+                result = found.call(args, kwargs)
+            asked = away.asked
+        else:
+            result = found.call(args, kwargs)
+        if result is not reading.MISS and not asked:
+            self._options.places.kind(args, kwargs).read += 1
+        return result
 
     def _read_for_sizes(self, args: tuple, kwargs: dict) -> Any:
         """The result of a call with new sizes, of which much would be recorded again, such as each

@@ -90,13 +90,14 @@ def memory_of(a: np.ndarray) -> tuple[int, int]:
 
 class Offload:
     """The memory of one call that is on a device, or may be. copy: copies one tensor to another
-    one."""
+    one. asked: whether there was a loop that the device could do."""
 
     def __init__(self, device: torch.device, copy: Callable[[torch.Tensor, torch.Tensor], Any]):
         self.device, self._copy = device, copy
         self._memories: list[Memory] = []
         self._words: _Words | None = None
         self.error: BaseException | None = None
+        self.asked = False
 
     # The caller's memory
 
@@ -190,6 +191,7 @@ class Offload:
             if number < 0:
                 self.settle()
                 return _HOST
+            self.asked = True
             offer = region.offers[number]
             rows = (_Span * pieces).from_address(written)
             spans = [(s.low, s.end) for s in rows if s.low and s.end > s.low]

@@ -281,6 +281,20 @@ def test_the_last_calls_on_a_device_count():
     assert kind.on_host
 
 
+def test_what_has_no_loop_for_a_device_stays_on_the_host():
+    def smoothed(x):
+        s = 0.0
+        for v in x:
+            s = 0.5 * s + v
+        return s
+
+    fast, x = np_compile.compile(smoothed), np.ones(50)
+    with config.patch(compile_in="call"):
+        for on_host in (False, False, True):
+            assert fast._options.places.on_host((x,), {}) is on_host
+            assert fast(x) == smoothed(x)
+
+
 def test_numpy_that_is_not_slower_keeps_calls_on_the_host():
     kind = places.Kind(likely=0.0)
     for _ in range(4):

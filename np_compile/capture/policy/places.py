@@ -2,7 +2,8 @@
 
 A device begins nothing within the time that NumPy takes for small arrays, and arrays that come back
 in the middle of a call were sent in vain. So after two such calls in a row others stay on the host,
-where their arguments are not much larger. Other calls are timed, by the size of their arguments;
+where their arguments are not much larger; so do those of a function that is compiled whole and has
+no loop for a device. Other calls are timed, by the size of their arguments;
 where NumPy would not take far longer by what they record, it is timed as well. The host is the
 place of those that follow, if NumPy is not slower: there they are compiled too. What a call on the
 device does changes in time: it runs as it stands, is recorded, kept. So only the last ones count.
@@ -31,18 +32,21 @@ _SLOWER = 1.2  # NumPy's time over that of the device from which it is slower
 class Kind:
     """Calls with arguments of about one size. device: seconds of the last ones there. numpy: the
     least of `trials`. likely: the seconds that NumPy may take, by what was recorded. awaits:
-    whether what the call at hand compiles is not there yet."""
+    whether what the call at hand compiles is not there yet. read: calls compiled whole, none of
+    whose loops a device could do."""
 
     device: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMED))
     numpy: float = math.inf
     likely: float = math.inf
     trials: int = 0
     awaits: bool = False
+    read: int = 0
 
     @property
     def on_host(self) -> bool:
-        """Whether NumPy was not slower than the device."""
-        return self.trials == _TRIALS and self.numpy < _SLOWER * min(self.device)
+        """Whether nothing is done on the device, or NumPy was not slower than that."""
+        slower = self.trials < _TRIALS or self.numpy >= _SLOWER * min(self.device)
+        return self.read >= _VAIN or not slower
 
     @property
     def wants_numpy(self) -> bool:
