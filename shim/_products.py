@@ -250,8 +250,17 @@ def dot_tensors(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """np.dot of two tensors, as a fresh tensor. ValueError for shapes that are not aligned."""
     a, b = _as_pair(a, b, result_type(a.dtype, b.dtype))
     if a.dim() == 0 or b.dim() == 0:
-        return product(a, b)
+        return _scaled(a, b)
     return _contracted(a, b, -1, -2 if b.dim() > 1 else -1)
+
+
+def _scaled(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The product with a number: NumPy's BLAS adds that of several elements to zeros."""
+    scaled = product(a, b)
+    return scaled + 0.0 if scaled.dtype in _OF_BLAS and scaled.numel() != 1 else scaled
+
+
+_OF_BLAS = frozenset((torch.float32, torch.float64, torch.complex64, torch.complex128))
 
 
 def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
@@ -294,7 +303,7 @@ def inner(a: Array, b: Array, /):
     """Sum over the last axes of both. ValueError where they differ."""
     a, b = _as_pair(a, b, result_type(a.dtype, b.dtype))
     if a.dim() == 0 or b.dim() == 0:
-        return product(a, b)
+        return _scaled(a, b)
     return _contracted(a, b if b.dim() == 1 else b.mT, -1, -2 if b.dim() > 1 else -1)
 
 

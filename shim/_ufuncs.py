@@ -169,7 +169,7 @@ _METHOD_DATA = {
     "accumulate": frozenset(("array", "out")),
     "reduceat": frozenset(("array", "indices", "out")),
     "outer": frozenset(("A", "B")),
-    "at": frozenset(("a", "indices", "b")),
+    "at": frozenset(("a", "b")),  # integers of an index are known when the call is made
 }
 
 

@@ -115,7 +115,10 @@ def ravel(a: View, order: str = "C"):
     axes = walking_order(a) if order == "K" else memory_order(a, order)
     b = a if axes == tuple(range(len(axes))) else permuted(a, axes)
     if is_c_contiguous(b):
-        return viewed(a, b._t.view(-1) if b._t.numel() else b._t.reshape(-1))
+        n = b._t.numel()
+        if type(n) is int and n == 1:  # whose strides may be any; the result's is that of one step
+            return viewed(a, b._t.view(()).unsqueeze(0))
+        return viewed(a, b._t.view(-1) if n else b._t.reshape(-1))
     return ndarray(copied(b, "C").view(-1))
 
 

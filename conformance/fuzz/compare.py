@@ -112,8 +112,9 @@ def observe(f: Callable, arguments: tuple, state: Callable[[], Any]) -> tuple[Se
     return seen, result
 
 
-def difference(got: Seen, want: Seen, exact: bool, unit: float) -> str:
-    """What differs; empty if nothing does. unit: the last place of the program's numbers."""
+def difference(got: Seen, want: Seen, exact: bool, unit: float, signs: bool) -> str:
+    """What differs; empty if nothing does. unit: the last place of the program's numbers. signs:
+    whether those of zeros count."""
     if (got.error and got.error[0]) != (want.error and want.error[0]):
         return f"{_ending(got)}; NumPy {_ending(want)}"
     if got.error and want.error and got.error[0] != "TypeError" and got.error[1] != want.error[1]:
@@ -122,7 +123,7 @@ def difference(got: Seen, want: Seen, exact: bool, unit: float) -> str:
         0.0 if exact else ULPS * unit * max(1.0, _largest(want.result), _largest(want.arguments))
     )
     for name in ("result", "arguments", "state"):
-        found = _difference(getattr(got, name), getattr(want, name), name, bound)
+        found = _difference(getattr(got, name), getattr(want, name), name, bound, signs)
         if found:
             return found
     if got.text != want.text:
@@ -151,16 +152,17 @@ def _largest(x: Any) -> float:
     return 0.0
 
 
-def _difference(got: Any, want: Any, where: str, bound: float) -> str:
+def _difference(got: Any, want: Any, where: str, bound: float, signs: bool) -> str:
     if isinstance(want, np.ndarray) and isinstance(got, np.ndarray):
-        return _of_values(got, want, where, bound)
+        return _of_values(got, want, where, bound, signs)
     if isinstance(want, (list, tuple)) and isinstance(got, (list, tuple)):
         if len(got) != len(want):
             return f"{where}: {_short(got)}; NumPy has {_short(want)}"
         if want and want[0] == "array" and got[:5] != want[:5]:
             return f"{where}: {_short(got[1:5])}; NumPy has {_short(want[1:5])}"
         for k, (g, w) in enumerate(zip(got, want, strict=True)):
-            found = _difference(g, w, f"{where}[{k}]" if isinstance(want, list) else where, bound)
+            at = f"{where}[{k}]" if isinstance(want, list) else where
+            found = _difference(g, w, at, bound, signs)
             if found:
                 return found
         return ""
@@ -171,7 +173,7 @@ def _difference(got: Any, want: Any, where: str, bound: float) -> str:
     )
 
 
-def _of_values(got: np.ndarray, want: np.ndarray, where: str, bound: float) -> str:
+def _of_values(got: np.ndarray, want: np.ndarray, where: str, bound: float, signs: bool) -> str:
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{where}: {got.dtype}{got.shape}; NumPy has {want.dtype}{want.shape}"
     if want.dtype.kind not in "fc":
@@ -180,11 +182,20 @@ def _of_values(got: np.ndarray, want: np.ndarray, where: str, bound: float) -> s
         with np.errstate(all="ignore"):
             near = np.abs(got - want) <= bound
         same = (got == want) | near | ((got != got) & (want != want))
+        if signs:
+            same &= _signs(got) == _signs(want)
     if np.all(same):
         return ""
     at = tuple(int(k) for k in np.argwhere(~np.atleast_1d(same))[0])
     pair = f"{np.atleast_1d(got)[at]!r}; NumPy has {np.atleast_1d(want)[at]!r}"
     return f"{where}{list(at) if want.shape else ''}: {pair}"
+
+
+def _signs(x: np.ndarray) -> np.ndarray:
+    """Which zeros are negative; of complex numbers in either part."""
+    if x.dtype.kind == "c":
+        return _signs(x.real) + 2 * _signs(x.imag)
+    return ((x == 0) & np.signbit(x)).astype(int)
 
 
 def _short(x: Any) -> str:

@@ -15,8 +15,10 @@ import numpy as np
 import torch
 
 import np_compile
+from np_compile.reader.reading import Reading
 
 from .compare import Seen, described, difference, observe
+from .loan import on_tensors, without_scalars
 from .maker import Program
 
 # Errors of a recorded segment's data come when it runs, and nothing of it is written then: see
@@ -81,9 +83,24 @@ def observed(module: types.ModuleType, f: Callable) -> tuple[list[Seen], list[An
         results.append(sent)
 
 
+# dtypes of the floats that a source names, the least precise first; and of integers, which have
+# elementary functions in these.
+_FLOATS = (("f2", "float16"), np.float16), (("f4", "c8", "float32"), np.float32)
+_WIDENED = (("i1", "u1", "?"), np.float16), (("i2", "u2"), np.float32)
+_ELEMENTARY = re.compile(r"np\.(exp|expm1|log|log1p|sin|cos|tan|tanh|arctan|hypot|sqrt|arctan2)\(")
+
+
+# Of two zeros these take one, or add in another order: see docs/deviations.md, "At the limits".
+_OPEN_SIGNS = re.compile(
+    r"max|min|clip|sort|sum|mean|dot|@|matmul|einsum|inner|trace|conv|corr|median|quantile|"
+    r"percentile|average|std|var\(|linspace|interp|%|//|mod|rem|\*\*|pow|prod|round"
+)
+
+
 def _unit(source: str) -> float:
-    """The last place of the least precise floats that a source names."""
-    for words, dtype in ((("f2", "float16"), np.float16), (("f4", "c8", "float32"), np.float32)):
+    """The last place of the least precise floats that a source computes with."""
+    integers = _WIDENED if _ELEMENTARY.search(source) else ()
+    for words, dtype in sorted((*_FLOATS, *integers), key=lambda row: np.finfo(row[1]).bits):
         if any(f"'{w}'" in source or f'"{w}"' in source or f"np.{w}" in source for w in words):
             return float(np.finfo(dtype).eps)
     return float(np.finfo(np.float64).eps)
@@ -93,32 +110,41 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     """The program of a file, in both ways."""
     outcome = Outcome()
     plain = load(path)
-    wanted, kept = observed(plain, plain.program)
+    tensors = hasattr(plain, "ON_TENSORS")
+    wanted, kept = observed(plain, without_scalars(plain.program) if tensors else plain.program)
     outcome.seen["calls"] += len(wanted)
     outcome.seen["calls with an exception"] += sum(s.error is not None for s in wanted)
     module = load(path)
-    fast = np_compile.compile(module.program, backend=setup.backend, dynamic=setup.dynamic)
+    own = np_compile.wrap_numpy(module.program) if tensors else module.program
+    fast = np_compile.compile(own, backend=setup.backend, dynamic=setup.dynamic)
     place = torch.device(setup.device) if setup.device else contextlib.nullcontext()
     with np_compile.config.patch(**dict(setup.settings)), place:
-        got, got_kept = observed(module, fast)
+        got, got_kept = observed(module, on_tensors(fast) if tensors else fast)
     _notes(fast, outcome.seen)
-    failed = fast._reading.given_up if fast._reading is not None else ""
+    reading = fast._reading if isinstance(fast._reading, Reading) else None
+    failed = reading.given_up if reading is not None else ""
     if failed.startswith("the C compiler"):
         outcome.finding = failed
         return outcome
-    unit = _unit(path.read_text(encoding="utf-8"))
+    source = path.read_text(encoding="utf-8")
+    unit = _unit(source)
+    signs = exact and not _OPEN_SIGNS.search(source)
+    if tensors and ("::-" in source or "np.flip" in source):
+        # Torch has nothing that runs backwards: results that do are copies.
+        for call in (*got, *wanted):
+            call.sharing = []
     late = outcome.seen["recorded segments"] > 0
     for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
         if late and w.error is not None and w.error[0] in LATE and g.error and g.error[0] in LATE:
             return outcome  # nothing can be said of the calls after it
-        found = difference(g, w, exact, unit)
+        found = difference(g, w, exact, unit, signs)
         if found:
             outcome.finding = f"call {k + 1}: {found}"
             return outcome
     if len(got) != len(wanted):
         outcome.finding = f"{len(got)} calls; NumPy has {len(wanted)}"
     later = [Seen(x, None, (), (), [], "") for x in (got_kept, kept)]
-    found = difference(*later, exact, unit)
+    found = difference(*later, exact, unit, signs)
     if found:
         outcome.finding = f"after the last call: {found}"
     return outcome
@@ -129,7 +155,7 @@ def _notes(fast: Any, seen: Counter) -> None:
     programs = np_compile.recompiles(fast)
     seen["recorded segments"] += len(programs)
     seen["NumPy calls in them"] += sum(len(p.calls) for p in programs)
-    reading = fast._reading
+    reading = fast._reading if isinstance(fast._reading, Reading) else None
     regions = sum(map(len, reading._regions.values())) if reading is not None else 0
     if regions:
         seen["read whole" if not reading._refused else "read in part"] += 1

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from . import calls, objects, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
@@ -24,6 +26,7 @@ from .source import made_in
 from .unions import binary, unary
 from .values import (
     PARTS,
+    PYTHON_TYPE,
     Arr,
     Begun,
     Bound,
@@ -153,12 +156,12 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
     if isinstance(owner, Num):
         if name == "real" or name == "imag":
             return _part(r, owner, name)
-        return Bound(owner, name)
+        return _method(owner, name, *(PYTHON_TYPE.get(k) or getattr(np, k) for k in owner.kinds))
     if isinstance(owner, Tup):
         fields = getattr(owner.made, "_fields", ())
         if name in fields:
             return owner.items[fields.index(name)]
-        return Bound(owner, name)
+        return _method(owner, name, owner.made if isinstance(owner.made, type) else tuple)
     return Bound(owner, name)
 
 
@@ -190,7 +193,14 @@ def _array_attribute(r: Reader, a: Arr | Lazy, name: str) -> Value:
         return transposed(r, a, None)
     if name in ("real", "imag"):
         return part(r, a, name)
-    return Bound(a, name)
+    return _method(a, name, np.ndarray)
+
+
+def _method(owner: Value, name: str, *kinds: type) -> Bound:
+    """A method of what is of one of these types; Unreadable of an attribute that is none."""
+    if not all(callable(getattr(kind, name, None)) for kind in kinds):
+        raise Unreadable(f"the attribute {name!r}")
+    return Bound(owner, name)
 
 
 def _tuple(r: Reader, node: ast.Tuple) -> Value:

@@ -78,3 +78,24 @@ def test_no_index_beside_an_integer_has_numpys_words(f):
     arguments = np.ones((3, 3)), np.array([1.5])
     fast, _ = compiled(f)
     compare(observe(fast, arguments, {}), observe(f, arguments, {}))
+
+
+NONE = np.zeros(0, int)
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(("place", "shape"), [(0, (0, 3)), (-1, (0, 3)), (5, (2, 0)), (1, (2, 3))])
+def test_a_number_beside_indices_without_elements_of_ufunc_at(place, shape, dynamic, backend):
+    """It has to lie within its axis, though no element is taken."""
+
+    def f(q, k):
+        np.add.at(q, (k, NONE), 2.0)
+        np.maximum.at(q, k, 1.0)
+        return q
+
+    fast, _ = compiled(f, backend, dynamic=dynamic)
+    with np_compile.config.patch(plain="never"):
+        for _ in range(2):
+            arguments = np.zeros(shape), place
+            compare(observe(fast, arguments, {}), observe(f, arguments, {}))

@@ -780,3 +780,27 @@ def test_diagonals_of_reversed_matrices(turned, shape, backend):
         return np.diagonal(m) * 2, np.diagonal(m, 1).sum(), np.trace(m)
 
     check(f, turned(data(*shape)), 1.5, backend=backend, rtol=1e-12)
+
+
+WHOLE = np.arange(24.0)
+OWNERS = {
+    "its own": WHOLE.copy(), "a view": WHOLE[1:], "a view of a view": WHOLE[2:][::2],
+    "of a buffer": np.frombuffer(bytearray(64)), "of that": np.frombuffer(bytearray(64))[1:],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_base_is_the_array_that_numpy_names(name):
+    def f(a, whole):
+        c = a[1:]
+        c += 1
+        more = (a + 1).T
+        views = c, c[1:], a.T, a.reshape(-1), a, more, more[1:]
+        seen = [(v.base is a, v.base is whole, v.base is a.base, v.base is None) for v in views]
+        return seen, c.base is a, more.base is None
+
+    for loops in ("recorded", "auto"):
+        with np_compile.config.patch(plain="never", loops=loops):
+            fast, _ = compiled(f)
+            for _ in range(2):
+                assert fast(OWNERS[name], WHOLE) == f(OWNERS[name], WHOLE)

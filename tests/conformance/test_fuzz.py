@@ -6,6 +6,7 @@ import ast
 import os
 import signal
 import time
+import types
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ import torch
 
 from conformance.fuzz import KINDS, driver
 from conformance.fuzz.compare import Seen, difference, observe
+from conformance.fuzz.loan import on_tensors
 from conformance.fuzz.maker import Program
 from conformance.fuzz.minimise import minimised
 from conformance.fuzz.run import Outcome, Setup, load, observed, run, written
@@ -87,6 +89,7 @@ def _fail(x):
     ("f", "g", "words"),
     [
         (lambda x: x * 2, lambda x: x * 3, "result[0]: np.float64(3.0); NumPy has np.float64(2.0)"),
+        (lambda x: x * 0.0, lambda x: x * -0.0, "result[0]: np.float64(-0.0); NumPy has"),
         (lambda x: x, lambda x: x.astype("f4"), "float32"),
         (lambda x: x[:1], lambda x: x[:2], "(2,)"),
         (lambda x: x[0], lambda x: float(x[0]), "'float'"),
@@ -100,8 +103,8 @@ def _fail(x):
 )
 def test_what_differs_is_seen(f, g, words: str) -> None:
     want = _seen(f, np.array([1.0, 2.0]))
-    assert difference(_seen(f, np.array([1.0, 2.0])), want, True, 0.0) == ""
-    assert words in difference(_seen(g, np.array([1.0, 2.0])), want, True, 0.0)
+    assert difference(_seen(f, np.array([1.0, 2.0])), want, True, 0.0, True) == ""
+    assert words in difference(_seen(g, np.array([1.0, 2.0])), want, True, 0.0, True)
 
 
 def _raise(x):
@@ -111,8 +114,26 @@ def _raise(x):
 def test_rounding_is_no_difference_where_programs_round() -> None:
     eps = float(np.finfo(float).eps)
     want, got = _seen(lambda x: x / 3, np.ones(2)), _seen(lambda x: x / 3 + eps, np.ones(2))
-    assert difference(got, want, True, eps)
-    assert not difference(got, want, False, eps)
+    assert difference(got, want, True, eps, True)
+    assert not difference(got, want, False, eps, False)
+
+
+def test_arrays_are_lent_as_tensors() -> None:
+    """A program sees tensors of their memory; who gave an array gets it back."""
+
+    def program(t, box):
+        t += 1
+        box.u, box.v = t[1:], t
+        return t, [t[:1]], box.n
+
+    x = np.arange(3.0)
+    box = types.SimpleNamespace(u=x, v=None, n=2)
+    got, (first,), n = on_tensors(program)(x, box)
+    assert got is x is box.v
+    assert x.tolist() == [1, 2, 3]
+    assert np.shares_memory(box.u, x)
+    assert np.shares_memory(first, x)
+    assert n == 2
 
 
 def test_programs_get_smaller() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .support import Case, check, each, exact
+import np_compile
+
+from .support import Case, check, check_whatever_leaves, each, exact, whole
 
 
 def least(x):
@@ -187,3 +189,33 @@ CASES = [
 @each(CASES)
 def test_none(c: Case) -> None:
     check(c)
+
+
+def owned(a, whole):
+    n = 0
+    for k in range(len(a)):
+        if a.base is None:
+            n += 1
+        if a.base is whole:
+            n += 100
+        if a[k].base is not None:
+            n += 1000
+    return n
+
+
+def lacking(a):
+    n = 0
+    for _ in range(len(a)):
+        if n.base is None:
+            n += 1
+    return n
+
+
+def test_attributes_that_are_no_methods():
+    """They are asked for in Python: they may be None, and there may be none."""
+    x = np.arange(9.0)
+    check_whatever_leaves(lacking, [(x,)])
+    fast = np_compile.compile(owned)
+    with whole():
+        for args in ((x[1:], x), (x.copy(), x), (x[1:], x)):
+            assert fast(*args) == owned(*args)

@@ -376,3 +376,11 @@ def test_gradient_flows_through_views():
     y = shim.reshape(shim.flip(shim.reshape(x, (2, 3)), 1), (3, 2))
     (y.tensor * torch.arange(6.0).reshape(3, 2)).sum().backward()
     assert t.grad.tolist() == [2, 1, 0, 5, 4, 3]
+
+
+@pytest.mark.parametrize("order", "CFKA")
+def test_ravel_of_one_element_has_the_step_of_one(order):
+    """Whatever strides an axis of one element has."""
+    x = shim.lib.stride_tricks.as_strided(to_shim(np.ones((1, 1))), strides=(120, 432))
+    assert x.ravel(order).strides == (8,)
+    assert np.shares_memory(np.asarray(x.ravel(order)), np.asarray(x))

@@ -216,10 +216,15 @@ class Array:
 
     @property
     def base(self) -> Any:
-        if self._base is not None:
-            return self._root
-        real = self._np if self._np is not None else self._host
-        return real.base if real is not None else None
+        of = self  # whose memory it is, as the caller sees it
+        while of._base is not None and not _is_given(of):
+            of = of._base
+        real = of._np if of._np is not None else of._host
+        above = None if real is None else real.base
+        if of is not self and not (_is_given(of) and type(above) is np.ndarray):
+            return of
+        known = self._c.known.get(id(above))
+        return above if known is None else known[1]
 
     def __len__(self) -> int:
         shape = self._extents()
@@ -472,6 +477,13 @@ def elements(a: Array) -> int:
 def owner(a: Array) -> Array:
     """The stand-in that owns the memory: of a view, what it is a view of in the end."""
     return a if a._root is None else a._root
+
+
+def _is_given(a: Array) -> bool:
+    """Whether it stands for an array of the caller's, by reference."""
+    real = a._np if a._np is not None else a._host
+    known = None if real is None else a._c.known.get(id(real))
+    return known is not None and known[1] is a
 
 
 def viewing(r: Array, base: Array, via: tuple) -> Array:

@@ -98,7 +98,10 @@ class Translation:
         given = more.pop("over", ())
         over = tuple(a for a in given if a not in ones)
         if given and not over:  # a reduction of single elements
-            value = E.integer(0) if more.pop("rank", None) is not None else value
+            if more.pop("rank", None) is not None:
+                value = E.integer(0)
+            elif more["op"] == "sum" and not more.get("scan"):  # a sum is never a negative zero
+                value = E.scalar("add", value, number(0, value.dtype))
             more.update(op=None, scan=False)
         kept = tuple(a for a in axes if a not in ones)
         s = Statement(
