@@ -3,9 +3,9 @@
     python -m benchmarks.early_calls [--programs NAME ...] [--sizes small ...] [--calls N]
                                      [--json FILE]
 
-Seconds are the calling thread's of a processor, and kernels run in one thread: what works beside it,
-such as the C compiler, is not in them. For each program and size, in a process of its own with an
-empty cache:
+Seconds are the calling thread's of a processor, and kernels run in one thread: what works beside
+it, such as the C compiler, is not in them. For each program and size, in a process of its own with
+an empty cache:
 
 | figure | is |
 |---|---|
