@@ -10,14 +10,17 @@
 | `kernels` | programs for many sizes against those for one: repeated calls, by turns |
 | `index_list` | an index list that grows in a loop, 400 x 400: first call, and later ones |
 | `transformer` | a transformer's forward pass at 20 lengths: compiles, and calls that wait |
+| `first` | first calls that wait for their compile, with an empty cache and with a full one |
 
-Each part begins with an empty cache, in a process of its own.
+Each part begins with an empty cache, in a process of its own; `first` has one for each program, and
+its seconds are those of processors, compilers included.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import sys
 import time
@@ -209,8 +212,44 @@ def transformer(_: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def first(options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of first calls."""
+    found = {}
+    for program in chosen(options):
+        command = [sys.executable, "-m", "benchmarks.sizes", "one_first", "--here"]
+        command += ["--programs", program.name]
+        runs = {"cold": figures_of(command), "warm": figures_of(command, 2)}
+        found[program.name] = {name: run["seconds"] for name, run in runs.items()}
+    ways = {way: [row[way] for row in found.values()] for way in ("cold", "warm")}
+    return {
+        "programs": found,
+        **{f"{way}, median": statistics.median(times) for way, times in ways.items()},
+        **{f"{way}, longest": max(times) for way, times in ways.items()},
+    }
+
+
+def one_first(options: argparse.Namespace) -> dict[str, Any]:
+    """The first call of one program in this process, beyond what NumPy takes."""
+    (program,) = chosen(options)
+    args, again = program.arguments("small"), program.arguments("small")
+    with config.patch(compile_in="call", plain="never"):
+        np_compile.compile(lambda x: -x)(np.ones(3))  # imports
+        before = _spent()
+        np_compile.compile(program.function)(*args)
+        after = _spent()
+    program.function(*again)
+    return {"seconds": after - before - (_spent() - after)}
+
+
+def _spent() -> float:
+    """Processor seconds of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
-    part.__name__: part for part in (history, compiles, new, kernels, index_list, transformer)
+    part.__name__: part
+    for part in (history, compiles, new, kernels, index_list, transformer, first, one_first)
 }
 
 
@@ -260,7 +299,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         print(json.dumps(figures))
         return figures
     found = {}
-    for part in options.parts or PARTS:
+    for part in options.parts or [part for part in PARTS if part != one_first.__name__]:
         found[part] = in_process(part, options)
         print(part, *shown(found[part]), sep="\n", flush=True)
     if options.json:

@@ -26,7 +26,7 @@ from .ir.program import Program
 from .passes.pipeline import stages
 from .run.execute import Executable, RunForSizes, Source, fills, libraries_of
 from .run.machine import gpu
-from .run.sizes import AtSizes, at_sizes, maker_of, results_of
+from .run.sizes import AtSizes, at_sizes, calls_of, results_of
 from .target import HOST, Gpu, Target
 from .targets.c import program as emit
 from .targets.c.prelude import prelude
@@ -180,7 +180,7 @@ class ForSizes:
         self._first: Executable | None = None  # that was bound
         self._last: tuple[Any, Executable] | None = None  # sizes, and what was bound to them
         self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
-        self._make: Callable[[Mapping[str, int]], Source] | None = None  # of one with calls
+        self._calls: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
         facts.closed = True
 
     @property
@@ -201,7 +201,8 @@ class ForSizes:
     @property
     def runs_alone(self) -> bool:
         """Whether it does no more than to run kernels that make arrays, see `with_sizes`."""
-        return self._results is not None and self._source.launches is None
+        alone = self._results is not None and self._calls is None
+        return alone and self._source.launches is None
 
     def symbols(self, sizes: Sequence[Any]) -> dict[str, Any]:
         """What its symbols are for sizes."""
@@ -269,21 +270,27 @@ class ForSizes:
         numbers = list(values.values())
         if self._first is not None and self._results is not None:
             *results, scratch = self._results(values)
+            calls = self._calls and self._calls(values)
             made = self._first.at_sizes(
-                lambda: at_sizes(self._source, values), eager, numbers, results, scratch
+                lambda: at_sizes(self._source, values), eager, numbers, results, scratch, calls
             )
-        if made is None and self._first is not None and self._source.launches is None:
-            if self._make is None:
-                self._make = maker_of(self._source)
-            made = self._executable(self._make(values), eager, numbers)
-            made = made.is_made_by(lambda: at_sizes(self._source, values))
         if made is None:
             source = at_sizes(self._source, values)
             made = self._executable(source, eager, numbers)
             if self._first is None:
-                self._first = made
-                self._results = results_of(self._source, made.places)
+                self._goes_by(made, source)
         return made
+
+    def _goes_by(self, made: Executable, source: Source) -> None:
+        """The first executable, of which others are made. source: what it was made of."""
+        stands = dict(zip(self._source.program.buffers, source.program.buffers, strict=True))
+        if made.places is not None or source.launches is None:
+            general = {now: b for b, now in stands.items()}
+            fresh = {general[o.buffer]: o.buffer in made.whole for o in made.fresh}
+            self._results = results_of(self._source, fresh)
+        if made.places is None and source.launches is None:
+            self._calls = calls_of(self._source, stands)
+        self._first = made
 
     def _executable(
         self, source: Source, eager: Callable[..., Any], sizes: Sequence[int]

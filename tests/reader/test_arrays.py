@@ -288,6 +288,16 @@ def accumulations(a, n):
     return b
 
 
+def rolled(m, k):
+    out = []
+    for i in range(-1, 2):
+        m = np.roll(m, (i, k), axis=(0, 1)) + np.roll(m, (k * i, 1), (-1, 0))
+        m = np.roll(m, k, axis=(1, 0)) - np.roll(m, (k, i * 3), 1)
+        out.append(np.roll(m, (k, 2, k), (0, 1, 0)) * np.roll(m, (0, 0), (0, 1)))
+        out.append(np.roll(m.T, (i, k), (0, 1))[:, ::2])
+    return m, out
+
+
 def pointwise(a, n):
     b = a
     for _ in range(n):
@@ -455,6 +465,11 @@ CASES = [
     case(reductions, (grid(3, 4, "i4"),), (grid(9, 17, "i4"),), (grid(2, 0, "i4"),)),
     case(accumulations, *sizes(lambda n: (line(n), 3))),
     case(accumulations, *sizes(lambda n: (line(n, "i8"), 3)), refused="one dtype or rank"),
+    exact(
+        rolled,
+        *((np.arange(24.0).reshape(s), k) for s in ((4, 6), (1, 24), (24, 1)) for k in (-7, 0, 5)),
+        (np.ones((0, 3)), 2),
+    ),
     exact(pointwise, *sizes(lambda n: (line(n), 3)), *sizes(lambda n: (line(n)[::-1], 3))),
     case(pointwise, *sizes(lambda n: (line(n, "f4"), 3)), rtol=1e-6),
     case(transcendental, *sizes(lambda n: (line(n), 3)), rtol=1e-13),

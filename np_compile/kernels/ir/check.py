@@ -202,8 +202,10 @@ def _broken(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:
     if vectors and (loop.lanes > 1) != any(s.over for s in inside):
         yield "lanes are there for reductions along vectors, and for all of them"
     reduced = any(loop.axis in s.over for s in inside)
-    if loop.overlapping and (kind != "strip" or width % loop.overlapping or reduced):
-        yield "iterations that run twice are of a strip of some vectors, and are not added up"
+    if loop.overlapping and (
+        kind not in ("strip", "vector") or width % loop.overlapping or reduced
+    ):
+        yield "iterations that run twice are of some vectors, and are not added up"
     if loop.chain and not any(s.op == "sum" and s.over for s in inside):
         yield "there is no sum whose lanes are put aside"
     aligned = loop.aligned

@@ -111,6 +111,8 @@ def _kind(loop: Loop, machine: Target) -> str:
         return "jam"
     for b in inner:
         _decide(b, machine)
+        if b.kind == "vector" and b.lanes == 1 and overlapping(b, machine):
+            b.overlapping = most_lanes(b, machine) // machine.latency
     return "rows" if _rows(loop, inside, machine) else "serial"
 
 

@@ -114,8 +114,20 @@ def _written_early(program: Program) -> list[int]:
     return sorted(b.position for b in written if b.kind == "input")
 
 
-def _size(b: Buffer) -> int:
+def size_of(b: Buffer) -> int:
+    """Bytes of a buffer."""
     return b.size * DTYPES[b.dtype].size
+
+
+def between(program: Program) -> list[Any]:
+    """The steps of a program that are no kernels."""
+    return [s for s in program.steps if isinstance(s, (Call, Fence)) and not isinstance(s, Product)]
+
+
+def passed_to(steps: Sequence[Any]) -> list[Tensor]:
+    """The arrays among the arguments of calls."""
+    calls = (s for s in steps if isinstance(s, Call))
+    return [x for s in calls for x in _tensors((s.args, *s.kwargs.values()))]
 
 
 def _block(size: int) -> torch.Tensor:
@@ -176,26 +188,28 @@ class Executable:
             for b, slot in used.items()
             if b.kind == "constant"
         ]
-        steps = source.program.steps
-        self._between = [
-            s for s in steps if isinstance(s, (Call, Fence)) and not isinstance(s, Product)
-        ]
+        self._between = between(source.program)
         self._calls = [s for s in self._between if isinstance(s, Call)]
-        self._passed = [x for s in self._calls for x in _tensors((s.args, *s.kwargs.values()))]
+        self._passed = passed_to(self._between)
+        self._outputs = t.outputs
+        # Where in the block calls find what they are passed, and its bytes.
+        self._parts = {b: (n, size_of(b)) for b, n in layout.offsets.items()}
         seen = (*self._passed, *(x for x in t.outputs if isinstance(x, Tensor)))
         self._last = max((x.buffer.position for x in seen if x.buffer.kind == "input"), default=-1)
         made = {b for s in self._calls if s.strides for b in s.writes}
         whole = {x.buffer: x for x in t.outputs if isinstance(x, Tensor) and _is_whole(x)}
         named = [x.buffer for x in t.outputs if isinstance(x, Tensor)]
         self._fresh = [
-            _Output(slot, b, x.shape, x.strides, x.dtype, _size(b))
+            _Output(slot, b, x.shape, x.strides, x.dtype, size_of(b))
             if (x := whole.get(b)) is not None and named.count(b) == 1
-            else _Output(slot, b, (b.size,), (1,), getattr(torch, DTYPES[b.dtype].torch), _size(b))
+            else _Output(
+                slot, b, (b.size,), (1,), getattr(torch, DTYPES[b.dtype].torch), size_of(b)
+            )
             for b, slot in used.items()
             if b.kind == "output" and b not in made
         ]
         fresh = [o.buffer for o in self._fresh if o.buffer in whole and named.count(o.buffer) == 1]
-        self._whole = frozenset(fresh)
+        self.whole = frozenset(fresh)  # of the arrays that it makes, those that are a result
         # Where each result is one fresh tensor: which of them. Else `_tensor` makes the results.
         self._results = (
             [fresh.index(b) for b in named]
@@ -251,10 +265,11 @@ class Executable:
     def at_sizes(
         self, make: Callable[[], Source], eager: Callable[..., Any], sizes: Sequence[int],
         results: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], scratch: int,
+        calls: Sequence[Any] | None,
     ) -> Executable | None:  # fmt: skip
-        """The executable for other sizes, of one that has `places`; None where its results lie in
-        memory in another way. make: its source. results: shape, strides and bytes of each array
-        that it makes. scratch: bytes of the block."""
+        """The executable for other sizes; None where its results lie in memory in another way.
+        make: its source. results: shape, strides and bytes of each array that it makes. scratch:
+        bytes of the block. calls: see `calls_of`, None of one that has `places`."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._fresh = []
@@ -264,6 +279,9 @@ class Executable:
             made._fresh.append(_Output(o.slot, o.buffer, shape, strides, o.dtype, size))
         made._source, made._make, made._eager = None, make, eager
         made._bytes = scratch
+        if calls is not None:
+            made._between, made._passed, made._outputs, made._parts = calls
+            made._calls = [s for s in made._between if isinstance(s, Call)]
         made._take_sizes(sizes)
         if self._sections and self._fixed and sizes:  # the same ones
             made._sections = self._sections
@@ -279,11 +297,6 @@ class Executable:
         """As `at_sizes`, for the runs of one call, where its results are known to lie in memory as
         they do here; the kernels are compiled."""
         return RunForSizes(self, eager, sizes, results, scratch)
-
-    def is_made_by(self, make: Callable[[], Source]) -> Executable:
-        """It, where its source is that of a run alone. make: gives all of it."""
-        self._source, self._make = None, make
-        return self
 
     def _take_sizes(self, sizes: Sequence[int]) -> None:
         """Go by other values of the symbols from now on, of a copy."""
@@ -383,14 +396,14 @@ class Executable:
     def _take_views(self, work: _Workspace) -> None:
         """The arguments of calls that lie in the block."""
         for x in self._passed:
-            if x.buffer in self._layout.offsets:
+            if x.buffer in self._parts:
                 assert work.block is not None
                 work.views[x] = _view(self._in_block(x.buffer, work.block), x)
 
     def _in_block(self, b: Buffer, block: torch.Tensor) -> torch.Tensor:
         """A temporary's memory."""
-        offset = self._layout.offsets[b]
-        return block[offset : offset + _size(b)].view(getattr(torch, DTYPES[b.dtype].torch))
+        offset, size = self._parts[b]
+        return block[offset : offset + size].view(getattr(torch, DTYPES[b.dtype].torch))
 
     def _put_back(self, work: _Workspace) -> None:
         if self._bytes <= KEPT_BYTES:
@@ -445,9 +458,8 @@ class Executable:
                 step.target(into, given_array)
             elif isinstance(step, Call):
                 self._call(step, tensor, held, work)
-        t = self._interface
         results = [
-            self._tensor(x, tensors, held) if isinstance(x, Tensor) else x for x in t.outputs
+            self._tensor(x, tensors, held) if isinstance(x, Tensor) else x for x in self._outputs
         ]
         self._put_back(work)
         return results
@@ -648,7 +660,7 @@ def _within(r: torch.Tensor, block: torch.Tensor | None) -> bool:
 
 def _is_whole(x: Tensor) -> bool:
     """Whether an output is all of its buffer, each byte once: it can be allocated as it is."""
-    return x.offset == 0 and fills(x.shape, x.strides, x.dtype.itemsize, _size(x.buffer))
+    return x.offset == 0 and fills(x.shape, x.strides, x.dtype.itemsize, size_of(x.buffer))
 
 
 def fills(shape: Sequence[int], strides: Sequence[int], width: int, size: int) -> bool:

@@ -17,7 +17,7 @@ import torch
 
 from ..build.driver import launch
 from ..ir.program import Buffer, Call, Fence, Tensor
-from .execute import KEPT_BYTES, Source, _Old, _size, _Workspace
+from .execute import KEPT_BYTES, Source, _Old, _Workspace, size_of
 from .on_gpu import OnGpu, _Space
 from .private import empty_strided_cuda
 
@@ -142,7 +142,7 @@ class Graphed(OnGpu):
         """Tensors for what calls make that is not given: kept, like the memory of kernels, where
         they are not large."""
         inner = {b: layout for b, layout in self._shapes.items() if b.kind == "temporary"}
-        if sum(map(_size, inner)) + self._bytes > KEPT_BYTES:
+        if sum(map(size_of, inner)) + self._bytes > KEPT_BYTES:
             return {}
         return {b: empty_strided_cuda(*layout) for b, layout in inner.items()}
 

@@ -15,9 +15,8 @@ from ..analysis.footprint import Footprint, sections
 from ..analysis.launches import Launches
 from ..analysis.memory import Layout
 from ..ir import expr as E
-from ..ir.dtypes import DTYPES
 from ..ir.program import Buffer, Call, Interface, Loop, Program, Statement, Tensor
-from .execute import Source
+from .execute import Source, between, passed_to, size_of
 
 Sections = list[list[Footprint] | None]
 
@@ -139,33 +138,29 @@ def launches_at(
     return Launches(words, sections, launches.counters)
 
 
-def maker_of(source: Source) -> Callable[[Mapping[str, int]], Source]:
-    """What gives as much of the program for values of the symbols as a run asks for, which is not
-    its loops: as one Python function."""
-    program, layout, t = source.program, source.layout, source.interface
-    write = _Writer()
-    parts = (program.buffers, program.steps, layout.slots, layout.offsets, layout.size)
-    made = write.function((*parts, t.inputs, t.outputs))
-
-    def make(values: Mapping[str, int]) -> Source:
-        buffers, steps, slots, offsets, size, inputs, outputs = made(values)
-        return replace(
-            source, program=Program(buffers, steps, program.notes),
-            interface=Interface(inputs, t.constants, outputs),
-            layout=replace(layout, slots=slots, offsets=offsets, size=size), seconds={},
-        )  # fmt: skip
-
-    return make
+def calls_of(
+    source: Source, buffers: Mapping[Buffer, Buffer]
+) -> Callable[[Mapping[str, int]], Sequence[Any]]:
+    """What gives, of values of the symbols, what a program calls between its kernels: calls and
+    fences, the arrays that these are passed, the results, and where in the block the passed ones
+    lie, with their bytes. buffers: what stands for each."""
+    write = _Writer(buffers)
+    steps = between(source.program)
+    passed = passed_to(steps)
+    offsets = {b: (n, size_of(b)) for b, n in source.layout.offsets.items()}
+    held = {x.buffer: offsets[x.buffer] for x in passed if x.buffer in offsets}
+    return write.function((steps, passed, source.interface.outputs, held))
 
 
 class _Writer:
-    """Python that makes something again with numbers for the symbols in it. What has none in it,
-    and loops, are themselves."""
+    """Python that makes something again with numbers for the symbols in it. What has none in it is
+    itself, and each buffer what stands for it."""
 
-    def __init__(self) -> None:
-        self._names: dict[str, Any] = {"Tensor": Tensor, "Buffer": Buffer, "Call": Call}
+    def __init__(self, buffers: Mapping[Buffer, Buffer]) -> None:
+        self._names: dict[str, Any] = {"Tensor": Tensor}
         self._symbols: set[str] = set()
-        self._buffers: dict[Buffer, str] = {}
+        self._buffers = buffers
+        self._known: dict[Tensor, str] = {}
         self._lines: list[str] = []
 
     def function(self, x: Any) -> Callable[[Mapping[str, int]], Any]:
@@ -182,59 +177,45 @@ class _Writer:
         if kind is Size:
             self._symbols.update(x.names)
             return str(x.text("//"))
-        if not _has_sizes(x):
-            name = f"c{len(self._names)}"
-            self._names[name] = x
-            return name
-        if kind is Buffer:
-            if x not in self._buffers:
-                name = f"b{len(self._buffers)}"
-                made = self._call("Buffer", x.name, x.dtype, x.shape, x.strides, x.kind, x.position)
-                self._lines.append(f"{name} = {made}")
-                self._buffers[x] = name
-            return self._buffers[x]
         if kind is Tensor:
-            return self._call("Tensor", x.buffer, x.offset, x.shape, x.strides, x.dtype)
+            if x not in self._known:
+                made = self._call("Tensor", x.buffer, x.offset, x.shape, x.strides, x.dtype)
+                name = self._known[x] = f"t{len(self._known)}"
+                self._lines.append(f"{name} = {made}")
+            return self._known[x]
         if isinstance(x, Call):
             self._names[kind.__name__] = kind
-            given = [getattr(x, f.name) for f in fields(x)]
-            return self._call(kind.__name__, *given)
+            return self._call(kind.__name__, *[getattr(x, f.name) for f in fields(x)])
         if kind is dict:
             items = [f"{self._text(k)}: {self._text(v)}" for k, v in x.items()]
             return f"{{{', '.join(items)}}}"
-        items = [self._text(v) for v in x]
-        return f"[{', '.join(items)}]" if kind is list else f"({', '.join(items)},)"
+        if kind in (list, tuple):
+            items = [self._text(v) for v in x]
+            return (
+                f"[{', '.join(items)}]" if kind is list else f"({''.join(i + ', ' for i in items)})"
+            )
+        name = f"c{len(self._names)}"
+        self._names[name] = self._buffers[x] if kind is Buffer else x
+        return name
 
     def _call(self, kind: str, *args: Any) -> str:
         return f"{kind}({', '.join(map(self._text, args))})"
 
 
-def _has_sizes(x: Any) -> bool:
-    if isinstance(x, Tensor):
-        return _has_sizes((x.buffer, x.offset, x.shape, x.strides))
-    if isinstance(x, Buffer):
-        return _has_sizes((x.shape, x.strides))
-    if isinstance(x, Call):
-        return _has_sizes((x.args, x.kwargs, x.reads, x.writes, x.strides))
-    if type(x) is dict:
-        return any(_has_sizes(k) or _has_sizes(v) for k, v in x.items())
-    return any(map(_has_sizes, x)) if type(x) in (list, tuple) else type(x) is Size
-
-
 def results_of(
-    source: Source, places: Sequence[int] | None
-) -> Callable[[Mapping[str, int]], Sequence[Any]] | None:
+    source: Source, whole: Mapping[Buffer, bool]
+) -> Callable[[Mapping[str, int]], Sequence[Any]]:
     """What gives, of values of the symbols, shape, strides and bytes of each array that a program
-    makes, and at last the bytes of its block. places: see `Executable`; None gives None."""
-    if places is None:
-        return None
+    makes, and at last the bytes of its block. whole: those arrays, and whether each is a result as
+    it is; else it is elements one after the other."""
     layout = source.layout
     numbers: list[Any] = [layout.size + layout.partials]
     ranks = []
-    for k in places:
-        x = source.interface.outputs[k]
-        ranks.append(len(x.shape))
-        numbers += [*x.shape, *x.strides, x.buffer.size * DTYPES[x.buffer.dtype].size]
+    outputs = {x.buffer: x for x in source.interface.outputs if isinstance(x, Tensor)}
+    for b, is_whole in whole.items():
+        shape, strides = (outputs[b].shape, outputs[b].strides) if is_whole else ((b.size,), (1,))
+        ranks.append(len(shape))
+        numbers += [*shape, *strides, size_of(b)]
     evaluate = function_of(numbers)
 
     def results(values: Mapping[str, int]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -205,29 +206,47 @@ def _column_stack(r: Reader, arrays: Value) -> Value:
 
 def _roll(r: Reader, x: Value, shift: Value, axis: Value | None = None) -> Value:
     x = as_operand(r, x)
-    if isinstance(x, Num) or (x.ndim > 1 and (axis is None or isinstance(axis, Known))):
+    flat = axis is None or (isinstance(axis, Known) and axis.value is None)
+    if isinstance(x, Num) or (x.ndim > 1 and flat):
         raise Unreadable("np.roll of this")
-    if not isinstance(shift, Num) or not shift.is_int:
-        raise Unreadable("np.roll by several")
-    k = 0 if axis is None or isinstance(axis, Known) else axis_of(axis, x.ndim)
+    by: dict[int, Num] = {}
+    for s, a in _together(shift, python(0) if flat else axis):
+        if not isinstance(s, Num) or not s.is_int:
+            raise Unreadable("np.roll by what is no integer")
+        k = axis_of(a, x.ndim)
+        by[k] = binary(r, "Add", by[k], to_int(r, s)) if k in by else to_int(r, s)
     source = lazy(solid(r, x))
-    n = x.dims[k]
-    by = r.named(f"{n.text} ? remainder_i64({to_int(r, shift).text}, {n.text}) : 0", "i64", "n")
     made = alloc(r, x.rep, x.dims)
     note_work(r, x.dims)
-    # Two stretches, each without a condition inside.
-    for low, stretch, offset in (
-        ("0", by, f"{n.text} - {by}"),
-        (by, f"({n.text} - {by})", f"-{by}"),
-    ):
-        size = Num(r.named(stretch, "i64", "n"), "i64", ("int",))
-        here = [d if j != k else size for j, d in enumerate(x.dims)]
-        with loops(r, here) as index:
-            there, back = list(index), list(index)
-            there[k] = f"({low} + {index[k]})"
-            back[k] = f"({low} + {index[k]} + ({offset}))"
+    for parts in itertools.product(*(_stretches(r, d, by.get(k)) for k, d in enumerate(x.dims))):
+        with loops(r, [length for _, length, _ in parts]) as index:
+            there = [f"({low} + {i})" for (low, *_), i in zip(parts, index, strict=True)]
+            back = [f"({i} + ({more}))" for (*_, more), i in zip(parts, index, strict=True)]
             write(r, made, there, source.at(back))
     return made
+
+
+def _together(a: Value, b: Value | None) -> list[tuple[Value, Any]]:
+    """Two values, or tuples of some, as pairs."""
+    one = a.items if isinstance(a, Tup) else (a,)
+    other = b.items if isinstance(b, Tup) else (b,)
+    one, other = (
+        (one * len(other) if len(one) == 1 else one),
+        (other * len(one) if len(other) == 1 else other),
+    )
+    if len(one) != len(other) or not one:
+        raise Unreadable("np.roll by these")
+    return list(zip(one, other, strict=True))
+
+
+def _stretches(r: Reader, n: Num, by: Num | None) -> list[tuple[str, Num, str]]:
+    """The parts of an axis that is rolled, each without a condition inside: where it begins, its
+    length, and where it is read from."""
+    if by is None or by.value == 0 or n.value == 1:
+        return [("0", n, "0")]
+    s = r.named(f"{n.text} ? remainder_i64({by.text}, {n.text}) : 0", "i64", "n")
+    rest = Num(r.named(f"{n.text} - {s}", "i64", "n"), "i64", ("int",))
+    return [("0", Num(s, "i64", ("int",)), rest.text), (s, rest, "0")]
 
 
 def _diff(r: Reader, x: Value, n: Value | None = None, axis: Value | None = None) -> Value:

@@ -352,7 +352,7 @@ def test_the_text_of_an_expression_that_repeats_its_parts() -> None:
         (
             "scheduled",
             "for i < 4 strip 4 overlapping 3:\n  for j < 2:\n    y[i] sum= 0.0:f64 over j",
-            "that run twice are of a strip of some vectors",
+            "that run twice are of some vectors",
         ),
         ("scheduled", "for i < 4 parallel 4:\n  y[i] = 0.0:f64", "some iterations of an outermost"),
         ("scheduled", "for i < 4 parallel 3 vector 2:\n  y[i] = 0.0:f64", "multiple of its width"),

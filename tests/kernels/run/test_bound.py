@@ -93,6 +93,43 @@ def test_with_numbers_it_means_the_same(f: Callable, runs: Runs) -> None:
             assert str(program) in str(made)
 
 
+def smoothed(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    spectrum = np.fft.rfft(x, axis=1) * np.exp(-np.arange(x.shape[1] // 2 + 1))
+    x += 1
+    return np.fft.irfft(spectrum, x.shape[1], axis=1)[::2] + x[::2], x.T, spectrum.real
+
+
+def halves(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    y = np.sqrt(np.abs(x))
+    low = y[: len(x) // 2]
+    return np.sort(y + 1, axis=0) - low[0], low, y, np.fft.fft(low, axis=0)
+
+
+@pytest.mark.parametrize("f", [smoothed, halves])
+def test_what_it_calls_is_known_at_other_sizes(
+    f: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a program with calls between its kernels no other one is made for new sizes."""
+    made = []
+    begin = Executable.__init__
+
+    def noted(self: Executable, *args: Any, **kwargs: Any) -> None:
+        made.append(self)
+        begin(self, *args, **kwargs)
+
+    monkeypatch.setattr(Executable, "__init__", noted)
+    with config.patch(plain="never", compile_in="call"):
+        fast = np_compile.compile(f)
+        for k, shape in enumerate(((9, 12), (13, 8), (31, 6), (5, 40), (8, 9), (12, 31), (6, 7))):
+            x = np.random.default_rng(k).standard_normal(shape)
+            mine, its = x.copy(), x.copy()
+            for got, want in zip(fast(mine), f(its), strict=True):
+                assert got.shape == want.shape
+                np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(mine, its)
+    assert len(made) == len(np_compile.recompiles(fast))
+
+
 def test_its_loops_are_those_of_its_sizes(runs: Runs) -> None:
     fast = np_compile.compile(normalized)
     extents = []

@@ -110,6 +110,9 @@ class Nest(AnyNest):
     def _vector(self, loop: Loop, lo: str, hi: str) -> None:
         code = self._code
         width = loop.lanes
+        if loop.overlapping:
+            self._last_overlaps(loop, lo, hi)
+            return
         if width == 1:
             with self._aligned(loop, lo, hi) as (first, end):
                 v = code.axis(loop.axis)
@@ -125,6 +128,19 @@ class Nest(AnyNest):
             self._whole(loop, at, hi, width)
         if lo != "0" or some(loop.axis.extent % width):
             self._rest(loop, at, hi)
+
+    def _last_overlaps(self, loop: Loop, lo: str, hi: str) -> None:
+        """Vectors of constant length, the last of which may overlap the one before it: what is
+        left over would be element by element."""
+        at, lane, width = self._code.fresh("j"), self._code.fresh("l"), loop.overlapping
+        head = f"for (i64 {at} = {lo}; {at} < {hi}; {at} += {width})"
+        with self._code.block(head, (), written(loop)):
+            with self._code.block(f"if ({hi} - {at} < {width})", (), written(loop)):
+                with self._code.block(f"if ({hi} - {lo} < {width})", (), written(loop)):
+                    self._rest(loop, at, hi)
+                    self._code.line("break;")
+                self._code.line(f"{at} = {hi} - {width};")
+            self._vector_body(loop, at, lane, str(width))
 
     @contextmanager
     def _aligned(self, loop: Loop, lo: str, hi: str) -> Iterator[tuple[str, str]]:
