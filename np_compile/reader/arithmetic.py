@@ -120,6 +120,14 @@ _ROUNDED = """
 #else
 #define ROUNDED(x)
 #endif
+/* A value of which nothing is known from here on; see `selection.py`. */
+#if defined(__x86_64__) && !defined(__CUDACC_RTC__)
+#define SETTLED_F(x) __asm__("" : "+x"(x))
+#define SETTLED_I(x) __asm__("" : "+r"(x))
+#else
+#define SETTLED_F(x)
+#define SETTLED_I(x)
+#endif
 """
 
 # Comparing is what absolute values are for as a rule, and the square mostly tells: within its

@@ -10,12 +10,13 @@ from typing import Any
 from .assignments import target
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
-from .innermost import hoisted
+from .innermost import hoisted, places
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR, FEW
 from .read import BRANCH, LoopState, Reader, assigned
 from .rows import by_rows
+from .selection import settle
 from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
@@ -310,6 +311,8 @@ def _attempt(
     else:
         if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
+        if innermost:
+            settle(places(body))
         r.lines += header.around(r, body, "0", header.n.text if header.n else "", strip)
     if header.always and not state.ends:
         frame.dead = True
