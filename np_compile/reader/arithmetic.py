@@ -165,6 +165,24 @@ def complex_numbers() -> str:
     return made + convert + "INLINE c128 c128_of_c64(c64 a) { return (c128){a.r, a.i}; }\n"
 
 
+# Functions of complex numbers that NumPy has of libm too.
+OF_LIBM = frozenset(("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"))
+
+
+def of_libm(text: str) -> str:
+    """The C of such functions that are called in C."""
+    made = ""
+    for c, part, s in (("c128", "double", ""), ("c64", "float", "f")):
+        for name in sorted(OF_LIBM):
+            if f"complex_{name}_{c}(" in text:
+                made += (
+                    f"INLINE {c} complex_{name}_{c}({c} a) {{\n"
+                    f"    union {{ {c} parts; _Complex {part} whole; }} x = {{a}};\n"
+                    f"    x.whole = __builtin_c{name}{s}(x.whole);\n    return x.parts;\n}}\n"
+                )
+    return made
+
+
 def pure() -> str:
     """The C of what touches no memory but its own, for a device."""
     text = NUMBERS + complex_numbers()

@@ -135,9 +135,9 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
         r.line(line)
     a_lines += [*v.store(r, a, owned=False), *a_free]
     b_lines += [*v.store(r, b, owned=False), *b_free]
-    line = choice(test.text, (a_lines, b_lines), v)
-    if line is not None:
-        r.line(line)
+    made = choice(test.text, (a_lines, b_lines), v)
+    if made is not None:
+        r.line(made)
     else:
         r.lines += [f"if ({test.text}) {{", a_lines, "}", "else {", b_lines, "}"]
     return v.load(r)

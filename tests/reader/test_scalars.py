@@ -240,6 +240,18 @@ def moduli_of_items(z, limits):
     return counts
 
 
+def complex_functions(z):
+    """Functions of complex numbers are libm's, of arrays and of items."""
+    found = np.zeros((len(z), 9), dtype=z.dtype)
+    for k in range(len(z)):
+        x = z[k]
+        found[k] = [np.exp(x), np.log(x), np.sqrt(x), np.sin(x), np.cos(x), np.tan(x), np.sinh(x),
+                    np.cosh(x), np.tanh(x)]  # fmt: skip
+        if k % 4 == 3:
+            found[k - 3 : k, 0] += np.exp(z[k - 3 : k]) - np.tanh(2j * z[k - 3 : k])
+    return found, np.exp(-2j * np.pi / max(len(z), 1))
+
+
 def complex_quotients(x, y):
     """Python's own, which differ in bits from NumPy's."""
     s = []
@@ -413,6 +425,8 @@ CASES = [
     exact(moduli_of_items, (WAYS, np.abs(WAYS)), (FARTHEST[1:], np.array([0.5, np.inf, 1e308]))),
     exact(complex_quotients, (WAYS, WAYS[WAYS.real != 0]), (FARTHEST[1:], WAYS[3:20]),
           (WAYS[3:20], FARTHEST[1:]), (WAYS[3:6], np.array([2.0, 1j]))),
+    exact(complex_functions, (WAYS,), ((SPECIAL[:, None] + 1j * SPECIAL).ravel(),),
+          (WAYS[:1],), (WAYS[:0],), (WAYS[8:30].astype("c8"),)),
     exact(complex_sum, (np.array([1 + 2j, -3j]),), (np.zeros(0, "c16"),)),
     exact(complex_sum, (np.array([1 + 2j, -3j], "c8"),), (np.zeros(0, "c8"),),
           refused="complex or complex64"),

@@ -81,8 +81,9 @@ def as_operand(r: Reader, x: Value) -> Value:
 def array_like(r: Reader, node: ast.expr) -> Value:
     """An argument of a function of NumPy's. Of a list that is written there nothing but its items
     is seen: it is not made."""
-    is_list = isinstance(node, ast.List) and node.elts
-    if not is_list or any(isinstance(x, ast.Starred) for x in node.elts):
+    if not isinstance(node, ast.List) or not node.elts:
+        return r.grammar.anything(r, node)
+    if any(isinstance(x, ast.Starred) for x in node.elts):
         return r.grammar.anything(r, node)
     items = [kept(r, array_like(r, x)) for x in node.elts]
     return new_list(r, items) if any(map(char, items)) else Tup(tuple(items), list)
