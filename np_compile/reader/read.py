@@ -81,7 +81,7 @@ class Leave:
     """A place where compiled code may leave. frames: of each function, from the outermost on, the
     path and the values of names. reasons: why it may. outer: the place of the statement around it.
     made: memory made since. changed: whether something else has been changed since, so that what
-    was done cannot be done again."""
+    was done cannot be done again. first: the C that comes first there."""
 
     number: int
     frames: list[tuple[Frame, list[tuple], dict[str, Value]]]
@@ -91,6 +91,7 @@ class Leave:
     certain: bool = False
     made: set[str] = field(default_factory=set)
     changed: bool = False
+    first: list[str] = field(default_factory=list)
 
 
 @dataclass
