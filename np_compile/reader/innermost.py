@@ -2,8 +2,9 @@
 
 An element that one iteration stores and a later one reads stays in a C variable too: a processor
 waits for what it has just stored. Where all iterations store in the same element, and nothing else
-reads it, it is stored once, behind the loop and on ways out of it. Checks of indices that are linear in the loop's counter are made
-once, for the first and the last iteration; only where one of them fails does each iteration look.
+reads it, it is stored once, behind the loop and on ways out of it. Checks of indices that are
+linear in the loop's counter are made once, for the first and the last iteration; only where one of
+them fails does each iteration look.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ def hoisted(
     r: Reader, body: list, counter: str, n: Num, facts: Iterable[Linear],
     accesses: Sequence[Access], goes_on: bool,
 ) -> tuple[list[str], list[str]]:  # fmt: skip
-    """The lines before a loop whose body this is, without loops in it, and those behind it, if there
-    was an iteration; the body is changed to make use of them. n: how many iterations there are.
-    facts: what is so if there is one. accesses: all that the body reads and writes. goes_on: whether
-    nothing but ways out ends an iteration early."""
+    """The lines before a loop whose body this is, without loops in it, and those behind it, if
+    there was an iteration; the body is changed to make use of them. n: how many iterations there
+    are. facts: what is so if there is one. accesses: all that the body reads and writes. goes_on:
+    whether nothing but ways out ends an iteration early."""
     if n.lin is None:
         return [], []
     own = declarations(texts(body))
