@@ -120,6 +120,14 @@ _ROUNDED = """
 #else
 #define ROUNDED(x)
 #endif
+/* A value of which nothing is known from here on; see `selection.py`. */
+#if defined(__x86_64__) && !defined(__CUDACC_RTC__)
+#define SETTLED_F(x) __asm__("" : "+x"(x))
+#define SETTLED_I(x) __asm__("" : "+r"(x))
+#else
+#define SETTLED_F(x)
+#define SETTLED_I(x)
+#endif
 """
 
 # Comparing is what absolute values are for as a rule, and the square mostly tells: within its
@@ -155,6 +163,24 @@ def complex_numbers() -> str:
     made += _MODULUS
     convert = "INLINE c64 c64_of_c128(c128 a) { return (c64){(f32)a.r, (f32)a.i}; }\n"
     return made + convert + "INLINE c128 c128_of_c64(c64 a) { return (c128){a.r, a.i}; }\n"
+
+
+# Functions of complex numbers that NumPy has of libm too.
+OF_LIBM = frozenset(("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"))
+
+
+def of_libm(text: str) -> str:
+    """The C of such functions that are called in C."""
+    made = ""
+    for c, part, s in (("c128", "double", ""), ("c64", "float", "f")):
+        for name in sorted(OF_LIBM):
+            if f"complex_{name}_{c}(" in text:
+                made += (
+                    f"INLINE {c} complex_{name}_{c}({c} a) {{\n"
+                    f"    union {{ {c} parts; _Complex {part} whole; }} x = {{a}};\n"
+                    f"    x.whole = __builtin_c{name}{s}(x.whole);\n    return x.parts;\n}}\n"
+                )
+    return made
 
 
 def pure() -> str:

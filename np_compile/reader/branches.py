@@ -11,6 +11,7 @@ from .nest import element_of, kept, lazy, size_of
 from .numbers import truth
 from .objects import class_of, truth_of
 from .read import Reader
+from .selection import choice
 from .values import (
     Arr,
     Items,
@@ -132,10 +133,11 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
     v = Variable(r, "chosen", of)
     for line in v.declare:
         r.line(line)
-    with r.block(f"if ({test.text})"):
-        r.lines.append(a_lines)
-        r.lines += [*v.store(r, a, owned=False), *a_free]
-    with r.block("else"):
-        r.lines.append(b_lines)
-        r.lines += [*v.store(r, b, owned=False), *b_free]
+    a_lines += [*v.store(r, a, owned=False), *a_free]
+    b_lines += [*v.store(r, b, owned=False), *b_free]
+    made = choice(test.text, (a_lines, b_lines), v)
+    if made is not None:
+        r.line(made)
+    else:
+        r.lines += [f"if ({test.text}) {{", a_lines, "}", "else {", b_lines, "}"]
     return v.load(r)

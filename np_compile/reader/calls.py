@@ -28,7 +28,7 @@ from .dicts import (
     table_method,
     table_of,
 )
-from .functions.operands import dtype_of, number_method, scalar_type
+from .functions.operands import array_like, dtype_of, number_method, scalar_type
 from .functions.reductions import python_extreme
 from .functions.ufuncs import call_ufunc, ufunc
 from .generators import is_generator
@@ -47,7 +47,7 @@ from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
 from .objects import new_object, no_nan_in, of_class, special
 from .operators import operate
-from .read import Reader, certain
+from .read import LIBRARY, Reader, certain
 from .sorting import extreme, sort, sorted_list
 from .unions import absolute, binary, unary
 from .values import (
@@ -109,7 +109,7 @@ def call(r: Reader, node: ast.Call) -> Value:
                 raise Unreadable("a generator that is not used up at once")
             args.append(comprehension(r, a))
         else:
-            args.append(read(r, a))
+            args.append(array_like(r, a) if _is_numpy(f) else read(r, a))
     kwargs: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:
@@ -183,6 +183,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return new_object(r, f, args, kwargs)
     handler = (functions.TABLE.get(f) or small.TABLE.get(f)) if _hashable(f) else None
     if handler is not None:
+        r.one_by_one(LIBRARY if f in small.TABLE else 0)
         return _or_outside(r, f, lambda: handler(r, *args, **kwargs), args, kwargs)
     if _hashable(f):
         return outside.call(r, f, args, kwargs)
@@ -252,7 +253,7 @@ def _hashable(f: Any) -> bool:
 
 
 def _is_numpy(f: Any) -> bool:
-    return (f.__module__ or "").split(".")[0] == "numpy"
+    return (getattr(f, "__module__", None) or "").split(".")[0] == "numpy"
 
 
 # The user's functions

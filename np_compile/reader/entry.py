@@ -669,7 +669,7 @@ class Entry:
         self.exits[number] = exit_
         self.most = max(self.most, out.count)
         label = f"leave_{site.number}: ;"
-        return ["if (0) {", label, *out.lines, f"return {number};", "}"]
+        return ["if (0) {", label, *site.first, *out.lines, f"return {number};", "}"]
 
 
 def _whole(path: tuple) -> tuple:

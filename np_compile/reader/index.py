@@ -229,12 +229,12 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     if any(w[1] is None or any(k.startswith("k_") for k in w[1].terms) for w in where):
         r.one_by_one()
     whole = _composed(parts, where)
-    r.accesses.note(a, whole)
+    access = r.accesses.note(a, whole)
     if not dims and len(items) == a.ndim:
         r.one_by_one()
         x = element(r, a, f"{a.data}[{' + '.join(offsets) or '0'}]")
         if all(w[1] is not None for w in where):
-            r.lines[-1] = Line(r.lines[-1], Load(x.text, a, tuple(w[1] for w in where)))
+            r.lines[-1] = Line(r.lines[-1], Load(x.text, a, tuple(w[1] for w in where), access))
         return x
     data = a.data
     if offsets:

@@ -1,8 +1,10 @@
 """Innermost loops, once their body is written: what is done before them, or kept in C variables.
 
 An element that one iteration stores and a later one reads stays in a C variable too: a processor
-waits for what it has just stored. Checks of indices that are linear in the loop's counter are made
-once, for the first and the last iteration; only where one of them fails does each iteration look.
+waits for what it has just stored. Where all iterations store in the same element, and nothing else
+reads it, it is stored once, behind the loop and on ways out of it. Checks of indices that are
+linear in the loop's counter are made once, for the first and the last iteration; only where one of
+them fails does each iteration look.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 from .dependence import Access
 from .linear import Linear
 from .nest import place
-from .read import C_STORAGE, Line, Reader
+from .read import C_STORAGE, Leave, Line, Reader
 from .threads import declarations
 from .values import ANYWHERE, C_TYPE, PARTS, Arr, Num, c_text
 
@@ -33,6 +35,7 @@ class Load:
     name: str
     a: Arr
     where: tuple[Linear, ...]
+    access: Access | None
 
 
 @dataclass(frozen=True)
@@ -61,20 +64,24 @@ class Check:
 
 
 def hoisted(
-    r: Reader, body: list, counter: str, n: Num, facts: Iterable[Linear], writes: Sequence[Access]
-) -> list[str]:
-    """The lines before a loop whose body this is, without loops in it; the body is changed to make
-    use of them. n: how many iterations there are. facts: what is so if there is one. writes: all
-    that the body writes to."""
+    r: Reader, body: list, counter: str, n: Num, facts: Iterable[Linear],
+    accesses: Sequence[Access], goes_on: bool,
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """The lines before a loop whose body this is, without loops in it, and those behind it, if
+    there was an iteration; the body is changed to make use of them. n: how many iterations there
+    are. facts: what is so if there is one. accesses: all that the body reads and writes. goes_on:
+    whether nothing but ways out ends an iteration early."""
     if n.lin is None:
-        return []
+        return [], []
     own = declarations(texts(body))
     mark = r.facts.mark()
     for fact in facts:
         r.facts.add(fact)
-    made = [*_checks(r, body, counter, n.lin, own), *_carried(r, body, counter, n, own, writes)]
+    made = _checks(r, body, counter, n.lin, own)
+    behind: list[str] = []
+    made += _carried(r, body, counter, n, own, accesses, behind if goes_on else None)
     r.facts.back_to(mark)
-    return made
+    return made, behind
 
 
 def texts(lines: list) -> Iterator[str]:
@@ -135,8 +142,10 @@ def _checks(r: Reader, body: list, counter: str, n: Linear, own: dict[str, str])
 
 
 def _carried(
-    r: Reader, body: list, counter: str, n: Num, own: dict[str, str], writes: Sequence[Access]
-) -> list[str]:
+    r: Reader, body: list, counter: str, n: Num, own: dict[str, str],
+    accesses: Sequence[Access], after: list[str] | None,
+) -> list[str]:  # fmt: skip
+    writes = [x for x in accesses if x.write]
     loads: list[_Place] = []
     stores: dict[tuple, list[_Place]] = {}
     for lines, k, line in places(body):
@@ -166,6 +175,16 @@ def _carried(
         before += _begun(r, store, counter, n, names)
         heads += _kept(r, C_STORAGE(store.a.rep), names, far)
         newest = names[min(names)]
+        once = after is not None and not moves and _is_always_stored(flat, store)
+        if once and _is_unseen(body, flat, store, far[0], accesses):
+            assert after is not None
+            for lines, k, x in those:
+                lines[k] = f"{newest} = {x.value};"
+            text = f"{place(store.a, [linear_text(x) for x in store.where])} = {newest};"
+            after.append(text)
+            for way_out in _ways_out(body):
+                way_out.first.append(text)
+            continue
         behind += [(lines, k + 1, f"{newest} = {x.value};") for lines, k, x in those]
     for lines, k, text in sorted(behind, key=lambda x: -x[1]):
         lines.insert(k, text)
@@ -190,6 +209,31 @@ def _is_alone(stores: list[_Place], writes: Iterable[Access]) -> bool:
     known = {id(x.access) for _, _, x in stores}
     meeting = (w for w in writes if w.roots & roots or ANYWHERE in w.roots | roots)
     return bool(roots) and all(id(w) in known for w in meeting)
+
+
+_LEFT = re.compile(r"\bgoto leave_(\d+)|\breturn\b|python\b|\bcall_numpy\b")
+
+
+def _ways_out(lines: list) -> Iterator[Leave]:
+    for x in lines:
+        if isinstance(x, list):
+            yield from _ways_out(x)
+        elif isinstance(x, Leave):
+            yield x
+
+
+def _is_unseen(
+    body: list, lines: list[str], store: Store, loads: list[_Place], accesses: Iterable[Access]
+) -> bool:
+    """Whether nothing sees the element in memory before the loop, or an iteration, is left: no read
+    but these loads, no code of Python's, no way out that is not the body's own."""
+    known = {id(x.access) for _, _, x in loads}
+    for x in accesses:
+        meets = x.roots & store.a.roots or ANYWHERE in x.roots
+        if not x.write and meets and id(x) not in known:
+            return False
+    own = {str(x.number) for x in _ways_out(body)}
+    return all(x[1] in own for line in lines for x in _LEFT.finditer(line))
 
 
 def _is_steady(store: Store, own: dict[str, str]) -> bool:

@@ -33,7 +33,20 @@ _COPY = re.compile(r"^(?:const )?(?:\w+ )?(\w+) = (-?\w+);$")
 _FIRST_VALUE = re.compile(r"^(?:const )?(\w+ \*?)(?:const )?(\w+) = (.*;)$")
 _CASTS = re.compile(r"\(\w+ \*\)|\([-+*/ \w]*\)")
 _READS = re.compile(r"(?:^|[=(,!<>&|?:]\s*)\*\w")
-_WORDS = frozenset(("if", "for", "while", "switch", "return", "sizeof", "TICK", "is_wanted"))
+_WORDS = frozenset(
+    (
+        "if",
+        "for",
+        "while",
+        "switch",
+        "return",
+        "sizeof",
+        "TICK",
+        "is_wanted",
+        "SETTLED_F",
+        "SETTLED_I",
+    )
+)
 _BUILTINS = {
     "__builtin_add_overflow", "__builtin_sub_overflow", "__builtin_mul_overflow",
     "__builtin_expect", "__builtin_isinf", "__builtin_isfinite", "__builtin_isnan",

@@ -682,8 +682,8 @@ def range_length(r: Reader, x: Range) -> Num:
     assert b.lin is not None
     way = b.lin - a.lin
     if not r.is_safe(way):
-        r.leave_if(f"({b.text} >> 62) != ({b.text} >> 63) || ({a.text} >> 62) != ({a.text} >> 63)",
-                   "a range beyond 62 bits")  # fmt: skip
+        ends = " | ".join(f"((u64){x.text} + (1UL << 62))" for x in (a, b))  # no bit of signs
+        r.leave_if(f"(i64)({ends}) < 0", "a range beyond 62 bits")
         for lin in (a.lin, b.lin):
             r.facts.add(lin + SAFE)
             r.facts.add(Linear(SAFE - 1) - lin)

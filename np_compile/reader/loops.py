@@ -10,12 +10,13 @@ from typing import Any
 from .assignments import target
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
-from .innermost import hoisted
+from .innermost import hoisted, places
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR, FEW
 from .read import BRANCH, LoopState, Reader, assigned
 from .rows import by_rows
+from .selection import settle
 from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
@@ -114,6 +115,7 @@ class _For:
         self._values, self._node = values, node
         self._hidden = f"__at{node.lineno}_{node.col_offset}"
         self.steady = values.steady
+        self.after: list[str] = []  # lines behind it, if there was an iteration
         self.counter = r.fresh("k")
         r.env.update(values.sources)
 
@@ -136,14 +138,15 @@ class _For:
         if not strip or there or (n is not None and n <= strip):
             test = there(k) if there else f"{k} < {high}"
             tick = [] if strip and not there else [_tick(body)]
-            return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}"]
+            ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
+            return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}", *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
-            f"for (i64 {begin} = {low}; {begin} < {high}; {begin} += {strip}) {{",
-            f"if (__builtin_expect({begin} != {low}, 0) && is_wanted(rt)) return -1;",
-            f"const i64 {end} = {high} - {begin} < {strip} ? {high} : {begin} + {strip};",
+            f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
+            f"{end} = {high} - {begin} <= {strip} ? {high} : {begin} + {strip};",
             f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{",
-            body, "}", "}",
+            body, "}", *self.after,
+            f"if (__builtin_expect({end} < {high}, 0) && is_wanted(rt)) return -1;", "}",
         ]  # fmt: skip
 
     def times(self, r: Reader) -> float:
@@ -266,7 +269,7 @@ def _attempt(
             state.agains.append((r.snapshot(), end))
             r.lines.append(end)
             r.lines += r.releases(state.scopes)
-        writes = [a for a in r.accesses.noted[since:] if a.write]
+        accesses = r.accesses.noted[since:]
         found = r.accesses.leave(since, header.counter, set(r.born[born:]))
     frame.dead = False
     if _outgrown(r, node, carried, entry, state, memory):
@@ -292,7 +295,10 @@ def _attempt(
     else:
         sums, why = _sums(r, node, carried, state)
     if header.n is not None and innermost:
-        r.lines += hoisted(r, body, header.counter, header.n, header.facts, writes)
+        first, header.after = hoisted(
+            r, body, header.counter, header.n, header.facts, accesses, strip > 0
+        )
+        r.lines += first
         if found is None or why:
             r.lines += by_rows(r, body, header.counter)
     if found is not None and not why:
@@ -310,6 +316,8 @@ def _attempt(
     else:
         if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
+        if innermost:
+            settle(places(body))
         r.lines += header.around(r, body, "0", header.n.text if header.n else "", strip)
     if header.always and not state.ends:
         frame.dead = True

@@ -308,6 +308,61 @@ def _checked(r: Reader, op: str, a: Num, b: Num) -> tuple[str, str, Linear | Non
     return name, "i64", None, low, high
 
 
+def _at_least(r: Reader, n: int, x: Num) -> Num:
+    """A number, with what is known as its range if it is known not to be less than n."""
+    if x.low >= n or x.high < n or x.lin is None or not r.facts.proves(x.lin - n):
+        return x
+    return replace(x, low=n)
+
+
+def _divided(r: Reader, op: str, a: Num, b: Num) -> Num:
+    """`a // b` or `a % b`, of Python's integers."""
+    a, b = _at_least(r, 0, a), _at_least(r, 1, b)
+    if b.low <= 0 <= b.high:
+        r.leave_if(f"{b.text} == 0", "division by zero")
+        if b.low == 0 < b.high and b.lin is not None:
+            r.facts.add(b.lin - 1)
+            b = replace(b, low=1)
+    if b.low <= -1 <= b.high and a.low == -WIDE:
+        r.leave_if(f"{a.text} == {c_int(-WIDE)}", "an integer beyond 64 bits")
+    low, high = _interval(op, a, b)
+    exact = a.lin is not None and b.lin is not None
+    if b.value is not None and b.value > 0 and b.value & (b.value - 1) == 0:
+        bits = b.value.bit_length() - 1  # a power of two
+        text = f">> {bits}" if op == "FloorDiv" else f"& {b.value - 1}L"
+        made = r.integer(f"({a.text} {text})", low, high)
+    elif op == "Mod" and b.low > 0 and exact and (near := _near(r, a, b)):
+        made = r.integer(near, low, high)
+    elif a.low >= 0 and b.low > 0:
+        made = r.integer(f"({a.text} {'/' if op == 'FloorDiv' else '%'} {b.text})", low, high)
+    else:
+        name = OPERATORS[op][1]
+        made = r.integer(c_expression(name, "i64", [a.text, b.text]), low, high)
+    if made.lin is None or not exact:
+        return made
+    assert a.lin is not None
+    assert b.lin is not None
+    if b.value is not None and b.value > 0 and op == "FloorDiv":
+        r.facts.add(a.lin - made.lin * b.value)  # b * q <= a < b * q + b
+        r.facts.add(made.lin * b.value + (b.value - 1) - a.lin)
+    if op == "Mod" and b.low > 0:
+        r.facts.add(b.lin - made.lin - 1)
+    if a.low >= 0 and b.low > 0:
+        r.facts.add(a.lin - made.lin)
+    return made
+
+
+def _near(r: Reader, a: Num, b: Num) -> str:
+    """The C of `a % b`, with b above 0, where a is known to be at most one step of b away."""
+    assert a.lin is not None
+    assert b.lin is not None
+    if a.low >= 0 and r.facts.proves(b.lin * 2 - a.lin - 1):
+        return f"({a.text} >= {b.text} ? {a.text} - {b.text} : {a.text})"
+    if r.facts.proves(a.lin + b.lin) and r.facts.proves(b.lin - a.lin - 1):
+        return f"({a.text} < 0 ? {a.text} + {b.text} : {a.text})"
+    return ""
+
+
 def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
     if a.value is not None and b.value is not None:
         return _folded(op, a, b)
@@ -327,31 +382,7 @@ def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         text, _, lin, low, high = _checked(r, op, a, b)
         return r.integer(text, low, high, lin)
     if op in ("FloorDiv", "Mod"):
-        if b.low <= 0 <= b.high:
-            r.leave_if(f"{b.text} == 0", "division by zero")
-        if b.low <= -1 <= b.high and a.low == -WIDE:
-            r.leave_if(f"{a.text} == {c_int(-WIDE)}", "an integer beyond 64 bits")
-        if b.value is not None and b.value > 0 and b.value & (b.value - 1) == 0:
-            bits = b.value.bit_length() - 1  # a power of two
-            text = f">> {bits}" if op == "FloorDiv" else f"& {b.value - 1}L"
-            made = r.integer(f"({a.text} {text})", low, high)
-        elif a.low >= 0 and b.low > 0:
-            made = r.integer(f"({a.text} {'/' if op == 'FloorDiv' else '%'} {b.text})", low, high)
-        else:
-            name = OPERATORS[op][1]
-            made = r.integer(c_expression(name, "i64", [a.text, b.text]), low, high)
-        exact = a.lin is not None and made.lin is not None
-        if b.value is not None and b.value > 0 and exact and op == "FloorDiv":
-            assert a.lin is not None
-            assert made.lin is not None
-            r.facts.add(a.lin - made.lin * b.value)  # b * q <= a < b * q + b
-            r.facts.add(made.lin * b.value + (b.value - 1) - a.lin)
-        if op == "Mod" and b.low > 0 and b.lin is not None:
-            assert made.lin is not None
-            r.facts.add(b.lin - made.lin - 1)
-            if a.low >= 0 and a.lin is not None:
-                r.facts.add(a.lin - made.lin)
-        return made
+        return _divided(r, op, a, b)
     if op == "Pow":
         if b.low < 0:
             r.leave_if(f"{b.text} < 0", "an integer to a negative power")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import struct
 from collections.abc import Callable
 
 import numpy as np
@@ -26,20 +27,62 @@ DISTRIBUTIONS = {
 }  # fmt: skip
 
 
+# `np.random.seed` of the Mersenne twister; 1 if it is another generator, or no such number. What
+# `np.random` keeps beside the generator is the next normal number.
+SEEDED = f"""\
+typedef struct {{ bitgen *bits; int has; f64 normal; }} Kept;
+INLINE int draw_seeded(Runtime *rt, bitgen *g, i64 seed) {{
+    Kept *kept = rt->draws[{len(DISTRIBUTIONS)}];
+    if ((u64)seed >> 32 || !kept || kept->bits->state != g->state) return 1;
+    if ((void *)g->next_double != rt->draws[{len(DISTRIBUTIONS) + 1}]) return 1;
+    u32 *key = g->state, x = (u32)seed;
+    for (u32 k = 0; k < 624; k++) {{ key[k] = x; x = 1812433253U * (x ^ x >> 30) + k + 1; }}
+    *(int *)(key + 624) = 624;
+    kept->has = 0;
+    kept->normal = 0;
+    return 0;
+}}
+"""
+
+
 @functools.cache
 def addresses() -> tuple[int, ...]:
-    """Where NumPy's distributions lie, in the order of the table; 0 for what is not there."""
+    """Where NumPy's distributions lie, in the order of the table, then what `SEEDED` asks for; 0
+    for what is not there."""
     import numpy.random._generator as library
 
     try:
         found = ctypes.CDLL(library.__file__)
     except OSError:
-        return (0,) * len(DISTRIBUTIONS)
+        return (0,) * (len(DISTRIBUTIONS) + 2)
     made = []
     for symbol, _ in DISTRIBUTIONS.values():
         f = getattr(found, symbol, None)
         made.append(0 if f is None else ctypes.cast(f, ctypes.c_void_p).value or 0)
-    return tuple(made)
+    return *made, *_of_legacy()
+
+
+def _of_legacy() -> tuple[int, int]:
+    """Where `np.random` keeps its next normal number, and the Mersenne twister's `next_double`;
+    zeros where both are not laid out as is thought."""
+    probe = np.random.RandomState(1)
+    normal = probe.standard_normal(3)[-1]
+    told, bits = probe.get_state(legacy=False), probe._bit_generator.ctypes
+    state, size = bits.state_address, type(probe).__basicsize__
+    words = struct.unpack("624Ii", ctypes.string_at(state, 2500))
+    memory, kept = ctypes.string_at(id(probe), size), told["gauss"]
+    found = [
+        k for k in range(0, size - 23, 8)
+        if struct.unpack_from("i", memory, k + 8) == (1,)
+        and struct.unpack_from("d", memory, k + 16) == (kept,)
+        and 0 <= struct.unpack_from("P", memory, k)[0] - id(probe) < size
+    ]  # fmt: skip
+    if normal == kept or not told["has_gauss"] or len(found) != 1:
+        return 0, 0
+    if words != (*told["state"]["key"].tolist(), told["state"]["pos"]):
+        return 0, 0
+    double = ctypes.cast(bits.next_double, ctypes.c_void_p).value or 0
+    return id(np.random.mtrand._rand) + found[0], double
 
 
 def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[], str]) -> Value:
@@ -161,10 +204,20 @@ def _integers(
     return made
 
 
+def _seed(r: Reader, g: Rng, seed: Value) -> Value:
+    if r.entry.paths.get(g) != ("state",):
+        raise Unreadable("another state than that of np.random, which is seeded")
+    if not (isinstance(seed, Num) and seed.is_int):
+        raise Unreadable("a seed that is no integer")
+    r.leave_if(f"draw_seeded(rt, {g.text}, {to_int(r, seed).text})", "a seed that C does not take")
+    r.changed()
+    return Known(None)
+
+
 METHODS: dict[str, Callable] = {
     "random": _random, "uniform": _uniform, "normal": _normal, "standard_normal": _standard_normal,
     "exponential": _exponential, "integers": _integers, "rand": _rand, "random_sample": _random,
-    "randint": _integers, "standard_exponential": _exponential,
+    "randint": _integers, "standard_exponential": _exponential, "seed": _seed,
 }  # fmt: skip
 # Those that Python is asked for; they change nothing but the generator.
 _NAMES = (

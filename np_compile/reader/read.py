@@ -23,6 +23,7 @@ from .values import C_TYPE, Conflict, Known, Maybe, Num, Opaque, OrNone, Unreada
 from .walk import children, walk
 
 BRANCH = 8  # operations on single elements that a test of a value is as good as
+LIBRARY = 32  # and that a function is as good as which recorded code asks a library for
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
 
 
@@ -80,7 +81,7 @@ class Leave:
     """A place where compiled code may leave. frames: of each function, from the outermost on, the
     path and the values of names. reasons: why it may. outer: the place of the statement around it.
     made: memory made since. changed: whether something else has been changed since, so that what
-    was done cannot be done again."""
+    was done cannot be done again. first: the C that comes first there."""
 
     number: int
     frames: list[tuple[Frame, list[tuple], dict[str, Value]]]
@@ -90,6 +91,7 @@ class Leave:
     certain: bool = False
     made: set[str] = field(default_factory=set)
     changed: bool = False
+    first: list[str] = field(default_factory=list)
 
 
 @dataclass

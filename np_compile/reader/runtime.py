@@ -491,9 +491,9 @@ def of_python(lists: bool, calls: bool) -> str:
 
 def draws() -> str:
     """The C that calls NumPy's distributions."""
-    from .random import DISTRIBUTIONS
+    from .random import DISTRIBUTIONS, SEEDED
 
-    made = ""
+    made = SEEDED
     for k, (name, (_, kind)) in enumerate(DISTRIBUTIONS.items()):
         result = kind.split(" ", 1)[0]
         types = kind[kind.index(")(") + 2 : -1].split(", ")

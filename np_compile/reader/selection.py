@@ -5,21 +5,27 @@ half of the time, and loses more by that than a few operations take. So where a 
 and both ways do nothing but a few operations on integers, both are carried out, and a mask selects.
 Where the bits are of what is selected (`if crc & 1: crc = ...`), each iteration of a loop waits for
 the one before, and there are no vectors in it: a conditional move is shorter than a mask.
+
+A choice of two constants (`255.0 if x > 127 else 0.0`) is one expression. In a loop whose
+iterations depend on each other GCC would do all that follows on two ways, with the constants in it.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 from .read import Line, Reader
 from .values import Num
 from .variables import Variable
 from .walk import walk
 
+_SETTLED = {"f64": "F", "f32": "F", "i64": "I"}
 _MOST = 8  # operations on both ways
 _MADE = re.compile(r"const i64 (\w+) = (.+);")
+_CONSTANT = re.compile(r"\(?-?\d[\w.+-]*\)?")
 _STORED = re.compile(r"(\w+) = (.+);")
 # Names, numbers, and operations that do no harm where they are not asked for: no element is read,
 # nothing is divided, and what overflows wraps around.
@@ -32,6 +38,39 @@ _OPERATION = re.compile(r"rshift_i64|>>|[-+*&|^~]|[<>=!]=")
 _BITS = (ast.BitAnd, ast.Mod, ast.RShift)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A variable is given one of two constants. name: its C name."""
+
+    name: str
+    rep: str
+
+
+def choice(text: str, ways: Sequence[list], v: Variable) -> Line | None:
+    """The C that gives a variable one of two constants; None where more is done. text: the C of the
+    test. ways: the lines of both."""
+    if not isinstance(v.of, Num) or len(v.of.kinds) != 1 or v.of.rep not in _SETTLED:
+        return None
+    values = []
+    for lines in ways:
+        does = [x for x in _flat(lines) if not (isinstance(x, str) and x.startswith("/* "))]
+        is_line = len(does) == 1 and isinstance(does[0], str)
+        match = _STORED.fullmatch(does[0]) if is_line else None
+        if match is None or match[1] != v.place or not _CONSTANT.fullmatch(match[2]):
+            return None
+        values.append(match[2])
+    line = f"{v.place} = {text} ? {values[0]} : {values[1]};"
+    return Line(line, Choice(v.place, v.of.rep))
+
+
+def settle(places: Iterable[tuple[list, int, Line]]) -> None:
+    """Have the choices of a loop made where they stand. places: of its lines that say what they
+    do."""
+    for lines, k, line in places:
+        if isinstance(line.what, Choice):
+            lines[k] = f"{line} SETTLED_{_SETTLED[line.what.rep]}({line.what.name});"
+
+
 def selected(
     r: Reader, test: ast.expr, text: str, ways: Sequence[list], variables: list[Variable],
     set_: Container[str],
@@ -39,6 +78,10 @@ def selected(
     """The C that gives variables their values without a branch; None where it is none of that
     kind. text: the C of the test. ways: the lines of both, which end with stores to variables.
     set_: the names that these are."""
+    if len(variables) == 1:
+        line = choice(text, ways, variables[0])
+        if line is not None:
+            return [line]
     if not variables or not any(
         isinstance(x, ast.BinOp) and isinstance(x.op, _BITS) for x in walk(test)
     ):

@@ -201,7 +201,7 @@ def _assembled(
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + arithmetic.complex_numbers() + runtime.draws()
-        + more
+        + arithmetic.of_libm(inner + body) + more
         + (threads.C + inner + "\n" if functions else "")
         + runtime.of_python(bool(lists), "call_numpy(" in body)
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"

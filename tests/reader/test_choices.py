@@ -30,6 +30,23 @@ def corners(x):
     return x
 
 
+def medians(x):
+    """Little work, each of it a library's where it is recorded."""
+    out = x.copy()
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            out[i, j] = np.median(x[i - 1 : i + 2, j - 1 : j + 2])
+    return out
+
+
+def test_what_is_a_library_s_in_recorded_code_is_read():
+    fast = np_compile.compile(medians)
+    with np_compile.config.patch(compile_in="call", loops="auto"):
+        for n in (5, 0, 1, 2, 3, 5):
+            check_call(fast, medians, (X[:n, :n],), 0)
+            assert fast._reading.is_compiled
+
+
 @pytest.mark.parametrize(("f", "whole"), [(local_maxima, True), (corners, False)])
 def test_work_on_elements_is_weighed_against_large_arrays(f, whole):
     fast = np_compile.compile(f)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -226,6 +228,54 @@ def product(c, a, b):
                 c[i, j] += a[i, k] * b[k, j]
 
 
+def quotients(out, a, b):
+    """It leaves amid a row."""
+    for i in range(len(out)):
+        for j in range(len(a)):
+            out[i] += int(a[j]) // int(b[j])
+            out[i] *= 2
+
+
+def also_read(out, a):
+    """The element is read in another way too."""
+    for i in range(1, len(a)):
+        for j in range(len(a)):
+            out[i] += a[j] + out[j]
+
+
+def own_view(x):
+    y = x[1:]
+    for i in range(len(x)):
+        for j in range(len(y)):
+            x[i] += y[j] * 0.5
+
+
+def two_elements(out, a):
+    for j in range(len(a)):
+        out[0] += a[j]
+        out[1] -= out[0] * a[j]
+
+
+def seen_by_numpy(out, a):
+    for i in range(len(out)):
+        for j in range(3):
+            out[i] += a[i] * j + np.unique(out)[0]
+
+
+def until(out, a):
+    for i in range(len(a)):
+        for j in range(len(a)):
+            out[i] += a[j]
+            if a[j] > 1:
+                break
+
+
+def never_or_always(out, a, n):
+    for i in range(len(out)):
+        for j in range(n):
+            out[i] += a[j]
+
+
 def stops_at_zero(a, b):
     for i in range(1, len(a)):
         a[i] = a[i - 1] + int(b[i]) // int(b[i - 1])
@@ -329,6 +379,15 @@ CASES = [
     exact(sums, (np.zeros(11), np.ones((12, 11)))),
     exact(product, *[(np.zeros((n, n)), *_square(n), *_square(n)) for n in (0, 1, 10)]),
     exact(product, (np.zeros((9, 10)), np.ones((10, 10)), np.ones((10, 10)))),
+    *(exact(f, *[(np.arange(float(n)), RNG.standard_normal(n)) for n in (3, 2, 12)])
+      for f in (also_read, two_elements, seen_by_numpy, until)),
+    *(exact(own_view, (np.arange(float(n)),)) for n in (0, 1, 2, 12)),
+    *(exact(quotients, (np.zeros(m), np.arange(float(n)), np.arange(n, 0.0, -1)))
+      for m, n in ((0, 3), (2, 0), (2, 1), (1, 2), (3, 12))),
+    exact(quotients, (np.zeros(3), np.array([5.0, 7.0, 1.0]), np.array([2.0, 0.0, 1.0])),
+          (np.zeros(10), np.arange(11.0), np.where(np.arange(11) == 10, 0.0, 3.0))),
+    exact(never_or_always, (np.ones(10), np.ones(12), 12), (np.ones(10), np.ones(12), 0),
+          (np.ones(10), np.ones(12), 13), (np.ones(10), np.full(9, np.nan), 9)),
     exact(stops_at_zero, (np.zeros(12), np.array([1.0] * 6 + [0.0] + [1.0] * 5))),
     exact(wraps, *_lengths(_in("bool"))),
     *(exact(far, *_lengths(_in(dtype))) for dtype in ("int8", "float32")),
@@ -340,6 +399,20 @@ CASES = [
     *(exact(f, x) for f in (steps_of_two, down) for x in _BOUNDS
       if abs(int(x[0][-1])) < 1 << 60 or abs(int(x[0][-1]) - int(x[1][-1])) < 100),
 ]  # fmt: skip
+
+
+STORED_ONCE = re.compile(r"last_\d+ = v_\d+;\s+\}\s+p_\w+\[.*\] = last_\d+;")
+
+
+def test_one_element_is_stored_once() -> None:
+    """Behind the loop, and where it leaves."""
+    x, y = np.ones((12, 12)), np.ones(12)
+    for f, args in ((product, (x, x + 1, x + 2)), (sums, (y, x)), (quotients, (y, y + 1, y + 2))):
+        text = text_of(f, *args)
+        assert len(STORED_ONCE.findall(text)) == 1
+        assert re.search(r"leave_\d+: ;\s+p_\w+\[.*\] = last_\d+;", text) or f is not quotients
+    for f, args in ((until, (y, y + 1)), (also_read, (y, y + 1)), (own_view, (y,))):
+        assert not STORED_ONCE.search(text_of(f, *args))
 
 
 @each(CASES)

@@ -109,6 +109,15 @@ def legacy_seeded(n, seed):
     return s
 
 
+def seeds_first(seed, n):
+    np.random.seed(seed)
+    s = 0.0
+    for _ in range(n):
+        s += np.random.rand()
+        np.random.seed(seed)
+    return s
+
+
 def picked(rng, n, values):
     out = np.zeros(n)
     for k in range(n):
@@ -203,6 +212,53 @@ def test_legacy(f, calls) -> None:
             np.testing.assert_equal(got, want)
             np.testing.assert_equal(after[1], state[1])
             assert after[2:] == state[2:]
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 5, 2**32 - 1, 2**32, -1, np.int64(7), np.uint8(3), True, None, [4]]
+)
+def test_seeds(seed) -> None:
+    """What np.random keeps beside the generator, every other normal number, is forgotten too."""
+    fast = np_compile.compile(seeds_first)
+
+    def ends(f, n):
+        np.random.seed(3)
+        np.random.randn()
+        try:
+            result = f(seed, n)
+        except ValueError as e:
+            result = str(e)
+        state = np.random.get_state()
+        fresh = seed is None and not isinstance(result, str)
+        return [] if fresh else [result, state[1].tolist(), state[2:], np.random.randn()]
+
+    with whole():
+        for n in (1, 3, 3, 0):
+            assert ends(fast, n) == ends(seeds_first, n)
+
+
+def test_seeds_are_c_s() -> None:
+    fast = np_compile.compile(seeds_first)
+    with whole():
+        fast(1, 2)
+        assert "draw_seeded(rt, g" in np_compile.inspect(fast)(1, 2)[0].output
+    assert not refusals(fast)
+    assert not np_compile.explain(fast)(1, 2).segments
+
+
+def test_seeds_of_another_bit_generator() -> None:
+    fast = np_compile.compile(seeds_first)
+    before = np.random.get_bit_generator()
+    with whole():
+        assert fast(5, 3) == seeds_first(5, 3)
+        try:
+            for bits in (np.random.MT19937, np.random.PCG64, np.random.MT19937):
+                np.random.set_bit_generator(bits(4))
+                for n in (3, 0):
+                    assert fast(5, n) == seeds_first(5, n)
+        finally:
+            np.random.set_bit_generator(before)
+        assert fast(5, 3) == seeds_first(5, 3)
 
 
 def test_a_draw_that_fails_leaves_the_state_that_numpy_leaves() -> None:

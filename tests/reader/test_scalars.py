@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from .support import Case, case, check, each, exact, rarely
+import np_compile
+
+from .support import Case, case, check, check_whatever_leaves, each, exact, rarely, whole
 
 SOME = ["i1", "i8", "u2", "u8"]
 OTHERS = ["i2", "i4", "u1", "u4"]  # of the kinds of these
@@ -238,6 +240,18 @@ def moduli_of_items(z, limits):
     return counts
 
 
+def complex_functions(z):
+    """Functions of complex numbers are libm's, of arrays and of items."""
+    found = np.zeros((len(z), 9), dtype=z.dtype)
+    for k in range(len(z)):
+        x = z[k]
+        found[k] = [np.exp(x), np.log(x), np.sqrt(x), np.sin(x), np.cos(x), np.tan(x), np.sinh(x),
+                    np.cosh(x), np.tanh(x)]  # fmt: skip
+        if k % 4 == 3:
+            found[k - 3 : k, 0] += np.exp(z[k - 3 : k]) - np.tanh(2j * z[k - 3 : k])
+    return found, np.exp(-2j * np.pi / max(len(z), 1))
+
+
 def complex_quotients(x, y):
     """Python's own, which differ in bits from NumPy's."""
     s = []
@@ -316,6 +330,7 @@ def compare_kinds(x, y):
 
 MIXED = np.array([1.5, -2.25, 0.0, 7.75, -0.5])
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0])
+OF_SPECIAL = np.array([complex(a, b) for a in SPECIAL for b in SPECIAL])
 
 
 def methods_of_items(x):
@@ -411,6 +426,8 @@ CASES = [
     exact(moduli_of_items, (WAYS, np.abs(WAYS)), (FARTHEST[1:], np.array([0.5, np.inf, 1e308]))),
     exact(complex_quotients, (WAYS, WAYS[WAYS.real != 0]), (FARTHEST[1:], WAYS[3:20]),
           (WAYS[3:20], FARTHEST[1:]), (WAYS[3:6], np.array([2.0, 1j]))),
+    exact(complex_functions, (WAYS,), (OF_SPECIAL,),
+          (WAYS[:1],), (WAYS[:0],), (WAYS[8:30].astype("c8"),)),
     exact(complex_sum, (np.array([1 + 2j, -3j]),), (np.zeros(0, "c16"),)),
     exact(complex_sum, (np.array([1 + 2j, -3j], "c8"),), (np.zeros(0, "c8"),),
           refused="complex or complex64"),
@@ -478,6 +495,30 @@ def by_powers_of_two(a, n):
     return found
 
 
+def around(x, n, shift):
+    """Remainders of what is one step beside a period, or further, and of what may be either."""
+    found, m = [], len(x)
+    for i in range(m):
+        a, b, c = (i + 1) % m, (i - 1) % m, (i + m) % m
+        found.append((a, b, c, (i - m) % m, (i - m - 1) % m, 2 * i % m, (2 * i + 1) % m, i % m))
+        a, b, c = (i + shift) % m, (m - i) % m, i % 3
+        found.append((a, b, c, (i + 1) // m, (i - 1) // m, (i + shift) // m, (m - 1) // (i + 1), 0))
+    for i in range(n):
+        a, b, c = (i + 1) % n, (i - 1) % n, (i + shift) % n
+        found.append((a, b, c, (shift - i) % n, (i + 2) % 3, 0, 0, 0))
+    for i in range(abs(n)):
+        a, b, c = i % n, (i + 1) % n, (i - 1) % n
+        found.append((a, b, c, (i + 1) // n, (i - 1) // n, i // (n + 9), 0, 0))
+    return found, shift % n
+
+
+def of_nothing(x, n):
+    s = 0
+    for i in range(n):
+        s += x[(i + 1) % len(x)] if n < 3 else (i + 1) % (len(x) + 0)
+    return s
+
+
 HALVES = np.array(
     [0.125, 2.675, 1.005, 0.5, 1.5, 2.5, -0.001, 1e22 + 0.5, 5e-324, 0.045, 1e15 + 0.25]
 )
@@ -487,11 +528,33 @@ WHOLE_NUMBERS = [
           (2**58, 9)),
     exact(number_theory, (12, 9), (-36, 3), (3037000499**2, 5), (0, 4), ((1 << 63) - 10, 4),
           (99, 23), (99, 40), (2**70, 3), (-(1 << 63), 1), refused="beyond 64 bits"),
+    exact(around, *((np.arange(m), n, k) for m in (0, 1, 2, 9) for n, k in ((1, 0), (7, -3))),
+          (np.arange(3), -4, 5), (np.arange(12), 12, 1 << 62), (np.arange(12), 2, -(1 << 63))),
     exact(to_digits, (HALVES,), (-HALVES * 7,), (SPECIAL,), (np.linspace(-3, 3, 400),),
           (np.array([1.7e308]),)),
     exact(close, (UNLIKE, UNLIKE[::-1].copy()), (UNLIKE, UNLIKE * (1 + 1e-9)),
           (UNLIKE, UNLIKE + 0.4)),
 ]  # fmt: skip
+
+
+def test_division_by_the_length_of_nothing() -> None:
+    calls = [(np.arange(m), n) for m in (3, 0, 12) for n in (0, 2, 5)]
+    check_whatever_leaves(of_nothing, calls)
+    check_whatever_leaves(around, [(np.arange(m), 0, 1) for m in (0, 3, 12)])
+
+
+def test_one_step_beside_a_period_is_not_divided() -> None:
+    def neighbours(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[(i + 1) % len(x)] - x[(i - 1) % len(x)]
+        return total
+
+    with whole():
+        text = np_compile.inspect(neighbours)(np.arange(12.0))[0].output
+    body = text[text.index("static i64 run(") :]
+    assert "remainder_i64" not in body
+    assert " % n_" not in body
 
 
 @each(WHOLE_NUMBERS)

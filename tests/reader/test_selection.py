@@ -112,14 +112,51 @@ def of_floats(a, n):
     return x, a
 
 
+def dithered(x):
+    """A choice of two constants that the next iteration hangs on."""
+    y, error = x.copy(), 0.0
+    for i in range(len(x)):
+        new = 255.0 if y[i] > 127 else -0.0
+        error = y[i] - new
+        y[i] = new
+        if i + 1 < len(x):
+            y[i + 1] += error * 7 / 16
+    return y, error
+
+
+def in_statements(x, n):
+    level, sign, steps = 0, 1.0, 0
+    for i in range(n):
+        if x[i % 5] * sign > 0:
+            sign = -1.0
+        else:
+            sign = 1.5
+        steps = 3 if sign < 0 else -2
+        level = level * 3 % 1001 + steps
+    return level, sign, steps
+
+
+def kinds_differ(x, n):
+    s = 0
+    for i in range(n):
+        s = 1 if x[i % len(x)] > 0 else 0.5
+        x[(i + 1) % len(x)] -= s
+    return s
+
+
 def calls(*rest):
     return [(a, *rest) for a in EDGES]
 
 
+GRAYS = np.append(np.random.default_rng(4).integers(0, 256, 39).astype(float), np.nan)
+SIGNS = np.array([1.0, -2.0, 0.0, np.nan, 3.0])
 ON_NUMBERS = (shifts, feeds_back, set_on_one_way, grows, divides, shifts_by, powers, of_floats)
 CASES = [
     exact(crc32.function, (np.arange(40, dtype=np.uint8) * 37 % 251,), (np.zeros(0, np.uint8),)),
     *(exact(f, *calls(9), *calls(0)) for f in ON_NUMBERS),
+    exact(dithered, *((GRAYS[:n],) for n in (0, 1, 2, 40)), (GRAYS[:9].astype(np.float32),)),
+    exact(in_statements, *((SIGNS, n) for n in (0, 1, 2, 50)), (SIGNS[:3], 9)),
+    exact(kinds_differ, *((SIGNS.copy(), n) for n in (0, 1, 9))),
     exact(looks, *calls(np.arange(4), 4), (8, np.arange(4), 6), (1, np.arange(0), 1)),
 ]  # fmt: skip
 
@@ -147,6 +184,21 @@ def test_what_is_selected(f, args, selects) -> None:
     with whole():
         text = np_compile.inspect(f)(*args)[0].output
     assert [x for x in (MASK, CHOSEN) if x in text] == selects
+
+
+def test_a_choice_of_constants_is_no_branch() -> None:
+    """Where iterations depend on each other; where they do not, there may be vectors."""
+
+    def apart(x, y):
+        for i in range(len(x)):
+            y[i] = 255.0 if x[i] > 127 else 0.0
+
+    with whole():
+        text = np_compile.inspect(dithered)(GRAYS)[0].output
+        assert "? 0x1.fe00000000000p+7 : (-0x0.0p+0); SETTLED_F(" in text
+        text = np_compile.inspect(apart)(GRAYS, GRAYS.copy())[0].output
+        assert "? 0x1.fe00000000000p+7 : 0x0.0p+0;" in text
+        assert "SETTLED_F(chosen" not in text
 
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(EDGES)

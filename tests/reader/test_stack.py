@@ -57,6 +57,41 @@ def last_one(x):
     return d
 
 
+def of_items(y, mu, n):
+    """Arrays of written lists: of constant size, whatever their items are."""
+    total = np.zeros(2)
+    for k in range(n):
+        f = np.array([y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]])
+        total = total + np.array([1, k], dtype=np.float32) * f
+        total = (
+            total
+            + (np.array([[1, 0.5], [k, True]]) * f).sum(axis=0)
+            - np.sum([[k, 1], [2, 3]], axis=0)
+        )
+        total = np.maximum(total, [k, -1.0]) + np.array((np.array([k, 2]).sum(), mu))
+        y = y + 0.01 * f
+    return total, y, f
+
+
+def kinds_of_items(x, n):
+    for k in range(n):
+        a, b, c = np.array([k, 2]), np.array([True, x[0] > k]), np.array([1j, x[k]])
+        d, e, f = np.array([x[0], 1]), np.asarray([k]), np.array([[x[0]], [x[1]]])
+        g = np.array([np.float32(k), np.int8(3)])
+        if k == n - 1:
+            return a, b, c, d, e, f, g
+    return None
+
+
+def kept_item(x, n):
+    """Each iteration's array is one of its own."""
+    was = now = np.array([0.0, 0.0])
+    for k in range(n):
+        was, now = now, np.array([x[k], float(k)])
+        now[0] += was[1]
+    return was, now, was is now
+
+
 def in_a_list(x):
     held = []
     for i in range(len(x)):
@@ -132,6 +167,9 @@ CASES = [
     exact(rows, (X, np.zeros(4)), (X, np.zeros(3))),
     exact(of_flags, (X,), (np.abs(X),), (X[:0],)),
     exact(nested, (X,), (X[:0],)),
+    exact(of_items, *((X[0, :2], 3.0, n) for n in (0, 1, 2, 9))),
+    exact(kinds_of_items, *((X[0], n) for n in (0, 1, 3))),
+    exact(kept_item, *((X[0], n) for n in (0, 1, 2, 3)), (X[0], 5)),
     exact(of_flags, (np.ones((3, 40)),), (np.ones((3, 90_000)),)),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..index import fill, store_text, view
-from ..lists import array_in, as_vector, each, length, range_length
+from ..lists import array_in, as_vector, each, length, new_list, range_length
 from ..nest import (
     alloc,
     cast,
     common_extent_of_product,
     extent,
+    kept,
     lazy,
     loops,
     materialized,
@@ -43,6 +45,7 @@ from ..values import (
     Tup,
     Unreadable,
     Value,
+    char,
     python,
 )
 
@@ -73,6 +76,17 @@ def as_operand(r: Reader, x: Value) -> Value:
     if isinstance(x, (Tup, Lst, Range)):
         return array_of(r, x)
     raise Unreadable("an operand that is no array")
+
+
+def array_like(r: Reader, node: ast.expr) -> Value:
+    """An argument of a function of NumPy's. Of a list that is written there nothing but its items
+    is seen: it is not made."""
+    if not isinstance(node, ast.List) or not node.elts:
+        return r.grammar.anything(r, node)
+    if any(isinstance(x, ast.Starred) for x in node.elts):
+        return r.grammar.anything(r, node)
+    items = [kept(r, array_like(r, x)) for x in node.elts]
+    return new_list(r, items) if any(map(char, items)) else Tup(tuple(items), list)
 
 
 def agreed(operands: Sequence[Value], result: Callable[[tuple[str, ...]], Any]) -> None:
@@ -246,7 +260,7 @@ def stacked(r: Reader, items: list[Value], axis: int, dtype: Value | None = None
         found = []
         for x in items:
             if isinstance(x, Num):
-                if x.kind is None:
+                if x.kind is None or x.kind == "wide":
                     raise Unreadable("a number of one kind or another in an array")
                 found.append(_PYTHON_DTYPE.get(x.kind) or DTYPE_OF[x.rep])
             else:

@@ -10,6 +10,7 @@ import numpy as np
 from np_compile.kernels.ir.dtypes import DTYPES
 from np_compile.kernels.ir.scalars import OPS, c_expression
 
+from ..arithmetic import OF_LIBM
 from ..index import fill, stored
 from ..nest import (
     lazy,
@@ -150,6 +151,8 @@ def _complex_operation(name: str, rep: str) -> Callable[..., str]:
         return lambda x: "({} {} {})".format(
             c_expression(name, part, [f"{x}.r"]), join, c_expression(name, part, [f"{x}.i"])
         )
+    if name in OF_LIBM:
+        return lambda x: f"complex_{name}_{rep}({x})"
     if name not in _ON_COMPLEX:
         raise Unreadable(f"np.{name} of complex numbers")
     return lambda *texts: f"{_ON_COMPLEX[name]}_{rep}({', '.join(texts)})"
