@@ -13,13 +13,19 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 
 
-def figures_of(command: Sequence[str], times: int = 1) -> dict[str, Any]:
-    """The figures that a command prints last, as JSON, when it has run so often with one cache."""
+def figures_of(command: Sequence[str]) -> dict[str, Any]:
+    """The figures that a command prints last, as JSON."""
+    return figures_of_runs(command, 1)[0]
+
+
+def figures_of_runs(command: Sequence[str], times: int) -> list[dict[str, Any]]:
+    """Those of each run of a command, one after the other, with one cache."""
     with tempfile.TemporaryDirectory() as cache:
         variables = {**os.environ, "NP_COMPILE_CACHE_DIR": cache}
-        for _ in range(times):
-            done = subprocess.run(
+        runs = [
+            subprocess.run(
                 command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
             )
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return figures
+            for _ in range(times)
+        ]
+    return [json.loads(run.stdout.splitlines()[-1]) for run in runs]

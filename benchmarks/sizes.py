@@ -12,8 +12,8 @@
 | `transformer` | a transformer's forward pass at 20 lengths: compiles, and calls that wait |
 | `first` | first calls that wait for their compile, with an empty cache and with a full one |
 
-Each part begins with an empty cache, in a process of its own; `first` has one for each program, and
-its seconds are those of processors, compilers included.
+Each part begins with an empty cache, in a process of its own. The seconds of `first` are those of
+processors, compilers included.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import numpy as np
 import np_compile
 from np_compile import config
 
-from .processes import figures_of
+from .processes import figures_of, figures_of_runs
 from .programs import PROGRAMS
 from .programs.registry import Program
 
@@ -213,32 +213,34 @@ def transformer(_: argparse.Namespace) -> dict[str, Any]:
 
 
 def first(options: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of first calls."""
-    found = {}
-    for program in chosen(options):
-        command = [sys.executable, "-m", "benchmarks.sizes", "one_first", "--here"]
-        command += ["--programs", program.name]
-        runs = {"cold": figures_of(command), "warm": figures_of(command, 2)}
-        found[program.name] = {name: run["seconds"] for name, run in runs.items()}
-    ways = {way: [row[way] for row in found.values()] for way in ("cold", "warm")}
+    """Seconds of first calls, in a process with an empty cache, and in one that finds all in it."""
+    command = [sys.executable, "-m", "benchmarks.sizes", "first_calls", "--here", "--programs"]
+    runs = figures_of_runs([*command, *(p.name for p in chosen(options))], 2)
+    found = dict(zip(("cold", "warm"), runs, strict=True))
+    long = {"cold": 2.0, "warm": 0.1}
     return {
-        "programs": found,
-        **{f"{way}, median": statistics.median(times) for way, times in ways.items()},
-        **{f"{way}, longest": max(times) for way, times in ways.items()},
+        "programs": {p: {way: times[p] for way, times in found.items()} for p in runs[0]},
+        **{f"{way}, median": statistics.median(times.values()) for way, times in found.items()},
+        **{
+            f"{way}, over {long[way]}": [p for p, seconds in times.items() if seconds > long[way]]
+            for way, times in found.items()
+        },
     }
 
 
-def one_first(options: argparse.Namespace) -> dict[str, Any]:
-    """The first call of one program in this process, beyond what NumPy takes."""
-    (program,) = chosen(options)
-    args, again = program.arguments("small"), program.arguments("small")
+def first_calls(options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of first calls in this process, beyond what NumPy takes."""
+    found = {}
     with config.patch(compile_in="call", plain="never"):
         np_compile.compile(lambda x: -x)(np.ones(3))  # imports
-        before = _spent()
-        np_compile.compile(program.function)(*args)
-        after = _spent()
-    program.function(*again)
-    return {"seconds": after - before - (_spent() - after)}
+        for program in chosen(options):
+            args, again = program.arguments("small"), program.arguments("small")
+            before = _spent()
+            np_compile.compile(program.function)(*args)
+            after = _spent()
+            program.function(*again)
+            found[program.name] = after - before - (_spent() - after)
+    return found
 
 
 def _spent() -> float:
@@ -249,7 +251,7 @@ def _spent() -> float:
 
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     part.__name__: part
-    for part in (history, compiles, new, kernels, index_list, transformer, first, one_first)
+    for part in (history, compiles, new, kernels, index_list, transformer, first, first_calls)
 }
 
 
@@ -299,7 +301,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         print(json.dumps(figures))
         return figures
     found = {}
-    for part in options.parts or [part for part in PARTS if part != one_first.__name__]:
+    for part in options.parts or [part for part in PARTS if part != first_calls.__name__]:
         found[part] = in_process(part, options)
         print(part, *shown(found[part]), sep="\n", flush=True)
     if options.json:
