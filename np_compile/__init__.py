@@ -9,8 +9,8 @@ import os
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
 
-# A full collection walks over all objects of torch, which takes 0.1 s, to find nothing; what the
-# import makes would set one off.
+# A collection that walks over all objects of torch takes 0.1 s, to find nothing. What the import
+# makes would set one off, and be young for the next one, in a first call: it is old at once.
 _collecting = gc.isenabled()
 gc.disable()
 try:
@@ -31,6 +31,9 @@ try:
     from .tools.run import run
 finally:
     if _collecting:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()
 
 __version__ = "0.1.0"

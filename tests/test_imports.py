@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from . import fresh
+
 ROOT = Path(__file__).parent.parent
 
 # Of kernels/.
@@ -186,3 +188,17 @@ def test_the_shim_needs_torch_and_numpy_only(module: str) -> None:
         own = name == "np_compile.shim" or name.startswith("np_compile.shim.")
         known = own or top in ("numpy", "torch") or top in sys.stdlib_module_names
         assert known, f"{MODULES[module].name}:{line} imports {name}"
+
+
+def test_what_the_import_makes_is_old_at_once() -> None:
+    """A collection in a first call would look at all that torch's modules hold, for 0.1 s."""
+    process = fresh.run(
+        "import gc\nimport np_compile\n"
+        "print(len(gc.get_objects(0)) + len(gc.get_objects(1)), gc.isenabled())"
+    )
+    young, enabled = process.stdout.split()
+    assert int(young) < 3000
+    assert enabled == "True"
+    assert (
+        run("import gc\ngc.disable()\nimport np_compile\nassert not gc.isenabled()").returncode == 0
+    )
