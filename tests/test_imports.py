@@ -199,6 +199,5 @@ def test_what_the_import_makes_is_old_at_once() -> None:
     young, enabled = process.stdout.split()
     assert int(young) < 3000
     assert enabled == "True"
-    assert (
-        run("import gc\ngc.disable()\nimport np_compile\nassert not gc.isenabled()").returncode == 0
-    )
+    code = "import gc\ngc.disable()\nimport np_compile\nassert not gc.isenabled()"
+    assert fresh.run(code).returncode == 0
