@@ -41,7 +41,7 @@ from .programs.registry import Program
 WAIT = 0.03  # seconds: a call that takes longer has kept its user waiting
 SIZES = 10
 LEAST = 10_000  # elements of the largest argument from which kernels are compared
-SETTLED = 0.3  # seconds of calls before kernels are compared
+SETTLED = 0.3  # seconds of a processor, of calls before kernels are compared
 _SMALL = 8  # extents up to this are no sizes: taps, colours, classes
 
 
@@ -62,8 +62,8 @@ def seconds_of(call: Callable, *args: Any) -> float:
 
 def settle(call: Callable, args: tuple) -> None:
     """Call until such calls are kept: what serves new sizes is left after as long as that costs."""
-    start, calls = time.perf_counter(), 0
-    while calls < 4 or time.perf_counter() - start < SETTLED:
+    start, calls = time.thread_time(), 0
+    while calls < 4 or time.thread_time() - start < SETTLED:
         call(*args)
         calls += 1
 
