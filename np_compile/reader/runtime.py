@@ -489,6 +489,24 @@ def of_python(lists: bool, calls: bool) -> str:
     return names + (given.C if lists else "")
 
 
+# What a call has left is given back; Python's lock is taken if something is Python's.
+FINISH = f"""\
+void finish(Runtime *rt) {{
+    int held = -1;
+    for (Buf *b = rt->first.next, *next; b; b = next) {{
+        int is_owned = b->owner >= {direct.OWN};
+        next = b->next;
+        if (held < 0 && (b->object || is_owned)) held = ((int (*)(void))rt->api[0])();
+        if (b->object) ((void (*)(void *))rt->api[6])(b->object);
+        if (is_owned) ((void (*)(void *))rt->api[6])((void *)b->owner);
+        free_memory(b);
+        free(b);
+    }}
+    if (held >= 0) ((void (*)(int))rt->api[4])(held);
+}}
+"""
+
+
 def draws() -> str:
     """The C that calls NumPy's distributions."""
     from .random import DISTRIBUTIONS, SEEDED

@@ -208,12 +208,7 @@ def _assembled(
         + body + "\n}\n"
         + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
         + given_back + "    return k;\n}\n"
-        + "void finish(Runtime *rt) {\n    Buf *b = rt->first.next;\n"
-        + "    int held = ((int (*)(void))rt->api[0])();\n    while (b) {\n"
-        "        Buf *next = b->next;\n"
-        "        if (b->object) ((void (*)(void *))rt->api[6])(b->object);\n"
-        "        disown(rt, b);\n        free_memory(b);\n        free(b);\n"
-        "        b = next;\n    }\n    ((void (*)(int))rt->api[4])(held);\n}\n"
+        + runtime.FINISH
     )  # fmt: skip
     head = ""
     if compiler().kind == "gcc":
