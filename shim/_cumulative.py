@@ -22,7 +22,7 @@ from ._apply import (
 from ._dtypes import TO_NUMPY, NotSupported, Weak, result_type
 from ._nan_reductions import replace_nan
 from ._ndarray import as_array, ndarray
-from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, function
+from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, function
 from ._reduce import identity_of, reduce_engine
 from ._unsigned import cast
 
@@ -37,25 +37,25 @@ def _running(name: str, a: torch.Tensor, axis: Any, dtype: Any) -> torch.Tensor:
 
 
 @function(method=True)
-def cumsum(a: Array, axis: Static = None, dtype: DType = None, out: Out = None):
+def cumsum(a: Array, axis: Static = None, dtype: DType = None, out: Into = None):
     """Running sums along `axis` (None: of the flat array); small ints in int64 or uint64."""
     return _running("add", a, axis, dtype)
 
 
 @function(method=True)
-def cumprod(a: Array, axis: Static = None, dtype: DType = None, out: Out = None):
+def cumprod(a: Array, axis: Static = None, dtype: DType = None, out: Into = None):
     """Running products along `axis` (None: of the flat array); small ints in int64 or uint64."""
     return _running("multiply", a, axis, dtype)
 
 
 @function()
-def nancumsum(a: Array, axis: Static = None, dtype: DType = None, out: Out = None):
+def nancumsum(a: Array, axis: Static = None, dtype: DType = None, out: Into = None):
     """Running sums along `axis` with NaN as 0."""
     return _running("add", replace_nan(a, 0), axis, dtype)
 
 
 @function()
-def nancumprod(a: Array, axis: Static = None, dtype: DType = None, out: Out = None):
+def nancumprod(a: Array, axis: Static = None, dtype: DType = None, out: Into = None):
     """Running products along `axis` with NaN as 1."""
     return _running("multiply", replace_nan(a, 1), axis, dtype)
 

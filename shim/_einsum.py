@@ -211,7 +211,7 @@ def einsum(
     options = {} if dtype is None else {"dtype": TO_NUMPY[dtype]}
     target = dtype
     if target is None:
-        extra = [out._t.dtype] if type(out) is ndarray and out._t.dtype.is_complex else []
+        extra = [out._t.dtype] if type(out) is ndarray and not optimize else []
         target = result_type(*(a._t.dtype for a in arrays), *extra)
     for a in arrays:
         if not np.can_cast(a.dtype, TO_NUMPY[target], casting):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ._apply import call, flag, inexact, operand_tensor, readable
-from ._normalize import Array, DType, NoValue, Operand, Out, Static, function
+from ._normalize import Array, DType, Into, NoValue, Operand, Out, Static, function
 from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine
 from ._reductions import (
@@ -35,7 +35,7 @@ def nansum(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     initial: Operand = NoValue,
     where: Operand = NoValue,
@@ -49,7 +49,7 @@ def nanprod(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     initial: Operand = NoValue,
     where: Operand = NoValue,
@@ -118,7 +118,7 @@ def nanmean(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     *,
     where: Operand = NoValue,
@@ -163,7 +163,7 @@ def nanvar(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     ddof: Static = 0,
     keepdims: Static = NoValue,
     *,
@@ -180,7 +180,7 @@ def nanstd(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     ddof: Static = 0,
     keepdims: Static = NoValue,
     *,

@@ -12,6 +12,7 @@ is converted, and an annotation that nothing handles is an error at definition:
     DType         dtype-like -> torch.dtype
     Raw           data in any form, passed as it is: the implementation converts it itself
     Out           `out=`: the result is stored there, cast same_kind, and `out` itself returned
+    Into          as Out, of a sum or a product: its dtype has a say in the one that is computed in
     Static        any Python value, passed as it is; part of the call's identity
     int, bool, str, float  likewise Static (int through operator.index)
 
@@ -32,7 +33,9 @@ import torch
 
 from ._dtypes import Weak, torch_dtype
 from ._ndarray import as_array, as_operand, as_tensor, fresh, ndarray, store
+from ._reduce import reduce_dtype
 from ._table import Deferred, Kind, Row, add_row
+from ._unsigned import cast
 
 Array: TypeAlias = torch.Tensor
 View: TypeAlias = ndarray
@@ -42,6 +45,7 @@ Operand: TypeAlias = "torch.Tensor | Weak | bool | int | float | complex"
 Operands: TypeAlias = list
 DType: TypeAlias = "torch.dtype | None"
 Out: TypeAlias = "ndarray | None"
+Into: TypeAlias = "ndarray | None"
 Static: TypeAlias = Any
 Raw: TypeAlias = Any
 NoValue = np._NoValue
@@ -72,6 +76,7 @@ _CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
     "DType": (torch_dtype, False),
     "Raw": (None, True),
     "Out": (None, True),
+    "Into": (None, True),
     "Static": (None, False),
     "int": (_index, False),
     "bool": (None, False),
@@ -89,6 +94,14 @@ def finish(result: Any, scalar: bool) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)(finish(r, scalar) for r in result)
     return result
+
+
+def widened(t: torch.Tensor, out: Any) -> torch.Tensor:
+    """What is summed into `out`, in the floats that both are promoted to."""
+    if type(out) is not ndarray or out._t.dtype is t.dtype:
+        return t
+    work = reduce_dtype("add", t.dtype, None, out._t.dtype)
+    return cast(t, work) if work.is_floating_point or work.is_complex else t
 
 
 def _theirs(name: str) -> dict[str, inspect.Parameter] | None:
@@ -169,6 +182,7 @@ def _define(
         "_impl": implementation,
         "_finish": finish,
         "_store": store,
+        "_widened": widened,
         "_scalar": scalar,
         "_Tensor": torch.Tensor,
         "_ndarray": ndarray,
@@ -202,10 +216,10 @@ def _source(name: str, signature: inspect.Signature, scope: dict[str, Any], scal
     body: list[str] = []
     call: list[str] = []
     out: str | None = None
-    slash = star = False
+    widens = slash = star = False
     for p in signature.parameters.values():
         annotation = str(p.annotation)
-        optional = annotation.endswith(" | None") or annotation in ("DType", "Out")
+        optional = annotation.endswith(" | None") or annotation in ("DType", "Out", "Into")
         core = _core(annotation)
         convert = _CONVERTERS[core][0]
         if slash and p.kind is not p.POSITIONAL_ONLY:
@@ -224,8 +238,8 @@ def _source(name: str, signature: inspect.Signature, scope: dict[str, Any], scal
             scope[f"_d_{p.name}"] = p.default
             text += f"=_d_{p.name}"
         head.append(text)
-        if core == "Out":
-            out = p.name
+        if core in ("Out", "Into"):
+            out, widens = p.name, core == "Into"
             continue
         if convert is not None:
             scope[f"_c_{p.name}"] = convert
@@ -247,6 +261,10 @@ def _source(name: str, signature: inspect.Signature, scope: dict[str, Any], scal
             call.append(p.name)
     if slash:
         head.append("/")
+    if widens:
+        first, asked = next(iter(signature.parameters)), "dtype" in signature.parameters
+        guard = f"{out} is not None" + (" and dtype is None" if asked else "")
+        body.append(f"if {guard}: {first} = _widened({first}, {out})")
     body.append(f"r = _impl({', '.join(call)})")
     if out is not None:
         body.append(f"if {out} is not None: return _store({out}, r)")

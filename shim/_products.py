@@ -12,7 +12,7 @@ import torch
 from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._matmul import conjugate, matmul, product
 from ._ndarray import as_tensor, ndarray, write
-from ._normalize import Array, DType, NoValue, Out, Raw, Static, function
+from ._normalize import Array, DType, Into, NoValue, Out, Raw, Static, function
 from ._parts import diagonal_of
 from ._reduce import reduce_engine
 from ._shapes import common_shape, let_numpy_raise, let_numpy_warn, normalize_axis, stand_in
@@ -476,7 +476,7 @@ def trace(
     axis1: int = 0,
     axis2: int = 1,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
 ):
     """The sum over the diagonals of two axes. ValueError, AxisError."""
     return reduce_engine("add", diagonal_of(ndarray(a), offset, axis1, axis2)._t, -1, dtype)

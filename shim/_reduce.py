@@ -39,16 +39,20 @@ _ASSOCIATIVE = frozenset(
 )
 
 
-def reduce_dtype(name: str, dtype: torch.dtype, asked: torch.dtype | None = None) -> torch.dtype:
-    """The dtype a reduction computes and answers in (sum of int8: int64), by NumPy's rule.
+def reduce_dtype(
+    name: str, dtype: torch.dtype, asked: torch.dtype | None = None, out: torch.dtype | None = None
+) -> torch.dtype:
+    """The dtype a reduction computes and answers in (sum of int8: int64), by NumPy's rule. out:
+    that of what it is stored into, which counts as the first operand's.
 
     TypeError, NumPy's own, where the ufunc has no such reduction.
     """
-    key = (name, dtype, asked)
+    key = (name, dtype, asked, out)
     found = _memo.get(key)
     if found is None:
         more = {} if asked is None else {"signature": (TO_NUMPY[asked], None, None)}
-        operands = (None, TO_NUMPY[dtype], None)
+        given = None if out is None else TO_NUMPY[out]
+        operands = (given, TO_NUMPY[dtype], None)
         resolved = BY_NAME[name].numpy.resolve_dtypes(
             operands, casting="unsafe", reduction=True, **more
         )

@@ -23,7 +23,7 @@ from ._apply import (
 from ._assigned import upheld
 from ._dtypes import result_type
 from ._ndarray import fresh, ndarray, store
-from ._normalize import Array, DType, NoValue, Operand, Out, Raw, Static, frequent, function
+from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, frequent, function
 from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine, result_size
 from ._shapes import let_numpy_raise, let_numpy_warn
@@ -37,7 +37,7 @@ def sum(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     initial: Operand = NoValue,
     where: Operand = NoValue,
@@ -62,7 +62,7 @@ def prod(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     initial: Operand = NoValue,
     where: Operand = NoValue,
@@ -124,7 +124,7 @@ def all(
 
 
 @function()
-def ptp(a: Array, axis: Static = None, out: Out = None, keepdims: Static = NoValue):
+def ptp(a: Array, axis: Static = None, out: Into = None, keepdims: Static = NoValue):
     """Largest less smallest element over `axis`. ValueError when there is no element."""
     largest = reduce_engine("maximum", a, axis, None, flag(keepdims))
     return call("subtract", largest, reduce_engine("minimum", a, axis, None, flag(keepdims)))
@@ -196,7 +196,7 @@ def mean(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     *,
     where: Operand = NoValue,

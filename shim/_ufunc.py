@@ -26,7 +26,7 @@ from ._dtypes import (
     torch_dtype,
 )
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
-from ._reduce import NoValue, reduce_engine, shape_text
+from ._reduce import NoValue, reduce_dtype, reduce_engine, shape_text
 from ._shapes import common_shape, let_numpy_raise
 from ._ufunc_math import complex_whole_power, natural_power, refuse_negative
 from ._ufunc_table import Formulas, loop
@@ -373,12 +373,12 @@ class ufunc:
         if self.nout != 1:
             raise ValueError(f"{method} only supported for functions returning a single value")
 
-    def _out_array(self, out: Any, dtype: Any) -> tuple[ndarray | None, Any]:
-        """The `out=` of a method, and the dtype to compute in: dtype=, else that of `out`."""
+    def _out_array(self, out: Any, dtype: Any, t: torch.Tensor) -> tuple[ndarray | None, Any]:
+        """The `out=` of a method on a tensor, and the dtype to compute in, if one is asked for."""
         target = self._targets(out)[0] if out is not None else None
         wanted = None if dtype is None else torch_dtype(dtype)
         if target is not None and wanted is None and not self._name.startswith("logical"):
-            wanted = target._t.dtype
+            wanted = reduce_dtype(self._name, t.dtype, None, target._t.dtype)
         return target, wanted
 
     def _give(self, result: torch.Tensor, target: ndarray | None, scalar: bool = True) -> ndarray:
@@ -406,12 +406,11 @@ class ufunc:
     ) -> ndarray:
         """Fold the ufunc along `axis` (int, tuple, None for all): the axes are gone, or 1 long."""
         self._check_binary("reduce")
-        target, wanted = self._out_array(out, dtype)
+        tensor = as_tensor(array)
+        target, wanted = self._out_array(out, dtype, tensor)
         start = initial if initial is NoValue or initial is None else as_operand(initial)
         mask = where if isinstance(where, bool) else as_tensor(where)
-        result = reduce_engine(
-            self._name, as_tensor(array), axis, wanted, bool(keepdims), start, mask
-        )
+        result = reduce_engine(self._name, tensor, axis, wanted, bool(keepdims), start, mask)
         return self._give(result, target)
 
     def accumulate(
@@ -419,8 +418,9 @@ class ufunc:
     ) -> ndarray:
         """All partial results of `reduce` along one axis: the shape of `array`."""
         self._check_binary("accumulate")
-        target, wanted = self._out_array(out, dtype)
-        result = _accumulate.accumulate_engine(self._name, as_tensor(array), axis, wanted)
+        tensor = as_tensor(array)
+        target, wanted = self._out_array(out, dtype, tensor)
+        result = _accumulate.accumulate_engine(self._name, tensor, axis, wanted)
         return self._give(result, target)
 
     def reduceat(
@@ -428,10 +428,9 @@ class ufunc:
     ) -> ndarray:
         """Reductions over the slices between successive indices of one axis."""
         self._check_binary("reduceat")
-        target, wanted = self._out_array(out, dtype)
-        result = _accumulate.reduceat_engine(
-            self._name, as_tensor(array), as_tensor(indices), axis, wanted
-        )
+        tensor = as_tensor(array)
+        target, wanted = self._out_array(out, dtype, tensor)
+        result = _accumulate.reduceat_engine(self._name, tensor, as_tensor(indices), axis, wanted)
         return self._give(result, target)
 
     def outer(self, A: Any, B: Any, /, **kwargs: Any) -> ndarray:

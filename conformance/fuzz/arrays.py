@@ -453,7 +453,7 @@ class Arrays(Maker):
             [("np.add", "biuf", ""), ("np.subtract", "iuf", ""), ("np.hypot", "f", "")], z.number,
         )  # fmt: skip
         a, b = self.fitting(z.shape, 1, takes), self.fitting(self.narrower(z.shape), 1, takes)
-        more = f", where={self.mask(z.shape)}" if self.once_in(4) else ""
+        more = f", where={self.mask(z.shape)}" if text != "np.less" and self.once_in(4) else ""
         more += ', casting="unsafe"' if self.once_in(6) else ""
         kind = self.pick(8)
         if kind == 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -215,3 +217,26 @@ def test_at_casts_at_each_step(dtype):
         for b in (0.5, 1.5, np.array([0.5, 0.75]), np.float64(2.5), 1, True):
             assert_matches(run, x, name, [1, 1], b, meta=False)
     assert_matches(run, x, "add", [1, 1, 1], np.array([2, 3, 4]).astype(dtype), meta=False)
+
+
+MIXED = ("?", "i1", "i8", "u1", "f4", "f8", "c16")
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "bitwise_or", "logical_and"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_result_that_is_stored_has_a_say_in_the_dtype(name):
+    """Methods compute in what `out` and the array are promoted to, and cast at the end."""
+    values = np.array([[100, 3, 0], [1, 90, 2.5]])
+    for dtype, stored in itertools.product(MIXED, MIXED):
+
+        def stores(m, method, shape, *indices, dtype=dtype, stored=stored):
+            out = m.zeros(shape, dtype=stored)
+            x = m.asarray(values.astype(dtype))
+            try:
+                getattr(getattr(m, name), method)(x, *indices, axis=1, out=out)
+            except TypeError:
+                return "TypeError"
+            return np.asarray(out).tolist()
+
+        for call in (("reduce", 2), ("accumulate", (2, 3)), ("reduceat", (2, 2), [0, 2])):
+            assert stores(shim, *call) == stores(np, *call), (dtype, stored, *call)
