@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import index, objects, under_mask
+from .calls import comprehension
 from .dicts import assign_table_item, without_key
 from .expressions import (
     anything,
@@ -23,7 +24,15 @@ from .expressions import (
 )
 from .functions.operands import array_of
 from .items import item
-from .lists import assign_list_item, growing, length, list_item, list_method, without_item
+from .lists import (
+    assign_list_item,
+    growing,
+    length,
+    list_item,
+    list_method,
+    new_list,
+    without_item,
+)
 from .nest import materialized
 from .protocols import NAMES
 from .read import Reader, certain
@@ -57,6 +66,8 @@ def assign(r: Reader, node: ast.Assign) -> None:
         return
     if isinstance(node.value, ast.Lambda):
         value: Value = made_function(r, node.value, node)
+    elif isinstance(node.value, ast.GeneratorExp) and _takes_apart(node.targets):
+        value = comprehension(r, node.value)
     else:
         value = anything(r, node.value)
     if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
@@ -70,6 +81,11 @@ def assign(r: Reader, node: ast.Assign) -> None:
 def _is_view_of_names(targets: Sequence[ast.expr]) -> bool:
     """Whether a value is bound to a name, or to several places."""
     return len(targets) > 1 or not isinstance(targets[0], ast.Subscript)
+
+
+def _takes_apart(targets: Sequence[ast.expr]) -> bool:
+    """Whether the items of an iterator are bound to names, which uses it up."""
+    return len(targets) == 1 and isinstance(targets[0], (ast.Tuple, ast.List))
 
 
 def annotated(r: Reader, node: ast.AnnAssign) -> None:
@@ -184,11 +200,19 @@ def _has_length(r: Reader, d: Num, n: int) -> None:
 
 
 def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[], None]:
-    if any(isinstance(t, ast.Starred) for t in node.elts):
-        raise Unreadable("* in a target")
-    n = len(node.elts)
     if isinstance(value, Lazy):
         value = materialized(r, value)
+    elts = node.elts
+    starred = [k for k, t in enumerate(elts) if isinstance(t, ast.Starred)]
+    if starred:  # it gets a list of what is left
+        (k,) = starred
+        if not isinstance(value, Tup) or len(value.items) < len(elts) - 1:
+            raise Unreadable("* in a target")
+        end = len(value.items) - (len(elts) - k - 1)
+        rest = new_list(r, value.items[k:end])
+        value = Tup((*value.items[:k], rest, *value.items[end:]))
+        elts = [t.value if isinstance(t, ast.Starred) else t for t in elts]
+    n = len(elts)
     if isinstance(value, Tup):
         if len(value.items) != n:
             raise Unreadable("another number of values")
@@ -201,7 +225,7 @@ def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[],
         items = [list_item(r, value, [python(k)]) for k in range(n)]
     else:
         raise Unreadable("this is unpacked")
-    commits = [target(r, t, x, n == 1) for t, x in zip(node.elts, items, strict=True)]
+    commits = [target(r, t, x, n == 1) for t, x in zip(elts, items, strict=True)]
 
     def commit() -> None:
         for c in commits:

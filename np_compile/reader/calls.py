@@ -30,6 +30,7 @@ from .dicts import (
 )
 from .functions.operands import array_like, dtype_of, number_method, scalar_type
 from .functions.reductions import python_extreme
+from .functions.ufunc_methods import method as ufunc_method
 from .functions.ufuncs import call_ufunc, ufunc
 from .generators import is_generator
 from .lists import (
@@ -37,6 +38,7 @@ from .lists import (
     growing,
     heap_pop,
     heap_push,
+    heapify,
     length,
     list_method,
     list_of,
@@ -223,7 +225,7 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
     try:
         return read()
     except (Unreadable, TypeError) as e:
-        if not (isinstance(f, (outside.Method, np.ufunc)) or f in outside.PURE):
+        if not outside.is_known(f):
             raise Unreadable(str(e)) from None
         if "out" in kwargs or (isinstance(f, np.ufunc) and len(args) > f.nin):
             raise Unreadable(str(e)) from None
@@ -235,6 +237,8 @@ def _drawn(r: Reader, g: Rng, name: str, args: list, kwargs: dict) -> Value:
     """Random numbers, which C draws itself, or has a generator draw in Python."""
     from .random import METHODS
 
+    if not hasattr(np.random.RandomState if g.legacy else np.random.Generator, name):
+        raise Unreadable(f"the method {name!r} of such a generator")
     saved = r.save()
     try:
         if name in METHODS:
@@ -368,6 +372,11 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         if owner.kind == "char":
             return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
+    if isinstance(owner, Known) and isinstance(owner.value, np.ufunc):
+        if disallowed.is_function(owner.value):
+            raise Unreadable(disallowed.why(owner.value.__name__))
+        of_ufunc = lambda: ufunc_method(r, owner.value, name, args, kwargs)  # noqa: E731
+        return _or_outside(r, getattr(owner.value, name), of_ufunc, args, kwargs)
     if isinstance(owner, Binary) and name == "count" and args == [Known("1")] and not kwargs:
         return number_method(r, owner.of, "bit_count", [])
     raise Unreadable(f"the method {name!r}")
@@ -734,7 +743,8 @@ _BUILTINS: dict[Any, Callable] = {
     int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
     round: mathematics.rounded, bin: _bin, pow: _pow,
     tuple: _tuple, list: _list(list), deque: _list(deque),
-    heapq.heappush: _heap_push, heapq.heappop: heap_pop, isinstance: _isinstance,
+    heapq.heappush: _heap_push, heapq.heappop: heap_pop, heapq.heapify: heapify,
+    isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
     Counter: _counter, ord: text.ord_, chr: text.chr_,

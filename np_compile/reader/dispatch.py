@@ -320,6 +320,7 @@ class _Out(direct.Values):
         self._rows = rows
         self._held = rows._held
         self._arrays = 0
+        self._lists: set[int] = set()
 
     def words(self, spec: Any) -> list[int]:
         """Those of a value that `Export.value` describes."""
@@ -355,6 +356,10 @@ class _Out(direct.Values):
             row += (1, view[1]) if type(view) is tuple else (0, view)
         elif kind == "tuple":
             _, made, items = spec
+            if id(spec) in self._lists:  # one list in two places
+                raise NotInC
+            if made is list:
+                self._lists.add(id(spec))
             maker = 0 if made in (tuple, list) else self._address(made)
             row += (Gives.OUT_TUPLE, maker, int(made is list), len(items))
             for x in items:

@@ -448,7 +448,8 @@ class Entry:
             return python(x)
         if isinstance(x, (np.ndarray, np.generic)):
             raise Unreadable(f"an array in the module {module.__name__}")
-        if not callable(x) and not isinstance(x, types.ModuleType) and x is not None:
+        known = x is None or x is np.r_ or x is np.c_ or isinstance(x, types.ModuleType)
+        if not known and not callable(x):
             raise Unreadable(f"{module.__name__}.{name}")
         return Known(x)
 

@@ -55,6 +55,7 @@ class Export:
         self.lines: list[str] = []
         self.count = 0
         self._moved: dict[str, str] = {}  # arrays that were on the stack
+        self._lists: dict[int, Any] = {}  # of lists that may be there twice
 
     def _word(self, text: str, part: str) -> int:
         self.lines.append(f"out[{self.count}].{part} = {text};")
@@ -102,7 +103,12 @@ class Export:
         if isinstance(x, Tup):
             if x.path is not None:
                 return ("path", x.path)
-            return ("tuple", x.made, [self.value(y) for y in x.items])
+            if id(x) not in self._lists:
+                found = ("tuple", x.made, [self.value(y) for y in x.items])
+                if x.made is not list:
+                    return found
+                self._lists[id(x)] = found
+            return self._lists[id(x)]
         if isinstance(x, Range):
             return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
         if isinstance(x, Known):

@@ -13,6 +13,7 @@ import numpy as np
 from . import calls, objects, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
+from .functions.combining import in_brackets
 from .functions.operands import array_of, part
 from .functions.ufuncs import ufunc
 from .functions.views import transposed
@@ -187,6 +188,11 @@ def _array_attribute(r: Reader, a: Arr | Lazy, name: str) -> Value:
         return size_of(r, a.dims)
     if name == "dtype":
         return Known(a.dtype)
+    if name == "strides":
+        if isinstance(a, Lazy):
+            raise Unreadable("strides of what has no memory yet")
+        size = python(a.dtype.itemsize)
+        return Tup(tuple([binary(r, "Mult", s, size) for s in a.strides]))
     if name == "itemsize":
         return python(a.dtype.itemsize)
     if name == "T":
@@ -451,6 +457,8 @@ def _subscript(r: Reader, node: ast.Subscript) -> Value:
     items = index_items(r, node.slice, owner)
     if isinstance(owner, Obj) and owner.type is dict:
         return attribute(r, owner, item_name(owner, items))
+    if isinstance(owner, Known) and (owner.value is np.r_ or owner.value is np.c_):
+        return in_brackets(r, items, owner.value is np.c_)
     return item(r, owner, items)
 
 

@@ -44,6 +44,8 @@ def iterable(r: Reader, node: ast.expr) -> Tup | Run:
         f = expression(r, node.func)
         name = f.value if isinstance(f, Known) else None
         words = {k.arg: k.value for k in node.keywords}
+        if name is enumerate and len(node.args) == 1 and words.keys() == {"start"}:
+            node, words = _with_args(node, [*node.args, words["start"]]), {}
         if name is enumerate and len(node.args) in (1, 2) and not words:
             return _enumerated(r, node)
         if name is reversed and len(node.args) == 1 and not words:
@@ -257,5 +259,5 @@ def _place(extents: Sequence[Num]) -> Callable[[Reader, Num], Tup]:
     return get
 
 
-def _with_args(node: ast.Call, args: list[ast.expr]) -> ast.expr:
+def _with_args(node: ast.Call, args: list[ast.expr]) -> ast.Call:
     return ast.copy_location(ast.Call(node.func, args, []), node)

@@ -587,19 +587,29 @@ def heap_pop(r: Reader, a: Value) -> Value:
         r.line(f"char *at = {a.buf}->data;")
         with r.block("if (n > 0)"):
             r.line(f"__builtin_memcpy(at, at + n * {size}, {size});")
-            r.line(f"char held[{size}]; __builtin_memcpy(held, at, {size});")
-            with r.block("while (pos < n >> 1)"):
-                r.line("i64 child = 2 * pos + 1;")
-                with r.block("if (child + 1 < n)"):
-                    x = place_of(r, a, "child").load(r)
-                    y = place_of(r, a, "child + 1").load(r)
-                    r.line(f"child += !{less(r, x, y)};")
-                r.line(f"__builtin_memcpy(at + pos * {size}, at + child * {size}, {size});")
-                r.line("pos = child;")
-            r.line(f"__builtin_memcpy(at + pos * {size}, held, {size});")
-            _to_root(r, a, "pos", "0")
+            _from_leaf(r, a, "0")
     r.changed(a.roots)
     return made
+
+
+def heapify(r: Reader, a: Value) -> Value:
+    """`heapq.heapify(a)`."""
+    a = _heap(r, a)
+    may_change(r, a)
+    n = length(r, a)
+    if a.of is None:
+        return Known(None)
+    if a.kind is None:
+        with each(r, n) as k:
+            no_nan(r, place_of(r, a, k.text).load(r))
+    with r.block(""):
+        r.line(f"i64 n = {a.buf}->dims[0];")
+        r.line(f"char *at = {a.buf}->data;")
+        with r.block("for (i64 start = (n >> 1) - 1; start >= 0; start--)"):
+            r.line("i64 pos = start;")
+            _from_leaf(r, a, "start")
+    r.changed(a.roots)
+    return Known(None)
 
 
 def _heap(r: Reader, a: Value) -> Lst:
@@ -608,6 +618,22 @@ def _heap(r: Reader, a: Value) -> Lst:
     if not isinstance(a, Lst) or a.made is not list:
         raise Unreadable("a heap that is no list")
     return a
+
+
+def _from_leaf(r: Reader, a: Lst, start: str) -> None:
+    """Let the item at `pos` sink to a leaf, and rise from there up to `start`."""
+    size = size_of_item(r, a.of)
+    r.line(f"char held[{size}]; __builtin_memcpy(held, at + pos * {size}, {size});")
+    with r.block("while (pos < n >> 1)"):
+        r.line("i64 child = 2 * pos + 1;")
+        with r.block("if (child + 1 < n)"):
+            x = place_of(r, a, "child").load(r)
+            y = place_of(r, a, "child + 1").load(r)
+            r.line(f"child += !{less(r, x, y)};")
+        r.line(f"__builtin_memcpy(at + pos * {size}, at + child * {size}, {size});")
+        r.line("pos = child;")
+    r.line(f"__builtin_memcpy(at + pos * {size}, held, {size});")
+    _to_root(r, a, "pos", start)
 
 
 def _to_root(r: Reader, a: Lst, pos: str, start: str) -> None:

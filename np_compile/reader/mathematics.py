@@ -231,6 +231,7 @@ TABLE: dict[Any, Callable] = {
     math.asin: _math("asin", "!(__builtin_fabs({0}) <= 1)"),
     math.acos: _math("acos", "!(__builtin_fabs({0}) <= 1)"),
     math.atan2: _math("atan2", ""), math.hypot: _math("hypot", _FINITE),
+    math.lgamma: _math("lgamma", _FINITE),
     math.erf: _math("erf", ""), math.erfc: _math("erfc", ""),
     **{getattr(math, n): _math(n, _FINITE) for n in _ONE if hasattr(math, n)},
     math.floor: _whole("floor"), math.ceil: _whole("ceil"), math.trunc: _whole("trunc"),

@@ -368,7 +368,10 @@ def kept(r: Reader, x: Value) -> Value:
         name = r.named(x.text, C_TYPE[x.rep])
         return Num(name, x.rep, x.kinds, x.tag, x.lin, x.low, x.high, None, x.true, x.false)
     if isinstance(x, Tup):
-        return replace(x, items=tuple(kept(r, y) for y in x.items))
+        items = tuple(kept(r, y) for y in x.items)
+        # A list that is kept stays the one that it is.
+        same = all(a is b for a, b in zip(items, x.items, strict=True))
+        return x if same else replace(x, items=items)
     return x
 
 

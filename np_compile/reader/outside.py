@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ class Site:
     row: direct.Row | None = None  # for C to make it itself
 
 
-# They give new arrays or numbers, and change nothing.
+# They give new arrays, views or numbers, and change nothing.
 _NAMES = {
     np: (
         "sort argsort median percentile quantile unique searchsorted interp convolve correlate "
@@ -74,12 +74,16 @@ _NAMES = {
         "array full zeros ones eye concatenate stack hstack vstack column_stack outer cross "
         "roll diff clip min max sum prod any all mean argmin argmax cumsum cumprod norm "
         "histogram2d array_equal allclose isclose triu_indices tril_indices diag_indices "
-        "unravel_index ravel_multi_index"
+        "unravel_index ravel_multi_index moveaxis swapaxes squeeze diag_indices_from "
+        "tril_indices_from triu_indices_from ix_ nancumsum nanprod nanpercentile nanquantile "
+        "cumulative_prod trim_zeros resize setxor1d float_power i0 kaiser bartlett poly polyder "
+        "polyint polymul diagonal diag tri"
     ),
     np.linalg: (
         "inv solve det slogdet eig eigh eigvals eigvalsh svd qr cholesky lstsq pinv matrix_power "
         "cond matrix_rank norm multi_dot outer cross"
     ),
+    np.lib.stride_tricks: "sliding_window_view",
     np.fft: (
         "fft ifft rfft irfft fft2 ifft2 fftn ifftn rfft2 irfft2 fftfreq rfftfreq fftshift ifftshift"
     ),
@@ -94,20 +98,21 @@ METHODS = frozenset(
     (
         *("argsort", "nonzero", "round", "repeat", "take", "searchsorted", "cumsum", "cumprod"),
         *("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all", "prod"),
-        *("dot", "trace", "astype", "clip", "copy", "flatten", "ptp", "conj"),
+        *("dot", "trace", "astype", "clip", "copy", "flatten", "ptp", "conj", "swapaxes"),
+        *("squeeze", "diagonal", "ravel", "reshape", "transpose"),
     )
 )
 
 
 def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The value of a call that is made in Python."""
-    if not isinstance(function, np.ufunc) and function not in PURE and not _is_method(function):
+    if not is_known(function):
         raise Unreadable(f"a call of {getattr(function, '__qualname__', function)}")
     args = [_solid(r, a) for a in args]
     kwargs = {k: _solid(r, v) for k, v in kwargs.items()}
     if "out" in kwargs:
         raise Unreadable("out= of this function")
-    result = _sampled(function, args, kwargs)
+    result, given = _sampled(function, args, kwargs)
     out = Export(r)
     made = [out.value(a) for a in args]
     named = {k: out.value(v) for k, v in kwargs.items()}
@@ -119,12 +124,20 @@ def call(r: Reader, function: Any, args: list[Value], kwargs: dict[str, Value]) 
     r.line(f"if ({how} == 2) return -1;")
     r.leave_if(how, f"{getattr(function, '__name__', function)} raises")
     words = [out.count]
-    site.result, value = _result(r, result, words)
+    site.result, value = _result(r, result, words, given)
     _guess_extents(r, value, [x for x in (*args, *kwargs.values()) if isinstance(x, Arr)])
     name = function.name if isinstance(function, Method) else None
     site.row = direct.row(function, name, made, named, site.result)
     r.entry.most = max(r.entry.most, words[0])
     return value
+
+
+def is_known(function: Any) -> bool:
+    """Whether a function is one of NumPy's that gives something new, and changes nothing."""
+    if isinstance(function, (np.ufunc, Method)) or function in PURE:
+        return True
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, np.ufunc) and function.__name__ != "at"
 
 
 def _guess_extents(r: Reader, x: Value, given: list[Arr]) -> None:
@@ -145,10 +158,6 @@ def _called(r: Reader, number: int, call: str = "rt->python({})") -> str:
     call back, what it raises would be lost."""
     r.line("if (ask_python(rt)) return -1;")
     return r.named(call.format(number), "int", "how")
-
-
-def _is_method(function: Any) -> bool:
-    return isinstance(function, Method)
 
 
 @dataclass(frozen=True)
@@ -288,18 +297,30 @@ class _Shown(ast.NodeTransformer):
 # Which type the result has
 
 
-def _sampled(function: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+def _sampled(
+    function: Any, args: list[Value], kwargs: dict[str, Value]
+) -> tuple[Any, list[tuple[np.ndarray, frozenset[str]]]]:
+    """What it gives of samples; these, and whose memory each stands for."""
     given, named = [*map(_sample, args)], {k: _sample(v) for k, v in kwargs.items()}
+    samples = list(_arrays([*args, *kwargs.values()], [*given, *named.values()]))
     if isinstance(function, Draw):  # floats may be probabilities
         given, named = [*map(_shares, given)], {k: _shares(v) for k, v in named.items()}
     try:
         with quiet(), np.errstate(all="ignore"):
-            return function(*given, **named)
+            return function(*given, **named), samples
     except Unreadable:
         raise
     except Exception as e:
         name = getattr(function, "__name__", function)
         raise Unreadable(f"{name} does not take a sample: {e}") from None
+
+
+def _arrays(values: Any, samples: Any) -> Iterator[tuple[np.ndarray, frozenset[str]]]:
+    for x, y in zip(values, samples, strict=True):
+        if isinstance(x, Arr):
+            yield y, x.roots
+        elif isinstance(x, Tup):
+            yield from _arrays(x.items, y)
 
 
 def _shares(x: Any) -> Any:
@@ -339,8 +360,10 @@ def _sample(x: Value) -> Any:
     return made
 
 
-def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
-    """How a result is stored in words, and its value."""
+def _result(
+    r: Reader, x: Any, words: list[int], given: list[tuple[np.ndarray, frozenset[str]]]
+) -> tuple[Any, Value]:
+    """How a result is stored in words, and its value. given: the arrays whose memory it may be."""
     at = words[0]
     if isinstance(x, np.ndarray):
         kind = KIND_OF_DTYPE.get(x.dtype)
@@ -360,12 +383,12 @@ def _result(r: Reader, x: Any, words: list[int]) -> tuple[Any, Value]:
         flat = x.flags.c_contiguous
         if flat:
             strides = contiguous(r, dims)
-        made = Arr(
-            rep, buf, data, dims, strides, frozenset((buf,)), None, not is_writeable(x), flat
-        )
+        shared = [roots for y, roots in given if np.may_share_memory(x, y)]
+        roots = frozenset((buf,)).union(*shared)
+        made = Arr(rep, buf, data, dims, strides, roots, None, not is_writeable(x), flat)
         return ("array", x.dtype, x.ndim, at, flat, is_writeable(x), SIZES[rep]), made
     if isinstance(x, tuple):
-        parts = [_result(r, y, words) for y in x]
+        parts = [_result(r, y, words, given) for y in x]
         made_of = tuple if type(x) is tuple else type(x)
         return ("tuple", type(x), [p[0] for p in parts]), Tup(tuple(p[1] for p in parts), made_of)
     is_numpy = isinstance(x, np.generic)  # whose `bool` has the name of Python's

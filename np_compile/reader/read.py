@@ -168,7 +168,7 @@ class Reader:
         self.alone: Any = None
         self.hoisted = False
         self.lists = 0  # that were made by this statement
-        self.comprehensions = 0
+        self.comprehensions: list[Frame] = []  # the frames of those that are being read
         self.late: set[str] = set()  # attributes that a loop sets
         self.begun: dict[str, int] = {}  # objects: in which frame their `__init__` runs
         self._count = self._first = 0
@@ -410,9 +410,18 @@ class Reader:
             site.changed |= roots is None or not roots <= site.made
         for f in self.frames:
             if not f.whole and (roots is None or not roots <= f.made):
-                if self.comprehensions:
-                    raise Unreadable("a change within an expression")
-                raise Effectful(f.function)
+                raise Effectful(self._changing(f).function)
+
+    def _changing(self, frame: Frame) -> Frame:
+        """What is found to change something: in a comprehension the function that it calls, so that
+        it is a loop of statements then."""
+        if not self.comprehensions:
+            return frame
+        k = next(k for k, f in enumerate(self.frames) if f is self.comprehensions[-1])
+        called = self.frames[k + 1 :]
+        if not called or called[0].function.__code__ in self.effectful:
+            raise Unreadable("a change within an expression")
+        return called[0]
 
     @contextmanager
     def branch(self) -> Iterator[None]:
@@ -526,7 +535,14 @@ def _assigned(statement: ast.AST) -> tuple[str, ...]:
             name = dotted(node)
             if name:
                 found[name] = None
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= dict.fromkeys(map(imported_name, node.names))
     return tuple(found)
+
+
+def imported_name(x: ast.alias) -> str:
+    """The name that an import binds."""
+    return x.asname or x.name.partition(".")[0]
 
 
 def dotted(node: ast.AST) -> str:

@@ -314,7 +314,7 @@ class _Call:
         self.first = self.runtime.first
         self._small: dict[int, Any] = {}
         self._waiting: list[tuple] = []  # objects that have no attributes yet
-        self._views: dict[Any, np.ndarray] = {}
+        self._views: dict[Any, Any] = {}  # and lists that may be there twice
         self.found: tuple = ()
         self.arrays: list[np.ndarray] = []
         self.error: BaseException | None = None
@@ -419,8 +419,12 @@ class _Call:
         if kind == "array":
             return self._array(spec, out)
         if kind == "tuple":
+            made, key = spec[1], (id(spec), id(out))
+            if key in self._views:
+                return self._views[key]
             items = [self.value(x, region, out) for x in spec[2]]
-            made = spec[1]
+            if made is list and out is self._out:
+                return self._views.setdefault(key, items)
             return made(items) if made in (tuple, list) else made(*items)
         if kind == "list":
             return self._list(spec, region, out[spec[3]].p)

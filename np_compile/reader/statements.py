@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+import sys
+import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,7 @@ from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
 from .normalize import normalized, of_generator
-from .read import BRANCH, Frame, Reader, Return, assigned, certain
+from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
 from .selection import selected
 from .values import (
     HELD,
@@ -221,6 +223,27 @@ def _nonlocal(r: Reader, node: ast.Nonlocal) -> None:
     """Names of the function around it: where it leaves, they are what they were at its call."""
     if r.frame.home is not r.frames[0] or r.frame.whole:
         raise Unreadable("nonlocal, in a function that changes more, or in another one's")
+
+
+def _import(r: Reader, node: ast.Import | ast.ImportFrom) -> None:
+    """An import of modules that are there: names are bound, and nothing else happens."""
+    if r.loops:
+        raise Unreadable("an import in a loop")
+    for x in node.names:
+        if isinstance(node, ast.Import):
+            module = x.name if x.asname else imported_name(x)
+            made = sys.modules[module] if x.name in sys.modules else None
+        else:
+            home = None if node.level else sys.modules.get(node.module or "")
+            made = getattr(home, x.name, None)
+            if home is not None:
+                r.entry.watch(("module", home, x.name), made)
+        if not isinstance(made, _IMPORTED):
+            raise Unreadable(f"an import of {x.name}")
+        r.env[imported_name(x)] = Known(made)
+
+
+_IMPORTED = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
 
 
 def _pass(r: Reader, node: ast.stmt) -> None:
@@ -461,7 +484,7 @@ def comprehension(
             inner = ast.Assign([place], node.value)
         else:
             add = "add" if isinstance(node, ast.SetComp) else "append"
-            inner = ast.Expr(ast.Call(ast.Attribute(name, add, ast.Load()), [node.elt], []))
+            inner = _put(ast.Attribute(name, add, ast.Load()), node.elt)
         for g in reversed(node.generators):
             for test in reversed(g.ifs):
                 inner = ast.If(test, [inner], [])
@@ -480,7 +503,7 @@ def comprehension(
     frame.whole = False
     inside, frame.inside = frame.inside, frame.inside.union(names)
     made, frame.made = frame.made, set()
-    r.comprehensions += 1
+    r.comprehensions.append(frame)
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
         if by == "sum":
@@ -499,11 +522,18 @@ def comprehension(
         if by == "sum":
             result = python(0) if result == Known(None) else certain(r, result)
     finally:
-        r.comprehensions -= 1
+        r.comprehensions.pop()
         frame.whole, frame.scope, frame.inside = whole, scope, inside
         frame.made |= made
     frame.env = {k: env[k] if k in names else v for k, v in frame.env.items() if k in env}
     return result
+
+
+def _put(add: ast.expr, item: ast.expr) -> ast.stmt:
+    """What adds an item to a list or a set; by branches where it is one thing or another."""
+    if isinstance(item, ast.IfExp):
+        return ast.If(item.test, [_put(add, item.body)], [_put(add, item.orelse)])
+    return ast.Expr(ast.Call(add, [item], []))
 
 
 _comprehensions: dict[tuple[int, str], tuple[ast.stmt, ast.AST]] = {}
@@ -524,5 +554,5 @@ _READERS = {
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
     ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
     ast.Try: _try, ast.With: _with, ast.FunctionDef: _def, ast.Delete: assignments.deleted,
-    ast.Nonlocal: _nonlocal,
+    ast.Nonlocal: _nonlocal, ast.Import: _import, ast.ImportFrom: _import,
 }  # fmt: skip

@@ -134,11 +134,11 @@ def becomes_float(n):
 
 
 def foreign(x):
-    import math as other
+    from math import tau
 
     s = 0.0
     for k in range(len(x)):
-        s += other.erf(float(x[k]))
+        s += tau * float(x[k])
     return s
 
 
@@ -217,7 +217,7 @@ CASES = [
     exact(overflow_in_nested, (2, 3), (3, 20), (5, 25)),
     exact(becomes_float, (0,), (5,), (6,), (20,)),
     exact(overflow_in_while, (2,), (0,), (1 << 69,), (1 << 71,), refused="64 bits"),
-    exact(foreign, (X,), (X[:0],), refused="Import"),
+    exact(foreign, (X,), (X[:0],), refused="an import of tau"),
     exact(strings, (X,), (-X,), (X[:0],)),
     case(two_loops, (X, 4), (X, 0), (X, 5)),
     exact(returns_from_depth, (M, 8.0), (M, 7.0), (M, 6.0), (M, -1.0)),

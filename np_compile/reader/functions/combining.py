@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,12 @@ from ..values import (
 )
 from .operands import (
     agreed,
+    arange,
     as_item,
     as_operand,
     axis_of,
     operand_kind,
+    rep_or,
     scalar_type,
     stacked,
 )
@@ -195,6 +197,26 @@ def _vstack(r: Reader, arrays: Value) -> Value:
     if all(x.ndim == 1 for x in items):
         return stacked(r, list(items), 0)
     return _concatenate(r, Tup(tuple(items)), python(0))
+
+
+def in_brackets(r: Reader, items: Sequence[Any], columns: bool) -> Value:
+    """`np.r_[...]`, `np.c_[...]`: of vectors, numbers and ranges. Python's numbers take the dtype
+    of what is beside them, if it can hold them."""
+    given: list[Any] = []
+    for x in items:
+        if isinstance(x, Slice):
+            if x.stop is None:
+                raise Unreadable("a range without an end")
+            x = arange(r, x.start or python(0), x.stop, x.step or python(1))
+        if not isinstance(x, (Num, Arr, Lazy)) or (not isinstance(x, Num) and x.ndim != 1):
+            raise Unreadable("np.r_ of these")
+        given.append(x)
+    if columns:
+        return _column_stack(r, Tup(tuple(given)))
+    dtype = Known(_common_dtype(tuple(map(operand_kind, given))))
+    rows = [stacked(r, [x], 0, dtype) if isinstance(x, Num) else cast(lazy(x), rep_or(dtype))
+            for x in given]  # fmt: skip
+    return _concatenate(r, Tup(tuple(rows)))
 
 
 def _column_stack(r: Reader, arrays: Value) -> Value:

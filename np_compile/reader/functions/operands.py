@@ -149,6 +149,9 @@ def scalar_type(r: Reader, f: type, args: list[Value]) -> Value:
     return made
 
 
+_LARGE = 1 << 40  # more elements than there are in an axis
+
+
 def extents_of(r: Reader, x: Value) -> list[Num]:
     items = x.items if isinstance(x, Tup) else (x,)
     dims = []
@@ -156,13 +159,13 @@ def extents_of(r: Reader, x: Value) -> list[Num]:
         if not isinstance(d, Num) or not d.is_int:
             raise Unreadable("a shape that is no integers")
         d = to_int(r, d)
-        if d.low < 0:
+        if d.low < 0 or d.high > _LARGE:
             if d.value is not None:
-                raise Unreadable("a negative size")
-            r.leave_if(f"(u64){d.text} >= {1 << 40}UL", "a negative size, or a large one")
+                raise Unreadable("a negative size, or a large one")
+            r.leave_if(f"(u64){d.text} >= {_LARGE}UL", "a negative size, or a large one")
             if d.lin is not None:
                 r.facts.add(d.lin)
-                d = Num(d.text, "i64", ("int",), "", d.lin, 0, 1 << 40)
+                d = Num(d.text, "i64", ("int",), "", d.lin, max(d.low, 0), min(d.high, _LARGE))
         dims.append(d)
     return dims
 

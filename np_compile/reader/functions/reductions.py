@@ -276,7 +276,9 @@ def _count_nonzero(
 _COUNT_KIND = type(np.count_nonzero(np.ones(1))).__name__
 
 
-def _cumulative(op: str) -> Callable:
+def cumulative(op: str) -> Callable:
+    """What accumulates along an axis."""
+
     def accumulate(r: Reader, x: Value, axis: Value | None = None) -> Value:
         x = as_operand(r, x)
         if isinstance(x, Num) or (x.ndim > 1 and (axis is None or isinstance(axis, Known))):
@@ -295,7 +297,10 @@ def _cumulative(op: str) -> Callable:
                 r.line(f"{C_TYPE[rep]} {s} = {identity(op, rep)};")
                 with r.block(f"for (i64 {i} = 0; {i} < {x.dims[k].text}; {i}++)"):
                     index[k] = i
-                    r.line(f"{s} = {combined(op, rep, s, source.at(index))};")
+                    text = source.at(index)
+                    new = combined(op, rep, s, text)
+                    first = f"{i} == 0 ? {text} : " if op in ("minimum", "maximum") else ""
+                    r.line(f"{s} = {first}{new};")
                     write(r, made, index, s)
             return made
         with loops(r, x.dims, [k, *order]) as index:
@@ -412,7 +417,7 @@ TABLE: dict[Any, Callable] = {
     np.any: _of_axis(_ANY), np.all: _of_axis(_ALL), np.mean: _mean, np.var: _var, np.std: _std,
     np.argmin: _arg("minimum"), np.argmax: _arg("maximum"), np.ptp: _ptp,
     np.count_nonzero: _count_nonzero, np.nonzero: nonzero, np.flatnonzero: _flatnonzero,
-    np.cumsum: _cumulative("add"), np.cumprod: _cumulative("mul"),
+    np.cumsum: cumulative("add"), np.cumprod: cumulative("mul"),
     np.linalg.norm: _norm, np.trace: _trace, np.allclose: _allclose("allclose"),
     np.isclose: _allclose("isclose"), np.array_equal: _array_equal,
 }  # fmt: skip
@@ -420,6 +425,6 @@ TABLE: dict[Any, Callable] = {
 METHODS: dict[str, Callable] = {
     "sum": _SUM, "prod": _PROD, "min": _of_axis(_MIN), "max": _of_axis(_MAX),
     "any": _of_axis(_ANY), "all": _of_axis(_ALL), "mean": _mean, "var": _var, "std": _std,
-    "argmin": _arg("minimum"), "argmax": _arg("maximum"), "cumsum": _cumulative("add"),
-    "cumprod": _cumulative("mul"), "trace": _trace, "nonzero": nonzero,
+    "argmin": _arg("minimum"), "argmax": _arg("maximum"), "cumsum": cumulative("add"),
+    "cumprod": cumulative("mul"), "trace": _trace, "nonzero": nonzero,
 }  # fmt: skip

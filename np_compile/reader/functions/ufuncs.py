@@ -13,6 +13,8 @@ from np_compile.kernels.ir.scalars import OPS, c_expression
 from ..arithmetic import OF_LIBM
 from ..index import fill, stored
 from ..nest import (
+    cast,
+    common_extent_of_product,
     lazy,
     load,
     loops,
@@ -20,6 +22,7 @@ from ..nest import (
     named_numbers,
     of_number,
     pointwise,
+    stretched,
 )
 from ..numbers import convert, fits, kind_of, modulus, rep_of, resolved
 from ..read import Reader
@@ -30,6 +33,7 @@ from ..values import (
     PARTS,
     Arr,
     Known,
+    Lazy,
     Num,
     Tup,
     Unreadable,
@@ -230,7 +234,7 @@ def call_ufunc(r: Reader, f: np.ufunc, args: list[Value], kwargs: dict[str, Valu
         out = args.pop()
     if isinstance(out, Tup) and len(out.items) == 1:
         out = out.items[0]
-    dtype = kwargs.pop("dtype", None)
+    dtype, where = kwargs.pop("dtype", None), kwargs.pop("where", None)
     if kwargs or f.nout != 1:
         raise Unreadable(f"keywords of np.{f.__name__}")
     if f.__name__ == "matmul":
@@ -240,8 +244,33 @@ def call_ufunc(r: Reader, f: np.ufunc, args: list[Value], kwargs: dict[str, Valu
     if dtype is not None and (isinstance(made, Num) or rep_of(dtype_of(dtype)) != made.rep):
         raise Unreadable(f"np.{f.__name__} with dtype=")
     if out is None or (isinstance(out, Known) and out.value is None):
+        if where is not None:
+            raise Unreadable("where= without out=")
         return made
+    if where is not None:
+        made = _under(r, made, as_operand(r, where), out)
     return into(r, made, out)
+
+
+def _under(r: Reader, made: Value, mask: Value, out: Value) -> Lazy:
+    """What `out` holds then: a result where a mask is true, what it held before elsewhere."""
+    if not isinstance(out, Arr) or not isinstance(mask, (Arr, Lazy)) or mask.rep != "bool":
+        raise Unreadable("where= that is no mask")
+    if not isinstance(made, (Arr, Lazy)) or made.ndim > out.ndim or mask.ndim > out.ndim:
+        raise Unreadable("where= of another rank")
+    if not np.can_cast(made.dtype, out.dtype, "same_kind"):
+        raise Unreadable("out= of another kind of dtype")
+    for x in (made, mask):
+        for d, n in zip(reversed(x.dims), reversed(out.dims), strict=False):
+            if d.value != 1:
+                common_extent_of_product(r, d, n)
+    new = stretched(cast(lazy(made), out.rep), out.dims)
+    test, old = stretched(lazy(mask), out.dims), lazy(out)
+    return Lazy(
+        out.rep, out.dims,
+        lambda index: f"({test.at(index)} ? {new.at(index)} : {old.at(index)})",
+        (*new.reads, *test.reads, *old.reads),
+    )  # fmt: skip
 
 
 def into(r: Reader, made: Value, out: Value) -> Value:
@@ -273,7 +302,9 @@ def product(r: Reader, a: Value, b: Value) -> Value:
     return product_of(r, a, b)
 
 
-METHODS: dict[str, Callable] = {
-    "conj": lambda r, x: ufunc(r, "conjugate", [x]),
-    "conjugate": lambda r, x: ufunc(r, "conjugate", [x]),
-}
+def _conjugate(r: Reader, x: Value) -> Value:
+    """`x.conj()`, which is x itself where its numbers are real."""
+    return x if isinstance(x, Arr) and x.rep not in PARTS else ufunc(r, "conjugate", [x])
+
+
+METHODS: dict[str, Callable] = {"conj": _conjugate, "conjugate": _conjugate}

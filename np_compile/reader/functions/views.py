@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..index import view
+from ..index import assign, view
 from ..items import item
 from ..nest import (
+    FAR,
     cast,
     contiguous,
     extent,
@@ -18,6 +19,7 @@ from ..nest import (
     materialized,
     size_of,
 )
+from ..numbers import to_int
 from ..read import Reader, int_constant
 from ..values import (
     DTYPE_OF,
@@ -171,6 +173,103 @@ def _expand_dims(r: Reader, x: Value, axis: Value) -> Value:
     return view(r, x, [Slice(None, None, None)] * k + [Known(None)])
 
 
+def _moveaxis(r: Reader, x: Value, source: Value, destination: Value) -> Value:
+    x = as_operand(r, x)
+    if isinstance(x, Num):
+        raise Unreadable("a number's axes")
+    pairs = [
+        [axis_of(k, x.ndim) for k in (ks.items if isinstance(ks, Tup) else (ks,))]
+        for ks in (source, destination)
+    ]
+    if len(pairs[0]) != len(pairs[1]) or any(len({*ks}) < len(ks) for ks in pairs):
+        raise Unreadable("axes that are moved to no such places")
+    order = [k for k in range(x.ndim) if k not in pairs[0]]
+    for to, k in sorted(zip(pairs[1], pairs[0], strict=True)):
+        order.insert(to, k)
+    return transposed(r, x, Tup(tuple(map(python, order))))
+
+
+def _swapaxes(r: Reader, x: Value, a: Value, b: Value) -> Value:
+    x = as_operand(r, x)
+    if isinstance(x, Num):
+        raise Unreadable("a number's axes")
+    order = list(range(x.ndim))
+    j, k = axis_of(a, x.ndim), axis_of(b, x.ndim)
+    order[j], order[k] = k, j
+    return transposed(r, x, Tup(tuple(map(python, order))))
+
+
+def _squeeze(r: Reader, x: Value, axis: Value) -> Value:
+    """Without axes of one element, which are given: else the rank hangs on sizes."""
+    x = as_operand(r, x)
+    if isinstance(x, Num) or isinstance(axis, Known):
+        raise Unreadable("np.squeeze without axes")
+    x = materialized(r, x) if isinstance(x, Lazy) else x
+    gone = {axis_of(k, x.ndim) for k in (axis.items if isinstance(axis, Tup) else (axis,))}
+    for k in gone:
+        if x.dims[k].value is None:
+            r.leave_if(f"{x.dims[k].text} != 1", "squeeze of an axis of several elements")
+        elif x.dims[k].value != 1:
+            raise Unreadable("squeeze of an axis of several elements")
+    items = [python(0) if k in gone else Slice(None, None, None) for k in range(x.ndim)]
+    if len(gone) == x.ndim:
+        raise Unreadable("an array without axes")
+    return view(r, x, items)
+
+
+def _windows(r: Reader, x: Value, window_shape: Value, axis: Value | None = None) -> Value:
+    """`sliding_window_view`: the window's axes come last, and go on in memory as the others do."""
+    x = as_operand(r, x)
+    if isinstance(x, Num):
+        raise Unreadable("windows of a number")
+    x = materialized(r, x) if isinstance(x, Lazy) else x
+    shape = extents_of(r, window_shape)
+    if axis is None or isinstance(axis, Known):
+        axes = list(range(x.ndim))
+    else:
+        axes = [axis_of(k, x.ndim) for k in (axis.items if isinstance(axis, Tup) else (axis,))]
+    if len(axes) != len(shape) or len({*axes}) < len(axes) or x.ndim + len(axes) > 8:
+        raise Unreadable("windows along such axes")
+    dims = list(x.dims)
+    for k, n in zip(axes, shape, strict=True):
+        r.leave_if(f"{n.text} > {x.dims[k].text}", "a window that is too large")
+        left = r.integer(f"({x.dims[k].text} - {n.text} + 1)", 0, x.dims[k].high)
+        dims[k] = extent(r, left.text)
+    strides = (*x.strides, *[x.strides[k] for k in axes])
+    return Arr(
+        x.rep, x.buf, x.data, (*dims, *shape), strides, x.roots, (f"{x.data}.W", ()),
+        readonly=True, view="2",
+    )  # fmt: skip
+
+
+def _strided(
+    r: Reader, x: Value, shape: Value | None = None, strides: Value | None = None
+) -> Value:
+    """`as_strided`. Its elements may lie in one place, so here nothing is written to it."""
+    if not isinstance(x, Arr) or not isinstance(shape, Tup) or not isinstance(strides, Tup):
+        raise Unreadable("as_strided of this")
+    dims, steps, size = extents_of(r, shape), [], x.dtype.itemsize
+    if len(dims) != len(strides.items) or not 0 < len(dims) <= 8:
+        raise Unreadable("as_strided to such a shape")
+    for s in strides.items:
+        if not isinstance(s, Num) or not s.is_int:
+            raise Unreadable("strides that are no integers")
+        n = to_int(r, s)
+        r.leave_if(f"{n.text} % {size}", "a stride within an element")
+        steps.append(r.integer(f"({n.text} / {size})", -FAR, FAR))
+    return Arr(
+        x.rep, x.buf, x.data, tuple(dims), tuple(steps), x.roots, (f"{x.data}.S", ()),
+        readonly=True, view=x.of_view,
+    )  # fmt: skip
+
+
+def _viewed(r: Reader, x: Value, dtype: Value | None = None) -> Value:
+    """`x.view()`, of the same dtype."""
+    if not isinstance(x, Arr) or (dtype is not None and rep_or(dtype) != x.rep):
+        raise Unreadable("a view of this")
+    return view(r, x, [Slice(None, None, None)] * x.ndim)
+
+
 def _diag(r: Reader, x: Value) -> Value:
     if not isinstance(x, Arr) or x.ndim != 2:
         raise Unreadable("np.diag of this")
@@ -186,6 +285,35 @@ def least_extent(r: Reader, x: Arr) -> Num:
     if a.lin is not None and b.lin is not None and r.facts.same(a.lin, b.lin):
         return a
     return extent(r, f"({a.text} < {b.text} ? {a.text} : {b.text})")
+
+
+def _fill_diagonal(r: Reader, x: Value, value: Value) -> Value:
+    if not isinstance(x, Arr) or x.ndim != 2 or x.readonly or not isinstance(value, Num):
+        raise Unreadable("np.fill_diagonal of this")
+    diagonal = replace(_diag(r, x), readonly=False)
+    commit = assign(r, diagonal, [Known(Ellipsis)], value)
+    commit()
+    r.changed(x.roots, noted=True)
+    return Known(None)
+
+
+def _unravel_index(r: Reader, i: Value, shape: Value) -> Value:
+    """The indices of the i-th element in C order."""
+    dims = extents_of(r, shape)
+    if not isinstance(i, Num) or not i.is_int or isinstance(i.value, bool) or not dims:
+        raise Unreadable("np.unravel_index of this")
+    rest = to_int(r, i).text
+    total = size_of(r, dims)
+    r.leave_if(f"(u64){rest} >= (u64){total.text}", "an index out of bounds")
+    items: list[Value] = []
+    for d in reversed(dims[1:]):
+        rest = r.named(rest, "i64", "n")
+        n = r.integer(f"({rest} % {d.text})", 0, d.high)
+        items.append(Num(n.text, "i64", ("int64",), "", n.lin, 0, d.high))
+        rest = f"({rest} / {d.text})"
+    n = r.integer(rest, 0, dims[0].high)
+    items.append(Num(n.text, "i64", ("int64",), "", n.lin, 0, dims[0].high))
+    return Tup(tuple(reversed(items)))
 
 
 def _shape_of(r: Reader, x: Value) -> Value:
@@ -229,11 +357,16 @@ TABLE: dict[Any, Callable] = {
     np.transpose: lambda r, x, axes=None: transposed(r, x, axes), np.reshape: _reshape,
     np.ravel: _ravel, np.flip: _flip, np.expand_dims: _expand_dims,
     np.real: lambda r, x: part(r, x, "real"), np.imag: lambda r, x: part(r, x, "imag"),
+    np.moveaxis: _moveaxis, np.swapaxes: _swapaxes, np.squeeze: _squeeze,
+    np.lib.stride_tricks.sliding_window_view: _windows,
+    np.lib.stride_tricks.as_strided: _strided,
+    np.fill_diagonal: _fill_diagonal, np.unravel_index: _unravel_index,
     np.diag: _diag, np.shape: _shape_of, np.size: _size,
     np.ndim: lambda r, x: python(getattr(x, "ndim", 0)), np.isscalar: _isscalar,
 }  # fmt: skip
 
 METHODS: dict[str, Callable] = {
     "astype": _astype, "reshape": _reshape, "ravel": _ravel, "flatten": _flatten, "item": _item,
+    "view": _viewed, "swapaxes": _swapaxes, "squeeze": _squeeze,
     "transpose": lambda r, x, axes=None, *more: transposed(r, x, axes, *more),
 }  # fmt: skip
