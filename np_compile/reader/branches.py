@@ -11,6 +11,7 @@ from .nest import element_of, kept, lazy, size_of
 from .numbers import truth
 from .objects import class_of, truth_of
 from .read import Reader
+from .recursion import Unresolved
 from .selection import choice
 from .values import (
     Arr,
@@ -116,12 +117,20 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
             for fact in facts:
                 r.facts.add(fact)
             r.owned.append([])
-            x = kept(r, make())
+            try:
+                x = kept(r, make())
+            except Unresolved:  # what it gives, the other way tells
+                r.owned.pop()
+                continue
             free = r.releases(len(r.owned) - 1)
             if r.owned.pop() and not isinstance(x, Num):
                 raise Unreadable("an array that is made on one of two ways in an expression")
         r.facts.back_to(mark)
         found.append((lines, x, free))
+    if len(found) < 2:
+        if not found:
+            raise Unresolved("a choice")
+        return found[0][1]
     (a_lines, a, a_free), (b_lines, b, b_free) = found
     if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
         if a_lines or b_lines:  # what is done on the way to them

@@ -16,7 +16,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, mathematics, outside, small, source, text, wide
+from . import functions, mathematics, outside, recursion, small, source, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -261,19 +261,21 @@ def _is_numpy(f: Any) -> bool:
 
 def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -> Value:
     """A call of a Python function, which is read in place."""
-    if len(r.frames) > _DEPTH or any(x.function is f for x in r.frames):
-        raise Unreadable(f"{f.__name__} calls itself")
     node = source.tree(f)
-    if source.outer_names(node) and not r.is_local(Known(f)):
+    recurs = recursion.is_known(r, node)
+    if len(r.frames) > _DEPTH:
+        raise Unreadable(f"{f.__name__} is called by functions that are called by others")
+    if source.outer_names(node) and (recurs or not r.is_local(Known(f))):
         raise Unreadable(f"{f.__name__} binds names of another function")
+    if not recurs and any(x.function is f for x in r.frames):
+        recursion.seen(r, node)
     env = bound_arguments(r, f, node, args, kwargs)
     whole = f.__code__ in r.effectful
     alone, r.hoisted = r.hoisted, False
-    if whole and any(step[0] in ("try", "with") for x in r.frames for step in x.path):
-        # Where it leaves in the middle, Python ends it before it goes on in its caller.
-        raise Unreadable(f"{f.__name__} changes what it is given, within try or with")
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
+    if recurs:
+        return recursion.call(r, f, node, env, whole)
     return r.grammar.function(r, f, node, env, whole)
 
 

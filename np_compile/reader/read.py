@@ -171,8 +171,27 @@ class Reader:
         self.comprehensions = 0
         self.late: set[str] = set()  # attributes that a loop sets
         self.begun: dict[str, int] = {}  # objects: in which frame their `__init__` runs
+        self.called: dict[Any, Any] = {}  # functions that call themselves, by their trees
+        self.reading: dict[Any, Any] = {}  # those that are being read
+        self.is_called = False  # whether it reads one of these
         self._count = self._first = 0
         self._prefix = ""
+
+    def shares(self, other: Reader, prefix: str) -> None:
+        """Read a C function of its own for another reader. prefix: of its names in C."""
+        self.effectful, self.memory, self.tables = other.effectful, other.memory, other.tables
+        self.called, self.reading = other.called, other.reading
+        self.facts.sees(other.facts)
+        self._first, self._prefix = other._first, prefix
+
+    def takes_names(self, other: Reader) -> None:
+        """Names that another reader has given to what stands before all else are taken."""
+        self._first = other._first
+
+    @property
+    def prefix(self) -> str:
+        """What its names in C have before their number."""
+        return self._prefix
 
     # Text
 
@@ -235,12 +254,13 @@ class Reader:
             len(self.declarations), list(frame.path), self._count, self.seconds,
             self.single, [(site, site.changed) for site in self._sites()],
             len(self.accesses.noted), len(self.born), len(self.accesses.counters),
+            len(self.called),
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, changed, noted, born, counters) = saved  # fmt: skip
+         seconds, single, changed, noted, born, counters, called) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
@@ -258,6 +278,8 @@ class Reader:
         del self.accesses.noted[noted:]
         del self.born[born:]
         del self.accesses.counters[counters:]
+        for node in list(self.called)[called:]:
+            del self.called[node]
         self._count = count  # so that what is read again has the same names
         for site, was in changed:
             site.changed = was
@@ -275,6 +297,11 @@ class Reader:
     @property
     def env(self) -> dict[str, Value]:
         return self.frames[-1].env
+
+    @property
+    def base(self) -> int:
+        """The first function whose C is in this one's: of one that calls itself, that one."""
+        return int(self.inlined[:1] != () and self.inlined[0][0] == "recursive")
 
     @property
     def environments(self) -> list[dict[str, Value]]:
@@ -370,7 +397,8 @@ class Reader:
             yield
             return
         outer = self.site
-        frames = [(f, list(f.path), dict(f.env)) for f in self.frames if f.whole]
+        own = self.frames[self.base :]
+        frames = [(f, list(f.path), dict(f.env)) for f in own if f.whole]
         self.site = site = Leave(len(self.leaves), frames, outer)
         self.leaves.append(site)
         place: list = []
@@ -450,6 +478,8 @@ class Reader:
     @property
     def is_inside(self) -> bool:
         """Whether what is read is in a loop of this function or of one that calls it."""
+        if self.is_called:
+            return True
         return any(step[0] in ("for", "while") for f in self.frames for step in f.path)
 
     def is_read_later(self, loop: Any, name: str, in_it: bool = False) -> bool:

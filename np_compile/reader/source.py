@@ -209,14 +209,14 @@ def only_ignores(node: Any, filters: frozenset[str]) -> bool:
 
 
 def has_loops(f: types.FunctionType, classes: tuple[type, ...] = (), depth: int = 3) -> bool:
-    """Whether a function has a loop, or one that it calls by a global name, or a method of that
-    name of the given classes or of those that it mentions."""
+    """Whether a function has a loop or calls itself, or one that it calls by a global name, or a
+    method of that name of the given classes or of those that it mentions."""
     code = f.__code__
-    if _loops(code):
+    found = [written(f.__globals__.get(name)) for name in code.co_names]
+    if _loops(code) or f in found:
         return True
     if depth == 0:
         return False
-    found = [f.__globals__.get(name) for name in code.co_names]
     known = (*classes, *(x for x in found if isinstance(x, type)))
     methods = [vars(c).get(name) for kind in known for c in kind.__mro__ for name in code.co_names]
     return any(
@@ -272,13 +272,15 @@ def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
 
 @functools.lru_cache(4096)
 def _loops(code: types.CodeType) -> bool:
-    """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11."""
+    """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11, or
+    makes a function that calls itself."""
     import dis
 
     if any(word in i.opname for i in dis.get_instructions(code) for word in _BACK):
         return True
     return any(
-        isinstance(c, types.CodeType) and c.co_name.startswith("<") and c.co_name != "<lambda>"
+        isinstance(c, types.CodeType)
+        and ((c.co_name.startswith("<") and c.co_name != "<lambda>") or c.co_name in c.co_freevars)
         for c in code.co_consts
     )
 

@@ -17,6 +17,7 @@ from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
 from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain
+from .recursion import Unresolved
 from .selection import selected
 from .values import (
     HELD,
@@ -160,7 +161,7 @@ def statement(r: Reader, node: ast.stmt) -> None:
             except Unreadable as e:
                 if not r.frame.whole:
                     raise
-                if r.is_inside and not r.cold and not isinstance(e, NotYet):
+                if r.is_inside and not r.cold and not isinstance(e, (NotYet, Unresolved)):
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
                 r.leave(f"{e} (line {node.lineno})")

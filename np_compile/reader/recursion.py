@@ -1,0 +1,334 @@
+"""Functions that call themselves: each is a C function of its own.
+
+Its parameters, and what it gives, are of types that hold all that was seen; until these are known
+all is read again. It is read by a `Reader` of its own: of the C around it, it sees what is the same
+in the whole call of a region (`struct outside`). It gives 0, or 1 where it leaves, or -1 where
+the call ends. One that changes nothing leaves to the statement that calls it, and Python makes that
+call. One that changes something leaves as the outermost function does: what it holds is noted
+(`left_at`), and so it is for each call that it is in, up to the region's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from . import source
+from .read import Again, Effectful, Frame, Leave, Reader, Return
+from .values import (
+    ANYWHERE,
+    HELD,
+    Arr,
+    Conflict,
+    Flagged,
+    Items,
+    Known,
+    Maybe,
+    NotYet,
+    Obj,
+    Rng,
+    Tup,
+    Unreadable,
+    Value,
+)
+from .variables import Variable, item_type, join, same_type, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TIMES = 64.0  # that such a function runs in a call of it, roughly
+_FIRST = 32  # calls in one another, from which on Python is asked how many it allows
+_STACK = 192 << 10  # bytes of the stack that calls may take; macOS gives threads 512 KB
+
+C = f"""
+/* What a function that is left held: its exit, and the words. The one that it has called is
+   before. */
+QUIET Word *left_at(Runtime *rt, i64 number, i64 count) {{
+    Buf *b = calloc(1, sizeof(Buf) + 8 * count);
+    if (!b) __builtin_trap();
+    b->refs = 1; b->owner = -1; b->data = b + 1;
+    b->dims[0] = number; b->dims[1] = (i64)rt->left;
+    link_in(rt, b);
+    rt->left = b;
+    return b->data;
+}}
+/* Whether a call has to be Python's, which may have more room, or raises. */
+QUIET int is_deep(Runtime *rt) {{
+    if (rt->deepest == {_FIRST}) {{ rt->deepest = rt->python(-2); rt->deepest -= rt->deepest == {_FIRST}; }}
+    return rt->depth > rt->deepest;
+}}
+INLINE int too_deep(Runtime *rt) {{
+    i64 used = (char *)rt->stack - (char *)__builtin_frame_address(0);
+    if (used > {_STACK} || used < -{_STACK}) return 1;
+    return rt->depth > rt->deepest && is_deep(rt);
+}}
+"""
+BEGIN = (
+    f"rt->depth = 0; rt->deepest = {_FIRST}; rt->left = 0; "
+    "rt->stack = __builtin_frame_address(0); rt->outside = &outside;"
+)
+
+
+class Unresolved(Unreadable):
+    """What a function gives that calls itself is not known yet: it is found where it does not."""
+
+
+@dataclass
+class Types:
+    """Of a function that calls itself: the types of what it is given, by names of its own and of
+    the function around it, and of what it gives, once that is known."""
+
+    given: dict[tuple[str, str], Value] = field(default_factory=dict)
+    gives: Value | None = None
+
+    def hold(self, key: tuple[str, str], of: Value, r: Reader) -> None:
+        """Have a parameter hold such values."""
+        known = self.given.get(key)
+        if known is None:
+            self.given[key] = of
+        elif not same_type(known, of, r):
+            self.given[key] = _settled(_joined(known, of, r))
+
+
+@dataclass
+class Called:
+    """The C function of one: its name, parameters, and what its reader has read."""
+
+    name: str
+    parameters: list[str]
+    reader: Reader
+    lines: list
+
+    @property
+    def head(self) -> str:
+        return f"static i64 {self.name}({', '.join(['Runtime *rt', *self.parameters])})"
+
+    def text(self, lines: Iterable[str], taken: dict[str, str]) -> list[str]:
+        """Its C. taken: what it sees of the region's, and the C types."""
+        return [
+            f"__attribute__((noinline)) {self.head} {{",
+            "const struct outside *const outside = rt->outside; (void)outside;",
+            "Word *const out = rt->out; (void)out;",
+            *(f"{ctype}const {x} = outside->{x};" for x, ctype in taken.items()),
+            "TICK(1);", "if (__builtin_expect(too_deep(rt), 0)) return 1;",
+            *self.reader.declarations, *lines, "}",
+        ]  # fmt: skip
+
+
+def is_known(r: Reader, node: Any) -> bool:
+    """Whether a function was seen to call itself."""
+    return ("recursive", node) in r.memory
+
+
+def seen(r: Reader, node: Any) -> None:
+    """A function calls itself: all is read again."""
+    r.memory["recursive", node] = Types()  # type: ignore[assignment]
+    raise Again
+
+
+def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], whole: bool) -> Value:
+    """The value of a call. env: what the function is given; whole: whether it changes something."""
+    if any(name.startswith("@") for name in r.frames[0].env):
+        raise Unreadable(f"attributes are set, and {f.__name__} calls itself")
+    known: Any = r.memory["recursive", node]
+    around = _seen_around(r, f)
+    given = {("own", k): x for k, x in env.items()}
+    given |= {("outer", k): x for k, x in around.items()}
+    before = dict(known.given)
+    for key, x in given.items():
+        known.hold(key, type_of(r, x), r)
+    if known.given != before:
+        raise Again
+    made = r.reading.get(node) or r.called.get(node) or _read(r, f, node, known, given, whole)
+    if known.gives is None:
+        raise Unresolved(f"what {f.__name__} gives")
+    args: list[str] = []
+    for key, x in given.items():
+        v = _fresh(r, known.given[key], args)
+        r.lines += v.put(r, x, owned=False)
+    results: list[str] = []
+    result = _fresh(r, known.gives, results)
+    args += [f"&{name}" for name in results]
+    how = r.fresh("how")
+    steady = dict.fromkeys(x.buf for _, x in r.steady) if whole else ()
+    r.line("".join(["rt->depth++;", *(f" {buf}->steady++;" for buf in steady)]))
+    r.line(f"const i64 {how} = {made.name}({', '.join(['rt', *args])});")
+    r.line("".join(["rt->depth--;", *(f" {buf}->steady--;" for buf in steady)]))
+    r.line(f"if ({how} < 0) return {how};")
+    r.leave_if(f"{how}", f"{f.__name__} leaves, or calls itself too often")
+    r.owned[-1] += result.buffers()
+    if whole:
+        r.changed(frozenset((ANYWHERE,)))
+    r.accesses.anything()
+    return result.load(r)
+
+
+def _fresh(r: Reader, of: Value, names: list[str]) -> Variable:
+    """A variable of a type; its C names are added."""
+
+    def place(ctype: str) -> str:
+        names.append(r.fresh("given"))
+        zero = "{0, 0}" if ctype in ("c64", "c128") else "0"
+        r.line(f"{ctype} {names[-1]} = {zero};")
+        return names[-1]
+
+    return Variable(r, "", of, place)
+
+
+# Types
+
+
+def type_of(r: Reader, x: Value) -> Value:
+    """A type that holds a value, wherever it comes from."""
+    if r.is_local(x):
+        return Known(source.tree(x.value))  # it is another object in each reading
+    if isinstance(x, (Known, Obj, Rng)):
+        return x
+    if isinstance(x, Tup) and x.made is list and (x.site or x.path):
+        from .lists import growing
+
+        growing(r, x)
+    return _settled(item_type(x))
+
+
+def _settled(of: Value) -> Value:
+    if isinstance(of, (Known, Obj, Rng)):
+        return of
+    of = item_type(of)
+    for x in _parts(of):
+        if isinstance(x, Conflict):
+            raise Unreadable(f"a function that calls itself, of {x.why}")
+        if not isinstance(x, HELD) and x != Known(None):
+            raise Unreadable("a function that calls itself, of such values")
+    return _with_lengths(of)
+
+
+def _parts(of: Value) -> list[Value]:
+    if isinstance(of, Tup):
+        return [of, *(y for x in of.items for y in _parts(x))]
+    return [of, *(_parts(of.value) if isinstance(of, Flagged) else [])]
+
+
+def _with_lengths(of: Value) -> Value:
+    """The same, with extents of arrays that are not negative."""
+    if isinstance(of, Arr):
+        dims = [d if d.value is not None else replace(d, low=0) for d in of.dims]
+        return replace(of, dims=tuple(dims))
+    if isinstance(of, Tup):
+        return replace(of, items=tuple(map(_with_lengths, of.items)))
+    return type(of)(_with_lengths(of.value), of.flag) if isinstance(of, Flagged) else of
+
+
+def _joined(a: Value, b: Value, r: Reader) -> Value:
+    of = join(a, b, r)
+    if isinstance(of, Conflict):
+        raise Unreadable(f"a function that calls itself: {of.why}")
+    return of
+
+
+# What such a function sees
+
+
+def _seen_around(r: Reader, f: types.FunctionType) -> dict[str, Value]:
+    """The values of the names that a function, and those that it calls, see of the one around."""
+    if f not in r.local:
+        return {}
+    home = r.local[f][1]
+    found: dict[str, Value] = {}
+    waiting = [f]
+    while waiting:
+        g = waiting.pop()
+        if r.local[g][1] is not home:
+            raise Unreadable("functions of two functions call themselves")
+        for name in g.__code__.co_freevars:
+            x = home.env.get(name)
+            if x is None or name in found or isinstance(x, (Maybe, Conflict)):
+                continue
+            found[name] = x
+            if r.is_local(x):
+                waiting.append(x.value)
+    return found
+
+
+def _read(
+    r: Reader, f: types.FunctionType, node: Any, known: Types,
+    given: dict[tuple[str, str], Value], whole: bool,
+) -> Called:  # fmt: skip
+    """The C function. given: of a call. whole: whether it changes something."""
+    q = Reader(r.entry, r.grammar)
+    q.shares(r, f"r{len(r.called) + len(r.reading)}_")
+    q.inlined = (("recursive", id(node)),)
+    finding = known.gives is None
+    q.is_called = not finding
+    outermost = Frame(r.frames[0].function, r.frames[0].node, {}, {})
+    parameters: list[str] = []
+    made = Called(f"called_{q.prefix}", parameters, q, q.lines)
+    env, around = {}, {}
+    for (which, name), of in known.given.items():
+        x = given[which, name]
+        if isinstance(of, HELD):
+            x = Variable(q, name, of, functools.partial(_parameter, q, parameters, "")).load(q)
+        (env if which == "own" else around)[name] = x
+    home = r.local[f][1] if f in r.local else None
+    proxy = home and Frame(home.function, home.node, around, home.scope)
+    for g, (statement, frame) in r.local.items():
+        q.local[g] = statement, proxy if frame is home and proxy is not None else frame
+    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
+    frame = Frame(f, node, env, scope, whole=whole or finding, scopes=1, home=proxy)
+    q.frames += [outermost, frame]
+    q.owned.append([])
+    if not frame.whole:
+        q.site = Leave(0, [])
+        q.leaves.append(q.site)
+    r.reading[node] = made
+    try:
+        if known.gives is not None:
+            result = Variable(q, "", known.gives, functools.partial(_parameter, q, parameters, "*"))
+        q.grammar.block(q, node.body, "body")
+    except NotYet:  # what it has not been seen to change, it may change
+        if frame.whole:
+            raise
+        raise Effectful(f) from None
+    finally:
+        del r.reading[node]
+        r.takes_names(q)
+    if not frame.dead:
+        frame.returns.append(Return(Known(None), q.lines, q.releases(1), {}))
+    if not frame.returns:
+        raise Unreadable(f"{f.__name__} calls itself, and never returns")
+    for y in frame.returns:
+        of = type_of(q, y.value)
+        if known.gives is None:
+            known.gives = of
+        elif not same_type(known.gives, of, q):
+            known.gives = _settled(_joined(known.gives, of, q))
+            finding = True
+    if finding:
+        raise Again
+    for y in frame.returns:
+        y.place += [*stored(q, [(result, y.value)]), *y.releases, "return 0;"]
+    if q.site is not None and q.site.used:
+        q.lines.append("if (0) { leave_0: return 1; }")
+    r.written |= q.written
+    r.seconds += q.seconds * r.executions * _TIMES
+    r.single += q.single * r.executions * _TIMES
+    r.called[node] = made
+    return made
+
+
+def _parameter(q: Reader, parameters: list[str], star: str, ctype: str) -> str:
+    name = q.fresh("given")
+    parameters.append(f"{ctype} {star}{name}")
+    return f"(*{name})" if star else name
+
+
+_NAME = re.compile(r"\b[A-Za-z]\w*_(?:in)?\d+\b")
+
+
+def taken(lines: Iterable[str], declared: dict[str, str]) -> dict[str, str]:
+    """What lines name of what is declared in a region."""
+    found = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
+    return {x: declared[x] for x in found if x in declared}
