@@ -47,7 +47,7 @@ from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
 from .objects import new_object, no_nan_in, of_class, special
 from .operators import operate
-from .read import LIBRARY, Reader, certain
+from .read import LIBRARY, Effectful, Reader, certain
 from .sorting import extreme, sort, sorted_list
 from .unions import absolute, binary, unary
 from .values import (
@@ -62,6 +62,7 @@ from .values import (
     Lazy,
     Lst,
     Made,
+    NotYet,
     Num,
     Obj,
     Range,
@@ -274,9 +275,14 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     alone, r.hoisted = r.hoisted, False
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
-    if recurs:
-        return recursion.call(r, f, node, env, whole)
-    return r.grammar.function(r, f, node, env, whole)
+    try:
+        if recurs:
+            return recursion.call(r, f, node, env, whole)
+        return r.grammar.function(r, f, node, env, whole)
+    except NotYet:  # of what it was not seen to change, and may change
+        if whole:
+            raise
+        raise Effectful(f) from None
 
 
 def bound_arguments(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import source
-from .read import Again, Effectful, Frame, Leave, Reader, Return
+from .read import Again, Frame, Leave, Reader, Return
 from .values import (
     ANYWHERE,
     HELD,
@@ -27,7 +27,6 @@ from .values import (
     Items,
     Known,
     Maybe,
-    NotYet,
     Obj,
     Rng,
     Tup,
@@ -288,10 +287,6 @@ def _read(
         if known.gives is not None:
             result = Variable(q, "", known.gives, functools.partial(_parameter, q, parameters, "*"))
         q.grammar.block(q, node.body, "body")
-    except NotYet:  # what it has not been seen to change, it may change
-        if frame.whole:
-            raise
-        raise Effectful(f) from None
     finally:
         del r.reading[node]
         r.takes_names(q)

@@ -212,17 +212,13 @@ def has_loops(f: types.FunctionType, classes: tuple[type, ...] = (), depth: int 
     """Whether a function has a loop or calls itself, or one that it calls by a global name, or a
     method of that name of the given classes or of those that it mentions."""
     code = f.__code__
-    found = [written(f.__globals__.get(name)) for name in code.co_names]
-    if _loops(code) or f in found:
+    if _loops(code):
         return True
-    if depth == 0:
-        return False
+    found = [f.__globals__.get(name) for name in code.co_names]
     known = (*classes, *(x for x in found if isinstance(x, type)))
     methods = [vars(c).get(name) for kind in known for c in kind.__mro__ for name in code.co_names]
-    return any(
-        isinstance(g, types.FunctionType) and g is not f and has_loops(g, known, depth - 1)
-        for g in map(written, (*found, *methods))
-    )
+    called = [g for g in map(written, (*found, *methods)) if isinstance(g, types.FunctionType)]
+    return f in called or (depth > 0 and any(has_loops(g, known, depth - 1) for g in called))
 
 
 def written(x: Any) -> Any:

@@ -491,7 +491,7 @@ CASES: list[Case] = [
     exact(in_lists, (x,)),
     exact(as_a_key, (x,)),
     exact(same_names, (x, 2.0)),
-    exact(calls_itself, (x,), refused="calls itself"),
+    exact(calls_itself, (x,)),
     exact(not_bound_yet, (x,), (-x[:1],)),
     exact(changes_what_it_sees, (x,)),
     exact(makes_a_function(2.0), (x,), (-x,)),
