@@ -110,6 +110,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
         return yes() if test.value else no()
     r.one_by_one()
     found: list[tuple[list, Value, list[str]]] = []
+    owned = False
     for make, facts in ((yes, test.true), (no, test.false)):
         lines: list = []
         mark = r.facts.mark()
@@ -123,8 +124,8 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
                 r.owned.pop()
                 continue
             free = r.releases(len(r.owned) - 1)
-            if r.owned.pop() and not isinstance(x, Num):
-                raise Unreadable("an array that is made on one of two ways in an expression")
+            makes = r.owned.pop() and not isinstance(x, Num)
+            owned = owned or bool(makes)
         r.facts.back_to(mark)
         found.append((lines, x, free))
     if len(found) < 2:
@@ -142,11 +143,13 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
     v = Variable(r, "chosen", of)
     for line in v.declare:
         r.line(line)
-    a_lines += [*v.store(r, a, owned=False), *a_free]
-    b_lines += [*v.store(r, b, owned=False), *b_free]
+    a_lines += [*v.store(r, a, owned), *a_free]
+    b_lines += [*v.store(r, b, owned), *b_free]
     made = choice(test.text, (a_lines, b_lines), v)
     if made is not None:
         r.line(made)
     else:
         r.lines += [f"if ({test.text}) {{", a_lines, "}", "else {", b_lines, "}"]
+    if owned:
+        r.owned[-1] += v.buffers()
     return v.load(r)

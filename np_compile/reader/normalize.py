@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import copy
 import heapq
 import types
@@ -308,9 +309,12 @@ def _changes(r: Reader, node: ast.Call) -> bool:
         found = written(f.more.get("f") or getattr(kind, f.name, None)) if kind else None
     else:
         found = f.value if isinstance(f, Known) else None
-    if found in (heapq.heappush, heapq.heappop):
+    if found in _CHANGES:
         return True
     return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
+
+
+_CHANGES = (heapq.heappush, heapq.heappop, bisect.insort_left, bisect.insort_right)
 
 
 def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:

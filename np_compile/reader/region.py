@@ -457,6 +457,8 @@ class _Call:
             return self.value(spec[2], region, out) if out[spec[1]].i else None
         if kind == "path":
             return region.at(self, spec[1])
+        if kind == "held":
+            return ctypes.cast(out[spec[1]].i, ctypes.py_object).value
         raise AssertionError(kind)
 
     def _array(self, spec: Any, out: Any) -> np.ndarray:

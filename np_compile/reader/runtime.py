@@ -355,11 +355,12 @@ QUIET int same_items(const Buf *a, const Buf *b) {{
     u64 bytes = a->dims[0] * a->dims[4];
     return a->dims[0] == b->dims[0] && !__builtin_memcmp(a->data, b->data, bytes);
 }}
+INLINE void swap(char *data, i64 i, i64 j, i64 size) {{
+    char *a = data + i * size, *z = data + j * size;
+    for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
+}}
 QUIET void reverse(Buf *b) {{
-    i64 size = b->dims[4];
-    char *a = b->data, *z = a + (b->dims[0] - 1) * size;
-    for (; a < z; a += size, z -= size)
-        for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
+    for (i64 i = 0, j = b->dims[0] - 1; i < j; i++, j--) swap(b->data, i, j, b->dims[4]);
 }}
 /* The index of a table: places of entries, -1 where there is none, -2 where there was one. The hash
    of an entry that is gone is 0, of others it is odd. */
