@@ -17,7 +17,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, mathematics, outside, recursion, small, source, text, wide
+from . import functions, iterators, mathematics, outside, recursion, small, source, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -141,7 +141,9 @@ def _of_generator(r: Reader, node: ast.Call) -> bool:
     except Unreadable:
         f = None
     r.restore(saved)
-    return isinstance(f, Known) and is_generator(f.value)
+    if not isinstance(f, Known):
+        return False
+    return is_generator(f.value) or iterators.generator_of(f.value, node) is not None
 
 
 def _listed(r: Reader, node: ast.Call) -> ast.ListComp:

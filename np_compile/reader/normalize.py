@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from . import iterators
 from .dicts import CHANGING
 from .expressions import expression
-from .generators import expanded, is_generator
+from .generators import Renamed, expanded, is_generator
 from .objects import class_of
 from .read import Reader, dotted
 from .source import written
@@ -52,11 +53,15 @@ def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         return None
     called = _called(r, node.iter)
     f: Any = called.value if isinstance(called, Known) else None
-    if not is_generator(f):
+    found = iterators.generator_of(f, node.iter)
+    if found is None and not is_generator(f):
         return None
+    args = node.iter.args
+    if found is not None:
+        f, args = found
     cache, key = r.entry.normalized, (id(node), f)
     if key not in cache:
-        made = expanded(r, node, f)
+        made = expanded(r, node, f, args)
         for x in made:
             ast.copy_location(x, node)
             ast.fix_missing_locations(x)
@@ -99,12 +104,36 @@ def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict
     memo: dict[int, Any] = {}
     for k, part in enumerate(parts):
         value: ast.expr = part
+        if isinstance(part, ast.ListComp):
+            made += _as_loop(part, f"{prefix}_{k}")
+            memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
+            continue
         if isinstance(part, ast.NamedExpr):
             made.append(_assign(part.target.id, part.value))
             value = ast.Name(part.target.id, ast.Load())
         made.append(_assign(f"{prefix}_{k}", value))
         memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
     return made, memo
+
+
+def _as_loop(node: ast.ListComp, name: str) -> list[ast.stmt]:
+    """A list's comprehension as statements that give it a name; its own names get others."""
+    own = {x.id for g in node.generators for x in walk(g.target) if isinstance(x, ast.Name)}
+    (first, *others) = copy.deepcopy(node.generators)
+    renamed = Renamed(own, f"{name}_")
+    values = first.iter  # in the names around it
+    inner: ast.stmt = ast.Expr(
+        ast.Call(
+            ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()),
+            [renamed.visit(copy.deepcopy(node.elt))], [],
+        )
+    )  # fmt: skip
+    for g in reversed([first, *others]):
+        for test in reversed(g.ifs):
+            inner = ast.If(renamed.visit(test), [inner], [])
+        source = values if g is first else renamed.visit(g.iter)
+        inner = ast.For(renamed.visit(g.target), source, [inner], [])
+    return [_assign(name, ast.List([], ast.Load())), inner]
 
 
 def _assign(name: str, value: ast.expr) -> ast.Assign:
@@ -196,7 +225,7 @@ def _alone(node: ast.stmt) -> ast.expr | None:
     if isinstance(node, (ast.Expr, ast.Return)):
         return node.value
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        return node.value if isinstance(node.targets[0], (ast.Name, ast.Tuple)) else None
+        return node.value if isinstance(node.targets[0], ast.Name) else None
     return None
 
 
@@ -216,7 +245,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
             before += _parts(x)
     if isinstance(node, ast.Call) and node is not alone and _changes(r, node):
         return _Found(node, True)
-    if isinstance(node, ast.NamedExpr):
+    if isinstance(node, ast.NamedExpr) or ("apart", node) in r.memory:
         return _Found(node, True)
     part = node.target if isinstance(node, ast.AugAssign) else node
     if isinstance(part, ast.Subscript) and part is not alone and _may_add(r, node, part):

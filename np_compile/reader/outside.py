@@ -292,9 +292,9 @@ class _Shown(ast.NodeTransformer):
 
 def _sampled(function: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
     failed: Exception | None = None
-    for items in (_SAMPLE, 2, 1, 3):  # of lists
-        given = [_sample(x, items) for x in args]
-        named = {k: _sample(v, items) for k, v in kwargs.items()}
+    for sizes in ((_SAMPLE, 1), (2, 1), (1, 1), (3, 1), (_SAMPLE, _SAMPLE)):
+        given = [_sample(x, *sizes) for x in args]
+        named = {k: _sample(v, *sizes) for k, v in kwargs.items()}
         if isinstance(function, Draw):  # floats may be probabilities
             given, named = [*map(_shares, given)], {k: _shares(v) for k, v in named.items()}
         try:
@@ -313,12 +313,12 @@ def _shares(x: Any) -> Any:
     return x / x.sum() if is_array else x
 
 
-def _sample(x: Value, length: int = _SAMPLE) -> Any:
-    """A value such as this one. length: of lists."""
+def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
+    """A value such as this one. length: of lists; number: in the place of numbers."""
     if isinstance(x, Known):
         return x.value
     if isinstance(x, Tup):
-        items = [_sample(y, length) for y in x.items]
+        items = [_sample(y, length, number) for y in x.items]
         return x.made(items) if x.made in (tuple, list) else x.made(*items)
     if isinstance(x, Range):
         return range(_SAMPLE)
@@ -327,7 +327,7 @@ def _sample(x: Value, length: int = _SAMPLE) -> Any:
     if isinstance(x, Num):
         if x.kind is None:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")
-        value = x.value if x.value is not None else 1
+        value = x.value if x.value is not None else number
         if x.kind in PYTHON:
             if x.kind == "wide":
                 raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
@@ -336,7 +336,7 @@ def _sample(x: Value, length: int = _SAMPLE) -> Any:
     if isinstance(x, Lst):
         kinds = x.of.kinds if isinstance(x.of, Num) else (None,)
         of = [replace(x.of, kinds=(k,)) if k else x.of for k in kinds]
-        return x.made([_sample(y, length) for y in islice(cycle(of), length)] if x.of else [])
+        return x.made([_sample(y, length, number) for y in islice(cycle(of), length)] if x.of else [])
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":

@@ -168,7 +168,7 @@ class Reader:
         self.alone: Any = None
         self.hoisted = False
         self.lists = 0  # that were made by this statement
-        self.comprehensions = 0
+        self.comprehensions: list[ast.AST] = []  # that are being read
         self.late: set[str] = set()  # attributes that a loop sets
         self.begun: dict[str, int] = {}  # objects: in which frame their `__init__` runs
         self.called: dict[Any, Any] = {}  # functions that call themselves, by their trees
@@ -439,8 +439,19 @@ class Reader:
         for f in self.frames:
             if not f.whole and (roots is None or not roots <= f.made):
                 if self.comprehensions:
-                    raise Unreadable("a change within an expression")
+                    self._apart(self.comprehensions[0])
                 raise Effectful(f.function)
+
+    def _apart(self, node: ast.AST) -> None:
+        """A comprehension changes something: all is read again, with a loop in its place."""
+        scopes = (ast.Lambda, ast.NamedExpr)  # whose names are not to be renamed
+        whole = isinstance(node, ast.ListComp) and not any(
+            isinstance(x, scopes) for x in walk(node)
+        )
+        if ("apart", node) in self.memory or not whole:
+            raise Unreadable("a change within an expression")
+        self.memory["apart", node] = {}
+        raise Again
 
     @contextmanager
     def branch(self) -> Iterator[None]:

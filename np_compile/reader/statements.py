@@ -481,7 +481,7 @@ def comprehension(
     frame.whole = False
     inside, frame.inside = frame.inside, frame.inside.union(names)
     made, frame.made = frame.made, set()
-    r.comprehensions += 1
+    r.comprehensions.append(node)
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
         if by == "sum":
@@ -500,7 +500,7 @@ def comprehension(
         if by == "sum":
             result = python(0) if result == Known(None) else certain(r, result)
     finally:
-        r.comprehensions -= 1
+        r.comprehensions.pop()
         frame.whole, frame.scope, frame.inside = whole, scope, inside
         frame.made |= made
     frame.env = {k: env[k] if k in names else v for k, v in frame.env.items() if k in env}
