@@ -187,8 +187,6 @@ def _integers(
         low, high = python(0), low
     if not (isinstance(low, Num) and isinstance(high, Num) and low.is_int and high.is_int):
         raise Unreadable("integers between what are no integers")
-    if size is not None and not (isinstance(size, Known) and size.value is None):
-        raise Unreadable("an array of random integers")
     a, b = to_int(r, low), to_int(r, high)
     r.leave_if(f"{a.text} >= {b.text}", "an upper bound that is not above the lower")
     span = r.named(f"(u64){b.text} - 1UL - (u64){a.text}", "u64")
@@ -196,10 +194,10 @@ def _integers(
     masked = int(g.legacy)
     mask = r.named(f"low_bits({span})", "u64") if masked else "0"
     made = _drawn(
-        r, None, "i64", kind,
+        r, size, "i64", kind,
         lambda: f"(i64)((u64){a.text} + draw_bounded(rt, {g.text}, 0, {span}, {mask}, {masked}))",
     )  # fmt: skip
-    if a.lin is not None and b.lin is not None and made.lin is not None:
+    if isinstance(made, Num) and a.lin is not None and b.lin is not None and made.lin is not None:
         r.facts.add(made.lin - a.lin)
         r.facts.add(b.lin - made.lin - 1)
         return Num(made.text, "i64", (kind,), "", made.lin, max(a.low, made.low), b.high)

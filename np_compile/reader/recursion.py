@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import source
-from .read import Again, Frame, Leave, Reader, Return
+from .read import BRANCH, Again, Frame, Leave, Reader, Return
 from .values import (
     ANYWHERE,
     HELD,
@@ -152,6 +152,7 @@ def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], who
     result = _fresh(r, known.gives, results)
     args += [f"&{name}" for name in results]
     how = r.fresh("how")
+    r.single += r.executions * BRANCH
     steady = dict.fromkeys(x.buf for _, x in r.steady) if whole else ()
     r.line("".join(["rt->depth++;", *(f" {buf}->steady++;" for buf in steady)]))
     r.line(f"const i64 {how} = {made.name}({', '.join(['rt', *args])});")
