@@ -316,7 +316,7 @@ def _called(r: Reader, node: ast.Call) -> Any:
     if not dotted(node.func):
         return None
     lines, r.lines = r.lines, []
-    missing = set(r.missing)
+    missing, owned = set(r.missing), len(r.owned[-1])
     try:
         with r.at_statement():
             return expression(r, node.func)
@@ -324,6 +324,7 @@ def _called(r: Reader, node: ast.Call) -> Any:
         return None
     finally:
         r.lines, r.missing = lines, missing
+        del r.owned[-1][owned:]
 
 
 def _changes(r: Reader, node: ast.Call) -> bool:

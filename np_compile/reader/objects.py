@@ -214,7 +214,11 @@ def _learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
     for name, x in values.items():
         of = _type_of_field(x)
         if not same_type(grown[name], of, r):
-            of = join(grown[name], of, r)
+            try:
+                of = join(grown[name], of, r)
+            except Again:  # containers are made for other items: it is learnt anew
+                del r.memory[key]
+                raise
             if not isinstance(of, HELD):
                 raise Unreadable(f"the attribute {name!r} of {kind.__name__} has several types")
             grown[name] = _type_of_field(of)

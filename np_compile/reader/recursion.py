@@ -86,17 +86,18 @@ class Types:
     def hold(self, key: tuple[str, str], of: Value, r: Reader) -> None:
         """Have a parameter hold such values."""
         known = self.given.get(key)
-        if known is None:
-            self.given[key] = of
-        elif not same_type(known, of, r):
-            self.given[key] = _settled(_joined(known, of, r))
+        if known is None or not same_type(known, of, r):
+            self.given.pop(key, None)  # containers in it may be made for other items: `Again`
+            self.given[key] = of if known is None else _settled(_joined(known, of, r))
 
 
 @dataclass
 class Called:
-    """The C function of one: its name, parameters, and what its reader has read."""
+    """The C function of one: its name, what it is given in which order, its parameters, and what its
+    reader has read."""
 
     name: str
+    given: list[tuple[str, str]]
     parameters: list[str]
     reader: Reader
     lines: list
@@ -141,18 +142,19 @@ def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], who
         known.hold(key, type_of(r, x), r)
     if known.given != before:
         raise Again
+    if known.given.keys() != given.keys():
+        raise Unreadable(f"{f.__name__} calls itself, and sees a name that may have no value")
     made = r.reading.get(node) or r.called.get(node) or _read(r, f, node, known, given, whole)
     if known.gives is None:
         raise Unresolved(f"what {f.__name__} gives")
     args: list[str] = []
-    for key, x in given.items():
+    for key in made.given:
         v = _fresh(r, known.given[key], args)
-        r.lines += v.put(r, x, owned=False)
+        r.lines += v.put(r, given[key], owned=False)
     results: list[str] = []
     result = _fresh(r, known.gives, results)
     args += [f"&{name}" for name in results]
     how = r.fresh("how")
-    r.single += r.executions * BRANCH
     steady = dict.fromkeys(x.buf for _, x in r.steady) if whole else ()
     r.line("".join(["rt->depth++;", *(f" {buf}->steady++;" for buf in steady)]))
     r.line(f"const i64 {how} = {made.name}({', '.join(['rt', *args])});")
@@ -267,7 +269,7 @@ def _read(
     q.is_called = not finding
     outermost = Frame(r.frames[0].function, r.frames[0].node, {}, {})
     parameters: list[str] = []
-    made = Called(f"called_{q.prefix}", parameters, q, q.lines)
+    made = Called(f"called_{q.prefix}", list(known.given), parameters, q, q.lines)
     env, around = {}, {}
     for (which, name), of in known.given.items():
         x = given[which, name]
@@ -302,7 +304,8 @@ def _read(
         if known.gives is None:
             known.gives = of
         elif not same_type(known.gives, of, q):
-            known.gives = _settled(_joined(known.gives, of, q))
+            before, known.gives = known.gives, None
+            known.gives = _settled(_joined(before, of, q))
             finding = True
     if finding:
         raise Again
@@ -312,7 +315,8 @@ def _read(
         q.lines.append("if (0) { leave_0: return 1; }")
     r.written |= q.written
     r.seconds += q.seconds * r.executions * _TIMES
-    r.single += q.single * r.executions * _TIMES
+    # How often it runs is not known: whether it is faster so is to be timed.
+    r.single += (q.single or 1) * r.executions * BRANCH
     r.called[node] = made
     return made
 

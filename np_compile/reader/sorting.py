@@ -59,8 +59,8 @@ def bisected(side: str) -> Callable:
 
     def find(r: Reader, a: Value, x: Value) -> Num:
         x = kept(r, x)
-        if isinstance(a, Tup) and not a.items:
-            return python(0)
+        if isinstance(a, Tup):
+            a = list_of(r, a)
         if not isinstance(a, Lst) and not (isinstance(a, Arr) and a.ndim == 1):
             raise Unreadable("bisection of this")
         if isinstance(a, Lst) and a.of is None:
