@@ -26,9 +26,7 @@ def is_generator(f: Any) -> bool:
     return isinstance(f, FunctionType) and bool(f.__code__.co_flags & GENERATOR)
 
 
-def expanded(
-    r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]
-) -> list[ast.stmt]:
+def expanded(r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]) -> list[ast.stmt]:
     """A loop over what a generator gives, as statements. args: of its call."""
     inside: frozenset[CodeType] = getattr(node, "generators", frozenset())
     if f.__code__ in inside:

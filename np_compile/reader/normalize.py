@@ -245,7 +245,9 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
             before += _parts(x)
     if isinstance(node, ast.Call) and node is not alone and _changes(r, node):
         return _Found(node, True)
-    if isinstance(node, ast.NamedExpr) or ("apart", node) in r.memory:
+    if isinstance(node, ast.NamedExpr):
+        return _Found(node, True)
+    if isinstance(node, ast.ListComp) and ("apart", node) in r.memory:
         return _Found(node, True)
     part = node.target if isinstance(node, ast.AugAssign) else node
     if isinstance(part, ast.Subscript) and part is not alone and _may_add(r, node, part):

@@ -336,7 +336,9 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
     if isinstance(x, Lst):
         kinds = x.of.kinds if isinstance(x.of, Num) else (None,)
         of = [replace(x.of, kinds=(k,)) if k else x.of for k in kinds]
-        return x.made([_sample(y, length, number) for y in islice(cycle(of), length)] if x.of else [])
+        return x.made(
+            [_sample(y, length, number) for y in islice(cycle(of), length)] if x.of else []
+        )
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":
@@ -432,7 +434,7 @@ def stored(x: Any, result: Any, out: Any, adopt: Callable[[Any], None]) -> bool:
         return False
     if kind == "generator":
         adopt(x)
-        bits, _ = generator_of(x)
+        bits: Any = generator_of(x)[0]  # type: ignore[index]
         out[result[2]].i = id(x)
         out[result[2] + 1].p = bits.ctypes.bit_generator.value
         return True

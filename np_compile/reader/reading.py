@@ -556,8 +556,11 @@ class Reading:
             key = (id(path), given, tuple(names), until if last else None)
             made = self._continuations.get(key)
             if made is None:
-                made = path, resume.function(
-                    f, node, whole_path, tuple(names), given, until if last else None, makes
+                made = (
+                    path,
+                    resume.function(
+                        f, node, whole_path, tuple(names), given, until if last else None, makes
+                    ),
                 )
                 self._continuations[key] = made  # with the path, so that its id stays its own
             extra = [goes_on] if given else []

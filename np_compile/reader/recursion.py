@@ -24,7 +24,6 @@ from .values import (
     Arr,
     Conflict,
     Flagged,
-    Items,
     Known,
     Maybe,
     Obj,
@@ -56,7 +55,10 @@ QUIET Word *left_at(Runtime *rt, i64 number, i64 count) {{
 }}
 /* Whether a call has to be Python's, which may have more room, or raises. */
 QUIET int is_deep(Runtime *rt) {{
-    if (rt->deepest == {_FIRST}) {{ rt->deepest = rt->python(-2); rt->deepest -= rt->deepest == {_FIRST}; }}
+    if (rt->deepest == {_FIRST}) {{
+        rt->deepest = rt->python(-2);
+        rt->deepest -= rt->deepest == {_FIRST};
+    }}
     return rt->depth > rt->deepest;
 }}
 INLINE int too_deep(Runtime *rt) {{
@@ -93,8 +95,8 @@ class Types:
 
 @dataclass
 class Called:
-    """The C function of one: its name, what it is given in which order, its parameters, and what its
-    reader has read."""
+    """The C function of one: its name, what it is given, in this order, its parameters, and what
+    its reader has read."""
 
     name: str
     given: list[tuple[str, str]]
@@ -270,7 +272,8 @@ def _read(
     outermost = Frame(r.frames[0].function, r.frames[0].node, {}, {})
     parameters: list[str] = []
     made = Called(f"called_{q.prefix}", list(known.given), parameters, q, q.lines)
-    env, around = {}, {}
+    env: dict[str, Value] = {}
+    around: dict[str, Value] = {}
     for (which, name), of in known.given.items():
         x = given[which, name]
         if isinstance(of, HELD):

@@ -362,7 +362,8 @@ class _Call:
         at = self.runtime.left
         while at:
             b = runtime.Buffer.from_address(at)
-            yield (runtime.Word * (1 << 20)).from_address(b.data), region.exits[b.dims[0]].frames
+            frames = region.exits[b.dims[0]].frames or []
+            yield (runtime.Word * (1 << 20)).from_address(b.data), frames
             at = b.dims[1]
 
     def raised(self) -> BaseException:

@@ -151,9 +151,10 @@ def function(
     f: types.FunctionType, node: Any, path: Sequence[tuple], names: Sequence[str],
     given: bool = False, until: int | None = None, makes: Sequence[ast.stmt] = (),
 ) -> types.FunctionType:  # fmt: skip
-    """A function of the values of `names` (and of what goes on in a call, if `given`) that goes on in f from
-    a path, to its end or to the statement `until` of its body. It gives RETURNED and what f
-    returns, or WENT_ON and the names' values. makes: statements that make functions of its own."""
+    """A function of the values of `names` (and of what goes on in a call, if it is `given`) that
+    goes on in f from a path, to its end or to the statement `until` of its body. It gives RETURNED
+    and what f returns, or WENT_ON and the names' values. makes: statements that make functions of
+    its own."""
     body = _copied([*makes, *_Made(path, given, until).statements()])
     body = [_Returns().visit(s) for s in body]
     if until is None:

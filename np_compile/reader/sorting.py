@@ -71,7 +71,9 @@ def bisected(side: str) -> Callable:
         r.one_by_one()
         with r.block(f"while ({low} < {high})"), r.scope():
             r.line(f"const i64 {at} = {low} + ({high} - {low}) / 2;")
-            item = place_of(r, a, at).load(r) if isinstance(a, Lst) else element(r, a, place(a, [at]))
+            item = (
+                place_of(r, a, at).load(r) if isinstance(a, Lst) else element(r, a, place(a, [at]))
+            )
             test = less(r, item, x) if side == "left" else f"!{less(r, x, item)}"
             r.line(f"if ({test}) {low} = {at} + 1; else {high} = {at};")
         made = r.integer(low, 0)

@@ -131,7 +131,9 @@ def _read(
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
     work = Work(r.seconds, r.single, arrays)
-    if (not loops or r.called or _has_loops(body)) and (why := declines(work)):  # before any C is put together
+    if (not loops or r.called or _has_loops(body)) and (
+        why := declines(work)
+    ):  # before any C is put together
         return Refused(why, 0, len(node.body), by_size=True)
     entry.layouts = objects.described(r)
     shared = _flat(body, r, entry, first)

@@ -506,6 +506,8 @@ def left_amid(n):
 f = np.array([0.5, -0.5, 0.0, -0.0, 2.5, 1e300])
 edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [0, 4], [1, 1]])
 many = np.random.default_rng(0).integers(-40, 40, 700)
+
+
 def taken_out_again(x):
     d = {}
     for v in x:

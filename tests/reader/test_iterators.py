@@ -49,10 +49,10 @@ def in_order(pts):
 
 def with_a_tuple(x):
     total = 0.0
-    for w, u in zip((1.0, 4.0, 1.0), x):
+    for w, u in zip((1.0, 4.0, 1.0), x, strict=False):
         total += w * u
-    for u, w in zip(x, ()):
-        total += 1e9
+    for u, w in zip(x, (), strict=False):
+        total += u * w + 1e9
     return total
 
 
@@ -84,7 +84,8 @@ def longest(x):
 def ranked(x, y):
     found = []
     for v in y:
-        found.append((bisect.bisect_left(x, v), bisect.bisect_right(x, v), bisect.bisect(x, v)))
+        k = bisect.bisect_left(x, v)
+        found.append((k, bisect.bisect_right(x, v), bisect.bisect(x, v)))
     kept = [2.0]
     for v in y:
         bisect.insort(kept, float(v))

@@ -94,7 +94,7 @@ def means_of_groups(x, old):
 def principal(x, n):
     c = x.T @ x
     found, values, beside = [], [], [x[0].copy()]
-    for k in range(n):
+    for _ in range(n):
         v = np.ones(len(c))
         for _ in range(9):
             v = c @ v

@@ -185,7 +185,8 @@ def in_place(rng, x, rows, items):
 def integers_drawn(rng, low, high):
     found = []
     for k in range(4):
-        found.append((rng.integers(low, high, 5), rng.integers(high, size=(2, k))))
+        some = rng.integers(low, high, 5)
+        found.append((some, rng.integers(high, size=(2, k))))
     return found, rng.integers(low, high), rng.random()
 
 
