@@ -49,7 +49,7 @@ from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
 from .objects import new_object, no_nan_in, of_class, special
 from .operators import operate
-from .read import LIBRARY, Effectful, Reader, certain, dotted
+from .read import LIBRARY, Reader, certain, dotted
 from .sorting import bisected, extreme, inserted, sort, sorted_list
 from .unions import absolute, binary, unary
 from .values import (
@@ -306,10 +306,10 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
         if recurs:
             return recursion.call(r, f, node, env, whole)
         return r.grammar.function(r, f, node, env, whole)
-    except NotYet:  # of what it was not seen to change, and may change
-        if whole:
-            raise
-        raise Effectful(f) from None
+    except NotYet:
+        if not whole:
+            r.puzzling.add(f.__code__)
+        raise
 
 
 def bound_arguments(

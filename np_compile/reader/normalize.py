@@ -338,7 +338,7 @@ def _changes(r: Reader, node: ast.Call) -> bool:
         if isinstance(f.owner, Table):
             return f.name in CHANGING
         kind = class_of(f.owner)
-        found = written(f.more.get("f") or getattr(kind, f.name, None)) if kind else None
+        found = written(f.more.get("f") or (getattr(kind, f.name, None) if kind else None))
     else:
         found = f.value if isinstance(f, Known) else None
     if found in _CHANGES:

@@ -294,7 +294,9 @@ def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Va
             raise Unreadable(f"the property {name!r}")
         return r.grammar.called(r, Known(written(found.fget)), [owner], {})
     if isinstance(f, FunctionType):
-        if not isinstance(found, classmethod):  # of these each look makes another one
+        if isinstance(found, classmethod):  # each look makes another method of it
+            r.entry.watch(("function", kind, f"{name}.__func__"), getattr(kind, name).__func__)
+        else:
             r.entry.watch(("function", kind, name), getattr(kind, name))
         r.entry.watch(("function", f, "__code__"), f.__code__)
         if isinstance(found, classmethod):

@@ -152,6 +152,8 @@ class Reader:
         self.missing: set[str] = set()
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
+        # Functions that ask for an item of what nothing is known of, and may be who gives it items.
+        self.puzzling: set[Any] = set()
         self.local: dict[Any, tuple[Any, Frame]] = {}  # functions: the statement that makes each
         self.inlined: tuple = ()
         self.totals: set[str] = set()  # names of sums that comprehensions make
@@ -179,7 +181,8 @@ class Reader:
 
     def shares(self, other: Reader, prefix: str) -> None:
         """Read a C function of its own for another reader. prefix: of its names in C."""
-        self.effectful, self.memory, self.tables = other.effectful, other.memory, other.tables
+        self.effectful, self.puzzling = other.effectful, other.puzzling
+        self.memory, self.tables = other.memory, other.tables
         self.called, self.reading = other.called, other.reading
         self.facts.sees(other.facts)
         self._first, self._prefix = other._first, prefix

@@ -53,9 +53,11 @@ QUIET Word *left_at(Runtime *rt, i64 number, i64 count) {{
     rt->left = b;
     return b->data;
 }}
-/* Whether a call has to be Python's, which may have more room, or raises. */
+/* Whether a call has to be Python's, which may have more room, or raises; -1 if a signal's handler
+   has raised. */
 QUIET int is_deep(Runtime *rt) {{
     if (rt->deepest == {_FIRST}) {{
+        if (ask_python(rt)) return -1;
         rt->deepest = rt->python(-2);
         rt->deepest -= rt->deepest == {_FIRST};
     }}
@@ -64,7 +66,7 @@ QUIET int is_deep(Runtime *rt) {{
 INLINE int too_deep(Runtime *rt) {{
     i64 used = (char *)rt->stack - (char *)__builtin_frame_address(0);
     if (used > {_STACK} || used < -{_STACK}) return 1;
-    return rt->depth > rt->deepest && is_deep(rt);
+    return rt->depth > rt->deepest ? is_deep(rt) : 0;
 }}
 """
 BEGIN = (
@@ -115,7 +117,8 @@ class Called:
             "const struct outside *const outside = rt->outside; (void)outside;",
             "Word *const out = rt->out; (void)out;",
             *(f"{ctype}const {x} = outside->{x};" for x, ctype in taken.items()),
-            "TICK(1);", "if (__builtin_expect(too_deep(rt), 0)) return 1;",
+            "TICK(1);", "const i64 deep = too_deep(rt);",
+            "if (__builtin_expect(deep != 0, 0)) return deep;",
             *self.reader.declarations, *lines, "}",
         ]  # fmt: skip
 

@@ -106,6 +106,9 @@ def read(
             made = Refused(str(e), e.node.lineno, 0)
         except (Unreadable, Unfit) as e:
             made = Refused(str(e), node.lineno, 0)
+        if r.puzzling - effectful:
+            effectful |= r.puzzling
+            continue
         if isinstance(made, Refused) and made.by_size:
             return made
         if isinstance(made, Read) or not entry.takes_lists_as_tuples(r):
