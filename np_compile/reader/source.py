@@ -174,6 +174,12 @@ def outer_names(node: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+@functools.lru_cache(4096)
+def nonlocals(node: Any) -> frozenset[str]:
+    """The names that functions which a function makes bind by `nonlocal`."""
+    return frozenset(n for x in walk(node) if isinstance(x, ast.Nonlocal) for n in x.names)
+
+
 def _checked(node: Any) -> Any:
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
     for x in (y for part in own for y in walk(part)):

@@ -19,6 +19,7 @@ from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain
 from .recursion import Unresolved
 from .selection import selected
+from .source import nonlocals
 from .values import (
     HELD,
     Bound,
@@ -83,8 +84,10 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
 
 
 def _attributes(r: Reader) -> dict[str, Value]:
-    """What attributes of objects hold that were set."""
-    return {name: x for name, x in r.frames[0].env.items() if name.startswith("@")}
+    """What attributes of objects hold that were set, and names that functions bind by `nonlocal`."""
+    outermost = r.frames[0]
+    bound = nonlocals(outermost.node)
+    return {k: x for k, x in outermost.env.items() if k.startswith("@") or k in bound}
 
 
 def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str]) -> Value:
@@ -104,10 +107,10 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
         if name in before and all(is_same(x, before[name]) for x in of):
             continue
         if any(x is None for x in of):
-            raise Unreadable("an attribute of a new object that is set on one way only")
+            raise Unreadable(f"{name.lstrip('@')!r}, which is set on one way only")
         together = functools.reduce(lambda x, y: join(x, y, r), of)
         if isinstance(together, Conflict):
-            raise Unreadable(f"{name[1:]}: {together.why}")
+            raise Unreadable(f"{name.lstrip('@')}: {together.why}")
         if isinstance(together, HELD):
             set_[name] = Variable(r, "attribute", as_type(together))
         else:
