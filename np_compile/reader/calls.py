@@ -293,7 +293,7 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     recurs = recursion.is_known(r, node)
     if len(r.frames) > _DEPTH:
         raise Unreadable(f"{f.__name__} is called by functions that are called by others")
-    if source.outer_names(node) and (recurs or not r.is_local(Known(f))):
+    if source.outer_names(node) and not r.is_local(Known(f)):
         raise Unreadable(f"{f.__name__} binds names of another function")
     if not recurs and any(x.function is f for x in r.frames):
         recursion.seen(r, node)
@@ -305,7 +305,7 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     try:
         if recurs:
             return recursion.call(r, f, node, env, whole)
-        return r.grammar.function(r, f, node, env, whole)
+        return r.grammar.function(r, f, node, env, whole or r.finds)
     except NotYet:
         if not whole:
             r.puzzling.add(f.__code__)

@@ -307,6 +307,11 @@ class Reader:
         return int(self.inlined[:1] != () and self.inlined[0][0] == "recursive")
 
     @property
+    def finds(self) -> bool:
+        """Whether it looks for nothing but what a function gives that calls itself."""
+        return self.base > 0 and not self.is_called
+
+    @property
     def environments(self) -> list[dict[str, Value]]:
         """The names of the function that is read, and of the outermost one."""
         inner, outermost = self.frames[-1], self.frames[0]

@@ -14,6 +14,7 @@ import functools
 import re
 import types
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from . import source
@@ -139,7 +140,7 @@ def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], who
     if any(name.startswith("@") for name in r.frames[0].env):
         raise Unreadable(f"attributes are set, and {f.__name__} calls itself")
     known: Any = r.memory["recursive", node]
-    around = _seen_around(r, f)
+    around, binds = _seen_around(r, f)
     given = {("own", k): x for k, x in env.items()}
     given |= {("outer", k): x for k, x in around.items()}
     before = dict(known.given)
@@ -149,7 +150,9 @@ def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], who
         raise Again
     if known.given.keys() != given.keys():
         raise Unreadable(f"{f.__name__} calls itself, and sees a name that may have no value")
-    made = r.reading.get(node) or r.called.get(node) or _read(r, f, node, known, given, whole)
+    made = (
+        r.reading.get(node) or r.called.get(node) or _read(r, f, node, known, given, binds, whole)
+    )
     if known.gives is None:
         raise Unresolved(f"what {f.__name__} gives")
     args: list[str] = []
@@ -158,6 +161,7 @@ def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], who
         r.lines += v.put(r, given[key], owned=False)
     results: list[str] = []
     result = _fresh(r, known.gives, results)
+    bound = {name: _fresh(r, known.given["outer", name], results) for name in binds}
     args += [f"&{name}" for name in results]
     how = r.fresh("how")
     steady = dict.fromkeys(x.buf for _, x in r.steady) if whole else ()
@@ -170,6 +174,8 @@ def call(r: Reader, f: types.FunctionType, node: Any, env: dict[str, Value], who
     if whole:
         r.changed(frozenset((ANYWHERE,)))
     r.accesses.anything()
+    r.frames[0].env |= {name: v.load(r) for name, v in bound.items()}
+    r.owned[-1] += [name for v in bound.values() for name in v.buffers()]
     return result.load(r)
 
 
@@ -241,15 +247,18 @@ def _joined(a: Value, b: Value, r: Reader) -> Value:
 # What such a function sees
 
 
-def _seen_around(r: Reader, f: types.FunctionType) -> dict[str, Value]:
-    """The values of the names that a function, and those that it calls, see of the one around."""
+def _seen_around(r: Reader, f: types.FunctionType) -> tuple[dict[str, Value], list[str]]:
+    """The values of the names that a function, and those that it calls, see of the one around; and
+    which of these they bind."""
     if f not in r.local:
-        return {}
+        return {}, []
     home = r.local[f][1]
     found: dict[str, Value] = {}
+    binds: set[str] = set()
     waiting = [f]
     while waiting:
         g = waiting.pop()
+        binds |= source.outer_names(source.tree(g))
         if r.local[g][1] is not home:
             raise Unreadable("functions of two functions call themselves")
         for name in g.__code__.co_freevars:
@@ -259,14 +268,17 @@ def _seen_around(r: Reader, f: types.FunctionType) -> dict[str, Value]:
             found[name] = x
             if r.is_local(x):
                 waiting.append(x.value)
-    return found
+    if binds - found.keys() or (binds and home is not r.frames[0]):
+        raise Unreadable(f"{f.__name__} binds names of another function that have no value")
+    return found, sorted(binds)
 
 
 def _read(
     r: Reader, f: types.FunctionType, node: Any, known: Types,
-    given: dict[tuple[str, str], Value], whole: bool,
+    given: dict[tuple[str, str], Value], binds: list[str], whole: bool,
 ) -> Called:  # fmt: skip
-    """The C function. given: of a call. whole: whether it changes something."""
+    """The C function. given: of a call. binds: names of the function around it that it binds.
+    whole: whether it changes something."""
     q = Reader(r.entry, r.grammar)
     q.shares(r, f"r{len(r.called) + len(r.reading)}_")
     q.inlined = (("recursive", id(node)),)
@@ -284,6 +296,8 @@ def _read(
         (env if which == "own" else around)[name] = x
     home = r.local[f][1] if f in r.local else None
     proxy = home and Frame(home.function, home.node, around, home.scope)
+    if home is r.frames[0]:
+        outermost = proxy
     for g, (statement, frame) in r.local.items():
         q.local[g] = statement, proxy if frame is home and proxy is not None else frame
     scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
@@ -296,13 +310,16 @@ def _read(
     r.reading[node] = made
     try:
         if known.gives is not None:
-            result = Variable(q, "", known.gives, functools.partial(_parameter, q, parameters, "*"))
+            place = functools.partial(_parameter, q, parameters, "*")
+            result = Variable(q, "", known.gives, place)
+            bound = {name: Variable(q, "", known.given["outer", name], place) for name in binds}
         q.grammar.block(q, node.body, "body")
     finally:
         del r.reading[node]
         r.takes_names(q)
     if not frame.dead:
-        frame.returns.append(Return(Known(None), q.lines, q.releases(1), {}))
+        names = {name: q.frames[0].env[name] for name in binds}
+        frame.returns.append(Return(Known(None), q.lines, q.releases(1), names))
     if not frame.returns:
         raise Unreadable(f"{f.__name__} calls itself, and never returns")
     for y in frame.returns:
@@ -313,10 +330,14 @@ def _read(
             before, known.gives = known.gives, None
             known.gives = _settled(_joined(before, of, q))
             finding = True
-    if finding:
+    before = dict(known.given)
+    for name, y in product(binds, frame.returns):
+        known.hold(("outer", name), type_of(q, y.attributes[name]), q)
+    if finding or known.given != before:
         raise Again
     for y in frame.returns:
-        y.place += [*stored(q, [(result, y.value)]), *y.releases, "return 0;"]
+        sets = [(v, y.attributes[name]) for name, v in bound.items()]
+        y.place += [*stored(q, [(result, y.value), *sets]), *y.releases, "return 0;"]
     if q.site is not None and q.site.used:
         q.lines.append("if (0) { leave_0: return 1; }")
     r.written |= q.written

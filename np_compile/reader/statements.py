@@ -84,7 +84,7 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
 
 
 def _attributes(r: Reader) -> dict[str, Value]:
-    """What attributes of objects hold that were set, and names that functions bind by `nonlocal`."""
+    """What attributes of objects hold that were set, and names that are bound by `nonlocal`."""
     outermost = r.frames[0]
     bound = nonlocals(outermost.node)
     return {k: x for k, x in outermost.env.items() if k.startswith("@") or k in bound}
@@ -223,7 +223,7 @@ def _def(r: Reader, node: ast.FunctionDef) -> None:
 
 def _nonlocal(r: Reader, node: ast.Nonlocal) -> None:
     """Names of the function around it: where it leaves, they are what they were at its call."""
-    if r.frame.home is not r.frames[0] or r.frame.whole:
+    if r.frame.home is not r.frames[0] or (r.frame.whole and not r.finds):
         raise Unreadable("nonlocal, in a function that changes more, or in another one's")
 
 

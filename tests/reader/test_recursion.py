@@ -254,8 +254,66 @@ def determinant(m):
     return total
 
 
+def evaluates(tokens):
+    """By recursive descent: numbers; -1 for plus, -2 for times, -3 and -4 for brackets."""
+    at = 0
+
+    def factor():
+        nonlocal at
+        if tokens[at] == -3:
+            at += 1
+            value = total()
+            at += 1
+            return value
+        at += 1
+        return tokens[at - 1]
+
+    def term():
+        nonlocal at
+        value = factor()
+        while at < len(tokens) and tokens[at] == -2:
+            at += 1
+            value *= factor()
+        return value
+
+    def total():
+        nonlocal at
+        value = term()
+        while at < len(tokens) and tokens[at] == -1:
+            at += 1
+            value += term()
+        return value
+
+    found = []
+    for _ in range(2):
+        at = 0
+        found.append((total(), at))
+    return found
+
+
+def counts_calls(n):
+    calls, deepest = 0, -1
+
+    def go(k, depth):
+        nonlocal calls, deepest
+        calls += 1
+        if depth > deepest:
+            deepest = depth
+        if k < 2:
+            return k
+        return go(k - 1, depth + 1) + go(k - 2, depth + 1)
+
+    return go(n, 0), calls, deepest
+
+
 R = np.random.default_rng(4)
 CASES = [
+    exact(
+        evaluates,
+        (np.array([2, -1, 3, -2, -3, 4, -1, 5, -4, -1, 1]),),
+        (np.array([2.5, -2, 3, -1, 0.5]),),
+    ),
+    exact(counts_calls, (9,), (1,)),
     exact(fibonacci, (12,), (1,)),
     exact(factorials, (15,)),
     exact(quicksort, (R.random(50),), (R.integers(0, 9, 30),)),
