@@ -296,7 +296,7 @@ def _read(
         (env if which == "own" else around)[name] = x
     home = r.local[f][1] if f in r.local else None
     proxy = home and Frame(home.function, home.node, around, home.scope)
-    if home is r.frames[0]:
+    if proxy is not None and home is r.frames[0]:
         outermost = proxy
     for g, (statement, frame) in r.local.items():
         q.local[g] = statement, proxy if frame is home and proxy is not None else frame
