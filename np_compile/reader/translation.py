@@ -233,7 +233,7 @@ def _assembled(
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + arithmetic.complex_numbers() + runtime.draws()
-        + arithmetic.of_libm(inner + body) + more
+        + arithmetic.of_libm(inner + called + body) + more
         + (threads.C + inner + "\n" if functions else "")
         + runtime.of_python(bool(lists), "call_numpy(" in called + body)
         + (recursion.C + called + "\n" if called else "")

@@ -73,6 +73,10 @@ def fourier(x):
     return np.concatenate([even + turned, even - turned])
 
 
+def transformed(x):
+    return fourier(x + 0j)
+
+
 def _simpson(f, a, b, tol, whole_, fa, fb, fc):
     c = (a + b) / 2
     fd, fe = f((a + c) / 2), f((c + b) / 2)
@@ -319,6 +323,7 @@ CASES = [
     exact(quicksort, (R.random(50),), (R.integers(0, 9, 30),)),
     exact(merge_sort, (R.random(33),), (R.integers(0, 9, 16),)),
     case(fourier, (R.random(32) + 0j,)),
+    case(transformed, (R.random(16),)),
     exact(integral, (0.0, 3.0), (-1, 1)),
     exact(queens, (5,), (1,)),
     exact(components, ((R.random((9, 8)) > 0.4).astype(np.int64),)),
