@@ -181,6 +181,8 @@ def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> Non
     if isinstance(owner, Begun):
         objects.set_begun(r, owner, name, value)
         return
+    if r.base:
+        raise Unreadable(f"{name!r} is set by a function that calls itself")
     r.entry.may_set(r, owner, name)
     key = f"@{owner.path}.{name}"
     if key in r.entry.unset and (value == Known(None) or isinstance(value, OrNone)):

@@ -11,6 +11,7 @@ from .nest import element_of, kept, lazy, size_of
 from .numbers import truth
 from .objects import class_of, truth_of
 from .read import Reader
+from .recursion import Unresolved
 from .selection import choice
 from .values import (
     Arr,
@@ -109,6 +110,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
         return yes() if test.value else no()
     r.one_by_one()
     found: list[tuple[list, Value, list[str]]] = []
+    owned = False
     for make, facts in ((yes, test.true), (no, test.false)):
         lines: list = []
         mark = r.facts.mark()
@@ -116,12 +118,20 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
             for fact in facts:
                 r.facts.add(fact)
             r.owned.append([])
-            x = kept(r, make())
+            try:
+                x = kept(r, make())
+            except Unresolved:  # what it gives, the other way tells
+                r.owned.pop()
+                continue
             free = r.releases(len(r.owned) - 1)
-            if r.owned.pop() and not isinstance(x, Num):
-                raise Unreadable("an array that is made on one of two ways in an expression")
+            makes = r.owned.pop() and not isinstance(x, Num)
+            owned = owned or bool(makes)
         r.facts.back_to(mark)
         found.append((lines, x, free))
+    if len(found) < 2:
+        if not found:
+            raise Unresolved("a choice")
+        return found[0][1]
     (a_lines, a, a_free), (b_lines, b, b_free) = found
     if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
         if a_lines or b_lines:  # what is done on the way to them
@@ -133,11 +143,13 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
     v = Variable(r, "chosen", of)
     for line in v.declare:
         r.line(line)
-    a_lines += [*v.store(r, a, owned=False), *a_free]
-    b_lines += [*v.store(r, b, owned=False), *b_free]
+    a_lines += [*v.store(r, a, owned), *a_free]
+    b_lines += [*v.store(r, b, owned), *b_free]
     made = choice(test.text, (a_lines, b_lines), v)
     if made is not None:
         r.line(made)
     else:
         r.lines += [f"if ({test.text}) {{", a_lines, "}", "else {", b_lines, "}"]
+    if owned:
+        r.owned[-1] += v.buffers()
     return v.load(r)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import heapq
 import inspect
 import sys
@@ -16,7 +17,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import functions, mathematics, outside, small, source, text, wide
+from . import functions, iterators, mathematics, outside, recursion, small, source, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -33,6 +34,7 @@ from .functions.reductions import python_extreme
 from .functions.ufunc_methods import method as ufunc_method
 from .functions.ufuncs import call_ufunc, ufunc
 from .generators import is_generator
+from .index import view
 from .lists import (
     as_vector,
     growing,
@@ -49,8 +51,8 @@ from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
 from .objects import new_object, no_nan_in, of_class, special
 from .operators import operate
-from .read import LIBRARY, Reader, certain
-from .sorting import extreme, sort, sorted_list
+from .read import LIBRARY, Reader, certain, dotted
+from .sorting import bisected, extreme, inserted, sort, sorted_list
 from .unions import absolute, binary, unary
 from .values import (
     PARTS,
@@ -64,6 +66,7 @@ from .values import (
     Lazy,
     Lst,
     Made,
+    NotYet,
     Num,
     Obj,
     Range,
@@ -98,9 +101,14 @@ def call(r: Reader, node: ast.Call) -> Value:
                 return r.grammar.comprehension(r, given, "sum")
     args: list[Value] = []
     for a in node.args:
-        if isinstance(a, ast.Call) and f in _TAKES_ALL - {any, all} and _of_generator(r, a):
-            args.append(r.grammar.comprehension(r, _listed(r, a)))
-            continue
+        if isinstance(a, ast.Call) and f in _TAKES_ALL - {any, all}:
+            if _of_generator(r, a):
+                args.append(r.grammar.comprehension(r, _listed(r, a)))
+                continue
+            mapped = _mapped(r, a)
+            if mapped is not None:
+                args.append(comprehension(r, mapped))
+                continue
         if isinstance(a, ast.Starred):
             inner = r.grammar.expression(r, a.value)
             if not isinstance(inner, Tup):
@@ -135,7 +143,9 @@ def _of_generator(r: Reader, node: ast.Call) -> bool:
     except Unreadable:
         f = None
     r.restore(saved)
-    return isinstance(f, Known) and is_generator(f.value)
+    if not isinstance(f, Known):
+        return False
+    return is_generator(f.value) or iterators.generator_of(f.value, node) is not None
 
 
 def _listed(r: Reader, node: ast.Call) -> ast.ListComp:
@@ -149,12 +159,30 @@ def _listed(r: Reader, node: ast.Call) -> ast.ListComp:
     return r.entry.normalized[key][0]
 
 
+def _mapped(r: Reader, node: ast.Call) -> ast.ListComp | None:
+    """A list of what `map(f, x)` gives; None of another call."""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    known = {*r.env, *r.frame.scope, *r.frame.function.__globals__}
+    if name != "map" or name in known or len(node.args) != 2 or not dotted(node.args[0]):
+        return None
+    key = id(node), "mapped"
+    if key not in r.entry.normalized:
+        f, values = node.args
+        item = f"__item{node.lineno}_{node.col_offset}"
+        part = ast.comprehension(ast.Name(item, ast.Store()), values, [], 0)
+        made = ast.ListComp(ast.Call(f, [ast.Name(item, ast.Load())], []), [part])
+        r.entry.normalized[key] = ast.fix_missing_locations(ast.copy_location(made, node)), node
+    return r.entry.normalized[key][0]
+
+
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     f = function.value if isinstance(function, Known) else None
     if not _takes_none(function):
         args = [certain(r, a) for a in args]
         kwargs = {k: certain(r, v) for k, v in kwargs.items()}
     if isinstance(function, Bound):
+        if isinstance(function.owner, Known) and isinstance(function.owner.value, type):
+            return inlined(r, function.more["f"], [function.owner, *args], kwargs)
         return _method(r, function, args, kwargs)
     if isinstance(function, (Made, Obj)) and not kwargs:
         made = special(r, function, "__call__", *args)
@@ -175,7 +203,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return inlined(r, f, args, kwargs)
     if isinstance(f, types.MethodType):
         raise Unreadable("a bound method that is found as a value")
-    if isinstance(f, type):
+    if isinstance(f, type) and f not in outside.PURE:
         if issubclass(f, tuple) and hasattr(f, "_fields"):
             return _named_tuple(r, f, args, kwargs)
         if issubclass(f, np.generic):
@@ -265,20 +293,27 @@ def _is_numpy(f: Any) -> bool:
 
 def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -> Value:
     """A call of a Python function, which is read in place."""
-    if len(r.frames) > _DEPTH or any(x.function is f for x in r.frames):
-        raise Unreadable(f"{f.__name__} calls itself")
     node = source.tree(f)
+    recurs = recursion.is_known(r, node)
+    if len(r.frames) > _DEPTH:
+        raise Unreadable(f"{f.__name__} is called by functions that are called by others")
     if source.outer_names(node) and not r.is_local(Known(f)):
         raise Unreadable(f"{f.__name__} binds names of another function")
+    if not recurs and any(x.function is f for x in r.frames):
+        recursion.seen(r, node)
     env = bound_arguments(r, f, node, args, kwargs)
     whole = f.__code__ in r.effectful
     alone, r.hoisted = r.hoisted, False
-    if whole and any(step[0] in ("try", "with") for x in r.frames for step in x.path):
-        # Where it leaves in the middle, Python ends it before it goes on in its caller.
-        raise Unreadable(f"{f.__name__} changes what it is given, within try or with")
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
-    return r.grammar.function(r, f, node, env, whole)
+    try:
+        if recurs:
+            return recursion.call(r, f, node, env, whole)
+        return r.grammar.function(r, f, node, env, whole or r.finds)
+    except NotYet:
+        if not whole:
+            r.puzzling.add(f.__code__)
+        raise
 
 
 def bound_arguments(
@@ -676,6 +711,8 @@ def _pow(r: Reader, a: Value, b: Value) -> Value:
 def _tuple(r: Reader, x: Value | None = None) -> Value:
     if x is None or isinstance(x, Tup):
         return Tup(x.items if x is not None else ())
+    if isinstance(x, Arr) and x.ndim == 1 and x.dims[0].value is not None:
+        return Tup(tuple([kept(r, view(r, x, [python(k)])) for k in range(x.dims[0].value)]))
     raise Unreadable("tuple of this")
 
 
@@ -747,6 +784,9 @@ _BUILTINS: dict[Any, Callable] = {
     isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
+    bisect.bisect_left: bisected("left"), bisect.bisect_right: bisected("right"),
+    bisect.bisect: bisected("right"), bisect.insort: inserted("right"),
+    bisect.insort_right: inserted("right"), bisect.insort_left: inserted("left"),
     Counter: _counter, ord: text.ord_, chr: text.chr_,
     **mathematics.TABLE,
 }  # fmt: skip

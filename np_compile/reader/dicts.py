@@ -319,6 +319,8 @@ def _enter(r: Reader, t: Table, at: str, entry: tuple[Value, ...]) -> None:
 
 def contains_key(r: Reader, t: Table, x: Value) -> Num:
     """`x in t`."""
+    if t.of is None:
+        return python(False)
     at, _ = _found(r, t, _key(r, t, x))
     return Num(f"({at} >= 0)", "bool", ("bool",), low=0, high=1)
 

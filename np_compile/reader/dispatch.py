@@ -215,7 +215,7 @@ class Rows:
             return [Fetch.CELL, self._address(cell), 0]
         if where == "module" and type(i.path[1]) is types.ModuleType and last in vars(i.path[1]):
             return [Fetch.NAME, self._address(vars(i.path[1])), self._address(last)]
-        if where in ("module", "function"):
+        if where in ("module", "function") and "." not in last:
             return [Fetch.OF, self._address(i.path[1]), self._address(last)]
         if where == "state":
             return [Fetch.OF, self._address(np.random.mtrand), self._address("_rand")]

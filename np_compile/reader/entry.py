@@ -669,8 +669,11 @@ class Entry:
         number = len(self.exits) + 1
         self.exits[number] = exit_
         self.most = max(self.most, out.count)
-        label = f"leave_{site.number}: ;"
-        return ["if (0) {", label, *site.first, *out.lines, f"return {number};", "}"]
+        label, give = f"leave_{site.number}: ;", f"return {number};"
+        if r.base:
+            label += f" Word *const out = left_at(rt, {number}, {out.count}); (void)out;"
+            give = "return 1;"
+        return ["if (0) {", label, *site.first, *out.lines, give, "}"]
 
 
 def _whole(path: tuple) -> tuple:

@@ -123,6 +123,8 @@ class Export:
             return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
         if isinstance(x, (Obj, Opaque)) and not isinstance(x, Begun):
             return ("path", x.path)
+        if isinstance(x, Rng) and x.buf:
+            return ("held", self._word(f"{x.buf}->owner", "i"))
         if isinstance(x, Rng):
             return ("path", self.r.entry.paths[x])
         raise Unreadable("a value that Python cannot be given")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from . import source
+from . import iterators, source
 from .read import Reader
 from .values import Unreadable
 from .walk import children, walk
@@ -26,13 +26,16 @@ def is_generator(f: Any) -> bool:
     return isinstance(f, FunctionType) and bool(f.__code__.co_flags & GENERATOR)
 
 
-def expanded(r: Reader, node: ast.For, f: FunctionType) -> list[ast.stmt]:
-    """A loop over what a generator gives, as statements."""
+def expanded(r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]) -> list[ast.stmt]:
+    """A loop over what a generator gives, as statements. args: of its call."""
     inside: frozenset[CodeType] = getattr(node, "generators", frozenset())
     if f.__code__ in inside:
         raise Unreadable(f"{f.__name__} goes through itself")
     tree = source.tree(f, generator=True)
-    is_known = f.__globals__ is r.frame.function.__globals__
+    names = r.frame.function.__globals__
+    is_known = f.__globals__ is names or (
+        f.__module__ == iterators.__name__ and not names.keys() & {"list", "range", "len"}
+    )
     home = r.local[f][1] if f in r.local else None
     if not is_known or (f.__code__.co_freevars and home is not r.frame):
         raise Unreadable(f"{f.__name__} sees other names")
@@ -44,21 +47,23 @@ def expanded(r: Reader, node: ast.For, f: FunctionType) -> list[ast.stmt]:
     params = {x.arg for x in (*tree.args.posonlyargs, *tree.args.args)}
     if _bound_in(tree.body, params, own) is None:
         raise Unreadable(f"{f.__name__}, a name of which may have no value")
-    body = [_Renamed(own, prefix).visit(copy.deepcopy(x)) for x in tree.body]
-    if any(isinstance(x, _REFUSED) for part in body for x in walk(part)):
-        raise Unreadable(f"{f.__name__}, which returns, tries or makes functions")
-    for part in (x for y in body for x in walk(y)):
+    body = [Renamed(own, prefix).visit(copy.deepcopy(x)) for x in tree.body]
+    inside_it = [x for part in body for x in walk(part)]
+    if any(isinstance(x, _REFUSED) or (isinstance(x, ast.Return) and x.value) for x in inside_it):
+        raise Unreadable(f"{f.__name__}, which gives a value back, tries or makes functions")
+    for part in inside_it:
         if isinstance(part, ast.For):
             part.generators = inside | {f.__code__}  # type: ignore[attr-defined]
-    made = _bound(f, tree, node, prefix)
-    ended = f"{prefix}ended" if _ends(node.body) else ""
+    made = _bound(f, tree, node, args, prefix)
+    returns = any(isinstance(x, ast.Return) for x in inside_it)
+    ended = f"{prefix}ended" if returns or _ends(node.body) else ""
     if ended:
         made.append(_assign(ended, ast.Constant(False)))
     made += _in_place(body, node, ended, in_loop=False)
     return made
 
 
-_REFUSED = (ast.Return, ast.Try, ast.With, ast.FunctionDef, ast.Lambda, ast.NamedExpr,
+_REFUSED = (ast.Try, ast.With, ast.FunctionDef, ast.Lambda, ast.NamedExpr,
             ast.Nonlocal, ast.Global)  # fmt: skip
 
 
@@ -87,7 +92,7 @@ def _bound_in(body: Sequence[ast.stmt], bound: set[str], own: set[str]) -> set[s
     return bound
 
 
-class _Renamed(ast.NodeTransformer):
+class Renamed(ast.NodeTransformer):
     """Statements with other names in the place of some."""
 
     def __init__(self, names: set[str], prefix: str):
@@ -113,17 +118,20 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
-def _bound(f: FunctionType, tree: Any, node: ast.For, prefix: str) -> list[ast.stmt]:
+def _bound(
+    f: FunctionType, tree: Any, node: ast.For, args: Sequence[ast.expr], prefix: str
+) -> list[ast.stmt]:
     """The parameters' values."""
     call: Any = node.iter
     a = tree.args
-    if a.vararg or a.kwarg or a.kwonlyargs or any(isinstance(x, ast.Starred) for x in call.args):
+    words = [k for k in call.keywords if f.__module__ != iterators.__name__]
+    if a.vararg or a.kwarg or a.kwonlyargs or any(isinstance(x, ast.Starred) for x in args):
         raise Unreadable(f"the arguments of {f.__name__}")
     names = [x.arg for x in (*a.posonlyargs, *a.args)]
-    given = dict(zip(names, call.args, strict=False))
-    given |= {k.arg: k.value for k in call.keywords}
+    given = dict(zip(names, args, strict=False))
+    given |= {k.arg: k.value for k in words}
     defaults = dict(zip(reversed(names), reversed(f.__defaults__ or ()), strict=False))
-    if len(call.args) > len(names) or not given.keys() <= {*names}:
+    if len(args) > len(names) or not given.keys() <= {*names}:
         raise Unreadable(f"the arguments of {f.__name__}")
     for name in names:
         if name not in given:
@@ -177,7 +185,11 @@ def _in_place(body: Sequence[ast.stmt], node: ast.For, ended: str, in_loop: bool
                 once = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(1)], [])
                 inner = [ast.For(ast.Name(f"{ended}_once", ast.Store()), once, flat, [])]
             made += inner
-        elif any(isinstance(y, (ast.Yield, ast.YieldFrom)) for y in walk(x)):
+        elif isinstance(x, ast.Return):
+            made.append(_assign(ended, ast.Constant(True)))
+            made += [ast.Break()] if in_loop else []
+            break
+        elif any(isinstance(y, (ast.Yield, ast.YieldFrom, ast.Return)) for y in walk(x)):
             if not isinstance(x, (ast.For, ast.While, ast.If)):
                 raise Unreadable("a yield in an expression")
             if isinstance(x, (ast.For, ast.While)) and x.orelse:

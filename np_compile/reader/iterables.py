@@ -182,8 +182,10 @@ def _zipped(r: Reader, node: ast.Call, strict: bool | None) -> Tup | Run:
         if strict and len({len(p.items) for p in tuples}) > 1:
             raise Unreadable("zip of tuples that are not equally long")
         return Tup(tuple(Tup(x) for x in zip(*[p.items for p in tuples], strict=False)))
-    if tuples:
-        raise Unreadable("zip of a tuple and an array")
+    if any(not p.items for p in tuples):
+        return Tup(())
+    runs = [by_tables(r, a, p) if isinstance(p, Tup) else p
+            for a, p in zip(node.args, parts, strict=True)]  # fmt: skip
     fixed = [p.n for p in runs if p.there is None]
     n = fixed[0] if fixed else runs[0].n
     for other in fixed[1:]:

@@ -94,6 +94,10 @@ class Facts:
         self.number[name] = self._count
         return Linear(0, {name: 1})
 
+    def sees(self, other: Facts) -> None:
+        """Take over names, and nothing of what is known of several."""
+        self.ranges, self.number, self._count = other.ranges, other.number, other._count
+
     def add(self, x: Linear) -> None:
         """x >= 0 from now on."""
         if not x.terms:

@@ -438,6 +438,8 @@ def run_over(r: Reader, a: Items) -> dict[str, str]:
             if depth != len(r.frames):  # Python would go on in the function before the loop
                 raise Unreadable(f"a {a.made.__name__} that changes while a loop runs over it")
             found[x.buf] = f"{x.buf} == {a.buf}"
+    if r.base:
+        found["callers'"] = f"{a.buf}->steady"
     return found
 
 

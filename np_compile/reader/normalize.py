@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import copy
 import heapq
 import inspect
@@ -11,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from . import iterators
 from .dicts import CHANGING
 from .expressions import expression
-from .generators import expanded, is_generator
+from .generators import Renamed, expanded, is_generator
 from .objects import class_of
 from .read import Reader, dotted
 from .source import written
@@ -29,9 +31,6 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     if isinstance(node, ast.While) and any(_is_named(x) for x in walk(node.test)):
         return _with_test_inside(r, node)
     made = of_generator(r, node)
-    if made is not None:
-        return made
-    made = _as_loops(r, node)
     if made is not None:
         return made
     found = _find(r, node, _alone(node))
@@ -55,11 +54,15 @@ def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         return None
     called = _called(r, node.iter)
     f: Any = called.value if isinstance(called, Known) else None
-    if not is_generator(f):
+    found = iterators.generator_of(f, node.iter)
+    if found is None and not is_generator(f):
         return None
+    args = node.iter.args
+    if found is not None:
+        f, args = found
     cache, key = r.entry.normalized, (id(node), f)
     if key not in cache:
-        made = expanded(r, node, f)
+        made = expanded(r, node, f, args)
         for x in made:
             ast.copy_location(x, node)
             ast.fix_missing_locations(x)
@@ -102,14 +105,37 @@ def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict
     memo: dict[int, Any] = {}
     for k, part in enumerate(parts):
         value: ast.expr = part
-        if isinstance(part, ast.GeneratorExp):  # what it is given to takes all of it
-            value = ast.copy_location(ast.ListComp(part.elt, part.generators), part)
+        if isinstance(part, (ast.ListComp, ast.GeneratorExp)):
+            made += _as_loop(part, f"{prefix}_{k}")
+            memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
+            continue
         if isinstance(part, ast.NamedExpr):
             made.append(_assign(part.target.id, part.value))
             value = ast.Name(part.target.id, ast.Load())
         made.append(_assign(f"{prefix}_{k}", value))
         memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
     return made, memo
+
+
+def _as_loop(node: ast.ListComp | ast.GeneratorExp, name: str) -> list[ast.stmt]:
+    """A list's comprehension as statements that give it a name; its own names get others. What a
+    generator is given to takes all of it."""
+    own = {x.id for g in node.generators for x in walk(g.target) if isinstance(x, ast.Name)}
+    (first, *others) = copy.deepcopy(node.generators)
+    renamed = Renamed(own, f"{name}_")
+    values = first.iter  # in the names around it
+    inner: ast.stmt = ast.Expr(
+        ast.Call(
+            ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()),
+            [renamed.visit(copy.deepcopy(node.elt))], [],
+        )
+    )  # fmt: skip
+    for g in reversed([first, *others]):
+        for test in reversed(g.ifs):
+            inner = ast.If(renamed.visit(test), [inner], [])
+        source = values if g is first else renamed.visit(g.iter)
+        inner = ast.For(renamed.visit(g.target), source, [inner], [])
+    return [_assign(name, ast.List([], ast.Load())), inner]
 
 
 def _assign(name: str, value: ast.expr) -> ast.Assign:
@@ -150,70 +176,6 @@ def _without_else(r: Reader, node: ast.For | ast.While) -> list[ast.stmt]:
             ast.fix_missing_locations(x)
         cache[key] = (made, node)
     return cache[key][0]
-
-
-def _as_loops(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
-    """`name = [f(x) for x in xs]`, in which something is changed, as a loop of statements."""
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.ListComp):
-        return None
-    if not _changes_within(r, node.value):
-        return None
-    cache, key = r.entry.normalized, (id(node), 2)
-    if key not in cache:
-        cache[key] = (_loops_of(node.value, node.targets), node)
-        for x in cache[key][0]:
-            ast.copy_location(x, node)
-            ast.fix_missing_locations(x)
-    return cache[key][0]
-
-
-def _loops_of(comp: ast.ListComp, targets: list[ast.expr]) -> list[ast.stmt]:
-    """The list is made under a hidden name. The comprehension's own names get hidden ones too."""
-    bound = _bound_in(comp)
-    at = f"{comp.lineno}_{comp.col_offset}"
-    hidden, own = f"__made{at}", {name: f"__{name}{at}" for name in bound}
-    append = ast.Attribute(ast.Name(hidden, ast.Load()), "append", ast.Load())
-    body: ast.stmt = ast.Expr(ast.Call(append, [_renamed(comp.elt, own)], []))
-    for k, g in reversed([*enumerate(comp.generators)]):
-        for test in reversed(g.ifs):
-            body = ast.If(_renamed(test, own), [body], [])
-        iter_ = _renamed(g.iter, own) if k else g.iter  # the first one is not in its scope
-        body = ast.For(_renamed(g.target, own), iter_, [body], [])
-    return [
-        _assign(hidden, ast.List([], ast.Load())), body,
-        ast.Assign(targets, ast.Name(hidden, ast.Load())),
-    ]  # fmt: skip
-
-
-def _renamed(node: ast.expr, names: dict[str, str]) -> Any:
-    memo: dict[int, Any] = {
-        id(x): ast.copy_location(ast.Name(names[x.id], x.ctx), x)
-        for x in walk(node)
-        if isinstance(x, ast.Name) and x.id in names
-    }
-    return copy.deepcopy(node, memo)
-
-
-def _bound_in(comp: ast.ListComp | ast.GeneratorExp) -> set[str]:
-    """The names that a comprehension binds."""
-    targets = [x for g in comp.generators for x in walk(g.target)]
-    return {x.id for x in targets if isinstance(x, ast.Name)}
-
-
-def _changes_within(r: Reader, comp: ast.ListComp | ast.GeneratorExp) -> bool:
-    """Whether a comprehension changes something, and may be loops of statements. What it calls by
-    its own names is known by its name alone."""
-    nodes = list(walk(comp))
-    if any(isinstance(x, (ast.Lambda, ast.NamedExpr)) for x in nodes):
-        return False
-    names = {code.co_name for code in r.effectful}
-
-    def changes(x: ast.Call) -> bool:
-        if dotted(x.func).partition(".")[0] not in _bound_in(comp):
-            return _changes(r, x)
-        return (x.func.attr if isinstance(x.func, ast.Attribute) else "__call__") in names
-
-    return any(isinstance(x, ast.Call) and changes(x) for x in nodes)
 
 
 _TAKING_ALL = (sum, min, max, list, tuple, sorted, set, frozenset)
@@ -268,7 +230,7 @@ def _alone(node: ast.stmt) -> ast.expr | None:
     if isinstance(node, (ast.Expr, ast.Return)):
         return node.value
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        return node.value if isinstance(node.targets[0], (ast.Name, ast.Tuple)) else None
+        return node.value if isinstance(node.targets[0], ast.Name) else None
     return None
 
 
@@ -280,7 +242,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
         if isinstance(x, ast.GeneratorExp) and isinstance(node, ast.Call):
             f = _called(r, node)
             is_taken = isinstance(f, Known) and any(f.value is g for g in _TAKING_ALL)
-            if is_taken and _changes_within(r, x):
+            if is_taken and ("apart", x) in r.memory:
                 found = _Found(x, True)
         if found is not None:
             sometimes = (
@@ -295,7 +257,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
         return _Found(node, True)
     if isinstance(node, ast.NamedExpr):
         return _Found(node, True)
-    if isinstance(node, ast.ListComp) and _changes_within(r, node):
+    if isinstance(node, ast.ListComp) and ("apart", node) in r.memory:
         return _Found(node, True)
     part = node.target if isinstance(node, ast.AugAssign) else node
     if isinstance(part, ast.Subscript) and part is not alone and _may_add(r, node, part):
@@ -366,7 +328,7 @@ def _called(r: Reader, node: ast.Call) -> Any:
     if not dotted(node.func):
         return None
     lines, r.lines = r.lines, []
-    missing = set(r.missing)
+    missing, owned = set(r.missing), len(r.owned[-1])
     try:
         with r.at_statement():
             return expression(r, node.func)
@@ -374,6 +336,7 @@ def _called(r: Reader, node: ast.Call) -> Any:
         return None
     finally:
         r.lines, r.missing = lines, missing
+        del r.owned[-1][owned:]
 
 
 def _changes(r: Reader, node: ast.Call) -> bool:
@@ -385,14 +348,17 @@ def _changes(r: Reader, node: ast.Call) -> bool:
         if isinstance(f.owner, Table):
             return f.name in CHANGING
         kind = class_of(f.owner)
-        found = written(f.more.get("f") or getattr(kind, f.name, None)) if kind else None
+        found = written(f.more.get("f") or (getattr(kind, f.name, None) if kind else None))
     elif (kind := class_of(f)) is not None:
         found = written(inspect.getattr_static(kind, "__call__", None))
     else:
         found = f.value if isinstance(f, Known) else None
-    if found in (heapq.heappush, heapq.heappop):
+    if found in _CHANGES:
         return True
     return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
+
+
+_CHANGES = (heapq.heappush, heapq.heappop, bisect.insort_left, bisect.insort_right)
 
 
 def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:

@@ -194,6 +194,8 @@ def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
 
 
 def _type_of_field(x: Value) -> Value:
+    if isinstance(x, Rng) and x.buf:
+        raise Unreadable("an attribute: a generator that is made here")
     constant = isinstance(x, (Known, Rng)) or type(x) is Obj
     of = x if constant else item_type(x)
     if isinstance(of, Conflict):
@@ -212,7 +214,11 @@ def _learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
     for name, x in values.items():
         of = _type_of_field(x)
         if not same_type(grown[name], of, r):
-            of = join(grown[name], of, r)
+            try:
+                of = join(grown[name], of, r)
+            except Again:  # containers are made for other items: it is learnt anew
+                del r.memory[key]
+                raise
             if not isinstance(of, HELD):
                 raise Unreadable(f"the attribute {name!r} of {kind.__name__} has several types")
             grown[name] = _type_of_field(of)
@@ -279,7 +285,7 @@ def attribute(r: Reader, owner: Made | Begun, name: str) -> Value:
 def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Value:
     """`owner.name` where the object has no such attribute of its own, or `kind.name`."""
     found = inspect.getattr_static(kind, name, None)
-    f = written(found.__func__ if isinstance(found, staticmethod) else found)
+    f = written(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
     if found is None or isinstance(found, MemberDescriptorType):
         raise Unreadable(f"{kind.__name__} has no attribute {name!r}")
     if isinstance(found, property) and owner is not None:
@@ -288,8 +294,13 @@ def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Va
             raise Unreadable(f"the property {name!r}")
         return r.grammar.called(r, Known(written(found.fget)), [owner], {})
     if isinstance(f, FunctionType):
-        r.entry.watch(("function", kind, name), getattr(kind, name))
+        if isinstance(found, classmethod):  # each look makes another method of it
+            r.entry.watch(("function", kind, f"{name}.__func__"), getattr(kind, name).__func__)
+        else:
+            r.entry.watch(("function", kind, name), getattr(kind, name))
         r.entry.watch(("function", f, "__code__"), f.__code__)
+        if isinstance(found, classmethod):
+            return Bound(Known(kind), name, {"f": f})
         bound = owner is not None and not isinstance(found, staticmethod)
         return Bound(owner, name) if bound else Known(f)
     if hasattr(type(found), "__get__"):

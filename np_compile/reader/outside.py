@@ -11,7 +11,8 @@ import ast
 import copy
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from np_compile.shim import is_writeable, quiet
 from . import direct
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
-from .random import IN_PYTHON
+from .random import IN_PYTHON, generator_of
 from .read import C_STORAGE, Reader
 from .runtime import data_of
 from .values import (
@@ -84,6 +85,7 @@ _NAMES = {
         "cond matrix_rank norm multi_dot outer cross"
     ),
     np.lib.stride_tricks: "sliding_window_view",
+    np.random: "default_rng RandomState",
     np.fft: (
         "fft ifft rfft irfft fft2 ifft2 fftn ifftn rfft2 irfft2 fftfreq rfftfreq fftshift ifftshift"
     ),
@@ -301,18 +303,22 @@ def _sampled(
     function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> tuple[Any, list[tuple[np.ndarray, frozenset[str]]]]:
     """What it gives of samples; these, and whose memory each stands for."""
-    given, named = [*map(_sample, args)], {k: _sample(v) for k, v in kwargs.items()}
-    samples = list(_arrays([*args, *kwargs.values()], [*given, *named.values()]))
-    if isinstance(function, Draw):  # floats may be probabilities
-        given, named = [*map(_shares, given)], {k: _shares(v) for k, v in named.items()}
-    try:
-        with quiet(), np.errstate(all="ignore"):
-            return function(*given, **named), samples
-    except Unreadable:
-        raise
-    except Exception as e:
-        name = getattr(function, "__name__", function)
-        raise Unreadable(f"{name} does not take a sample: {e}") from None
+    failed: Exception | None = None
+    for sizes in ((_SAMPLE, 1), (2, 1), (1, 1), (3, 1), (_SAMPLE, _SAMPLE)):
+        given = [_sample(x, *sizes) for x in args]
+        named = {k: _sample(v, *sizes) for k, v in kwargs.items()}
+        samples = list(_arrays([*args, *kwargs.values()], [*given, *named.values()]))
+        if isinstance(function, Draw):  # floats may be probabilities
+            given, named = [*map(_shares, given)], {k: _shares(v) for k, v in named.items()}
+        try:
+            with quiet(), np.errstate(all="ignore"):
+                return function(*given, **named), samples
+        except Unreadable:
+            raise
+        except Exception as e:
+            failed = failed or e
+    name = getattr(function, "__name__", function)
+    raise Unreadable(f"{name} does not take a sample: {failed}")
 
 
 def _arrays(values: Any, samples: Any) -> Iterator[tuple[np.ndarray, frozenset[str]]]:
@@ -328,11 +334,12 @@ def _shares(x: Any) -> Any:
     return x / x.sum() if is_array else x
 
 
-def _sample(x: Value) -> Any:
+def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
+    """A value such as this one. length: of lists; number: in the place of numbers."""
     if isinstance(x, Known):
         return x.value
     if isinstance(x, Tup):
-        items = [_sample(y) for y in x.items]
+        items = [_sample(y, length, number) for y in x.items]
         return x.made(items) if x.made in (tuple, list) else x.made(*items)
     if isinstance(x, Range):
         return range(_SAMPLE)
@@ -341,14 +348,18 @@ def _sample(x: Value) -> Any:
     if isinstance(x, Num):
         if x.kind is None:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")
-        value = x.value if x.value is not None else 1
+        value = x.value if x.value is not None else number
         if x.kind in PYTHON:
             if x.kind == "wide":
                 raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
             return PYTHON_TYPE[x.kind](value)
         return np.dtype(x.kind.rstrip("_")).type(value)
     if isinstance(x, Lst):
-        return x.made([_sample(x.of)] * _SAMPLE if x.of is not None else [])
+        kinds = x.of.kinds if isinstance(x.of, Num) else (None,)
+        of = [replace(x.of, kinds=(k,)) if k else x.of for k in kinds]
+        return x.made(
+            [_sample(y, length, number) for y in islice(cycle(of), length)] if x.of else []
+        )
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":
@@ -365,6 +376,14 @@ def _result(
 ) -> tuple[Any, Value]:
     """How a result is stored in words, and its value. given: the arrays whose memory it may be."""
     at = words[0]
+    if x is None:
+        return ("nothing",), Known(None)
+    if generator_of(x) is not None:
+        words[0] += 2
+        buf = r.named(f"adopt(rt, out[{at}].i, 0)", "Buf *", "b")
+        r.line(f"{buf}->refs = 1L << 40;")  # to the end of the call
+        text = r.named(f"(bitgen *)out[{at + 1}].p", "bitgen *", "g")
+        return ("generator", type(x), at), Rng(text, type(x) is not np.random.Generator, buf)
     if isinstance(x, np.ndarray):
         kind = KIND_OF_DTYPE.get(x.dtype)
         if kind is None or x.ndim > 8:
@@ -411,9 +430,9 @@ def _result(
     return ("number", type(x), at, part), r.number(f"({C_TYPE[rep]})out[{at}].{part}", rep, (kind,))
 
 
-def stored(x: Any, result: Any, out: Any, adopt: Callable[[np.ndarray], None]) -> bool:
+def stored(x: Any, result: Any, out: Any, adopt: Callable[[Any], None]) -> bool:
     """Store a result in words, as compiled code expects it; False if it is of another type. adopt:
-    told of the arrays whose addresses are stored."""
+    told of the arrays and generators whose addresses are stored."""
     kind = result[0]
     if kind == "nothing":
         return True
@@ -436,6 +455,12 @@ def stored(x: Any, result: Any, out: Any, adopt: Callable[[np.ndarray], None]) -
         return all(stored(y, s, out, adopt) for y, s in zip(x, result[2], strict=True))
     if type(x) is not result[1]:
         return False
+    if kind == "generator":
+        adopt(x)
+        bits: Any = generator_of(x)[0]  # type: ignore[index]
+        out[result[2]].i = id(x)
+        out[result[2] + 1].p = bits.ctypes.bit_generator.value
+        return True
     if kind == "complex":
         out[result[2]].f, out[result[2] + 1].f = x.real, x.imag
         return True

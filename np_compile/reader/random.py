@@ -10,14 +10,16 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from .functions.operands import extents_of
-from .nest import alloc, loops, write
+from .lists import length, size_of_item
+from .nest import alloc, loops, place, write
 from .numbers import convert, to_int
-from .read import Reader
-from .values import Known, Num, Rng, Unreadable, Value, python
+from .read import C_STORAGE, Reader
+from .values import Arr, Known, Lst, Num, Rng, Unreadable, Value, python
 
 # name in C -> the symbol in NumPy's library, and its C type.
 DISTRIBUTIONS = {
@@ -185,8 +187,6 @@ def _integers(
         low, high = python(0), low
     if not (isinstance(low, Num) and isinstance(high, Num) and low.is_int and high.is_int):
         raise Unreadable("integers between what are no integers")
-    if size is not None and not (isinstance(size, Known) and size.value is None):
-        raise Unreadable("an array of random integers")
     a, b = to_int(r, low), to_int(r, high)
     r.leave_if(f"{a.text} >= {b.text}", "an upper bound that is not above the lower")
     span = r.named(f"(u64){b.text} - 1UL - (u64){a.text}", "u64")
@@ -194,10 +194,10 @@ def _integers(
     masked = int(g.legacy)
     mask = r.named(f"low_bits({span})", "u64") if masked else "0"
     made = _drawn(
-        r, None, "i64", kind,
+        r, size, "i64", kind,
         lambda: f"(i64)((u64){a.text} + draw_bounded(rt, {g.text}, 0, {span}, {mask}, {masked}))",
     )  # fmt: skip
-    if a.lin is not None and b.lin is not None and made.lin is not None:
+    if isinstance(made, Num) and a.lin is not None and b.lin is not None and made.lin is not None:
         r.facts.add(made.lin - a.lin)
         r.facts.add(b.lin - made.lin - 1)
         return Num(made.text, "i64", (kind,), "", made.lin, max(a.low, made.low), b.high)
@@ -214,10 +214,35 @@ def _seed(r: Reader, g: Rng, seed: Value) -> Value:
     return Known(None)
 
 
+def _shuffle(r: Reader, g: Rng, x: Value) -> Value:
+    """Items trade places with those before them, the last one first."""
+    if not isinstance(x, (Arr, Lst)) or (isinstance(x, Lst) and x.made is not list):
+        raise Unreadable("a shuffle of this")
+    if isinstance(x, Arr) and (not x.ndim or x.readonly):
+        raise Unreadable("a shuffle of an array that it cannot change")
+    n = length(r, x) if isinstance(x, Lst) else x.dims[0]
+    k, j = r.fresh("i"), r.fresh("j")
+    with r.block(f"for (i64 {k} = {n.text} - 1; {k} > 0; {k}--)"):
+        r.line(f"const i64 {j} = draw_bounded(rt, {g.text}, 0, {k}, low_bits({k}), 1);")
+        if isinstance(x, Lst):
+            size = C_STORAGE(x.of.rep) if x.kind else f"Word[{size_of_item(r, x.of) // 8}]"
+            r.line(f"swap((char *){x.buf}->data, {k}, {j}, sizeof({size}));" if x.of else "")
+        else:
+            row = replace(x, dims=x.dims[1:], strides=x.strides[1:])
+            with loops(r, row.dims, vector="") as index:
+                a, b = (place(x, [at, *index]) for at in (k, j))
+                r.line(f"const {C_STORAGE(x.rep)} held = {a}; {a} = {b}; {b} = held;")
+    r.one_by_one()
+    r.changed(x.roots)
+    r.changed()
+    return Known(None)
+
+
 METHODS: dict[str, Callable] = {
     "random": _random, "uniform": _uniform, "normal": _normal, "standard_normal": _standard_normal,
     "exponential": _exponential, "integers": _integers, "rand": _rand, "random_sample": _random,
     "randint": _integers, "standard_exponential": _exponential, "seed": _seed,
+    "shuffle": _shuffle,
 }  # fmt: skip
 # Those that Python is asked for; they change nothing but the generator.
 _NAMES = (
@@ -225,7 +250,7 @@ _NAMES = (
     "integers laplace logistic lognormal logseries multinomial multivariate_hypergeometric "
     "multivariate_normal negative_binomial noncentral_chisquare noncentral_f normal pareto "
     "permutation permuted poisson power rand randint randn random random_integers random_sample "
-    "ranf rayleigh sample standard_cauchy standard_exponential standard_gamma standard_normal "
+    "ranf rayleigh sample seed standard_cauchy standard_exponential standard_gamma standard_normal "
     "standard_t triangular uniform vonmises wald weibull zipf"
 )
 IN_PYTHON = frozenset(_NAMES.split())

@@ -152,6 +152,8 @@ class Reader:
         self.missing: set[str] = set()
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
+        # Functions that ask for an item of what nothing is known of, and may be who gives it items.
+        self.puzzling: set[Any] = set()
         self.local: dict[Any, tuple[Any, Frame]] = {}  # functions: the statement that makes each
         self.inlined: tuple = ()
         self.totals: set[str] = set()  # names of sums that comprehensions make
@@ -168,11 +170,31 @@ class Reader:
         self.alone: Any = None
         self.hoisted = False
         self.lists = 0  # that were made by this statement
-        self.comprehensions: list[Frame] = []  # the frames of those that are being read
+        self.comprehensions: list[ast.AST] = []  # that are being read
         self.late: set[str] = set()  # attributes that a loop sets
         self.begun: dict[str, int] = {}  # objects: in which frame their `__init__` runs
+        self.called: dict[Any, Any] = {}  # functions that call themselves, by their trees
+        self.reading: dict[Any, Any] = {}  # those that are being read
+        self.is_called = False  # whether it reads one of these
         self._count = self._first = 0
         self._prefix = ""
+
+    def shares(self, other: Reader, prefix: str) -> None:
+        """Read a C function of its own for another reader. prefix: of its names in C."""
+        self.effectful, self.puzzling = other.effectful, other.puzzling
+        self.memory, self.tables = other.memory, other.tables
+        self.called, self.reading = other.called, other.reading
+        self.facts.sees(other.facts)
+        self._first, self._prefix = other._first, prefix
+
+    def takes_names(self, other: Reader) -> None:
+        """Names that another reader has given to what stands before all else are taken."""
+        self._first = other._first
+
+    @property
+    def prefix(self) -> str:
+        """What its names in C have before their number."""
+        return self._prefix
 
     # Text
 
@@ -235,12 +257,13 @@ class Reader:
             len(self.declarations), list(frame.path), self._count, self.seconds,
             self.single, [(site, site.changed) for site in self._sites()],
             len(self.accesses.noted), len(self.born), len(self.accesses.counters),
+            len(self.called),
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, changed, noted, born, counters) = saved  # fmt: skip
+         seconds, single, changed, noted, born, counters, called) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
@@ -258,6 +281,8 @@ class Reader:
         del self.accesses.noted[noted:]
         del self.born[born:]
         del self.accesses.counters[counters:]
+        for node in list(self.called)[called:]:
+            del self.called[node]
         self._count = count  # so that what is read again has the same names
         for site, was in changed:
             site.changed = was
@@ -275,6 +300,16 @@ class Reader:
     @property
     def env(self) -> dict[str, Value]:
         return self.frames[-1].env
+
+    @property
+    def base(self) -> int:
+        """The first function whose C is in this one's: of one that calls itself, that one."""
+        return int(self.inlined[:1] != () and self.inlined[0][0] == "recursive")
+
+    @property
+    def finds(self) -> bool:
+        """Whether it looks for nothing but what a function gives that calls itself."""
+        return self.base > 0 and not self.is_called
 
     @property
     def environments(self) -> list[dict[str, Value]]:
@@ -370,7 +405,8 @@ class Reader:
             yield
             return
         outer = self.site
-        frames = [(f, list(f.path), dict(f.env)) for f in self.frames if f.whole]
+        own = self.frames[self.base :]
+        frames = [(f, list(f.path), dict(f.env)) for f in own if f.whole]
         self.site = site = Leave(len(self.leaves), frames, outer)
         self.leaves.append(site)
         place: list = []
@@ -410,18 +446,20 @@ class Reader:
             site.changed |= roots is None or not roots <= site.made
         for f in self.frames:
             if not f.whole and (roots is None or not roots <= f.made):
-                raise Effectful(self._changing(f).function)
+                if self.comprehensions:
+                    self._apart(self.comprehensions[0])
+                raise Effectful(f.function)
 
-    def _changing(self, frame: Frame) -> Frame:
-        """What is found to change something: in a comprehension the function that it calls, so that
-        it is a loop of statements then."""
-        if not self.comprehensions:
-            return frame
-        k = next(k for k, f in enumerate(self.frames) if f is self.comprehensions[-1])
-        called = self.frames[k + 1 :]
-        if not called or called[0].function.__code__ in self.effectful:
+    def _apart(self, node: ast.AST) -> None:
+        """A comprehension changes something: all is read again, with a loop in its place."""
+        scopes = (ast.Lambda, ast.NamedExpr)  # whose names are not to be renamed
+        whole = isinstance(node, (ast.ListComp, ast.GeneratorExp)) and not any(
+            isinstance(x, scopes) for x in walk(node)
+        )
+        if ("apart", node) in self.memory or not whole:
             raise Unreadable("a change within an expression")
-        return called[0]
+        self.memory["apart", node] = {}
+        raise Again
 
     @contextmanager
     def branch(self) -> Iterator[None]:
@@ -459,6 +497,8 @@ class Reader:
     @property
     def is_inside(self) -> bool:
         """Whether what is read is in a loop of this function or of one that calls it."""
+        if self.is_called:
+            return True
         return any(step[0] in ("for", "while") for f in self.frames for step in f.path)
 
     def is_read_later(self, loop: Any, name: str, in_it: bool = False) -> bool:

@@ -548,22 +548,26 @@ class Reading:
 
     def _resumed(self, exit_: Exit, left: list, until: int | None) -> Any:
         """What Python makes of the rest, from where compiled code has left."""
-        value: Any = None
+        goes_on: Any = None
         for depth, (f, node, path, names, makes) in enumerate(reversed(left)):
             given = depth > 0
             last = depth == len(left) - 1
             whole_path = resume.at_top(path, exit_.top) if last else path
-            key = (id(exit_), depth, tuple(names), until if last else None)
+            key = (id(path), given, tuple(names), until if last else None)
             made = self._continuations.get(key)
             if made is None:
-                made = resume.function(
-                    f, node, whole_path, tuple(names), given, until if last else None, makes
+                made = (
+                    path,
+                    resume.function(
+                        f, node, whole_path, tuple(names), given, until if last else None, makes
+                    ),
                 )
-                self._continuations[key] = made
-            extra = [value] if given else []
-            result = made(*names.values(), *extra, resume.rest_of, resume.locals_of_caller)
-            value = result[1]
-        return result
+                self._continuations[key] = made  # with the path, so that its id stays its own
+            extra = [goes_on] if given else []
+            goes_on = functools.partial(
+                made[1], *names.values(), *extra, resume.rest_of, resume.locals_of_caller
+            )
+        return goes_on()
 
 
 def _is_large(work: Work) -> bool:

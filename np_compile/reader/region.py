@@ -8,7 +8,7 @@ import ctypes
 import signal
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -260,10 +260,11 @@ class Region:
         if exit_.frames is None:
             return exit_, state.value(exit_.result, self), None
         left = []
-        for f, node, path, names, makes in exit_.frames:
-            made = {k: state.value(v, self) for k, v in names.items()}
-            named = {k: v for k, v in made.items() if v is not MISS}
-            left.append((f, node, path, named, makes))
+        for words, frames in state.left(self, exit_):
+            for f, node, path, names, makes in frames:
+                made = {k: state.value(v, self, words) for k, v in names.items()}
+                named = {k: v for k, v in made.items() if v is not MISS}
+                left.append((f, node, path, named, makes))
         return exit_, None, left
 
     def at(self, state: _Call, path: Any) -> Any:
@@ -273,6 +274,16 @@ class Region:
         if place is not None:
             return state.found[place]
         return self.at(state, path[:-1])[path[-1]]  # an item of a tuple
+
+
+def calls_left() -> int:
+    """How many calls of functions Python allows in the one that is compiled."""
+    frame: Any = sys._getframe()
+    used = 1
+    while frame is not None:
+        used += not frame.f_globals.get("__name__", "").startswith("np_compile")
+        frame = frame.f_back
+    return sys.getrecursionlimit() - used
 
 
 def _raised_by_a_signal(error: Exception) -> bool:
@@ -345,6 +356,16 @@ class _Call:
         self.error = away.error
         return done
 
+    def left(self, region: Region, exit_: Exit) -> Iterator[tuple[Any, list]]:
+        """The words, and what they mean, of each C function that was left, from the outermost."""
+        yield None, exit_.frames or []
+        at = self.runtime.left
+        while at:
+            b = runtime.Buffer.from_address(at)
+            frames = region.exits[b.dims[0]].frames or []
+            yield (runtime.Word * (1 << 20)).from_address(b.data), frames
+            at = b.dims[1]
+
     def raised(self) -> BaseException:
         """The exception with which compiled code was ended."""
         value = self.runtime.error[1]
@@ -361,7 +382,10 @@ class _Call:
 
     def _python(self, number: int) -> int:
         """Make a call in Python; 1 if compiled code has to leave, 2 if the exception ends it.
-        number: of the site; -1: C has made the call, which raised."""
+        number: of the site; -1: C has made the call, which raised; -2: C asks how many calls of
+        Python may be in one another."""
+        if number == -2:
+            return calls_left()
         if number < 0:
             self.error = self.raised()
             by_call = isinstance(self.error, Exception) and not _raised_by_a_signal(self.error)
@@ -429,7 +453,7 @@ class _Call:
         if kind == "list":
             return self._list(spec, region, out[spec[3]].p)
         if kind == "range":
-            return range(*[self.value(x, region) for x in spec[1]])
+            return range(*[self.value(x, region, out) for x in spec[1]])
         if kind == "object":
             return self._object(spec[1], region, out[spec[2]].p)
         if kind == "maybe":
@@ -438,6 +462,8 @@ class _Call:
             return self.value(spec[2], region, out) if out[spec[1]].i else None
         if kind == "path":
             return region.at(self, spec[1])
+        if kind == "held":
+            return ctypes.cast(out[spec[1]].i, ctypes.py_object).value
         raise AssertionError(kind)
 
     def _array(self, spec: Any, out: Any) -> np.ndarray:

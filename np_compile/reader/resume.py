@@ -51,8 +51,8 @@ def _call(f: str, *args: ast.expr) -> ast.Call:
 
 
 class _Made:
-    """The statements that go on from a path. given: whether the value of a call at the path's end
-    is there already, under `__value`."""
+    """The statements that go on from a path. given: whether what is left of a call at the
+    path's end is a function `__value`."""
 
     def __init__(self, path: Sequence[tuple], given: bool, until: int | None):
         self._path, self._given, self._until = path, given, until
@@ -71,7 +71,7 @@ class _Made:
         return [*self._inside(at + 1), *rest]
 
     def _with_value(self, node: ast.stmt) -> list[ast.stmt]:
-        value = _name("__value")
+        value = ast.Subscript(_call("__value"), ast.Constant(1), ast.Load())
         if isinstance(node, ast.Assign):
             return [ast.copy_location(ast.Assign(node.targets, value), node)]
         if isinstance(node, ast.Return):
@@ -151,9 +151,10 @@ def function(
     f: types.FunctionType, node: Any, path: Sequence[tuple], names: Sequence[str],
     given: bool = False, until: int | None = None, makes: Sequence[ast.stmt] = (),
 ) -> types.FunctionType:  # fmt: skip
-    """A function of the values of `names` (and of a call, if it is `given`) that goes on in f from
-    a path, to its end or to the statement `until` of its body. It gives RETURNED and what f
-    returns, or WENT_ON and the names' values. makes: statements that make functions of its own."""
+    """A function of the values of `names` (and of what goes on in a call, if it is `given`) that
+    goes on in f from a path, to its end or to the statement `until` of its body. It gives RETURNED
+    and what f returns, or WENT_ON and the names' values. makes: statements that make functions of
+    its own."""
     body = _copied([*makes, *_Made(path, given, until).statements()])
     body = [_Returns().visit(s) for s in body]
     if until is None:

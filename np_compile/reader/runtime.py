@@ -22,14 +22,15 @@ class Buffer(ctypes.Structure):
     are buffers, and the bytes of an item; for a dict or a set also the address of its index, the
     logarithm of how long that is, and how many entries are gone. object, form, changes: of a list
     that Python has too, that list, its form, and whether it is to be changed as this one is (2:
-    entries have been taken out; `given.py`)."""
+    entries have been taken out; `given.py`). steady: how many loops run over it in functions that
+    call themselves, or one another."""
 
 
 Buffer._fields_ = [
     ("next", ctypes.POINTER(Buffer)), ("prev", ctypes.POINTER(Buffer)), ("refs", c_int64),
     ("owner", c_int64), ("bytes", c_int64), ("code", c_int64), ("ndim", c_int64),
     ("dims", c_int64 * AXES), ("data", c_void_p), ("object", c_void_p), ("form", c_void_p),
-    ("changes", c_int64),
+    ("changes", c_int64), ("steady", c_int64),
 ]  # fmt: skip
 
 
@@ -56,13 +57,15 @@ class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
     run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
     device: what is asked to have a loop run on a device, if there is one; rows: of calls in Python,
-    where C makes them itself (`direct.py`)."""
+    where C makes them itself (`direct.py`); depth, deepest, left, stack, outside: of functions that
+    call themselves (`recursion.py`)."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
         ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p), ("error", c_void_p * 3),
         ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
-        ("job", c_void_p), ("device", DEVICE), ("rows", c_void_p),
+        ("job", c_void_p), ("device", DEVICE), ("rows", c_void_p), ("depth", c_int64),
+        ("deepest", c_int64), ("left", c_void_p), ("stack", c_void_p), ("outside", c_void_p),
     )  # fmt: skip
 
 
@@ -123,8 +126,9 @@ typedef struct {{ f64 r, i; }} c128;
 typedef struct {{ f32 r, i; }} c64;
 typedef struct Buf Buf;
 struct Buf {{ Buf *next, *prev; i64 refs, owner, bytes, code, ndim, dims[{AXES}];
-              void *data, *object; const char *form; i64 changes; }};
+              void *data, *object; const char *form; i64 changes, steady; }};
 typedef struct Job Job;
+struct outside;
 typedef struct {{
     Buf first;
     void **api;
@@ -138,6 +142,10 @@ typedef struct {{
     Job *job;
     i64 (*device)(i64, void *, i64, i64, i64, const void *, i64, i64);
     const i64 **rows;
+    i64 depth, deepest;
+    Buf *left;
+    void *stack;
+    const struct outside *outside;
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
@@ -238,7 +246,7 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
     Buf *b = malloc(sizeof(Buf) + (large ? 0 : bytes));
     if (!b) return 0;
     b->refs = 1; b->bytes = bytes; b->code = code; b->ndim = ndim; b->owner = -1;
-    b->object = 0; b->changes = 0;
+    b->object = 0; b->changes = b->steady = 0;
     for (i64 k = 0; k < ndim; k++) b->dims[k] = dims[k];
     b->data = b + 1;
     if (large) {{
@@ -258,7 +266,7 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
     b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
     b->dims[5] = b->dims[6] = b->dims[7] = 0;
-    b->object = 0; b->changes = 0;
+    b->object = 0; b->changes = b->steady = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
     link_in(rt, b);
@@ -271,7 +279,7 @@ QUIET Buf *new_object(Runtime *rt, i64 size, i64 pointers) {{
     b->refs = 1; b->bytes = size; b->code = -1; b->ndim = -1; b->owner = -1;
     b->dims[0] = b->dims[1] = 1; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
     b->dims[5] = b->dims[6] = b->dims[7] = 0;
-    b->object = 0; b->changes = 0;
+    b->object = 0; b->changes = b->steady = 0;
     b->data = b + 1;
     __builtin_memset(b->data, 0, size);
     link_in(rt, b);
@@ -281,7 +289,7 @@ QUIET Buf *adopt(Runtime *rt, i64 owner, void *data) {{
     Buf *b = malloc(sizeof(Buf));
     if (!b) __builtin_trap();
     b->refs = 1; b->bytes = 0; b->code = 0; b->ndim = 0; b->owner = owner; b->data = data;
-    b->object = 0; b->changes = 0;
+    b->object = 0; b->changes = b->steady = 0;
     link_in(rt, b);
     return b;
 }}
@@ -347,11 +355,12 @@ QUIET int same_items(const Buf *a, const Buf *b) {{
     u64 bytes = a->dims[0] * a->dims[4];
     return a->dims[0] == b->dims[0] && !__builtin_memcmp(a->data, b->data, bytes);
 }}
+INLINE void swap(char *data, i64 i, i64 j, i64 size) {{
+    char *a = data + i * size, *z = data + j * size;
+    for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
+}}
 QUIET void reverse(Buf *b) {{
-    i64 size = b->dims[4];
-    char *a = b->data, *z = a + (b->dims[0] - 1) * size;
-    for (; a < z; a += size, z -= size)
-        for (i64 k = 0; k < size; k++) {{ char x = a[k]; a[k] = z[k]; z[k] = x; }}
+    for (i64 i = 0, j = b->dims[0] - 1; i < j; i++, j--) swap(b->data, i, j, b->dims[4]);
 }}
 /* The index of a table: places of entries, -1 where there is none, -2 where there was one. The hash
    of an entry that is gone is 0, of others it is odd. */

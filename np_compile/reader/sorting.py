@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from .index import element
 from .lists import (
     admit,
     allocated,
     as_vector,
     each,
+    growing,
     item_at,
     length,
     less,
@@ -17,9 +21,10 @@ from .lists import (
     place_of,
     size_of_item,
 )
+from .nest import kept, place
 from .numbers import truth
 from .read import Reader
-from .values import ANYWHERE, Items, Known, Lst, NotYet, Num, Tup, Unreadable, Value, python
+from .values import ANYWHERE, Arr, Items, Known, Lst, NotYet, Num, Tup, Unreadable, Value, python
 
 
 def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None = None) -> Value:
@@ -47,6 +52,50 @@ def in_order_of(r: Reader, a: Lst, keys: Lst) -> Lst:
         no_nan(r, item_at(r, keys, k))
     _move(r, a, _order(r, keys, length(r, a), python(True)))
     return a
+
+
+def bisected(side: str) -> Callable:
+    """`bisect_left(a, x)`, `bisect_right(a, x)`: by the steps of Python's own."""
+
+    def find(r: Reader, a: Value, x: Value) -> Num:
+        x = kept(r, x)
+        if isinstance(a, Tup):
+            a = list_of(r, a)
+        if not isinstance(a, Lst) and not (isinstance(a, Arr) and a.ndim == 1):
+            raise Unreadable("bisection of this")
+        if isinstance(a, Lst) and a.of is None:
+            return python(0)
+        n = length(r, a) if isinstance(a, Lst) else a.dims[0]
+        low, high, at = r.fresh("low"), r.fresh("high"), r.fresh("at")
+        r.line(f"i64 {low} = 0, {high} = {n.text};")
+        r.one_by_one()
+        with r.block(f"while ({low} < {high})"), r.scope():
+            r.line(f"const i64 {at} = {low} + ({high} - {low}) / 2;")
+            item = (
+                place_of(r, a, at).load(r) if isinstance(a, Lst) else element(r, a, place(a, [at]))
+            )
+            test = less(r, item, x) if side == "left" else f"!{less(r, x, item)}"
+            r.line(f"if ({test}) {low} = {at} + 1; else {high} = {at};")
+        made = r.integer(low, 0)
+        if n.lin is not None and made.lin is not None:
+            r.facts.add(n.lin - made.lin)
+        return made
+
+    return find
+
+
+def inserted(side: str) -> Callable:
+    """`insort_left(a, x)`, `insort_right(a, x)`."""
+
+    def insert(r: Reader, a: Value, x: Value) -> Value:
+        x = kept(r, x)
+        if isinstance(a, Tup) and a.made is list:
+            growing(r, a)
+        if not isinstance(a, Lst) or a.made is not list:
+            raise Unreadable("an item is inserted into this")
+        return list_method(r, a, "insert", [bisected(side)(r, a, x), x], {})
+
+    return insert
 
 
 def sorted_list(

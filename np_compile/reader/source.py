@@ -174,6 +174,12 @@ def outer_names(node: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+@functools.lru_cache(4096)
+def nonlocals(node: Any) -> frozenset[str]:
+    """The names that functions which a function makes bind by `nonlocal`."""
+    return frozenset(n for x in walk(node) if isinstance(x, ast.Nonlocal) for n in x.names)
+
+
 def _checked(node: Any) -> Any:
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
     for x in (y for part in own for y in walk(part)):
@@ -209,20 +215,16 @@ def only_ignores(node: Any, filters: frozenset[str]) -> bool:
 
 
 def has_loops(f: types.FunctionType, classes: tuple[type, ...] = (), depth: int = 3) -> bool:
-    """Whether a function has a loop, or one that it calls by a global name, or a method of that
-    name of the given classes or of those that it mentions."""
+    """Whether a function has a loop or calls itself, or one that it calls by a global name, or a
+    method of that name of the given classes or of those that it mentions."""
     code = f.__code__
     if _loops(code):
         return True
-    if depth == 0:
-        return False
     found = [f.__globals__.get(name) for name in code.co_names]
     known = (*classes, *(x for x in found if isinstance(x, type)))
     methods = [vars(c).get(name) for kind in known for c in kind.__mro__ for name in code.co_names]
-    return any(
-        isinstance(g, types.FunctionType) and g is not f and has_loops(g, known, depth - 1)
-        for g in map(written, (*found, *methods))
-    )
+    called = [g for g in map(written, (*found, *methods)) if isinstance(g, types.FunctionType)]
+    return f in called or (depth > 0 and any(has_loops(g, known, depth - 1) for g in called))
 
 
 def written(x: Any) -> Any:
@@ -272,13 +274,15 @@ def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
 
 @functools.lru_cache(4096)
 def _loops(code: types.CodeType) -> bool:
-    """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11."""
+    """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11, or
+    makes a function that calls itself."""
     import dis
 
     if any(word in i.opname for i in dis.get_instructions(code) for word in _BACK):
         return True
     return any(
-        isinstance(c, types.CodeType) and c.co_name.startswith("<") and c.co_name != "<lambda>"
+        isinstance(c, types.CodeType)
+        and ((c.co_name.startswith("<") and c.co_name != "<lambda>") or c.co_name in c.co_freevars)
         for c in code.co_consts
     )
 

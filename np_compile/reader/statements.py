@@ -19,7 +19,9 @@ from .expressions import anything, condition, expression, kept, made_function
 from .lists import new_list
 from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
+from .recursion import Unresolved
 from .selection import selected
+from .source import nonlocals
 from .values import (
     HELD,
     Bound,
@@ -84,8 +86,10 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
 
 
 def _attributes(r: Reader) -> dict[str, Value]:
-    """What attributes of objects hold that were set."""
-    return {name: x for name, x in r.frames[0].env.items() if name.startswith("@")}
+    """What attributes of objects hold that were set, and names that are bound by `nonlocal`."""
+    outermost = r.frames[0]
+    bound = nonlocals(outermost.node)
+    return {k: x for k, x in outermost.env.items() if k.startswith("@") or k in bound}
 
 
 def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str]) -> Value:
@@ -105,10 +109,10 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
         if name in before and all(is_same(x, before[name]) for x in of):
             continue
         if any(x is None for x in of):
-            raise Unreadable("an attribute of a new object that is set on one way only")
+            raise Unreadable(f"{name.lstrip('@')!r}, which is set on one way only")
         together = functools.reduce(lambda x, y: join(x, y, r), of)
         if isinstance(together, Conflict):
-            raise Unreadable(f"{name[1:]}: {together.why}")
+            raise Unreadable(f"{name.lstrip('@')}: {together.why}")
         if isinstance(together, HELD):
             set_[name] = Variable(r, "attribute", as_type(together))
         else:
@@ -162,7 +166,7 @@ def statement(r: Reader, node: ast.stmt) -> None:
             except Unreadable as e:
                 if not r.frame.whole:
                     raise
-                if r.is_inside and not r.cold and not isinstance(e, NotYet):
+                if r.is_inside and not r.cold and not isinstance(e, (NotYet, Unresolved)):
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
                 r.leave(f"{e} (line {node.lineno})")
@@ -221,7 +225,7 @@ def _def(r: Reader, node: ast.FunctionDef) -> None:
 
 def _nonlocal(r: Reader, node: ast.Nonlocal) -> None:
     """Names of the function around it: where it leaves, they are what they were at its call."""
-    if r.frame.home is not r.frames[0] or r.frame.whole:
+    if r.frame.home is not r.frames[0] or (r.frame.whole and not r.finds):
         raise Unreadable("nonlocal, in a function that changes more, or in another one's")
 
 
@@ -503,7 +507,7 @@ def comprehension(
     frame.whole = False
     inside, frame.inside = frame.inside, frame.inside.union(names)
     made, frame.made = frame.made, set()
-    r.comprehensions.append(frame)
+    r.comprehensions.append(node)
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
         if by == "sum":

@@ -299,7 +299,7 @@ def outlined(
         if isinstance(x, str):
             made.append(x)
         else:
-            parts = _with_inner(x.lines), around, shared, len(kernels), small
+            parts = in_one(x.lines), around, shared, len(kernels), small
             function, call, found = x.outlined(*parts)
             functions += function
             made += call
@@ -307,11 +307,11 @@ def outlined(
     return functions, made, kernels
 
 
-def _with_inner(lines: Iterable[str | Threaded]) -> list[str]:
-    """Lines in which loops that threads might share are as they stand: the outer one is shared."""
+def in_one(lines: Iterable[str | Threaded]) -> list[str]:
+    """Lines in which loops that threads might share are as they stand."""
     made: list[str] = []
     for x in lines:
-        made += [x] if isinstance(x, str) else x.in_place(_with_inner(x.lines))
+        made += [x] if isinstance(x, str) else x.in_place(in_one(x.lines))
     return made
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from np_compile.kernels.build.toolchain import compiler, vector_math_available
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import arithmetic, masked_loads, mathematics, objects, runtime, small, threads
+from . import arithmetic, masked_loads, mathematics, objects, recursion, runtime, small, threads
 from .calls import called
 from .entry import Entry, Exit, Unfit
 from .expressions import anything, expression, operand
@@ -18,6 +18,7 @@ from .kernels import Loops, touched
 from .nest import FEW
 from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
+from .recursion import Called, taken
 from .stack import settle
 from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
@@ -90,7 +91,7 @@ def read(
     refused: Refused | None = None
     for _ in range(50):
         # What was found of loops is in names of the reading before.
-        memory = {key: of for key, of in memory.items() if key[0] == "list"}
+        memory = {key: of for key, of in memory.items() if key[0] != "loop"}
         entry = Entry(f, node, example, small)
         r = Reader(entry, _GRAMMAR)
         r.effectful, r.memory, entry.normalized = effectful, memory, apart
@@ -105,6 +106,9 @@ def read(
             made = Refused(str(e), e.node.lineno, 0)
         except (Unreadable, Unfit) as e:
             made = Refused(str(e), node.lineno, 0)
+        if r.puzzling - effectful:
+            effectful |= r.puzzling
+            continue
         if isinstance(made, Refused) and made.by_size:
             return made
         if isinstance(made, Read) or not entry.takes_lists_as_tuples(r):
@@ -130,7 +134,9 @@ def _read(
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
     work = Work(r.seconds, r.single, arrays)
-    if (not loops or _has_loops(body)) and (why := declines(work)):  # before any C is put together
+    if (not loops or r.called or _has_loops(body)) and (
+        why := declines(work)
+    ):  # before any C is put together
         return Refused(why, 0, len(node.body), by_size=True)
     entry.layouts = objects.described(r)
     shared = _flat(body, r, entry, first)
@@ -138,14 +144,16 @@ def _read(
     on_stack = {x.data: SIZES[x.item] * x.n for x in r.on_stack.values()}
     before = [*entry.prologue, *lists]
     functions, lines, kernels = outlined(shared, before, r.declarations, on_stack)
+    recursive = _called(r, entry, before)
     top = next((e for e in entry.exits.values() if e.certain and is_first(e)), None)
-    if not _has_loops([*functions, *lines]) and (loops or top is not None):
+    has_loops = bool(r.called) or _has_loops([*functions, *lines])
+    if not has_loops and (loops or top is not None):
         if top is not None:
             return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused(NO_LOOPS, node.lineno, len(node.body))
-    text = _assembled(functions, lists, lines, entry, r)
+    text = _assembled(functions, lists, lines, entry, r, recursive)
     reads = touches = True
-    if kernels:
+    if kernels and not r.called:
         declared = threads.declarations([*before, *r.declarations, *lines])
         reads, touches = touched(lines, declared, on_stack)
     shared_loops = Loops(kernels, r.dependent, reads, touches)
@@ -180,6 +188,28 @@ def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str | Thread
     return made
 
 
+def _called(r: Reader, entry: Entry, before: list[str]) -> list[str]:
+    """The C of functions that call themselves, and of what they see; the last line is the region's.
+    before: the lines with which it begins."""
+    if not r.called:
+        return []
+    declared = threads.declarations(before)
+    functions: list[tuple[Called, list[str]]] = []
+    for f in r.called.values():
+        f.reader.on_stack = settle(f.lines)
+        functions.append((f, threads.in_one(_flat(f.lines, f.reader, entry, 0))))
+    found = [(f, lines, taken(lines, declared)) for f, lines in functions]
+    fields = {name: ctype for _, _, those in found for name, ctype in those.items()}
+    values = ", ".join(f".{name} = {name}" for name in fields)
+    return [
+        "struct outside {", *(f"{ctype}{name};" for name, ctype in fields.items()), "i64 end; };",
+        *(f"{f.head};" for f, _ in functions),
+        *(line for f, lines, those in found for line in f.text(lines, those)),
+        f"const struct outside outside = {{{values + ', ' if values else ''}.end = 0}}; "
+        + recursion.BEGIN,
+    ]  # fmt: skip
+
+
 def _indented(lines: list[str], depth: int = 1) -> str:
     made = []
     for line in lines:
@@ -190,20 +220,23 @@ def _indented(lines: list[str], depth: int = 1) -> str:
 
 
 def _assembled(
-    functions: list[str], lists: list[str], lines: list[str], entry: Entry, r: Reader
-) -> str:
-    inner = _indented(functions, 0)
-    body = _indented([*entry.prologue, *entry.apart(), *lists, *r.declarations, *lines])
+    functions: list[str], lists: list[str], lines: list[str], entry: Entry, r: Reader,
+    recursive: list[str],
+) -> str:  # fmt: skip
+    inner, called = _indented(functions, 0), _indented(recursive[:-1], 0)
+    before = [*entry.prologue, *entry.apart(), *lists, *recursive[-1:]]
+    body = _indented([*before, *r.declarations, *lines])
     more = "".join(
         part.C for part in (small, mathematics)
-        if any(f"{name}(" in inner + body for name in part.NAMES)
+        if any(f"{name}(" in inner + called + body for name in part.NAMES)
     )  # fmt: skip
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + arithmetic.complex_numbers() + runtime.draws()
-        + arithmetic.of_libm(inner + body) + more
+        + arithmetic.of_libm(inner + called + body) + more
         + (threads.C + inner + "\n" if functions else "")
-        + runtime.of_python(bool(lists), "call_numpy(" in body)
+        + runtime.of_python(bool(lists), "call_numpy(" in called + body)
+        + (recursion.C + called + "\n" if called else "")
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
         + body + "\n}\n"
         + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
@@ -212,7 +245,7 @@ def _assembled(
     )  # fmt: skip
     head = ""
     if compiler().kind == "gcc":
-        own = not lists and not more and not masked_loads.may_be([*functions, *lines])
+        own = not lists and not more and not masked_loads.may_be([*functions, *recursive, *lines])
         head = _GCC if own else _GCC + _NO_MASKS
         if not own:
             text = text.replace(FEW, "#pragma GCC unroll 8")

@@ -268,10 +268,12 @@ ANYWHERE = "*"
 
 @dataclass(frozen=True)
 class Rng:
-    """A random generator: the C name of its bit generator. legacy: of `np.random` itself."""
+    """A random generator: the C name of its bit generator. legacy: of `np.random` itself. buf: of
+    one that is made here, the C name of what holds it."""
 
     text: str
     legacy: bool
+    buf: str = ""
 
 
 @dataclass(frozen=True)

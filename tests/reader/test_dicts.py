@@ -506,7 +506,21 @@ def left_amid(n):
 f = np.array([0.5, -0.5, 0.0, -0.0, 2.5, 1e300])
 edges = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [0, 4], [1, 1]])
 many = np.random.default_rng(0).integers(-40, 40, 700)
+
+
+def taken_out_again(x):
+    d = {}
+    for v in x:
+        v = int(v)
+        if v in d and d[v] >= 2:
+            del d[v]
+        else:
+            d[v] = d.get(v, 0) + 1
+    return d
+
+
 CASES: list[Case] = [
+    exact(taken_out_again, (x,), (x % 3,), (x[:0],)),
     exact(counts, (x,), (many,), (x.astype(np.int16),), (x[:0],)),
     exact(counts_of_python_ints, (x,), (many,), (x[:0],)),
     exact(keys_of_both_kinds, (x,), (many,)),

@@ -409,6 +409,26 @@ def same_names(x, n):
     return out
 
 
+def counts_on_several_ways(x):
+    n, last = 0, None
+
+    def step(v):
+        nonlocal n, last
+        n += 1
+        if v > 0.5:
+            n += 10
+            last = v
+            return 1
+        for k in range(3):
+            n += k
+            if v * k > 0.5:
+                return 2
+        n += 100
+        return 3
+
+    return [step(v) + n for v in x], n, last
+
+
 def calls_itself(x):
     def depth(n):
         return 0 if n == 0 else 1 + depth(n - 1)
@@ -491,7 +511,8 @@ CASES: list[Case] = [
     exact(in_lists, (x,)),
     exact(as_a_key, (x,)),
     exact(same_names, (x, 2.0)),
-    exact(calls_itself, (x,), refused="calls itself"),
+    exact(calls_itself, (x,)),
+    exact(counts_on_several_ways, (np.linspace(0.0, 0.9, 8),), (x,)),
     exact(not_bound_yet, (x,), (-x[:1],)),
     exact(changes_what_it_sees, (x,)),
     exact(makes_a_function(2.0), (x,), (-x,)),

@@ -77,6 +77,36 @@ def history(x, n):
     return x, norms, np.array(norms)
 
 
+def means_of_groups(x, old):
+    """An array that is made on one of two ways, of lists that grow beside one another."""
+    groups = [[] for _ in range(len(old))]
+    for row in x:
+        k = int(row[0] * len(old))
+        groups[k].append(row)
+    new = [np.mean(g, axis=0) if g else old[j] for j, g in enumerate(groups)]
+    total = np.zeros(x.shape[1])
+    for k in range(len(x)):
+        part = x[k] * 2 if x[k, 0] > 0.5 else total
+        total = total + part
+    return np.array(new), total
+
+
+def principal(x, n):
+    c = x.T @ x
+    found, values, beside = [], [], [x[0].copy()]
+    for _ in range(n):
+        v = np.ones(len(c))
+        for _ in range(9):
+            v = c @ v
+            for u in found:
+                v -= (v @ u) * u
+            v = v / np.sqrt((v * v).sum())
+        found.append(v)
+        values.append(v @ c @ v)
+        beside.append(beside[-1] + v)
+    return np.array(found), values, np.array(beside)
+
+
 def snapshots(x, n):
     out = []
     for k in range(n):
@@ -490,6 +520,8 @@ def running_complex(z):
 
 
 CASES = [
+    exact(means_of_groups, (np.random.default_rng(1).random((9, 2)), np.ones((4, 2)))),
+    case(principal, (np.random.default_rng(1).random((7, 3)), 3)),
     *rarely(exact(collects, (X, 0), (X, 99), (X[:0], 0.0), (X, 0.5))),
     exact(collects_floats, (X,), (X[:0],), (X[:1],)),
     exact(stack, (0,), (1,), (30,)),

@@ -335,11 +335,40 @@ def left_amid(xs, n):
     return ps
 
 
+@dataclasses.dataclass
+class Body:
+    place: np.ndarray
+    speed: np.ndarray
+    trail: list = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def at(cls, x, y=0.0):
+        return cls(np.array([x, y]), np.zeros(2))
+
+    @staticmethod
+    def pull(a, b):
+        d = b.place - a.place
+        return d / (d @ d + 0.1)
+
+
+def bodies(n):
+    all_ = [Body.at(0.0), Body.at(1.0, 0.5), Body.at(-1.0, 2.0)]
+    for _ in range(n):
+        for a in all_:
+            for b in all_:
+                if a is not b:
+                    a.speed = a.speed + 0.01 * Body.pull(a, b)
+        for a in all_:
+            a.place = a.place + a.speed
+            a.trail.append(a.place.copy())
+    return all_
+
+
 @each([
     exact(one, (50, 0.01), (0, 0.1)), exact(many, (6, 30), (3, 1)), exact(inherited, (40,)),
     exact(vectors, (12,)), exact(kept_alike, (5,)), exact(chain, (30,), (0,)),
     exact(tree, ([5, 2, 8, 2, 9, 1, 5, 7, 3, 3, 11],)), exact(jobs, (12,)), exact(ranked, (12,)),
-    exact(ring, (5,)), exact(arrays, (9,)),
+    exact(ring, (5,)), exact(arrays, (9,)), exact(bodies, (4,), (0,)),
 ])  # fmt: skip
 def test_objects(c):
     check(c)

@@ -170,10 +170,49 @@ def fails_to_draw(rng, scales):
     return x
 
 
+def in_place(rng, x, rows, items):
+    for _ in range(4):
+        rng.shuffle(x)
+        rng.shuffle(x[::2])
+        rng.shuffle(rows)
+        rng.shuffle(items)
+    mine = [(k, x[k] * 0.5) for k in range(len(x))]
+    rng.shuffle(mine)
+    rng.shuffle(x[:0])
+    return mine, rng.random()
+
+
+def integers_drawn(rng, low, high):
+    found = []
+    for k in range(4):
+        some = rng.integers(low, high, 5)
+        found.append((some, rng.integers(high, size=(2, k))))
+    return found, rng.integers(low, high), rng.random()
+
+
+def made_here(seed, n):
+    rng, old = np.random.default_rng(seed), np.random.RandomState(seed)
+    total, steps = 0.0, 1
+    for k in range(n):
+        total += rng.random() * k + old.rand()
+        steps = steps * 1000 + k  # beyond 64 bits Python goes on
+    return (total, steps), rng, old.randint(0, 9, 3), rng.choice(9, 3, replace=False)
+
+
+def seeded_here(n):
+    np.random.seed(n)
+    found = []
+    for _ in range(n):
+        found.append((np.random.randint(0, 50, 3), np.random.rand()))
+        np.random.shuffle(found[-1][0])
+        np.random.shuffle(found)
+    return found
+
+
 S = np.where(np.random.default_rng(0).random((6, 6)) < 0.5, -1, 1)
 CASES = [
     case(walk, (generator(), 9), (generator(2), 0), (generator(3), 40)),
-    case(metropolis, (S, 0.4, 200, 3), (S, 0.1, 0, 3), refused="default_rng"),
+    case(metropolis, (S, 0.4, 200, 3), (S, 0.1, 0, 3)),
     case(distributions, (generator(), 4), (generator(), 0)),
     case(arrays_drawn, (generator(), 5), (generator(), 0)),
     case(shuffled, (np.arange(9.0), generator()), (np.arange(1.0), generator())),
@@ -185,6 +224,10 @@ CASES = [
     exact(resampled, (generator(), R.random(9), 5), (generator(4), R.random(4), 3)),
     exact(by_weights, (generator(), np.array([0.2, 0.5, 0.3]), 5)),
     exact(pairs, (generator(), 6, 4), (generator(9), 2, 9)),
+    exact(in_place, *((generator(), np.arange(n), np.arange(2.0 * n).reshape(n, 2), [*range(70)])
+                      for n in (1, 9))),
+    exact(integers_drawn, *((generator(), low, high) for low, high in
+                            ((0, 1), (-3, 9), (0, 2**32), (1, 2**32 - 1), (0, 2**40)))),
     case(monte_carlo, (generator(), 100), (generator(), 1), (generator(), 0)),
 ]  # fmt: skip
 
@@ -196,8 +239,8 @@ def test_generators(c: Case) -> None:
 
 @pytest.mark.parametrize(("f", "calls"), [
     (legacy, [(5,), (0,), (30,)]), (legacy_seeded, [(5, 3), (0, 1), (9, 3)]),
-    (legacy_resampled, [(5,), (0,)]),
-], ids=["drawn", "seeded", "resampled"])  # fmt: skip
+    (legacy_resampled, [(5,), (0,)]), (seeded_here, [(5,), (0,)]),
+], ids=["drawn", "seeded", "resampled", "seeded there"])  # fmt: skip
 def test_legacy(f, calls) -> None:
     fast = np_compile.compile(f)
     with whole():
@@ -307,3 +350,15 @@ def test_one_generator_in_two_places() -> None:
     with whole():
         check_call(fast, two, (generator(1), generator(2), 5), 0)
         check_call(fast, two, (rng, rng, 5), 0)
+
+
+def test_generators_that_are_made_here() -> None:
+    fast = np_compile.compile(made_here)
+    with whole():
+        for args in ((3, 5), (3, 0), (9, 40)):  # the last call ends in Python
+            got, want = fast(*args), made_here(*args)
+            assert got[0] == want[0]
+            assert got[1].random() == want[1].random()
+            for g, w in zip(got[2:], want[2:], strict=True):
+                np.testing.assert_array_equal(g, w)
+    assert fast._reading.is_compiled
