@@ -220,6 +220,8 @@ def _shuffle(r: Reader, g: Rng, x: Value) -> Value:
         raise Unreadable("a shuffle of this")
     if isinstance(x, Arr) and (not x.ndim or x.readonly):
         raise Unreadable("a shuffle of an array that it cannot change")
+    if not _shuffles_as_numpy():
+        raise Unreadable("a shuffle, which this NumPy makes in another way")
     n = length(r, x) if isinstance(x, Lst) else x.dims[0]
     k, j = r.fresh("i"), r.fresh("j")
     with r.block(f"for (i64 {k} = {n.text} - 1; {k} > 0; {k}--)"):
@@ -236,6 +238,29 @@ def _shuffle(r: Reader, g: Rng, x: Value) -> Value:
     r.changed(x.roots)
     r.changed()
     return Known(None)
+
+
+@functools.cache
+def _shuffles_as_numpy() -> bool:
+    """Whether this NumPy trades places as `_shuffle` has it: of lists and of arrays, with each kind
+    of generator."""
+    address = addresses()[[*DISTRIBUTIONS].index("bounded")]
+    if not address:
+        return False
+    draw = ctypes.CFUNCTYPE(
+        ctypes.c_uint64, ctypes.c_void_p, *[ctypes.c_uint64] * 3, ctypes.c_uint8
+    )(address)
+    for made in (np.random.default_rng, np.random.RandomState):
+        for x in ([*range(40)], np.arange(40)):
+            g, its = made(1), made(1)
+            bits, mine = generator_of(g)[0].ctypes.bit_generator, [*range(40)]  # type: ignore
+            for k in range(39, 0, -1):
+                j = draw(bits, 0, k, (1 << k.bit_length()) - 1, 1)
+                mine[k], mine[j] = mine[j], mine[k]
+            its.shuffle(x)
+            if [*x] != mine:
+                return False
+    return True
 
 
 METHODS: dict[str, Callable] = {

@@ -352,6 +352,27 @@ def test_one_generator_in_two_places() -> None:
         check_call(fast, two, (rng, rng, 5), 0)
 
 
+def test_a_numpy_that_shuffles_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dealt(rng, x, n):
+        for _ in range(n):
+            rng.shuffle(x)
+        return x, rng.random()
+
+    def fast_and_slow(made):
+        for legacy in (np.random.default_rng, np.random.RandomState):
+            got, want = made(legacy(3), np.arange(20), 4), dealt(legacy(3), np.arange(20), 4)
+            np.testing.assert_equal(got, want)
+
+    with whole():
+        fast = np_compile.compile(dealt)
+        fast_and_slow(fast)
+        assert not refusals(fast)
+        monkeypatch.setattr("np_compile.reader.random._shuffles_as_numpy", lambda: False)
+        fast = np_compile.compile(dealt)
+        fast_and_slow(fast)
+        assert refusals(fast)
+
+
 def test_generators_that_are_made_here() -> None:
     fast = np_compile.compile(made_here)
     with whole():
