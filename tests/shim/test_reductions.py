@@ -298,3 +298,24 @@ def test_places_are_not_stored_into_floats(name):
     out = shim.zeros((), dtype=np.int32)
     assert getattr(shim, name)(to_shim(a), out=out) is out
     assert int(out) == getattr(np, name)(a)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod", "nansum", "nanmean"])
+@pytest.mark.parametrize("dtype", ["?", "b", "u1", "i", "l", "e", "f", "d", "D"])
+def test_sums_into_an_array_of_another_dtype(name, dtype):
+    """They are made in the dtype of `out`, where that is the wider one."""
+    values = np.array([[100, 3, 0], [1, 90, 2.25]]).astype(dtype)
+
+    def made(m, stored):
+        x = to_shim(values) if m is shim else values
+        out = m.zeros((2, 3) if name.startswith("cum") else 2, dtype=stored)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            getattr(m, name)(x, axis=1, out=out)
+        return np.asarray(out)
+
+    wide = np.result_type(dtype, "d") if name.endswith("mean") else np.dtype(dtype)
+    for stored in ("b", "i", "l", "f", "d", "D"):
+        if np.can_cast(wide, stored, "same_kind"):  # NumPy is asked for others
+            rtol = 1e-12 if stored in "dD" else 1e-6
+            np.testing.assert_allclose(made(shim, stored), made(np, stored), rtol=rtol)
