@@ -114,25 +114,6 @@ def test_indices_that_the_caller_has_as_numbers():
         assert not p.in_bounds([1] * (count - 1) + [20])
 
 
-def test_elementary_functions_are_called_where_there_are_many_of_them():
-    def few(x):
-        return np.exp(x) + np.exp(-x)
-
-    def many(x):
-        for k in range(12):
-            x = np.exp(-x) * k
-        return x
-
-    for f, how in ((few, "INLINE"), (many, "CALLED")):
-        ((module, inputs),) = captured(f, np.linspace(0, 1, 50))
-        with targeting(Gpu()):
-            source = generate(module.graph, partial(getattr, module))
-        assert f"{how} f64 exp_f64(f64 a)" in source.text
-        with on_host(0):
-            (got,) = executable(source, module)(*inputs)
-        np.testing.assert_allclose(got, f(np.linspace(0, 1, 50)), rtol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("count", "size"), [(9000, 40), (8193, 1), (40_000, 3000)])
 def test_many_values_in_few_elements(dtype, count, size):

@@ -23,10 +23,6 @@ ULP: dict[str, tuple[int, int]] = dict.fromkeys((*UNARY, *BINARY), (4, 4)) | {
 _REAL = ("fabs", "trunc", "floor", "rint", "ceil", "copysign", "sqrt", "fma")
 _BUILTINS = "".join(f"#define __builtin_{f} {f}\n#define __builtin_{f}f {f}f\n" for f in _REAL)
 
-# Calls of an elementary function in a program from which it is no longer written out at each:
-# NVRTC takes seconds for many.
-_MANY = 8
-
 _HEAD = """\
 #define __builtin_memcpy memcpy
 #define __builtin_inff() __int_as_float(0x7f800000)
@@ -39,7 +35,6 @@ _HEAD = """\
 #define ALIGNED(p) (p)
 #endif
 #define INLINE static __device__ __forceinline__
-#define CALLED static __device__ __noinline__
 template <class B, class A> INLINE B bits(A a) { B b; memcpy(&b, &a, sizeof b); return b; }
 """
 
@@ -175,9 +170,4 @@ def prelude(source: str, threads: bool = True) -> str:
     """The typedefs, and the functions that a source names, with those that they name. threads: and
     how threads combine what they have."""
     needed = c.needed(_functions(), source)
-    for f in (*UNARY, *BINARY, "lgamma", "tgamma"):
-        for real in ("f32", "f64"):
-            if source.count(f"{f}_{real}(") >= _MANY:
-                head = f"{real} {f}_{real}("
-                needed = needed.replace(f"INLINE {head}", f"CALLED {head}")
     return TYPEDEFS + _BUILTINS + _HEAD + needed + (_THREADS if threads else "")
