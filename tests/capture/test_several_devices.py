@@ -106,7 +106,7 @@ class TestOnTwo:
 
     def test_a_device_context(self):
         fast = np_compile.compile(chain)
-        x = np.random.default_rng(0).random(40)
+        x = np.random.default_rng(0).random(100_000)  # fewer would stay on the host
         made = []
         with listening(made.append):
             for name in ("cuda:1", "cuda:0", "cuda:1"):
