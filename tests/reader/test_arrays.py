@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import np_compile
+
 from .support import Case, case, check, check_call, each, exact, rarely, whole
 
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
@@ -654,3 +656,18 @@ def test_choices_of_few_are_vectors() -> None:
     x[3, 1] = x[8, 2] = x[9, 2] = np.nan
     fast = check(exact(pooled, (x, 10)))
     assert "#pragma omp simd safelen(8)" in fast._reading.texts()[0]
+
+
+def test_sums_that_run_begin_with_the_first_value() -> None:
+    def running(x, y, n):
+        made = [np.cumsum(x[k:]) for k in range(n)]
+        return made, np.cumsum(y, axis=1), np.cumprod(x), n
+
+    fast = np_compile.compile(running)
+    with whole():
+        for dtype in ("f4", "f8", "c16"):
+            x, y = np.full(5, -0.0, dtype), np.full((2, 3), -0.0, dtype)
+            (made, *got), (wanted, *want) = fast(x, y, 4), running(x, y, 4)
+            for a, b in zip([*made, *got[:2]], [*wanted, *want[:2]], strict=True):
+                assert a.tobytes() == b.tobytes()
+    assert fast._reading.is_compiled

@@ -299,7 +299,8 @@ def cumulative(op: str) -> Callable:
                     index[k] = i
                     text = source.at(index)
                     new = combined(op, rep, s, text)
-                    first = f"{i} == 0 ? {text} : " if op in ("minimum", "maximum") else ""
+                    begins = op in ("minimum", "maximum") or rep in FLOATS or rep in PARTS
+                    first = f"{i} == 0 ? {text} : " if begins else ""  # -0.0 stays so
                     r.line(f"{s} = {first}{new};")
                     write(r, made, index, s)
             return made
