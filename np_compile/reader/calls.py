@@ -101,7 +101,7 @@ def call(r: Reader, node: ast.Call) -> Value:
                 return r.grammar.comprehension(r, given, "sum")
     args: list[Value] = []
     for a in node.args:
-        if isinstance(a, ast.Call) and f in _TAKES_ALL - {any, all}:
+        if isinstance(a, ast.Call) and f in TAKES_ALL:
             if _of_generator(r, a):
                 args.append(r.grammar.comprehension(r, _listed(r, a)))
                 continue
@@ -115,7 +115,7 @@ def call(r: Reader, node: ast.Call) -> Value:
                 raise Unreadable("* of what is no tuple")
             args += inner.items
         elif isinstance(a, ast.GeneratorExp):
-            if f not in _TAKES_ALL:
+            if f not in TAKES_ALL and f not in (any, all):
                 raise Unreadable("a generator that is not used up at once")
             args.append(comprehension(r, a))
         else:
@@ -129,8 +129,9 @@ def call(r: Reader, node: ast.Call) -> Value:
     return called(r, function, args, kwargs)
 
 
-# What takes everything of an iterator, in its order, before anything else happens.
-_TAKES_ALL = frozenset((sum, min, max, any, all, list, tuple, sorted, set, frozenset, dict, deque))
+# What takes everything of an iterator, in its order, before anything else happens; `any` and `all`
+# may stop before.
+TAKES_ALL = frozenset((sum, min, max, list, tuple, sorted, set, frozenset, dict, deque))
 
 
 def _of_generator(r: Reader, node: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import iterators
+from .calls import TAKES_ALL
 from .dicts import CHANGING
 from .expressions import expression
 from .generators import Renamed, expanded, is_generator
@@ -178,9 +179,6 @@ def _without_else(r: Reader, node: ast.For | ast.While) -> list[ast.stmt]:
     return cache[key][0]
 
 
-_TAKING_ALL = (sum, min, max, list, tuple, sorted, set, frozenset)
-
-
 def _is_named(node: ast.AST) -> bool:
     return isinstance(node, ast.NamedExpr)
 
@@ -241,7 +239,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
         found = _find(r, x, alone)
         if isinstance(x, ast.GeneratorExp) and isinstance(node, ast.Call):
             f = _called(r, node)
-            is_taken = isinstance(f, Known) and any(f.value is g for g in _TAKING_ALL)
+            is_taken = isinstance(f, Known) and any(f.value is g for g in TAKES_ALL)
             if is_taken and ("apart", x) in r.memory:
                 found = _Found(x, True)
         if found is not None:

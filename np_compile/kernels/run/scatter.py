@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -33,15 +32,11 @@ class _Memory(ctypes.Structure):
 
 
 @functools.cache
-def _kernels(dtype: torch.dtype, device: int, machine: Gpu) -> dict[str, int]:
+def _kernels(dtype: torch.dtype, device: int, machine: Gpu) -> tuple[Modules, dict[str, int]]:
+    """The modules, which own the kernels, and their handles."""
     text = Path(__file__).with_name("scatter.cu").read_text(encoding="utf-8")
     modules = Modules(f"#define REAL {_REALS[dtype]}\n{text}", device, machine.name)
-    found = modules.functions({"scatter": machine.shared_bytes, "gather": 0}, False)
-    _loaded.append(modules)  # it owns the kernels
-    return found
-
-
-_loaded: list[Any] = []
+    return modules, modules.functions({"scatter": machine.shared_bytes, "gather": 0}, False)
 
 
 def parts_of(count: int, size: int, width: int, machine: Gpu) -> int:
@@ -63,7 +58,7 @@ def add(x: torch.Tensor, places: torch.Tensor, values: torch.Tensor, machine: Gp
         x.index_put_((places,), values, accumulate=True)
         return
     index = x.device.index or 0
-    kernels = _kernels(x.dtype, index, machine)
+    _, kernels = _kernels(x.dtype, index, machine)
     part = torch.empty(parts * size, dtype=x.dtype, device=x.device)
     addresses = (t.data_ptr() for t in (places, values, part, x))
     length = -(-count // (32 * parts)) * 32
