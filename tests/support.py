@@ -13,6 +13,7 @@ import io
 import os
 import types
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -221,7 +222,8 @@ def same(got: Any, want: Any, where: str = "result", rtol: float | None = None) 
             assert got.flags.writeable == want.flags.writeable, (
                 f"{where}: writeable {got.flags.writeable}, NumPy has {want.flags.writeable}"
             )
-    elif isinstance(want, (list, tuple)):
+    elif isinstance(want, (list, tuple, deque)):
+        assert getattr(got, "maxlen", None) == getattr(want, "maxlen", None), where
         assert len(got) == len(want), f"{where}: {len(got)} items, not {len(want)}"
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             same(g, w, f"{where}[{i}]", rtol)

@@ -23,12 +23,10 @@ from .expressions import (
     operate,
 )
 from .functions.operands import array_of
-from .items import item
+from .items import apart, item
 from .lists import (
     assign_list_item,
     growing,
-    length,
-    list_item,
     list_method,
     new_list,
     without_item,
@@ -53,7 +51,6 @@ from .values import (
     Unreadable,
     Value,
     item_name,
-    python,
 )
 
 
@@ -191,19 +188,7 @@ def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> Non
     r.changed()
 
 
-def _has_length(r: Reader, d: Num, n: int) -> None:
-    """Compiled code goes on where there are so many values to be unpacked."""
-    if d.value is None:
-        r.leave_if(f"{d.text} != {n}", "another number of values")
-        if d.lin is not None:
-            r.facts.add(d.lin - n)
-    elif d.value != n:
-        raise Unreadable("another number of values")
-
-
 def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[], None]:
-    if isinstance(value, Lazy):
-        value = materialized(r, value)
     elts = node.elts
     starred = [k for k, t in enumerate(elts) if isinstance(t, ast.Starred)]
     if starred:  # it gets a list of what is left
@@ -215,18 +200,7 @@ def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[],
         value = Tup((*value.items[:k], rest, *value.items[end:]))
         elts = [t.value if isinstance(t, ast.Starred) else t for t in elts]
     n = len(elts)
-    if isinstance(value, Tup):
-        if len(value.items) != n:
-            raise Unreadable("another number of values")
-        items = list(value.items)
-    elif isinstance(value, Arr) and value.ndim:
-        _has_length(r, value.dims[0], n)
-        items = [index.view(r, value, [python(k)]) for k in range(n)]
-    elif isinstance(value, Lst) and value.made is list:
-        _has_length(r, length(r, value), n)
-        items = [list_item(r, value, [python(k)]) for k in range(n)]
-    else:
-        raise Unreadable("this is unpacked")
+    items = apart(r, value, n)
     commits = [target(r, t, x, n == 1) for t, x in zip(elts, items, strict=True)]
 
     def commit() -> None:

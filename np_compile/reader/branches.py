@@ -14,6 +14,7 @@ from .read import Reader
 from .recursion import Unresolved
 from .selection import choice
 from .values import (
+    Aggregate,
     Arr,
     Items,
     Known,
@@ -22,7 +23,6 @@ from .values import (
     Num,
     Obj,
     OrNone,
-    Tup,
     Unreadable,
     Value,
     python,
@@ -46,7 +46,7 @@ def condition_of(r: Reader, x: Value) -> Num:
         return truth(r.number(lazy(x).at(["0"] * x.ndim), x.rep, (x.kind,)))
     if isinstance(x, OrNone):
         return both(r, Num(f"({x.flag} != 0)", "bool", ("bool",), low=0, high=1), lambda: x.value)
-    if isinstance(x, Tup):
+    if isinstance(x, Aggregate):
         return python(bool(x.items))
     if isinstance(x, Known):
         return python(bool(x.value))
@@ -138,7 +138,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
             r.lines += [f"if ({test.text}) {{", a_lines, "} else {", b_lines, "}"]
         return a
     of = join(a, b, r)
-    if not isinstance(of, (Num, Arr, Tup, Items, OrNone)):
+    if not isinstance(of, (Num, Arr, Aggregate, Items, OrNone)):
         raise Unreadable("a choice of values of different types")
     v = Variable(r, "chosen", of)
     for line in v.declare:

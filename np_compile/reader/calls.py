@@ -10,7 +10,7 @@ import sys
 import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from .functions.reductions import python_extreme
 from .functions.ufunc_methods import method as ufunc_method
 from .functions.ufuncs import call_ufunc, ufunc
 from .generators import is_generator
-from .index import view
+from .items import apart
 from .lists import (
     as_vector,
     growing,
@@ -44,6 +44,7 @@ from .lists import (
     length,
     list_method,
     list_of,
+    ordered,
     range_length,
 )
 from .mathematics import single
@@ -71,6 +72,7 @@ from .values import (
     Obj,
     Range,
     Rng,
+    Slice,
     Table,
     Tup,
     Unreadable,
@@ -110,10 +112,7 @@ def call(r: Reader, node: ast.Call) -> Value:
                 args.append(comprehension(r, mapped))
                 continue
         if isinstance(a, ast.Starred):
-            inner = r.grammar.expression(r, a.value)
-            if not isinstance(inner, Tup):
-                raise Unreadable("* of what is no tuple")
-            args += inner.items
+            args += apart(r, r.grammar.expression(r, a.value))
         elif isinstance(a, ast.GeneratorExp):
             if f not in TAKES_ALL and f not in (any, all):
                 raise Unreadable("a generator that is not used up at once")
@@ -513,12 +512,15 @@ def _extreme(name: str) -> Callable:
         values = [kept(r, a) for a in args]
         best = values[0]
         for x in values[1:]:
-            if not isinstance(x, Num) or not isinstance(best, Num):
+            if isinstance(x, Tup) and isinstance(best, Tup):
+                test = ordered(r, op, x, best)
+            elif not isinstance(x, Num) or not isinstance(best, Num):
                 raise Unreadable(f"{name} of what are no numbers")
-            if x.kind == best.kind == "int":
+            elif x.kind == best.kind == "int":
                 best = least_int(r, name, best, x)
                 continue
-            test = truth(binary(r, op, x, best))
+            else:
+                test = truth(binary(r, op, x, best))
             held = best
             best = chosen(r, test, lambda x=x: x, lambda held=held: held)
         return best
@@ -712,9 +714,24 @@ def _pow(r: Reader, a: Value, b: Value) -> Value:
 def _tuple(r: Reader, x: Value | None = None) -> Value:
     if x is None or isinstance(x, Tup):
         return Tup(x.items if x is not None else ())
-    if isinstance(x, Arr) and x.ndim == 1 and x.dims[0].value is not None:
-        return Tup(tuple([kept(r, view(r, x, [python(k)])) for k in range(x.dims[0].value)]))
-    raise Unreadable("tuple of this")
+    return Tup(tuple([kept(r, y) for y in apart(r, x)]))
+
+
+def _slice(r: Reader, *bounds: Value) -> Value:
+    if not 1 <= len(bounds) <= 3:
+        raise Unreadable("a slice of so many")
+    given = (None, *bounds) if len(bounds) == 1 else bounds
+    return Slice.of(*given, *[None] * (3 - len(given)))
+
+
+def _deque(r: Reader, x: Value | None = None, maxlen: Value | None = None) -> Value:
+    made = _list(deque)(r, x)
+    if maxlen is None or maxlen == Known(None):
+        return made
+    n = maxlen.value if isinstance(maxlen, Num) and maxlen.kind == "int" else None
+    if n is None or n < 1 or (x is not None and x != Tup(())):
+        raise Unreadable("a deque with such a maxlen")
+    return replace(made, maxlen=n)
 
 
 def _list(made: type) -> Callable:
@@ -780,7 +797,7 @@ _BUILTINS: dict[Any, Callable] = {
     abs: _abs, min: _extreme("min"), max: _extreme("max"), sum: _sum, len: _len, range: _range,
     int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
     round: mathematics.rounded, bin: _bin, pow: _pow,
-    tuple: _tuple, list: _list(list), deque: _list(deque),
+    tuple: _tuple, slice: _slice, list: _list(list), deque: _deque,
     heapq.heappush: _heap_push, heapq.heappop: heap_pop, heapq.heapify: heapify,
     isinstance: _isinstance,
     any: _any_all("any"), all: _any_all("all"),

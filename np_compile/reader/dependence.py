@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .linear import SAFE, Facts, Linear
-from .values import ANYWHERE, Arr, Items, Num, Tup, Value
+from .values import ANYWHERE, Aggregate, Arr, Items, Num, Value
 
 _NEAR = 1 << 20  # bounds of a counter that are constants are better than those by other names
 _CHECKS = 8  # pairs of arrays that are looked at by their addresses
@@ -71,7 +71,7 @@ class Accesses:
         """A read of the arrays that a value consists of."""
         if isinstance(x, Arr):
             self.note(x)
-        elif isinstance(x, Tup):
+        elif isinstance(x, Aggregate):
             for y in x.items:
                 self.note_value(y)
         elif isinstance(x, Items) and not isinstance(x.of, Num):

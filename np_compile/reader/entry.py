@@ -49,6 +49,7 @@ from .values import (
 from .walk import count_loads, shared_names
 
 SMALL = 1 << 31  # integers below are far from 64 bits, whatever a few products make of them
+_BRACKETS = (None, np.r_, np.c_, np.s_, np.index_exp)
 _CONSTANT = 8  # extents up to here are constants of a region, as long as there are few regions
 LIST = 64  # a list of so many items is looked into
 
@@ -367,8 +368,8 @@ class Entry:
             list(x.strides) == sorted(x.strides, reverse=True) and min(x.strides, default=0) >= 0
         )
         if ordered and not flat:
-            steps = [f"given_{k}->strides[{j}]" for j in range(x.ndim)]
-            tests += [f"{a} < {b}" for a, b in zip(steps, [*steps[1:], "0"], strict=True)]
+            texts = [f"given_{k}->strides[{j}]" for j in range(x.ndim)]
+            tests += [f"{a} < {b}" for a, b in zip(texts, [*texts[1:], "0"], strict=True)]
         r.line(f"if ({' || '.join(tests)}) return 0;")
         data = r.named(f"({ctype})given_{k}->data", ctype, "p")
         dims = []
@@ -382,11 +383,12 @@ class Entry:
         if flat:
             strides = contiguous(r, dims)
         else:
-            strides = tuple(
-                int_constant(1) if s == size
-                else r.integer(f"given_{k}->strides[{j}] / {size}", -FAR, FAR)
-                for j, s in enumerate(x.strides)
-            )  # fmt: skip
+            steps = []
+            for j, s in enumerate(x.strides):
+                text = f"given_{k}->strides[{j}] / {size}"
+                steps.append(int_constant(1) if s == size else r.integer(text, -FAR, FAR))
+                self.known[steps[-1].text] = s // size
+            strides = tuple(steps)
         buf = self.root(k)
         r.line(f"Buf *const {buf} = rt->given + {k};")
         r.line(f"{buf}->refs = 1L << 40; {buf}->owner = {k}; {buf}->object = given_{k};")
@@ -448,7 +450,7 @@ class Entry:
             return python(x)
         if isinstance(x, (np.ndarray, np.generic)):
             raise Unreadable(f"an array in the module {module.__name__}")
-        known = x is None or x is np.r_ or x is np.c_ or isinstance(x, types.ModuleType)
+        known = any(x is y for y in _BRACKETS) or isinstance(x, types.ModuleType)
         if not known and not callable(x):
             raise Unreadable(f"{module.__name__}.{name}")
         return Known(x)

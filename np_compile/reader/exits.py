@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -11,12 +13,14 @@ from .dicts import maker
 from .read import Reader
 from .values import (
     PARTS,
+    Aggregate,
     Arr,
     Begun,
     Conflict,
     Flagged,
     Items,
     Known,
+    Lst,
     Made,
     Num,
     Obj,
@@ -24,6 +28,7 @@ from .values import (
     OrNone,
     Range,
     Rng,
+    Slice,
     Table,
     Tup,
     Unreadable,
@@ -109,6 +114,8 @@ class Export:
                     return found
                 self._lists[id(x)] = found
             return self._lists[id(x)]
+        if isinstance(x, Slice):
+            return ("tuple", slice, [self.value(y) for y in x.items])
         if isinstance(x, Range):
             return ("range", [self.value(y) for y in (x.start, x.stop, x.step)])
         if isinstance(x, Known):
@@ -134,6 +141,8 @@ def _maker(x: Items) -> Any:
     """What makes Python's object of a list of the items."""
     if isinstance(x, Table):
         return maker(x)
+    if isinstance(x, Lst) and x.maxlen is not None:
+        return partial(deque, maxlen=x.maxlen)
     return "".join if x.made is str else x.made
 
 
@@ -155,7 +164,7 @@ def of_words(of: Value, words: Iterator[int], paths: dict[Any, Any] | None = Non
             return ("complex", of.kinds, at, next(words) if len(of.kinds) > 1 else None)
         tag = next(words) if len(of.kinds) > 1 else None
         return ("number", of.kinds, at, tag, "f" if of.rep in ("f64", "f32") else "i")
-    if isinstance(of, Tup):
+    if isinstance(of, Aggregate):
         return ("tuple", of.made, [of_words(y, words) for y in of.items])
     if isinstance(of, Made):
         return ("object", of.made, next(words))

@@ -17,8 +17,8 @@ from .functions.combining import in_brackets
 from .functions.operands import array_of, part
 from .functions.ufuncs import ufunc
 from .functions.views import transposed
-from .items import item
-from .lists import contains, new_list
+from .items import apart, item
+from .lists import contains, new_list, ordered
 from .nest import element_of, kept, lazy
 from .numbers import truth
 from .operators import operate
@@ -243,10 +243,7 @@ def _items(r: Reader, nodes: list[ast.expr]) -> list[Value]:
     made: list[Value] = []
     for x in nodes:
         if isinstance(x, ast.Starred):
-            inner = expression(r, x.value)
-            if not isinstance(inner, Tup):
-                raise Unreadable("* of what is no tuple")
-            made += inner.items
+            made += [kept(r, y) for y in apart(r, expression(r, x.value))]
         else:
             made.append(kept(r, anything(r, x)))
     return made
@@ -343,6 +340,8 @@ def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
             return python(name == "NotEq")
     if isinstance(a, Tup) and isinstance(b, Tup) and name in ("Eq", "NotEq"):
         return _tuples_equal(r, a, b, name)
+    if isinstance(a, Tup) and isinstance(b, Tup) and name in ("Lt", "LtE", "Gt", "GtE"):
+        return ordered(r, name, a, b)
     return operate(r, name, a, b)
 
 
@@ -459,6 +458,9 @@ def _subscript(r: Reader, node: ast.Subscript) -> Value:
         return attribute(r, owner, item_name(owner, items))
     if isinstance(owner, Known) and (owner.value is np.r_ or owner.value is np.c_):
         return in_brackets(r, items, owner.value is np.c_)
+    if isinstance(owner, Known) and (owner.value is np.s_ or owner.value is np.index_exp):
+        alone = len(items) == 1 and owner.value is np.s_ and not isinstance(node.slice, ast.Tuple)
+        return items[0] if alone else Tup(tuple(items))
     return item(r, owner, items)
 
 
@@ -466,33 +468,36 @@ def index_items(r: Reader, node: ast.AST, owner: Value) -> list[Any]:
     """What stands in the brackets of an index; of a dict the key."""
     if isinstance(owner, Table):
         return [kept(r, anything(r, node))]
-    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
-    return [x for n in nodes for x in _index_item(r, n)]
+    if isinstance(node, ast.Tuple):
+        found: list[Value] = []
+        for y in node.elts:
+            if isinstance(y, ast.Starred):
+                found += apart(r, expression(r, y.value))
+            else:
+                found.append(_index(r, y))
+        return [_index_item(r, y) for y in found]
+    x = _index(r, node)
+    items = x.items if isinstance(x, Tup) and x.made is tuple else (x,)
+    return [_index_item(r, x) for x in items]
 
 
-def _index_item(r: Reader, node: ast.AST) -> list[Any]:
-    if isinstance(node, ast.Slice):
-        parts = [
-            None if x is None else expression(r, x) for x in (node.lower, node.upper, node.step)
-        ]
-        parts = [None if isinstance(x, Known) and x.value is None else x for x in parts]
-        for x in parts:
-            if x is not None and not (isinstance(x, Num) and x.is_int):
-                raise Unreadable("a slice's bound that is no integer")
-        return [Slice(*parts)]
-    x = expression(r, node)
-    if isinstance(x, Tup):
-        if x.made is tuple:
-            return list(x.items)
-        return [array_of(r, x)]
-    if isinstance(x, Lst):
-        return [array_of(r, x)]
+def _index(r: Reader, node: ast.AST) -> Value:
+    if not isinstance(node, ast.Slice):
+        return expression(r, node)
+    bounds = (node.lower, node.upper, node.step)
+    return Slice.of(*(None if x is None else expression(r, x) for x in bounds))
+
+
+def _index_item(r: Reader, x: Value) -> Value:
+    """One of the indices of an array."""
+    if isinstance(x, (Tup, Lst)):
+        return array_of(r, x)
     if isinstance(x, (Arr, Lazy)) and x.ndim == 0:
-        return [element_of(r, lazy(x))]
+        return element_of(r, lazy(x))
     if isinstance(x, Num) and x.rep == "bool":
         raise Unreadable("a bool as an index")
     if isinstance(x, (Num, Arr, Lazy, Known, Slice)):
-        return [x]
+        return x
     raise Unreadable("an index of this type")
 
 

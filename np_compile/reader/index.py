@@ -178,7 +178,7 @@ def _by_steps(r: Reader, s: Slice, n: Num) -> tuple[Num, Num, Num]:
     step = to_int(r, s.step)
     if step.low < 1:
         r.leave_if(f"{step.text} < 1", "a slice's step that is not positive")
-    start, _, length = sliced(r, Slice(s.start, s.stop, None), n)
+    start, _, length = sliced(r, Slice.of(s.start, s.stop, None), n)
     made = extent(r, f"(({length.text} + {step.text} - 1) / {step.text})")
     assert made.lin is not None
     assert length.lin is not None
@@ -300,7 +300,7 @@ def _filled(items: Sequence[Any], rank: int) -> list[Any]:
     used = sum(x.ndim if isinstance(x, (Arr, Lazy)) and x.rep == "bool" else 1 for x in given)
     if used > rank:
         raise Unreadable("too many indices")
-    whole = [Slice(None, None, None)] * (rank - used)
+    whole = [Slice.of(None, None, None)] * (rank - used)
     dots = [k for k, x in enumerate(items) if isinstance(x, Known) and x.value is Ellipsis]
     if len(dots) > 1:
         raise Unreadable("two ellipses")

@@ -6,12 +6,25 @@ from typing import Any
 
 from . import index
 from .dicts import table_item
-from .lists import growing, list_item
+from .lists import growing, length, list_item
 from .nest import materialized
 from .objects import special
 from .read import Reader, int_constant
 from .text import in_parts, is_text
-from .values import Arr, Conflict, Known, Lazy, Lst, Num, Slice, Table, Tup, Unreadable, Value
+from .values import (
+    Arr,
+    Conflict,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Slice,
+    Table,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
 from .variables import Variable, join
 
 
@@ -37,9 +50,7 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
     if isinstance(owner, Known) and len(items) == 1 and isinstance(items[0], Known):
         return r.entry.constant(r, owner.value[items[0].value])
     key = items[0] if len(items) == 1 else Tup(tuple(items))
-    if not any(isinstance(x, Slice) for x in items) and (
-        (made := special(r, owner, "__getitem__", key)) is not None
-    ):
+    if (made := special(r, owner, "__getitem__", key)) is not None:
         return made
     raise Unreadable("an index of this value")
 
@@ -81,3 +92,38 @@ def _one_of(r: Reader, owner: Tup, i: Num) -> Num:
             r.lines.append(v.store(r, x))
             r.line("break;")
     return v.load(r)
+
+
+_MANY = 32
+
+
+def apart(r: Reader, x: Value, count: int | None = None) -> list[Value]:
+    """The items of a value that is taken apart, into so many. count: None for as many as there are
+    in the example; another number leaves."""
+    if isinstance(x, Lazy):
+        x = materialized(r, x)
+    if isinstance(x, Tup):
+        if count not in (None, len(x.items)):
+            raise Unreadable("another number of values")
+        return list(x.items)
+    if isinstance(x, Arr) and x.ndim:
+        n = x.dims[0]
+        count = (r.entry.at(n.lin) if n.value is None else n.value) if count is None else count
+        if count > _MANY:
+            raise Unreadable("many elements are taken apart")
+        _has_length(r, n, count)
+        return [index.view(r, x, [python(k)]) for k in range(count)]
+    if isinstance(x, Lst) and x.made is list and count is not None:
+        _has_length(r, length(r, x), count)
+        return [list_item(r, x, [python(k)]) for k in range(count)]
+    raise Unreadable("this is unpacked")
+
+
+def _has_length(r: Reader, d: Num, n: int) -> None:
+    """Compiled code goes on where there are so many values to be unpacked."""
+    if d.value is None:
+        r.leave_if(f"{d.text} != {n}", "another number of values")
+        if d.lin is not None:
+            r.facts.add(d.lin - n)
+    elif d.value != n:
+        raise Unreadable("another number of values")

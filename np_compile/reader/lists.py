@@ -22,6 +22,7 @@ from .values import (
     ANYWHERE,
     FLOATS,
     SIZES,
+    Aggregate,
     Arr,
     Conflict,
     Items,
@@ -105,7 +106,7 @@ def buffers(x: Value) -> list[str]:
         return [x.buf]
     if isinstance(x, OrNone):
         return buffers(x.value)
-    return [name for y in x.items for name in buffers(y)] if isinstance(x, Tup) else []
+    return [name for y in x.items for name in buffers(y)] if isinstance(x, Aggregate) else []
 
 
 def _taken(r: Reader, a: Lst, k: str) -> Value:
@@ -374,6 +375,18 @@ def less(r: Reader, a: Value, b: Value) -> str:
     return f"({truth(binary(r, 'Lt', a, b)).text})"
 
 
+def ordered(r: Reader, op: str, a: Tup, b: Tup) -> Num:
+    """`a < b` of tuples, or another of the four."""
+    if a.made is not b.made or len(a.items) != len(b.items):
+        raise Unreadable("an order of tuples of different types")
+    no_nan(r, a)
+    no_nan(r, b)
+    if op in ("Gt", "LtE"):
+        a, b = b, a
+    text = less(r, a, b)
+    return Num(text if op in ("Lt", "Gt") else f"(!{text})", "bool", ("bool",), low=0, high=1)
+
+
 def _of_objects(r: Reader, op: str, a: Value, b: Value) -> str:
     """C for a comparison of objects, by the method of their class; it cannot leave."""
     found = r.fresh("c")
@@ -416,6 +429,8 @@ def list_method(r: Reader, a: Lst, name: str, args: list[Value], kwargs: dict[st
     method = _METHODS.get((a.made, name)) or _METHODS.get((None, name))
     if method is None:
         raise Unreadable(f"the method {name!r} of a {a.made.__name__}")
+    if a.maxlen is not None and name in ("appendleft", "insert", "copy"):
+        raise Unreadable(f"the method {name!r} of a deque with a maxlen")
     if kwargs:
         raise Unreadable(f"keywords of the method {name!r} of a list")
     return method(r, a, *args, **kwargs)
@@ -456,10 +471,18 @@ def _append(r: Reader, a: Lst, x: Value) -> Value:
     x = admit(r, a, kept(r, x))
     may_change(r, a)
     r.leave_if(f"grow({a.buf})", "no memory")
+    if a.maxlen is not None and a.of is not None:
+        with r.block(f"if ({a.buf}->dims[0] >= {a.maxlen})"), r.scope():
+            _let_go(r, a, "0")
+    _put_last(r, a, x)
+    return Known(None)
+
+
+def _put_last(r: Reader, a: Lst, x: Value) -> None:
+    """Append what is of the type of the items, where there is room for it."""
     put(r, a, f"{a.buf}->dims[0]", x, True)
     r.line(f"{a.buf}->dims[0]++;")
     r.changed(a.roots)
-    return Known(None)
 
 
 def _insert(r: Reader, a: Lst, k: Value, x: Value) -> Value:
@@ -491,9 +514,14 @@ def _pop(r: Reader, a: Lst, k: Value | None = None) -> Value:
 
 
 def _extend(r: Reader, a: Lst, values: Value) -> Value:
+    if a.maxlen is not None:
+        raise Unreadable("a deque with a maxlen that is extended")
     if isinstance(values, Tup):
-        for x in values.items:
-            _append(r, a, x)
+        items = [admit(r, a, kept(r, x)) for x in values.items]
+        may_change(r, a)
+        r.leave_if(f"room_for({a.buf}, {len(items)})", "no memory")
+        for x in items:
+            _put_last(r, a, x)
         return Known(None)
     if not isinstance(values, Lst):
         values = list_of(r, values)

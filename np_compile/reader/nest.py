@@ -28,10 +28,10 @@ from .values import (
     INTEGERS,
     PARTS,
     SIZES,
+    Aggregate,
     Arr,
     Lazy,
     Num,
-    Tup,
     Unreadable,
     Value,
 )
@@ -367,7 +367,7 @@ def kept(r: Reader, x: Value) -> Value:
     if isinstance(x, Num) and x.value is None and not x.text.isidentifier():
         name = r.named(x.text, C_TYPE[x.rep])
         return Num(name, x.rep, x.kinds, x.tag, x.lin, x.low, x.high, None, x.true, x.false)
-    if isinstance(x, Tup):
+    if isinstance(x, Aggregate):
         items = tuple(kept(r, y) for y in x.items)
         # A list that is kept stays the one that it is.
         same = all(a is b for a, b in zip(items, x.items, strict=True))
@@ -662,14 +662,14 @@ def extreme(r: Reader, op: str, x: Arr | Lazy) -> str:
 
 
 def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
-    """`a @ b` of vectors and matrices."""
+    """`a @ b` where b is a vector or a matrix."""
     kinds = (a.kind, b.kind)
     dtype = np.result_type(a.dtype, b.dtype)
     rep, kind = rep_of(dtype), kind_of(dtype)
     if rep == "bool":
         raise Unreadable(f"a product of {kinds}")
     x, y = cast(lazy(solid(r, a)), rep), cast(lazy(solid(r, b)), rep)
-    if x.ndim == 0 or y.ndim == 0 or x.ndim > 2 or y.ndim > 2:
+    if x.ndim == 0 or y.ndim == 0 or y.ndim > 2:
         raise Unreadable("a product of arrays of these ranks")
     n = common_extent_of_product(r, x.dims[-1], y.dims[0])
 
@@ -680,11 +680,10 @@ def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
         each = Lazy(rep, (n,), lambda i: times(x.at(i), y.at(i)), (*x.reads, *y.reads))
         return Num(_whole(r, "add", each), rep, (kind,))
     if y.ndim == 1:
-        made = alloc(r, rep, x.dims[:1])
+        made = alloc(r, rep, x.dims[:-1])
         note_work(r, x.dims)
         with loops(r, made.dims, vector="") as index:
-            i = index[0]
-            each = Lazy(rep, (n,), lambda k: times(x.at([i, *k]), y.at(k)))
+            each = Lazy(rep, (n,), lambda k: times(x.at([*index, *k]), y.at(k)))
             write(r, made, index, _whole(r, "add", each))
         return made
     rows = x.dims[:-1]
@@ -698,6 +697,19 @@ def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
         text = times(x.at([*row, k]), y.at([k, j]))
         write(r, made, there, combined("add", rep, load(made, there), text))
     return made
+
+
+def in_c_order(r: Reader, x: Arr | Lazy) -> None:
+    """Leave where NumPy would give a copy of the array another order than C's."""
+    if not isinstance(x, Arr) or x.ordered or x.ndim < 2:
+        return
+    unlike = [f"{x.strides[-1].text} < 1"]
+    known = [r.entry.at(s.lin) for s in x.strides]
+    for k in range(x.ndim - 1):
+        if known[k] < known[k + 1]:
+            raise Unreadable("the like of an array that is not in C order")
+        unlike.append(f"{x.strides[k].text} < {x.strides[k + 1].text} * {x.dims[k + 1].text}")
+    r.leave_if(" || ".join(unlike), "the like of an array that is not in C order")
 
 
 def common_extent_of_product(r: Reader, a: Num, b: Num) -> Num:

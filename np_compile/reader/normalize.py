@@ -78,7 +78,7 @@ def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] |
     if not found.certain:
         if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
             return _split_test(node, prefix)
-        return None
+        return _by_branches(node)
     if (
         isinstance(node, ast.AugAssign)
         and not isinstance(node.target, ast.Name)
@@ -377,6 +377,20 @@ def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:
         made.append(ast.If(test, [assign(x)], []))
     made.append(ast.If(load, node.body, node.orelse))
     return made
+
+
+def _by_branches(node: ast.stmt) -> list[ast.stmt] | None:
+    """`x = a if t else b` as `if t: x = a` and `else: x = b`; None of another statement."""
+    if not isinstance(node, (ast.Assign, ast.Return, ast.Expr)):
+        return None
+    if not isinstance(node.value, ast.IfExp):
+        return None
+    branches: list[ast.stmt] = []
+    for value in (node.value.body, node.value.orelse):
+        branch = copy.copy(node)
+        branch.value = value
+        branches.append(branch)
+    return [ast.If(node.value.test, [branches[0]], [branches[1]])]
 
 
 def _replaced(node: ast.stmt, memo: dict[int, Any]) -> ast.stmt:

@@ -22,6 +22,7 @@ from .read import BRANCH, Again, Frame, Leave, Reader, Return
 from .values import (
     ANYWHERE,
     HELD,
+    Aggregate,
     Arr,
     Conflict,
     Flagged,
@@ -222,7 +223,7 @@ def _settled(of: Value) -> Value:
 
 
 def _parts(of: Value) -> list[Value]:
-    if isinstance(of, Tup):
+    if isinstance(of, Aggregate):
         return [of, *(y for x in of.items for y in _parts(x))]
     return [of, *(_parts(of.value) if isinstance(of, Flagged) else [])]
 
@@ -232,7 +233,7 @@ def _with_lengths(of: Value) -> Value:
     if isinstance(of, Arr):
         dims = [d if d.value is not None else replace(d, low=0) for d in of.dims]
         return replace(of, dims=tuple(dims))
-    if isinstance(of, Tup):
+    if isinstance(of, Aggregate):
         return replace(of, items=tuple(map(_with_lengths, of.items)))
     return type(of)(_with_lengths(of.value), of.flag) if isinstance(of, Flagged) else of
 

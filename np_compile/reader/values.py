@@ -219,14 +219,52 @@ class Lazy:
 
 
 @dataclass(frozen=True)
-class Tup:
-    """A tuple of values; `made` makes it of their Python values: tuple, a named tuple, list.
-    site: where a list is made, that might change after all; path: of one from outside."""
+class Aggregate:
+    """Values side by side, as many as are known here; `made` makes it of their Python values."""
 
     items: tuple[Any, ...]
     made: Any = tuple
+
+
+@dataclass(frozen=True)
+class Tup(Aggregate):
+    """A tuple, a named tuple, or a list of a length that is known. site: where a list is made,
+    that might change after all; path: of one from outside."""
+
     site: Any = None
     path: Any = None
+
+
+@dataclass(frozen=True)
+class Slice(Aggregate):
+    """A slice: its bounds and its step, each given or not."""
+
+    made: Any = slice
+
+    @classmethod
+    def of(cls, *bounds: Value) -> Slice:
+        """Of start, stop and step, None for one that is not given."""
+        given = tuple(Known(None) if x is None else x for x in bounds)
+        for x in given:
+            if x != Known(None) and not (isinstance(x, Num) and x.is_int):
+                raise Unreadable("a slice's bound that is no integer")
+        return cls(given)
+
+    @property
+    def start(self) -> Num | None:
+        return self._given(0)
+
+    @property
+    def stop(self) -> Num | None:
+        return self._given(1)
+
+    @property
+    def step(self) -> Num | None:
+        return self._given(2)
+
+    def _given(self, k: int) -> Num | None:
+        x = self.items[k]
+        return None if isinstance(x, Known) else x
 
 
 @dataclass(frozen=True)
@@ -246,8 +284,11 @@ class Items:
         return self.of.kind if isinstance(self.of, Num) else None
 
 
+@dataclass(frozen=True)
 class Lst(Items):
-    """A Python list, or a deque."""
+    """A Python list, or a deque; maxlen: of that."""
+
+    maxlen: int | None = None
 
 
 @dataclass(frozen=True)
@@ -349,7 +390,7 @@ class OrNone(Flagged):
 Value = Any
 
 # What variables hold: see `variables.Variable`.
-HELD = (Num, Arr, Tup, Items, Maybe, OrNone)
+HELD = (Num, Arr, Aggregate, Items, Maybe, OrNone)
 
 
 @dataclass(frozen=True)
@@ -357,15 +398,6 @@ class Binary:
     """`bin(x)`, of which the ones are counted."""
 
     of: Num
-
-
-@dataclass
-class Slice:
-    """A slice in an index, bounds given or not."""
-
-    start: Num | None
-    stop: Num | None
-    step: Num | None
 
 
 @dataclass

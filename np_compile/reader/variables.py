@@ -13,6 +13,7 @@ from .values import (
     ANYWHERE,
     C_TYPE,
     HELD,
+    Aggregate,
     Arr,
     Conflict,
     Flagged,
@@ -22,7 +23,7 @@ from .values import (
     Maybe,
     Num,
     OrNone,
-    Table,
+    Slice,
     Tup,
     Value,
     char,
@@ -65,7 +66,7 @@ class Variable:
                 self._new(r, "int", hint + "_view")
         elif isinstance(x, Items):
             self._new(r, "Buf *", hint + "_list")
-        elif isinstance(x, Tup):
+        elif isinstance(x, Aggregate):
             self.items = [Variable(r, hint, y, self._places) for y in x.items]
             for v in self.items:
                 self.declare += v.declare
@@ -87,7 +88,7 @@ class Variable:
         """The C that holds the arrays of a value, before any variable gives back what it has."""
         if isinstance(self.of, (Arr, Items)):
             return [f"retain(rt, {x.buf});"]
-        if isinstance(self.of, Tup):
+        if isinstance(self.of, Aggregate):
             return [y for v, item in zip(self.items, x.items, strict=True) for y in v.hold(item)]
         if isinstance(self.of, Flagged):
             if _is_none(x):
@@ -122,7 +123,7 @@ class Variable:
             return [*free, *(f"{p} = {v};" for p, v in zip(self._parts, values, strict=True))]
         if isinstance(self.of, Items):
             return [*free, f"{self._parts[0]} = {x.buf};"]
-        if isinstance(self.of, Tup):
+        if isinstance(self.of, Aggregate):
             return [
                 line
                 for v, y in zip(self.items, x.items, strict=True)
@@ -142,7 +143,7 @@ class Variable:
         """The C variables that hold arrays."""
         if isinstance(self.of, (Arr, Items)):
             return [self._parts[0]]
-        if isinstance(self.of, Tup):
+        if isinstance(self.of, Aggregate):
             return [name for v in self.items for name in v.buffers()]
         return self.inner.buffers() if isinstance(self.of, Flagged) else []
 
@@ -172,7 +173,7 @@ class Variable:
                        x.flat, x.ordered, view)  # fmt: skip
         if isinstance(x, Items):
             return replace(x, buf=r.named(self._parts[0], "Buf *", "b"))
-        if isinstance(x, Tup):
+        if isinstance(x, Aggregate):
             return replace(x, items=tuple(v.load(r) for v in self.items))
         if isinstance(x, Flagged):
             return type(x)(self.inner.load(r), r.named(self._parts[0], "int", "set"))
@@ -222,6 +223,10 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         if isinstance(x, Tup) and x.made is list and x.site and isinstance(y, Lst):
             r.memory[x.site] = {"of": y.of}
             raise Again
+    if isinstance(a, Slice) and isinstance(b, Slice):
+        items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
+        same = all(isinstance(x, (Num, Known)) for x in items)
+        return Slice(items) if same else Conflict("it is a slice of one form or another")
     if isinstance(a, Tup) and isinstance(b, Tup) and a.made is b.made:
         if len(a.items) != len(b.items):
             if a.made is list and a.site and b.site:
@@ -241,7 +246,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
 
 def _alike(x: Items) -> tuple:
     """What two containers have in common that a name may stand for."""
-    return type(x), x.made, x.factory if isinstance(x, Table) else None
+    return type(x), x.made, getattr(x, "factory", None), getattr(x, "maxlen", None)
 
 
 def _join_items(a: Items, b: Items, r: Reader) -> Value:
@@ -318,7 +323,7 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
     if isinstance(a, Items):
         same = (a.of, _alike(a)) == (b.of, _alike(b)) and b.sites <= a.sites
         return same and b.roots <= a.roots
-    if isinstance(a, Tup):
+    if isinstance(a, Aggregate):
         return len(a.items) == len(b.items) and all(
             same_type(x, y, r) for x, y in zip(a.items, b.items, strict=True)
         )
@@ -327,7 +332,7 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
 
 def is_same(a: Value, b: Value) -> bool:
     """Whether two values are one and the same."""
-    if isinstance(a, (Num, Arr, Tup)):
+    if isinstance(a, (Num, Arr, Aggregate)):
         return a is b or a == b
     return a is b or (type(a) is type(b) and a == b)
 
@@ -346,7 +351,7 @@ def as_type(x: Value, keep: bool = False) -> Value:
         )  # fmt: skip
         view = x.view if x.view.isdigit() else "?"
         return replace(x, dims=dims, strides=strides, origin=None, view=view)
-    if isinstance(x, Tup):
+    if isinstance(x, Aggregate):
         return replace(x, items=tuple(as_type(y, keep) for y in x.items))
     if isinstance(x, Flagged):
         return type(x)(as_type(x.value, keep), "")
@@ -359,8 +364,8 @@ def item_type(x: Value) -> Value:
     """The type of items of a list that x is one of, with nothing in it of where x is."""
     if isinstance(x, Num):
         return Num("", x.rep, x.kinds)
-    if isinstance(x, Tup):
-        return Tup(tuple(map(item_type, x.items)), x.made)
+    if isinstance(x, Aggregate):
+        return type(x)(tuple(map(item_type, x.items)), x.made)
     if isinstance(x, Arr):
         dims, strides = (
             tuple(

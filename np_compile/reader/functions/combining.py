@@ -279,9 +279,9 @@ def _diff(r: Reader, x: Value, n: Value | None = None, axis: Value | None = None
         raise Unreadable("np.diff of this")
     x = materialized(r, x)
     k = x.ndim - 1 if axis is None else axis_of(axis, x.ndim)
-    before = [Slice(None, None, None)] * k
-    later = view(r, x, [*before, Slice(python(1), None, None)])
-    first = view(r, x, [*before, Slice(None, python(-1), None)])
+    before = [Slice.of(None, None, None)] * k
+    later = view(r, x, [*before, Slice.of(python(1), None, None)])
+    first = view(r, x, [*before, Slice.of(None, python(-1), None)])
     return ufunc(r, "subtract", [later, first])
 
 

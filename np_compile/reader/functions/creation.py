@@ -11,6 +11,7 @@ from ..index import assign, element, store_text, view
 from ..lists import allocated, each, list_method, made_list, put
 from ..nest import (
     alloc,
+    in_c_order,
     lazy,
     loops,
     materialized,
@@ -93,8 +94,7 @@ def _like(value: int | None) -> Callable:
         a = as_operand(r, a)
         if isinstance(a, Num):
             raise Unreadable("a number's like")
-        if isinstance(a, Arr) and not a.ordered and a.ndim > 1:
-            raise Unreadable("the like of an array that is not in C order")
+        in_c_order(r, a)
         rep = rep_or(dtype, a.dtype)
         text = None if value is None else str(value)
         if rep in PARTS and value:
@@ -105,8 +105,9 @@ def _like(value: int | None) -> Callable:
 
 
 def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) -> Value:
-    if not isinstance(a, (Arr, Lazy)) or (isinstance(a, Arr) and not a.ordered and a.ndim > 1):
+    if not isinstance(a, (Arr, Lazy)):
         raise Unreadable("np.full_like of this")
+    in_c_order(r, a)
     kind = Known(dtype_of(dtype) if isinstance(dtype, Known) and dtype.value else a.dtype)
     return _full(r, Tup(a.dims), value, kind)
 
@@ -180,8 +181,8 @@ def copied(r: Reader, x: Value, order: Value | None = None) -> Value:
 
 
 def _np_copy(r: Reader, x: Value) -> Value:
-    if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
-        raise Unreadable("a copy of an array that is not in C order")
+    if isinstance(x, Arr):
+        in_c_order(r, x)
     return copied(r, x)
 
 

@@ -18,6 +18,7 @@ from ..nest import (
     cast,
     common_extent_of_product,
     extent,
+    in_c_order,
     kept,
     lazy,
     loops,
@@ -210,8 +211,7 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
         made = lazy(x)
         if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
             made = cast(made, rep_or(dtype))
-        if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
-            raise Unreadable("a copy of an array that is not in C order")
+        in_c_order(r, x)
         return materialized(r, made)
     if isinstance(x, Num):
         raise Unreadable("an array without axes")

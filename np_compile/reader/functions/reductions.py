@@ -106,7 +106,7 @@ def nonzero(r: Reader, x: Value) -> Tup:
         raise Unreadable("np.nonzero of a number")
     note_work(r, x.dims)
     held = true_places(r, x if x.rep == "bool" else _nonzero(x))
-    whole = Slice(None, None, None)
+    whole = Slice.of(None, None, None)
     return Tup(tuple(view(r, held, [whole, int_constant(k)]) for k in range(x.ndim)))
 
 
@@ -348,9 +348,10 @@ def _of_axis(op: Callable) -> Callable:
     return reduce
 
 
-def _ptp(r: Reader, x: Value) -> Value:
+def _ptp(r: Reader, x: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
     x = solid(r, as_operand(r, x))
-    return ufunc(r, "subtract", [_MAX(r, x), _MIN(r, x)])
+    ends = [op(r, x, axis, keepdims=keepdims) for op in (_MAX, _MIN)]
+    return ufunc(r, "subtract", ends)
 
 
 def _norm(

@@ -113,7 +113,7 @@ def _outer(r: Reader, f: np.ufunc, a: Value, b: Value) -> Value:
     if isinstance(x, Num) or isinstance(y, Num):
         return ufunc(r, f.__name__, [x, y])
     column = x if isinstance(x, Arr) else materialized(r, x)
-    whole = [Slice(None, None, None)] * column.ndim
+    whole = [Slice.of(None, None, None)] * column.ndim
     return ufunc(r, f.__name__, [view(r, column, [*whole, *[Known(None)] * y.ndim]), y])
 
 

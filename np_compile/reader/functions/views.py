@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..index import assign, view
+from ..index import assign, positions, view
 from ..items import item
 from ..nest import (
     FAR,
     cast,
     contiguous,
     extent,
+    in_c_order,
     lazy,
     materialized,
     size_of,
@@ -36,7 +37,16 @@ from ..values import (
     python,
 )
 from .creation import copied
-from .operands import as_operand, axis_of, extents_of, number_method, part, rep_or, scalar_type
+from .operands import (
+    array_of,
+    as_operand,
+    axis_of,
+    extents_of,
+    number_method,
+    part,
+    rep_or,
+    scalar_type,
+)
 
 
 def transposed(r: Reader, x: Value, axes: Value | None, *more: Value) -> Value:
@@ -150,8 +160,7 @@ def _astype(r: Reader, x: Value, dtype: Value, copy: Value | None = None) -> Val
         return scalar_type(r, DTYPE_OF[rep].type, [x])
     if x.rep in PARTS and rep not in PARTS:
         raise Unreadable("complex numbers as real ones")
-    if isinstance(x, Arr) and not x.ordered and x.ndim > 1:
-        raise Unreadable("a copy of an array that is not in C order")
+    in_c_order(r, x)
     return materialized(r, cast(lazy(x), rep))
 
 
@@ -159,18 +168,32 @@ def _flip(r: Reader, x: Value, axis: Value | None = None) -> Value:
     x = as_operand(r, x)
     if isinstance(x, Lazy):
         x = materialized(r, x)
-    back = Slice(None, None, python(-1))
+    back = Slice.of(None, None, python(-1))
     if axis is None or isinstance(axis, Known):
         return view(r, x, [back] * x.ndim)
     k = axis_of(axis, x.ndim)
-    return view(r, x, [Slice(None, None, None)] * k + [back])
+    return view(r, x, [Slice.of(None, None, None)] * k + [back])
 
 
 def _expand_dims(r: Reader, x: Value, axis: Value) -> Value:
     x = as_operand(r, x)
     x = materialized(r, x) if isinstance(x, Lazy) else x
     k = axis_of(axis, x.ndim + 1)
-    return view(r, x, [Slice(None, None, None)] * k + [Known(None)])
+    return view(r, x, [Slice.of(None, None, None)] * k + [Known(None)])
+
+
+def _ix(r: Reader, *args: Value) -> Value:
+    """`np.ix_`: each vector along an axis of its own."""
+    whole, new = Slice.of(None, None, None), Known(None)
+    made = []
+    for k, x in enumerate(args):
+        x = x if isinstance(x, (Arr, Lazy)) else array_of(r, x)
+        if x.ndim != 1 or x.rep not in ("bool", *INTEGERS):
+            raise Unreadable("np.ix_ of what are no indices")
+        x = positions(r, x)[0] if x.rep == "bool" else x
+        x = materialized(r, x) if isinstance(x, Lazy) else x
+        made.append(view(r, x, [new] * k + [whole] + [new] * (len(args) - k - 1)))
+    return Tup(tuple(made))
 
 
 def _moveaxis(r: Reader, x: Value, source: Value, destination: Value) -> Value:
@@ -211,7 +234,7 @@ def _squeeze(r: Reader, x: Value, axis: Value) -> Value:
             r.leave_if(f"{x.dims[k].text} != 1", "squeeze of an axis of several elements")
         elif x.dims[k].value != 1:
             raise Unreadable("squeeze of an axis of several elements")
-    items = [python(0) if k in gone else Slice(None, None, None) for k in range(x.ndim)]
+    items = [python(0) if k in gone else Slice.of(None, None, None) for k in range(x.ndim)]
     if len(gone) == x.ndim:
         raise Unreadable("an array without axes")
     return view(r, x, items)
@@ -267,7 +290,7 @@ def _viewed(r: Reader, x: Value, dtype: Value | None = None) -> Value:
     """`x.view()`, of the same dtype."""
     if not isinstance(x, Arr) or (dtype is not None and rep_or(dtype) != x.rep):
         raise Unreadable("a view of this")
-    return view(r, x, [Slice(None, None, None)] * x.ndim)
+    return view(r, x, [Slice.of(None, None, None)] * x.ndim)
 
 
 def _diag(r: Reader, x: Value) -> Value:
@@ -361,7 +384,7 @@ TABLE: dict[Any, Callable] = {
     np.lib.stride_tricks.sliding_window_view: _windows,
     np.lib.stride_tricks.as_strided: _strided,
     np.fill_diagonal: _fill_diagonal, np.unravel_index: _unravel_index,
-    np.diag: _diag, np.shape: _shape_of, np.size: _size,
+    np.ix_: _ix, np.diag: _diag, np.shape: _shape_of, np.size: _size,
     np.ndim: lambda r, x: python(getattr(x, "ndim", 0)), np.isscalar: _isscalar,
 }  # fmt: skip
 
