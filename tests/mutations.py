@@ -1027,7 +1027,7 @@ MUTATIONS = (
         "reader/test_dicts.py",
     ),
     Mutation(
-        "np_compile/reader/given.py",
+        "np_compile/reader/marshalling.py",
         "    if (b->changes == 2) {{",
         "    if (0) {{",
         "reader/test_given.py",

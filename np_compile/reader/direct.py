@@ -130,19 +130,22 @@ def row(function: Any, name: str | None, args: list, kwargs: dict, result: Any) 
         return None
 
 
-def text(first: int, array_type: int) -> str:
-    """The C of such calls. first: the place of FUNCTIONS among what compiled code is given;
-    array_type: that of np.ndarray."""
+def names(first: int, array_type: int) -> str:
+    """The C names of what is called. first: the place of FUNCTIONS among what compiled code is
+    given; array_type: that of np.ndarray."""
     made = f"#define ARRAY_TYPE rt->api[{array_type}]\n"
     for k, (name, (types, _)) in enumerate(FUNCTIONS.items()):
         result, _, params = types.partition(", ")
         made += f"#define {name} (({result} (*)({params or 'void'}))rt->api[{first + k}])\n"
-    return made + _C
+    return made + _NAMES
 
 
-_C = f"""
+_NAMES = """\
 #define TYPE_NUMBER(descr) (((const int *)(descr))[7])
 #define BYTE_ORDER_OF(descr) (((const char *)(descr))[26])
+"""
+# Calls of NumPy's functions.
+C = f"""
 /* An array as NumPy has it: the one whose memory it is, a view of that, or a copy of C's own. */
 static void *array_of(Runtime *rt, const i64 **p) {{
     const i64 *s = *p, code = s[1], type = s[2], size = s[3], ndim = s[5];

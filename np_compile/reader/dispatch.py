@@ -145,7 +145,7 @@ class Rows:
         self.names: list[int] = []
         self.inputs = [self._settled(self._fetch(i), self._fits(i, entry)) for i in entry.inputs]
         lists = [self._places[i.path] for i in entry.inputs if i.piece is LISTED]
-        if lists and entry.aside:
+        if lists and (entry.aside or entry.classes):
             raise NotInC
         one = [self._place(path) for path in may_be_one(entry)]
         parameters = {i.path[1] for i in entry.inputs if i.path[0] == "local" and len(i.path) == 2}

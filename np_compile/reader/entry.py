@@ -51,6 +51,7 @@ from .walk import count_loads, shared_names
 SMALL = 1 << 31  # integers below are far from 64 bits, whatever a few products make of them
 _BRACKETS = (None, np.r_, np.c_, np.s_, np.index_exp)
 _CONSTANT = 8  # extents up to here are constants of a region, as long as there are few regions
+_CLASSES = 10
 LIST = 64  # a list of so many items is looked into
 
 
@@ -163,6 +164,7 @@ class Entry:
         self.layouts: dict[type, list[tuple[str, Any]]] = {}
         self.lists: list[given.Given] = []
         self.aside: list[tuple] = []  # paths of lists that are taken as tuples
+        self.classes: list[type] = []  # of objects in lists
         self.texts: dict[str, tuple] = {}  # where those are found that are constants
         self.lengths: dict[str, int] = {}
         self._prefers_lists = False
@@ -274,7 +276,7 @@ class Entry:
             return True
         if ("list", "as tuples") in r.memory:
             return False
-        is_long = len(x) > given.FEW and given.form_of(given.type_of(r, [x], path)) is not None
+        is_long = len(x) > given.FEW and given.form_of(r, given.type_of(r, [x], path)) is not None
         if not is_long and ("list", "needed", path) not in r.memory:
             return False
         self._prefers_lists = True
@@ -291,7 +293,7 @@ class Entry:
             raise Unfit(f"a value of type {type(x).__name__}")
         name = f"list_{len(self.lists)}"
         made = given.type_of(r, [x], path, name)
-        form = given.form_of(made)
+        form = given.form_of(r, made)
         if form is None:
             why = made.why if isinstance(made, Conflict) else "items that it is not read with"
             kind = type(x).__name__
@@ -306,13 +308,31 @@ class Entry:
         x = self.fetched.get(whole)
         if ("list", "as tuples") in r.memory or not given.KNOWN:
             return
-        if type(x) is list and given.form_of(given.type_of(r, [x], whole)) is not None:
+        if type(x) is list and given.form_of(r, given.type_of(r, [x], whole)) is not None:
             r.memory["list", "needed", whole] = {}
             raise Again
 
     def listed(self, written: frozenset[str]) -> list[str]:
         """The C that reads the lists. written: the roots of memory that the region may change."""
-        return given.lines(self.lists, len(self.aside), self.words, written)
+        return given.lines(self.lists, len(self.taken_apart()), self.words, written)
+
+    def letter_of(self, kind: type) -> str:
+        """What names a class of objects in lists; nothing where there are too many."""
+        if kind not in self.classes:
+            self.classes.append(kind)
+        k = self.classes.index(kind)
+        return chr(ord("0") + k) if k < _CLASSES else ""
+
+    def taken_apart(self) -> list[tuple]:
+        """The paths of what C does not take as a list or as an object in one, and that may be one
+        all the same."""
+        objects = [path for name, path in self.paths.items() if isinstance(name, str)]
+        kinds = [(path, type(self.object_at(path))) for path in objects]
+        return [*self.aside, *(path for path, kind in kinds if kind in self.classes)]
+
+    def attributes_in_lists(self) -> list[Any]:
+        """The classes of objects in lists, each with the names that C reads."""
+        return [x for kind in self.classes for x in (kind, tuple(dict(self.layouts[kind])))]
 
     def _int(self, r: Reader, x: int) -> Num:
         if not -WIDE <= x < WIDE:

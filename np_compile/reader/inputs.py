@@ -71,7 +71,9 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
             if generator_of(sample) is not None:
                 locks.append(f"locks_of({x})")
     if lists:
-        lists += [f"id({_item_source(path, names)})" for path in entry.aside]
+        lists += [f"id({_item_source(path, names)})" for path in entry.taken_apart()]
+        scope["classes"] = entry.attributes_in_lists()
+        lists += [str(id(x)) for x in scope["classes"]]
     words += lists
     formats += ["q"] * len(lists)
     entry.formats = formats

@@ -15,7 +15,7 @@ from .calls import least_int
 from .dicts import View, gone_through, item_of, together
 from .expressions import expression, kept, operate
 from .linear import Linear
-from .lists import item_at, least_way, length, range_length, value_of_range
+from .lists import growing, item_at, least_way, length, range_length, value_of_range
 from .read import Reader
 from .text import in_parts
 from .values import C_TYPE, Arr, Items, Known, Lst, Num, Range, Tup, Unreadable, Value, python
@@ -105,7 +105,12 @@ def _of_dict(r: Reader, node: ast.expr, x: View) -> Tup | Run:
 def by_tables(r: Reader, node: ast.expr, values: Tup) -> Run:
     """A tuple of numbers, or of tuples of numbers, by its items' place."""
     hidden = _hidden("src", node)
-    return Run(python(len(values.items)), _table(r, values.items), {hidden.id: values}, hidden)
+    try:
+        at = _table(r, values.items)
+    except Unreadable:
+        growing(r, values)  # a list's items lie in memory
+        raise
+    return Run(python(len(values.items)), at, {hidden.id: values}, hidden)
 
 
 def _table(r: Reader, items: Sequence[Value]) -> Callable[[Reader, Num], Value]:

@@ -103,6 +103,32 @@ def new_object(r: Reader, kind: type, args: list[Value], kwargs: dict[str, Value
     return _allocated(r, kind, names)
 
 
+def is_written(kind: type) -> bool:
+    """Whether objects of a class are nothing but their attributes."""
+    try:
+        _check(kind)
+    except Unreadable:
+        return False
+    return True
+
+
+def names_in(x: Any) -> list[str]:
+    """The names of an object's own attributes that are set."""
+    kind = type(x)
+    found = [*getattr(x, "__dict__", ())]
+    for c in kind.__mro__:
+        found += [k for k, v in vars(c).items() if isinstance(v, MemberDescriptorType)]
+    return [
+        name for name in found
+        if hasattr(x, name) and _is_plain(inspect.getattr_static(kind, name, None))
+    ]  # fmt: skip
+
+
+def _is_plain(found: Any) -> bool:
+    """Whether a class has no code of its own for an attribute; found: what it has by that name."""
+    return not hasattr(type(found), "__set__") or isinstance(found, MemberDescriptorType)
+
+
 def _check(kind: type) -> None:
     name = kind.__name__
     if type(kind) is not type or kind.__module__ == "builtins":
@@ -203,13 +229,15 @@ def _type_of_field(x: Value) -> Value:
     return of
 
 
-def _learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
+def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
     """Have objects of a class hold such attributes; if they do not yet, all is read again."""
     key = "list", "class", kind
     known: Any = r.memory.get(key)
     if known is None:
         r.memory[key] = Layout({k: _type_of_field(x) for k, x in values.items()})  # type: ignore[assignment]
         return
+    if not values.keys() <= known.of.keys():
+        raise Unreadable(f"objects of {kind.__name__} with other attributes")
     grown = dict(known.of)
     for name, x in values.items():
         of = _type_of_field(x)
@@ -235,7 +263,7 @@ def _allocated(r: Reader, kind: type, values: dict[str, Value]) -> Made:
     for name, x in values.items():
         if r.is_local(x) or not isinstance(x, (*HELD, Known, Rng, Obj)) or isinstance(x, Begun):
             raise Unreadable(f"the attribute {name!r} of {kind.__name__}")
-    _learn(r, kind, values)
+    learn(r, kind, values)
     found = layout(r, kind)
     values = {k: _as_field(r, x, found.of[k]) for k, x in values.items()}
     words = words_of(r, found.item)
@@ -321,8 +349,7 @@ def _read(r: Reader, owner: Made, name: str) -> Value:
 
 
 def _may_be_set(kind: type, name: str) -> None:
-    found = inspect.getattr_static(kind, name, None)
-    if hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType):
+    if not _is_plain(inspect.getattr_static(kind, name, None)):
         raise Unreadable(f"the attribute {name!r} is set by code of its own")
 
 
@@ -338,7 +365,7 @@ def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[
     value = kept(r, value)
     if r.is_local(value) or isinstance(value, Begun):
         raise Unreadable(f"the attribute {name!r} of {kind.__name__}")
-    _learn(r, kind, {name: value})
+    learn(r, kind, {name: value})
     value = _as_field(r, value, known.of[name])
     r.one_by_one()
 

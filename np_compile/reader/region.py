@@ -326,6 +326,7 @@ class _Call:
         self._small: dict[int, Any] = {}
         self._waiting: list[tuple] = []  # objects that have no attributes yet
         self._views: dict[Any, Any] = {}  # and lists that may be there twice
+        self._kept: dict[Any, Any] | None = None
         self.found: tuple = ()
         self.arrays: list[np.ndarray] = []
         self.error: BaseException | None = None
@@ -338,6 +339,7 @@ class _Call:
             self._small = {}
         if self._views:
             self._views = {}
+        self._kept = None
 
     # Meanwhile
 
@@ -400,7 +402,7 @@ class _Call:
             kwargs = {k: self.value(v, region) for k, v in site.kwargs.items()}
             self._is_amid = False
             # What lies in C's own memory was copied, and may change before the next call.
-            self._small, self._views = {}, {}
+            self._small, self._views, self._kept = {}, {}, None
             draws = isinstance(site.function, Draw)
             state = Draw.state(args[0]) if draws else None
             made = False
@@ -486,10 +488,29 @@ class _Call:
         key = (owner, buf if owner < 0 else 0, shape, steps, moved, kind)
         found = self._views.get(key)
         if found is None:
+            found = self._attribute(base, moved + start, shape, steps, kind)
+        if found is None:
             found = self._views[key] = _view(base, dtype, shape, moved, steps)
             if kind == 2:
                 found.flags.writeable = False
         return found
+
+    def _attribute(
+        self, base: np.ndarray, start: int, shape: tuple, steps: tuple, kind: int
+    ) -> np.ndarray | None:
+        """The view that was made for an attribute of an object of Python's, if there is one."""
+        if self._kept is None:
+            self._kept = {}
+            at = self.runtime.first.next if self.runtime.classes else None
+            while at:
+                b = at.contents
+                if b.form and ctypes.string_at(b.form, 1) == b"v":
+                    x = ctypes.cast(b.owner, ctypes.py_object).value
+                    key = (b.object, b.data, x.shape, x.strides, is_writeable(x))
+                    self._kept[key] = x
+                at = b.next
+        writeable = kind != 2 and is_writeable(base)
+        return self._kept.get((id(base), start, shape, steps, writeable))
 
     def _owner(self, owner: int, address: int) -> np.ndarray:
         """The array whose memory it is."""
@@ -499,9 +520,12 @@ class _Call:
             return self.given_arrays()[owner]
         if address not in self._small:
             b = runtime.Buffer.from_address(address)
-            dtype = DTYPE_OF[CODES[b.code]]
-            made = np.empty(tuple(b.dims[: b.ndim]), dtype)
-            ctypes.memmove(runtime.data_of(made), b.data, b.bytes)
+            if b.object:  # an attribute of an object of Python's was set to it
+                made = ctypes.cast(b.object, ctypes.py_object).value
+            else:
+                dtype = DTYPE_OF[CODES[b.code]]
+                made = np.empty(tuple(b.dims[: b.ndim]), dtype)
+                ctypes.memmove(runtime.data_of(made), b.data, b.bytes)
             self._small[address] = made, b.data
         return self._small[address][0]
 
@@ -511,6 +535,8 @@ class _Call:
         found = self._small.get(address)
         if found is not None:
             return found
+        if python := _Fields.from_address(address)[_OBJECT]:
+            return ctypes.cast(python, ctypes.py_object).value
         make: Any = kind.__new__
         found = self._small[address] = make(kind)
         waiting = self._waiting

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic, direct, given
+from . import arithmetic, direct, marshalling
 from .values import DTYPE_OF, SIZES
 
 AXES = 8
@@ -58,7 +58,8 @@ class Runtime(ctypes.Structure):
     run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
     device: what is asked to have a loop run on a device, if there is one; rows: of calls in Python,
     where C makes them itself (`direct.py`); depth, deepest, left, stack, outside: of functions that
-    call themselves (`recursion.py`)."""
+    call themselves (`recursion.py`); classes: of objects in lists, each with its attributes' names
+    (`marshalling.py`)."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
@@ -66,6 +67,7 @@ class Runtime(ctypes.Structure):
         ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
         ("job", c_void_p), ("device", DEVICE), ("rows", c_void_p), ("depth", c_int64),
         ("deepest", c_int64), ("left", c_void_p), ("stack", c_void_p), ("outside", c_void_p),
+        ("classes", c_void_p),
     )  # fmt: skip
 
 
@@ -90,7 +92,7 @@ def _table() -> Any:
             else numpy[at]
         )
         found.append(f)
-    found += map(id, (*given.OBJECTS, np.ndarray))
+    found += map(id, (*marshalling.OBJECTS, np.ndarray))
     return (c_void_p * len(found))(*found)
 
 
@@ -98,7 +100,8 @@ def _table() -> Any:
 _API = (
     "PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_NormalizeException",
     "PyGILState_Release", "PyErr_Clear", "Py_DecRef",
-    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty", *direct.FUNCTIONS, *given.FUNCTIONS,
+    "PyArray_DescrFromType", "PyArray_Zeros", "PyArray_Empty", *direct.FUNCTIONS,
+    *marshalling.FUNCTIONS,
 )  # fmt: skip
 _IN_NUMPY = {
     "PyArray_DescrFromType": 45, "PyArray_Zeros": 183, "PyArray_Empty": 184,
@@ -146,6 +149,7 @@ typedef struct {{
     Buf *left;
     void *stack;
     const struct outside *outside;
+    const void *classes;
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
@@ -491,11 +495,10 @@ def of_python(lists: bool, calls: bool) -> str:
     """The C that reads Python's lists and gives them back, and that calls NumPy's functions."""
     if not (lists or calls):
         return ""
-    names = given.names(_API.index(given.FUNCTIONS[0]))
-    if calls:
-        end = len(_API) + len(given.OBJECTS)
-        names += direct.text(_API.index(next(iter(direct.FUNCTIONS))), end)
-    return names + (given.C if lists else "")
+    names = marshalling.names(_API.index(marshalling.FUNCTIONS[0]))
+    end = len(_API) + len(marshalling.OBJECTS)
+    names += direct.names(_API.index(next(iter(direct.FUNCTIONS))), end)
+    return names + (direct.C if calls else "") + (marshalling.C if lists else "")
 
 
 # What a call has left is given back; Python's lock is taken if something is Python's.

@@ -32,20 +32,18 @@ def built(a, n):
 def one_or_another(a, n):
     t = 0
     for i in range(n):
+        part = slice(1, i + 2)
         if i % 2:
             part = slice(0, i)
-        else:
-            part = slice(1, i + 2)
         t += a[0, part].sum()
     return t, part
 
 
 def of_different_forms(a, n):
     for i in range(n):
+        part = slice(1, i)
         if i % 2:
             part = slice(i)
-        else:
-            part = slice(1, i)
         a[0, part] += 1
     return part
 
