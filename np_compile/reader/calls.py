@@ -369,7 +369,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Lst):
         return list_method(r, owner, name, args, kwargs)
     if isinstance(owner, Table):
-        return _applied(r, table_method(r, owner, name), [owner, *args], kwargs)
+        return _applied(r, table_method(owner, name), [owner, *args], kwargs)
     if isinstance(owner, Rng):
         return _drawn(r, owner, name, args, kwargs)
     if isinstance(owner, Num):
