@@ -130,7 +130,7 @@ def foreign(
         c.end_plain()
     if stand_ins and c.moved and not c.plain:
         own = getattr(function, "__module__", None) or ""
-        _reload(c, [owner(a) for a in stand_ins] if own == "numpy" else c.moved)
+        _reload([owner(a) for a in stand_ins] if own == "numpy" else c.moved)
     return taken.of(result)
 
 
@@ -203,7 +203,7 @@ def aside(c: Capture, wrapped: Callable, args: Any, kwargs: Any, why: Break) -> 
         state.switch(*before)
 
 
-def _reload(c: Capture, roots: list[Array]) -> None:
+def _reload(roots: list[Array]) -> None:
     """After foreign code ran on host copies: carry its changes to the device. roots: of the
     arrays that it may have changed."""
     for a in roots:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from . import index, objects, under_mask
-from .calls import comprehension
 from .dicts import assign_table_item, without_key
 from .expressions import (
     anything,
@@ -64,7 +63,7 @@ def assign(r: Reader, node: ast.Assign) -> None:
     if isinstance(node.value, ast.Lambda):
         value: Value = made_function(r, node.value, node)
     elif isinstance(node.value, ast.GeneratorExp) and _takes_apart(node.targets):
-        value = comprehension(r, node.value)
+        value = r.grammar.comprehension(r, node.value)
     else:
         value = anything(r, node.value)
     if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):

@@ -494,7 +494,7 @@ _METHODS: dict[tuple[type | None, str], Callable] = {
 }  # fmt: skip
 
 
-def table_method(r: Reader, t: Table, name: str) -> Callable:
+def table_method(t: Table, name: str) -> Callable:
     made = set if t.made is set else dict
     method = next((m for k in (t.made, made, None) if (m := _METHODS.get((k, name)))), None)
     if method is None:

@@ -502,7 +502,7 @@ def _index_item(r: Reader, x: Value) -> Value:
 
 
 def _list_comp(r: Reader, node: ast.ListComp) -> Value:
-    return calls.comprehension(r, node)
+    return r.grammar.comprehension(r, node)
 
 
 def _generator(r: Reader, node: ast.GeneratorExp) -> Value:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from . import index
-from .calls import least_int
+from .builtins import least_int
 from .dicts import View, gone_through, item_of, together
 from .expressions import expression, kept, operate
 from .linear import Linear
-from .lists import growing, item_at, least_way, length, range_length, value_of_range
+from .lists import growing, item_at, length
+from .ranges import least_way, range_length, value_of_range
 from .read import Reader
 from .text import in_parts
 from .values import C_TYPE, Arr, Items, Known, Lst, Num, Range, Tup, Unreadable, Value, python

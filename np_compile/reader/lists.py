@@ -1,4 +1,4 @@
-"""Lists and deques, and ranges.
+"""Lists and deques.
 
 The items of a list are of one type. Numbers of one kind lie without gaps, as in an array; of other
 items (tuples, arrays, lists, numbers of one kind or another) each has words of its own.
@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from .index import checked, element, sliced
-from .linear import SAFE, Linear
 from .nest import CODES, contiguous, extent, kept, place
 from .numbers import as_union, to_int, truth
+from .ranges import range_length, value_of_range
 from .read import C_STORAGE, Again, Reader, int_constant
 from .unions import binary
 from .values import (
@@ -109,7 +109,7 @@ def buffers(x: Value) -> list[str]:
     return [name for y in x.items for name in buffers(y)] if isinstance(x, Aggregate) else []
 
 
-def _taken(r: Reader, a: Lst, k: str) -> Value:
+def taken(r: Reader, a: Lst, k: str) -> Value:
     """The item at an index, which the list holds no longer."""
     x = place_of(r, a, k).load(r)
     r.owned[-1] += buffers(x)
@@ -467,7 +467,7 @@ def _inserted(r: Reader, a: Lst, at: str, x: Value) -> Value:
     return Known(None)
 
 
-def _append(r: Reader, a: Lst, x: Value) -> Value:
+def append(r: Reader, a: Lst, x: Value) -> Value:
     x = admit(r, a, kept(r, x))
     may_change(r, a)
     r.leave_if(f"grow({a.buf})", "no memory")
@@ -501,13 +501,13 @@ def _pop(r: Reader, a: Lst, k: Value | None = None) -> Value:
     n = length(r, a)
     r.leave_if(f"{n.text} == 0", "pop from an empty list")
     if k is None:
-        made = _taken(r, a, f"{n.text} - 1")
+        made = taken(r, a, f"{n.text} - 1")
         r.line(f"{a.buf}->dims[0]--;")
     else:
         if not isinstance(k, Num):
             raise Unreadable("an index of a list")
         at = checked(r, k, n)
-        made = _taken(r, a, at.text)
+        made = taken(r, a, at.text)
         r.line(f"closed({a.buf}, {at.text});")
     r.changed(a.roots)
     return made
@@ -581,106 +581,13 @@ def _count(r: Reader, a: Lst, x: Value) -> Value:
 
 
 _METHODS: dict[tuple[type | None, str], Callable] = {
-    (None, "append"): _append, (None, "pop"): _pop, (None, "extend"): _extend,
+    (None, "append"): append, (None, "pop"): _pop, (None, "extend"): _extend,
     (None, "clear"): _clear, (None, "reverse"): _reverse, (None, "index"): _index,
     (None, "count"): _count, (None, "remove"): _remove, (None, "insert"): _insert,
     (None, "copy"): lambda r, a: list_of(r, a, a.made),
     (deque, "appendleft"): lambda r, a, x: _inserted(r, a, "0", x),
     (deque, "popleft"): lambda r, a: _pop(r, a, python(0)),
 }  # fmt: skip
-
-
-# Heaps, by the steps of Python's own
-
-
-def heap_push(r: Reader, a: Value, x: Value) -> Value:
-    """`heapq.heappush(a, x)`."""
-    a = _heap(r, a)
-    x = kept(r, x)
-    no_nan(r, x)
-    _append(r, a, x)
-    with r.block(""):
-        _to_root(r, a, f"{a.buf}->dims[0] - 1", "0")
-    return Known(None)
-
-
-def heap_pop(r: Reader, a: Value) -> Value:
-    """`heapq.heappop(a)`."""
-    a = _heap(r, a)
-    may_change(r, a)
-    n = length(r, a)
-    r.leave_if(f"{n.text} == 0", "pop from an empty heap")
-    made = _taken(r, a, "0")
-    size = size_of_item(r, a.of)
-    with r.block(""):
-        r.line(f"i64 n = --{a.buf}->dims[0], pos = 0;")
-        r.line(f"char *at = {a.buf}->data;")
-        with r.block("if (n > 0)"):
-            r.line(f"__builtin_memcpy(at, at + n * {size}, {size});")
-            _from_leaf(r, a, "0")
-    r.changed(a.roots)
-    return made
-
-
-def heapify(r: Reader, a: Value) -> Value:
-    """`heapq.heapify(a)`."""
-    a = _heap(r, a)
-    may_change(r, a)
-    n = length(r, a)
-    if a.of is None:
-        return Known(None)
-    if a.kind is None:
-        with each(r, n) as k:
-            no_nan(r, place_of(r, a, k.text).load(r))
-    with r.block(""):
-        r.line(f"i64 n = {a.buf}->dims[0];")
-        r.line(f"char *at = {a.buf}->data;")
-        with r.block("for (i64 start = (n >> 1) - 1; start >= 0; start--)"):
-            r.line("i64 pos = start;")
-            _from_leaf(r, a, "start")
-    r.changed(a.roots)
-    return Known(None)
-
-
-def _heap(r: Reader, a: Value) -> Lst:
-    if isinstance(a, Tup) and a.made is list:
-        growing(r, a)
-    if not isinstance(a, Lst) or a.made is not list:
-        raise Unreadable("a heap that is no list")
-    return a
-
-
-def _from_leaf(r: Reader, a: Lst, start: str) -> None:
-    """Let the item at `pos` sink to a leaf, and rise from there up to `start`."""
-    size = size_of_item(r, a.of)
-    r.line(f"char held[{size}]; __builtin_memcpy(held, at + pos * {size}, {size});")
-    with r.block("while (pos < n >> 1)"):
-        r.line("i64 child = 2 * pos + 1;")
-        with r.block("if (child + 1 < n)"):
-            x = place_of(r, a, "child").load(r)
-            y = place_of(r, a, "child + 1").load(r)
-            r.line(f"child += !{less(r, x, y)};")
-        r.line(f"__builtin_memcpy(at + pos * {size}, at + child * {size}, {size});")
-        r.line("pos = child;")
-    r.line(f"__builtin_memcpy(at + pos * {size}, held, {size});")
-    _to_root(r, a, "pos", start)
-
-
-def _to_root(r: Reader, a: Lst, pos: str, start: str) -> None:
-    """Move an item of a heap towards the root, as far as it is less than its parents."""
-    size = size_of_item(r, a.of)
-    r.line(f"i64 up = {pos}; char *items = {a.buf}->data, item[{size}];")
-    r.line(f"__builtin_memcpy(item, items + up * {size}, {size});")
-    r.line("i64 mine = up;")
-    with r.block(f"while (up > {start})"):
-        r.line("i64 parent = (up - 1) >> 1;")
-        x = place_of(r, a, "mine").load(r)
-        y = place_of(r, a, "parent").load(r)
-        r.line(f"if (!{less(r, x, y)}) break;")
-        r.line(f"char other[{size}]; __builtin_memcpy(other, items + parent * {size}, {size});")
-        r.line(f"__builtin_memcpy(items + up * {size}, other, {size});")
-        r.line(f"__builtin_memcpy(items + parent * {size}, item, {size});")
-        r.line("up = mine = parent;")
 
 
 # As arrays
@@ -717,71 +624,3 @@ def as_vector(r: Reader, x: Lst) -> Arr:
     data = r.named(f"({C_STORAGE(rep)} *){x.buf}->data", f"{C_STORAGE(rep)} *", "p")
     strides = contiguous(r, dims) if is_flat else (int_constant(2),)
     return Arr(rep, x.buf, data, tuple(dims), strides, x.roots, flat=is_flat, ordered=True)
-
-
-# Ranges
-
-
-def range_length(r: Reader, x: Range) -> Num:
-    """The number of values of a range."""
-    step = x.step.value
-    if step == 0:
-        raise Unreadable("a range whose step is zero")
-    if step is None:
-        if x.step.low < 1:
-            r.leave_if(f"{x.step.text} < 1", "a range's step that is not positive")
-        length_ = range_length(r, Range(x.start, x.stop, python(1)))
-        positive = f"({length_.text} > 0 ? ({length_.text} - 1) / {x.step.text} + 1 : 0)"
-        return r.integer(positive, 0, max(length_.high, 0))
-    a, b = (x.start, x.stop) if step > 0 else (x.stop, x.start)
-    assert a.lin is not None
-    assert b.lin is not None
-    way = b.lin - a.lin
-    if not r.is_safe(way):
-        ends = " | ".join(f"((u64){x.text} + (1UL << 62))" for x in (a, b))  # no bit of signs
-        r.leave_if(f"(i64)({ends}) < 0", "a range beyond 62 bits")
-        for lin in (a.lin, b.lin):
-            r.facts.add(lin + SAFE)
-            r.facts.add(Linear(SAFE - 1) - lin)
-    text = f"({b.text} - {a.text})"
-    size = abs(step)
-    if size == 1 and r.facts.proves(way):
-        return r.integer(text, 0, lin=way)
-    if way.constant is not None:
-        return python(max(0, -(-way.constant // size)))
-    made = r.integer(f"({text} > 0 ? ({text} + {size - 1}) / {size} : 0)", 0)
-    r.entry.known[made.text] = max(0, -(-r.entry.at(way) // size))
-    return made
-
-
-def least_way(x: Range, n: Num) -> tuple[Linear, ...]:
-    """What is not negative of a range that has values; n: how many."""
-    if x.step.value is None or x.start.lin is None or x.stop.lin is None or n.lin is None:
-        return ()
-    way = (x.stop.lin - x.start.lin) * (1 if x.step.value > 0 else -1)
-    size = abs(x.step.value)
-    return (way + (size - 1) - n.lin * size,)
-
-
-def value_of_range(value: Range) -> Callable[[Reader, Num], Value]:
-    """What gives the k-th value of a range."""
-    start, step = value.start, value.step
-
-    def at(r: Reader, k: Num) -> Value:
-        assert k.lin is not None
-        assert start.lin is not None
-        if step.value == 1 and start.value == 0:
-            return k
-        if step.value is None:
-            made = r.integer(f"({start.text} + {k.text} * {step.text})", start.low)
-            assert made.lin is not None
-            last = value.stop
-            if last.lin is not None:
-                r.facts.add(made.lin - start.lin)
-                r.facts.add(last.lin - made.lin - 1)
-            return made
-        times = f" * {step.text}" if step.value != 1 else ""
-        lin = start.lin + k.lin * step.value
-        return r.integer(f"({start.text} + {k.text}{times})", lin=lin)
-
-    return at

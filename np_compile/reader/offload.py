@@ -195,7 +195,7 @@ class Offload:
             offer = region.offers[number]
             rows = (_Span * pieces).from_address(written)
             spans = [(s.low, s.end) for s in rows if s.low and s.end > s.low]
-            made = self._done(region, state, offer, context, begin, end, pace / 1e12, spans, keeps)
+            made = self._done(region, state, offer, context, begin, end, pace / 1e12, spans)
             if made != _DONE:
                 self._host_changes(spans)
             elif region.touches:
@@ -215,14 +215,14 @@ class Offload:
 
     def _done(
         self, region: Any, state: Any, offer: Offer, context: int, begin: int, end: int,
-        each: float, spans: list[tuple[int, int]], keeps: int,
+        each: float, spans: list[tuple[int, int]],
     ) -> int:  # fmt: skip
         machine = self._machine(offer)
         if machine is None:
             return _HOST
         n, kernel = end - begin, offer.kernel
         given = offer.given.from_address(context)
-        found = self._find(region, state, offer, given)
+        found = self._find(state, offer, given)
         if found is None:
             offer.why = "it reads memory that is not an array's"
             return _HOST
@@ -314,13 +314,13 @@ class Offload:
         return offer.gain > COMPILE
 
     def _find(
-        self, region: Any, state: Any, offer: Offer, given: Any
+        self, state: Any, offer: Offer, given: Any
     ) -> tuple[dict[int, Memory], list[Memory]] | None:
         """The memory that a loop's addresses are in: of NumPy's arrays, and other, which lies on
         the device for this loop alone. None where it is not known."""
         memories: dict[int, Memory] = {}
         passing: dict[int, Memory] = {}
-        candidates = list(self._arrays(region, state, offer, given))
+        candidates = list(self._arrays(state, offer, given))
         live = {id(row[2]) for row in candidates}
         self._memories = [m for m in self._memories if m.lent or id(m.array) in live]
         for name in offer.pointers:
@@ -346,9 +346,7 @@ class Offload:
             self._memories.append(memories[low])
         return memories, list(passing.values())
 
-    def _arrays(
-        self, region: Any, state: Any, offer: Offer, given: Any
-    ) -> Iterator[tuple[int, int, Any, bool]]:
+    def _arrays(self, state: Any, offer: Offer, given: Any) -> Iterator[tuple[int, int, Any, bool]]:
         """Memory that a region may touch: its lowest address, bytes, the array that it is, and
         whether the region has made it."""
         for a in state.given_arrays():

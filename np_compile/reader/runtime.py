@@ -250,7 +250,7 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
     Buf *b = malloc(sizeof(Buf) + (large ? 0 : bytes));
     if (!b) return 0;
     b->refs = 1; b->bytes = bytes; b->code = code; b->ndim = ndim; b->owner = -1;
-    b->object = 0; b->changes = b->steady = 0;
+    b->object = 0; b->form = 0; b->changes = b->steady = 0;
     for (i64 k = 0; k < ndim; k++) b->dims[k] = dims[k];
     b->data = b + 1;
     if (large) {{
@@ -270,7 +270,7 @@ QUIET Buf *new_list(Runtime *rt, i64 code, i64 size, i64 n, i64 pointers) {{
     b->refs = 1; b->bytes = room * size; b->code = code; b->ndim = -1; b->owner = -1;
     b->dims[0] = n; b->dims[1] = room; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
     b->dims[5] = b->dims[6] = b->dims[7] = 0;
-    b->object = 0; b->changes = b->steady = 0;
+    b->object = 0; b->form = 0; b->changes = b->steady = 0;
     b->data = malloc(room * size);
     if (!b->data) {{ free(b); return 0; }}
     link_in(rt, b);
@@ -283,7 +283,7 @@ QUIET Buf *new_object(Runtime *rt, i64 size, i64 pointers) {{
     b->refs = 1; b->bytes = size; b->code = -1; b->ndim = -1; b->owner = -1;
     b->dims[0] = b->dims[1] = 1; b->dims[2] = 0; b->dims[3] = pointers; b->dims[4] = size;
     b->dims[5] = b->dims[6] = b->dims[7] = 0;
-    b->object = 0; b->changes = b->steady = 0;
+    b->object = 0; b->form = 0; b->changes = b->steady = 0;
     b->data = b + 1;
     __builtin_memset(b->data, 0, size);
     link_in(rt, b);
@@ -293,7 +293,7 @@ QUIET Buf *adopt(Runtime *rt, i64 owner, void *data) {{
     Buf *b = malloc(sizeof(Buf));
     if (!b) __builtin_trap();
     b->refs = 1; b->bytes = 0; b->code = 0; b->ndim = 0; b->owner = owner; b->data = data;
-    b->object = 0; b->changes = b->steady = 0;
+    b->object = 0; b->form = 0; b->changes = b->steady = 0;
     link_in(rt, b);
     return b;
 }}

@@ -187,7 +187,7 @@ def masked(r: Reader, node: ast.BinOp) -> Value | None:
             continue
         saved = r.save()
         try:
-            mask = _mask(r, r.grammar.expression(r, other), isinstance(node.op, ast.Mod))
+            mask = _mask(r.grammar.expression(r, other), isinstance(node.op, ast.Mod))
             if mask is not None:
                 return _and(r, _ring(r, x), mask)
         except _NoInteger:
@@ -209,7 +209,7 @@ def _may_be_beyond(node: ast.expr) -> bool:
     return inside and (_may_be_beyond(node.left) or _may_be_beyond(node.right))
 
 
-def _mask(r: Reader, x: Value, is_modulus: bool) -> Num | None:
+def _mask(x: Value, is_modulus: bool) -> Num | None:
     value: Any = x.value if isinstance(x, (Num, Known)) else None
     if is_modulus:
         powers = type(value) is int and 0 < value <= ALL and value & (value - 1) == 0

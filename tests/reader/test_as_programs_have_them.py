@@ -49,7 +49,7 @@ def reduced(x, n):
         w = np.maximum.accumulate(x, axis=1)
         u = np.add.accumulate(x)
         v = np.multiply.reduce(x, axis=1)
-        o = np.subtract.outer(x[0], x[1])
+        o = np.subtract.outer(x[0, :4], x[:4])
         q = np.logical_and.reduce(x > 0.001)
         m = np.minimum.accumulate(x[0])
         b = np.bitwise_or.reduce((x * 100).astype(int), axis=None)

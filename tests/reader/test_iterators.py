@@ -33,11 +33,18 @@ def grids(x, n):
         if total > 50:
             break
     for i, u, k in itertools.product(range(2), x, (3, 4)):
-        total -= i * u * k
+        total -= u * u * k - i
     for i, j in itertools.combinations_with_replacement(range(n), 2):
         total += i - 2 * j
     for i, j, k in itertools.permutations(range(n), 3):
         total += (i - j) * k
+    return total
+
+
+def misnamed(x):
+    total = 0.0
+    for u, v in itertools.product(x, x, times=1):
+        total += u * v
     return total
 
 
@@ -148,6 +155,10 @@ CASES = [
 @each(CASES)
 def test_iterators(c):
     check(c)
+
+
+def test_other_words_are_an_error():
+    check_whatever_leaves(misnamed, [(R.random(3),)])
 
 
 def test_what_a_comprehension_takes_is_gone():

@@ -205,6 +205,21 @@ def grows_what_it_goes_through(n):
     return items
 
 
+def adds_to_what_others_go_through(n):
+    seen = {n: 0}
+
+    def more(k):
+        if k == 0:
+            seen[-1] = n
+            return
+        for x in seen:
+            if x >= k:
+                more(k - 1)
+
+    more(n)
+    return seen
+
+
 def sees_what_changes(x):
     scale = 1.0
 
@@ -415,6 +430,7 @@ def test_they_leave_at_any_depth():
     check_whatever_leaves(quicksort, [(np.zeros(0),), (np.zeros(1),), (-np.arange(9.0),)])
     check_whatever_leaves(fourier, [(np.ones(1, complex),)])
     check_whatever_leaves(grows_what_it_goes_through, [(4,)])
+    check_whatever_leaves(adds_to_what_others_go_through, [(0,), (3,)])
 
 
 def counts_down(n, out):

@@ -50,7 +50,7 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(next((n for n in extents if n != 1), 1) for extents in zip(*padded, strict=True))
 
 
-def _indexed(source: Array, indices: Sequence[Array | None], t: Any) -> tuple | None:
+def _indexed(source: Array, indices: Sequence[Array | None]) -> tuple | None:
     """Axes of `source[indices]`, and the index into source, by NumPy's rules for integer arrays."""
     found = {k: i for k, i in enumerate(indices) if i is not None}
     given = list(found)
@@ -79,7 +79,7 @@ def _index_list(t: Any, args: Any) -> list[Array | None]:
 
 def _index(t: Any, node: fx.Node) -> Array | None:
     source = t.array(args_of(node)[0])
-    found = _indexed(source, _index_list(t, args_of(node)[1]), t)
+    found = _indexed(source, _index_list(t, args_of(node)[1]))
     if found is None or tuple(a.extent for a in found[0]) != tuple(node.meta["val"].shape):
         return None
     axes, place = found
@@ -159,12 +159,12 @@ def _index_put(t: Any, node: fx.Node) -> Array | None:
     masks = [k for k, i in enumerate(indices) if i is not None and i.dtype == "bool"]
     if masks:
         return _masked_put(t, node, target, indices, values, in_place, accumulate)
-    if _indexed(target, indices, t) is None:
+    if _indexed(target, indices) is None:
         return None
     values = t.apart(values, target)
     indices = [None if i is None else t.apart(i, target) for i in indices]
     target = _own(t, node, in_place)
-    found = _indexed(target, indices, t)
+    found = _indexed(target, indices)
     assert found is not None
     axes, place = found
     parts = values.broadcast([a.extent for a in axes]).at(axes)

@@ -70,7 +70,7 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr], machine: Target) -
     if len(inside) >= _MOST_STATEMENTS:
         return "the loop holds enough statements"
     left = [a for a in s.axes if a not in known]
-    partner = _partner(loop.axis, inside, s, left, known)
+    partner = _partner(loop.axis, inside, s, left)
     if partner is None:
         return _shared(inside, s)
     if s.lead is not None and not known and partner is not s.lead:
@@ -139,9 +139,7 @@ def _agree(axis: Expr, partner: Expr, inside: list[Statement], s: Statement) -> 
     return len(ends) < 2
 
 
-def _partner(
-    axis: Expr, inside: list[Statement], s: Statement, left: list[Expr], known: dict[Expr, Expr]
-) -> Expr | None:
+def _partner(axis: Expr, inside: list[Statement], s: Statement, left: list[Expr]) -> Expr | None:
     """The axis of s that walks the same buffers in the same way as the loop's axis."""
     votes: dict[Expr, int] = {}
     mine = s.touched

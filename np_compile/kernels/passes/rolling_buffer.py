@@ -91,7 +91,7 @@ class _Pair:
                 continue
             chunk = E.axis(number, "w")
             base = E.plus(E.times(chunk, size), begin) if number > 1 else E.integer(begin)
-            halo = self._halo(program, chunk, number, before, after)
+            halo = self._halo(program, number, before, after)
             loop = Loop(chunk, self._chunk(program, chunk, base, length, lag, before, after, halo))
             made.append(loop)
             for row, place in self._saved(length, before, after):
@@ -114,7 +114,7 @@ class _Pair:
         rows += [length + self.at + r for r in range(after)]
         return [(row, place) for place, row in enumerate(rows)]
 
-    def _halo(self, program: Program, chunk: Expr, count: int, before: int, after: int) -> Buffer:
+    def _halo(self, program: Program, count: int, before: int, after: int) -> Buffer:
         shape = list(self.array.shape)
         del shape[self.rows]
         return program.buffer("halo", self.array.dtype, (count, before + after, *shape))
@@ -141,9 +141,7 @@ class _Pair:
             body_of(row, self.reader, row)
 
         def body_of(row: Expr, loop: Loop, local: Expr) -> None:
-            target.extend(
-                self._at(program, loop, base, local, lag, length, before, after, halo, chunk)
-            )
+            target.extend(self._at(program, loop, base, local, lag, length, before, halo, chunk))
 
         target = body
         first = max(before, lag)
@@ -170,7 +168,7 @@ class _Pair:
 
     def _at(
         self, program: Program, loop: Loop, base: Expr, local: Expr, lag: int, length: int,
-        before: int, after: int, halo: Buffer, chunk: Expr,
+        before: int, halo: Buffer, chunk: Expr,
     ) -> list[Loop | Statement]:  # fmt: skip
         """A loop's body for one row of a chunk."""
         ring = E.mod(local, lag + 1)

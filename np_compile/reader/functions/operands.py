@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..index import fill, store_text, view
-from ..lists import array_in, as_vector, each, length, new_list, range_length
+from ..lists import array_in, as_vector, each, length, new_list
 from ..nest import (
     alloc,
     cast,
@@ -27,6 +27,7 @@ from ..nest import (
     write,
 )
 from ..numbers import convert, fits, kind_of, rep_of, to_float, to_int, truth
+from ..ranges import range_length
 from ..read import Reader, int_constant
 from ..values import (
     C_TYPE,

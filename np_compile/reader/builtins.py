@@ -1,0 +1,379 @@
+"""Python's builtins, and functions of its `heapq`, `bisect` and `collections`."""
+
+from __future__ import annotations
+
+import bisect
+import sys
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from . import heaps, mathematics, text, wide
+from .branches import both, chosen, condition_of, either
+from .dicts import as_list, counter, default_dict, gone_through, in_any_order, in_order, table_of
+from .functions.reductions import python_extreme
+from .functions.ufuncs import ufunc
+from .items import apart
+from .lists import as_vector, length, list_of, ordered
+from .mathematics import single
+from .nest import kept, loops
+from .numbers import convert, modulus, to_float, to_int, truth
+from .objects import special
+from .operators import operate
+from .ranges import range_length
+from .read import Reader
+from .sorting import bisected, extreme, inserted, sorted_list
+from .unions import absolute, binary, unary
+from .values import (
+    PARTS,
+    PYTHON,
+    PYTHON_TYPE,
+    Arr,
+    Binary,
+    Items,
+    Known,
+    Lazy,
+    Lst,
+    Made,
+    Num,
+    Obj,
+    Range,
+    Slice,
+    Tup,
+    Unreadable,
+    Value,
+    python,
+)
+
+
+def _abs(r: Reader, x: Value) -> Value:
+    if isinstance(x, Num) and len(x.kinds) > 1 and not wide.is_wide(x):
+        return absolute(r, x)
+    if isinstance(x, (Arr, Lazy)) or (isinstance(x, Num) and not x.is_python):
+        return ufunc(r, "absolute", [x])
+    if isinstance(x, (Made, Obj)) and (made := special(r, x, "__abs__")) is not None:
+        return made
+    if not isinstance(x, Num):
+        raise Unreadable("abs of this")
+    if x.value is not None:
+        return python(abs(x.value))
+    if wide.is_wide(x):
+        return wide.number(r, wide.unsigned(r, x))
+    if x.rep in PARTS:
+        return modulus(r, x, "float")
+    if x.rep == "f64":
+        return r.number(f"__builtin_fabs({x.text})", "f64", x.kinds)
+    if x.low >= 0:
+        return x
+    negative = unary(r, "USub", x)
+    made = r.integer(f"({x.text} < 0 ? {negative.text} : {x.text})", 0, max(x.high, -x.low))
+    return made
+
+
+def _extreme(name: str) -> Callable:
+    op = "Lt" if name == "min" else "Gt"
+
+    def find(r: Reader, *args: Value, **kwargs: Value) -> Value:
+        if len(args) == 1 and kwargs.keys() <= {"key", "default"}:
+            return _of_all(r, name, args[0], **kwargs)
+        if kwargs:
+            raise Unreadable(f"{name} with keywords")
+        if not args:
+            raise Unreadable(f"{name} of nothing")
+        values = [kept(r, a) for a in args]
+        best = values[0]
+        for x in values[1:]:
+            if isinstance(x, Tup) and isinstance(best, Tup):
+                test = ordered(r, op, x, best)
+            elif not isinstance(x, Num) or not isinstance(best, Num):
+                raise Unreadable(f"{name} of what are no numbers")
+            elif x.kind == best.kind == "int":
+                best = least_int(r, name, best, x)
+                continue
+            else:
+                test = truth(binary(r, op, x, best))
+            held = best
+            best = chosen(r, test, lambda x=x: x, lambda held=held: held)
+        return best
+
+    return find
+
+
+def least_int(r: Reader, name: str, a: Num, b: Num) -> Num:
+    if a.value is not None and b.value is not None:
+        return python(min(a.value, b.value) if name == "min" else max(a.value, b.value))
+    assert a.lin is not None
+    assert b.lin is not None
+    if r.facts.proves(b.lin - a.lin):
+        return a if name == "min" else b
+    if r.facts.proves(a.lin - b.lin):
+        return b if name == "min" else a
+    sign = "<" if name == "min" else ">"
+    pick = min if name == "min" else max
+    made = r.integer(
+        f"({b.text} {sign} {a.text} ? {b.text} : {a.text})",
+        pick(a.low, b.low), pick(a.high, b.high),
+    )  # fmt: skip
+    assert made.lin is not None
+    for x in (a.lin, b.lin):
+        r.facts.add(x - made.lin if name == "min" else made.lin - x)
+    return made
+
+
+def _of_all(
+    r: Reader, name: str, x: Value, key: Value | None = None, default: Value | None = None
+) -> Value:
+    """min or max of one sequence."""
+    key = None if isinstance(key, Known) and key.value is None else key
+    x = in_any_order(r, x) if key is None else in_order(r, x)
+    if default is not None:
+        n = _len(r, x)
+        some = Num(f"({n.text} > 0)", "bool", ("bool",), low=0, high=1)
+        some = python(n.value > 0) if n.value is not None else some
+        return chosen(r, some, lambda: _of_all(r, name, x, key), lambda: default)
+    if key is not None:
+        return extreme(r, name, list_of(r, x), key)
+    if isinstance(x, Tup):
+        return _extreme(name)(r, *x.items)
+    if isinstance(x, Arr) and x.ndim == 1:
+        return python_extreme(r, name, x)
+    if isinstance(x, Lst) and x.kind is not None:
+        return python_extreme(r, name, as_vector(r, x), x.kind)
+    if isinstance(x, Lst):
+        return extreme(r, name, x)
+    raise Unreadable(f"{name} of this")
+
+
+def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
+    x = in_order(r, x)
+    items = x.items if isinstance(x, Tup) else None
+    if items is not None:
+        total: Value = start or python(0)
+        for y in items:
+            total = binary(r, "Add", total, y)
+        return total
+    if isinstance(x, Lst) and start is None:
+        if x.of is None:
+            return python(0)
+        if x.kind == "float" and sys.version_info >= (3, 12):
+            raise Unreadable("sum of floats")
+        v = as_vector(r, x)
+        n = v.dims[0]
+        if x.kind == "int":
+            total_name = r.fresh("s")
+            r.line(f"i64 {total_name} = 0; int {total_name}_far = 0;")
+            with loops(r, [n], vector="") as index:
+                r.line(
+                    f"{total_name}_far |= __builtin_add_overflow({total_name}, "
+                    f"{v.data}[{index[0]}], &{total_name});"
+                )
+            r.leave_if(f"{total_name}_far", "an integer beyond 64 bits")
+            return r.integer(total_name)
+        if x.kind in ("float", "float64"):
+            r.leave_if(f"{n.text} == 0", "the sum of nothing")
+            name = r.fresh("s")
+            r.line(f"f64 {name} = 0;")
+            with loops(r, [n], vector="") as index:
+                r.line(f"{name} += {v.data}[{index[0]}];")
+            return r.number(name, "f64", (x.kind,))
+    raise Unreadable("sum of this")
+
+
+def _any_all(name: str) -> Callable:
+    def test(r: Reader, x: Value) -> Value:
+        if isinstance(x, Lst):
+            if x.of is None:
+                return python(name == "all")
+            if x.kind is None:
+                raise Unreadable(f"{name} of a list of such items")
+            v = as_vector(r, x)  # not of characters, of which each is true
+            found = r.fresh("c")
+            r.line(f"u8 {found} = {int(name == 'all')};")
+            sign = "|" if name == "any" else "&"
+            with loops(r, v.dims, vector="") as index:
+                r.line(f"{found} {sign}= ({v.data}[{index[0]}] != 0);")
+            return Num(found, "bool", ("bool",), low=0, high=1)
+        if not isinstance(x, Tup):
+            raise Unreadable(f"{name} of this")
+        join = either if name == "any" else both
+
+        def rest(k: int) -> Num:
+            if k == len(x.items):
+                return python(name == "all")
+            return join(r, condition_of(r, x.items[k]), lambda: rest(k + 1))
+
+        return rest(0)
+
+    return test
+
+
+def _len(r: Reader, x: Value) -> Value:
+    if isinstance(x, Tup):
+        return python(len(x.items))
+    if isinstance(x, (Made, Obj)) and (made := special(r, x, "__len__")) is not None:
+        return made
+    if isinstance(x, Items) and not isinstance(x, Made):
+        return length(r, x)
+    if isinstance(x, (Arr, Lazy)) and x.ndim:
+        return x.dims[0]
+    if isinstance(x, Range):
+        return range_length(r, x)
+    if isinstance(x, Known) and isinstance(x.value, (str, tuple, list, dict)):
+        return python(len(x.value))
+    raise Unreadable("len of this")
+
+
+def _range(r: Reader, *args: Value) -> Value:
+    given: list[Num] = []
+    for a in args:
+        if not isinstance(a, Num) or not a.is_int:
+            raise Unreadable("a range of what are no integers")
+        given.append(to_int(r, a))
+    if len(given) == 1:
+        return Range(python(0), given[0], python(1))
+    if len(given) == 2:
+        return Range(given[0], given[1], python(1))
+    start, stop, step = given
+    return Range(start, stop, step)
+
+
+def _int(r: Reader, x: Value = None) -> Value:
+    x = single(x)
+    if x.kind == "char":
+        return text.digit(r, x)
+    if "wide" in x.kinds and set(x.kinds) <= {"int", "wide"}:
+        return x
+    return to_int(r, x)
+
+
+def _float(r: Reader, x: Value) -> Value:
+    if isinstance(x, Known) and isinstance(x.value, str):
+        return python(float(x.value))
+    x = single(x)
+    return to_float(r, wide.as_float(r, x) if wide.is_wide(x) else x)
+
+
+def _bool(r: Reader, x: Value) -> Value:
+    return condition_of(r, x)
+
+
+def _complex(r: Reader, x: Value, y: Value | None = None) -> Value:
+    a = convert(r, single(x), "c128", exact=True)
+    if y is None:
+        return r.number(a.text, "c128", ("complex",))
+    re, im = convert(r, single(x), "f64", exact=True), convert(r, single(y), "f64", exact=True)
+    return r.number(f"(c128){{{re.text}, {im.text}}}", "c128", ("complex",))
+
+
+def _divmod(r: Reader, a: Value, b: Value) -> Value:
+    x, y = single(a), single(b)
+    if not (x.is_python and y.is_python):
+        raise Unreadable("divmod of NumPy's numbers")
+    return Tup((binary(r, "FloorDiv", x, y), binary(r, "Mod", x, y)))
+
+
+def _bin(r: Reader, x: Value) -> Value:
+    if not isinstance(x, Num) or x.kind not in ("int", "wide"):
+        raise Unreadable("bin of this")
+    return Binary(x)
+
+
+def _pow(r: Reader, a: Value, b: Value) -> Value:
+    return operate(r, "Pow", a, b)
+
+
+def _tuple(r: Reader, x: Value | None = None) -> Value:
+    if x is None or isinstance(x, Tup):
+        return Tup(x.items if x is not None else ())
+    return Tup(tuple([kept(r, y) for y in apart(r, x)]))
+
+
+def _slice(r: Reader, *bounds: Value) -> Value:
+    if not 1 <= len(bounds) <= 3:
+        raise Unreadable("a slice of so many")
+    given = (None, *bounds) if len(bounds) == 1 else bounds
+    return Slice.of(*given, *[None] * (3 - len(given)))
+
+
+def _deque(r: Reader, x: Value | None = None, maxlen: Value | None = None) -> Value:
+    made = _list(deque)(r, x)
+    if maxlen is None or maxlen == Known(None):
+        return made
+    n = maxlen.value if isinstance(maxlen, Num) and maxlen.kind == "int" else None
+    if n is None or n < 1 or (x is not None and x != Tup(())):
+        raise Unreadable("a deque with such a maxlen")
+    return replace(made, maxlen=n)
+
+
+def _list(made: type) -> Callable:
+    def make(r: Reader, x: Value | None = None) -> Value:
+        x = text.in_parts(r, Tup(()) if x is None else x)
+        view = gone_through(x)
+        if view is None:
+            return list_of(r, x, made)
+        found = as_list(r, view)
+        return found if made is list else list_of(r, found, made)
+
+    return make
+
+
+def _table(made: type) -> Callable:
+    def make(r: Reader, x: Value | None = None) -> Value:
+        return table_of(r, made, Tup(()) if x is None else text.in_parts(r, x))
+
+    return make
+
+
+def _counter(r: Reader, x: Value | None = None) -> Value:
+    return counter(r, None if x is None else text.in_parts(r, x))
+
+
+def _sorted(
+    r: Reader, x: Value, *, key: Value | None = None, reverse: Value | None = None
+) -> Value:
+    x = in_any_order(r, x) if key is None else in_order(r, x)
+    return sorted_list(r, x, key=key, reverse=reverse)
+
+
+def _isinstance(r: Reader, x: Value, kinds: Value) -> Value:
+    wanted = [k.value for k in (kinds.items if isinstance(kinds, Tup) else (kinds,))]
+    mine = type_of(x)
+    return python(any(issubclass(mine, k) for k in wanted))
+
+
+def type_of(x: Value) -> type:
+    """The Python type of a value."""
+    if isinstance(x, Num) and x.kind is not None:
+        if x.kind in PYTHON:
+            return PYTHON_TYPE[x.kind]
+        return np.dtype(x.kind.rstrip("_")).type
+    if isinstance(x, (Arr, Lazy)):
+        return np.ndarray
+    if isinstance(x, Tup):
+        return x.made
+    if isinstance(x, Known):
+        return type(x.value)
+    if isinstance(x, Items):
+        return x.made
+    if isinstance(x, Obj):
+        return x.type
+    raise Unreadable("the type of this")
+
+
+TABLE: dict[Any, Callable] = {
+    abs: _abs, min: _extreme("min"), max: _extreme("max"), sum: _sum, len: _len, range: _range,
+    int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
+    round: mathematics.rounded, bin: _bin, pow: _pow,
+    tuple: _tuple, slice: _slice, list: _list(list), deque: _deque,
+    isinstance: _isinstance,
+    any: _any_all("any"), all: _any_all("all"),
+    sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
+    bisect.bisect_left: bisected("left"), bisect.bisect_right: bisected("right"),
+    bisect.bisect: bisected("right"), bisect.insort: inserted("right"),
+    bisect.insort_right: inserted("right"), bisect.insort_left: inserted("left"),
+    Counter: _counter, ord: text.ord_, chr: text.chr_,
+    **heaps.TABLE, **mathematics.TABLE,
+}  # fmt: skip
