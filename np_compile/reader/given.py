@@ -163,9 +163,12 @@ def _of_objects(r: Reader, values: Sequence[Any], path: tuple) -> Any:
         return Conflict(f"objects of {kind.__name__} with different attributes")
     fields = {}
     for name in names:
-        of = _of_examples(r, [getattr(x, name) for x in values], path, _DEEP + 1)
+        where = (*path, f".{name}")
+        of = _of_examples(r, [getattr(x, name) for x in values], where, _DEEP + 1)
         if of is not None and form_of(r, of) is not None:
             fields[name] = of
+    if not objects.known(r, kind) <= fields.keys():  # C was to have one hold what it does not read
+        return Conflict(f"objects of {kind.__name__} with attributes of such types")
     objects.learn(r, kind, fields)
     return Made("", None, frozenset((ANYWHERE,)), made=kind)
 

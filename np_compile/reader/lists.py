@@ -31,6 +31,7 @@ from .values import (
     Made,
     NotYet,
     Num,
+    Obj,
     OrNone,
     Range,
     Slice,
@@ -234,6 +235,8 @@ def list_of(r: Reader, x: Value, made: type = list) -> Value:
     """`list(x)`, or `deque(x)`."""
     site = r.list_site()
     if isinstance(x, Tup):
+        if x.path is not None and any(isinstance(y, Obj) for y in x.items):
+            growing(r, x)  # objects that a name is to hold
         return made_list(r, x.items, site, made)
     if isinstance(x, Lst):
         n = length(r, x)

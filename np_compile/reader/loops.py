@@ -20,9 +20,11 @@ from .selection import settle
 from .threads import Iteration, Threaded, threaded
 from .values import (
     HELD,
+    Aggregate,
     Arr,
     Bound,
     Conflict,
+    Flagged,
     Items,
     Known,
     Maybe,
@@ -484,12 +486,20 @@ def _stores(
 
 def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     """Make the type of a name hold x as well."""
-    new = as_type(join(of, x, r), keep=True)
+    memory[key] = _widened(of, as_type(join(of, x, r), keep=True))
+
+
+def _widened(of: Value, new: Value) -> Value:
+    """A type that has grown, with bounds of integers that will not do so for ever."""
     if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
         low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
         high = of.high if new.high <= of.high else WIDE - 1
-        new = replace(new, low=low, high=high)
-    memory[key] = new
+        return replace(new, low=low, high=high)
+    if isinstance(new, Flagged):
+        return type(new)(_widened(of.value if isinstance(of, Flagged) else of, new.value), "")
+    if isinstance(new, Aggregate) and type(of) is type(new) and len(of.items) == len(new.items):
+        return replace(new, items=tuple(map(_widened, of.items, new.items)))
+    return new
 
 
 def _loops_in(lines: list, written_out: bool = True) -> bool:

@@ -67,6 +67,12 @@ def layout(r: Reader, kind: type) -> Layout:
     return r.memory["list", "class", kind]  # type: ignore[return-value]
 
 
+def known(r: Reader, kind: type) -> set[str]:
+    """The attributes of objects of a class, as far as they were seen."""
+    found: Any = r.memory.get(("list", "class", kind))
+    return set(found.of) if found is not None else set()
+
+
 def described(r: Reader) -> dict[type, list[tuple[str, Any]]]:
     """How Python makes the attributes of objects of the words, for each class."""
     made = {}

@@ -23,7 +23,7 @@ from .lists import (
 )
 from .nest import kept, place
 from .numbers import truth
-from .read import Reader
+from .read import Reader, certain
 from .values import ANYWHERE, Arr, Items, Known, Lst, NotYet, Num, Tup, Unreadable, Value, python
 
 
@@ -162,7 +162,7 @@ def _keys(r: Reader, a: Lst, key: Value | None) -> Lst:
     with each(r, length(r, a)) as k:
         x = item_at(r, a, k)
         if keys is not a:
-            x = r.grammar.called(r, key, [x], {})
+            x = certain(r, r.grammar.called(r, key, [x], {}))
             list_method(r, keys, "append", [x], {})
         no_nan(r, x)
     return keys

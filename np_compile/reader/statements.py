@@ -201,7 +201,7 @@ def _expr(r: Reader, node: ast.Expr) -> None:
         outside.printed(r, node)
         return
     r.alone = node.value
-    expression(r, node.value)
+    anything(r, node.value)
 
 
 def _return(r: Reader, node: ast.Return) -> None:

@@ -254,6 +254,64 @@ def totals(those):
     return t, any(a.x > 1 for a in those), np.array([[a.x, a.y] for a in those])
 
 
+class Server:
+    def __init__(self):
+        self.free_at, self.log, self.names, self.score = 0.0, [], [], None
+
+    def rate(self):
+        self.score = self.free_at * 2 % 7
+        return self.score
+
+
+def queue(servers, arrivals, services):
+    """A few objects, of which a function finds one."""
+    waits = []
+    for a, s in zip(arrivals, services):  # noqa: B905
+        first = min(servers, key=lambda x: x.free_at)
+        start = max(a, first.free_at)
+        first.free_at = start + s
+        first.log.append((a, start))
+        first.names.append(len(waits))
+        waits.append(start - a)
+    return sum(waits), [len(s.log) for s in servers]
+
+
+def rated(servers, n):
+    """What is None at first."""
+    for k in range(n):
+        servers[k % len(servers)].free_at += 1.5 * k
+        for s in servers:
+            s.rate()
+        servers.sort(key=lambda s: s.score)
+    return servers[0].score
+
+
+def rated_in_vain(servers):
+    servers[1].rate()
+    servers.sort(key=lambda s: s.score)
+
+
+def cells(grid, steps):
+    """Lists of lists of objects."""
+    for _ in range(steps):
+        for i in range(len(grid)):
+            for j in range(len(grid[0])):
+                c = grid[i][j]
+                c.hits = c.n + grid[i - 1][j].n
+        for row in grid:
+            for c in row:
+                c.n = c.hits % 5
+    return sum(c.n > 2 for row in grid for c in row)
+
+
+def texts_appended(servers, n):
+    """Lists that are to hold what C does not read."""
+    for k in range(n):
+        servers[0].log.append(("in", k))
+        servers[1].free_at += k
+    return servers[0].log
+
+
 def counted(n):
     return [Counted(k, k * k) for k in range(n)]
 
@@ -287,6 +345,9 @@ CASES: list[Case] = [
     exact(shortest, (edges(12), 12), (edges(80), 80)),
     exact(of_an_attribute, (World(agents(12)), 5), (World(agents(70)), 2)),
     exact(totals, (bodies(12),), (bodies(90),)),
+    exact(queue, ([Server() for _ in range(3)], list(X[:, 0]), [2.5, 7.0, 1.0] * 4)),
+    exact(rated, ([Server() for _ in range(10)], 4)),
+    exact(cells, ([[Counted(j * i, 0) for j in range(9)] for i in range(4)], 3)),
 ]
 
 
@@ -312,6 +373,11 @@ def test_what_runs_in_python() -> None:
 
 def test_an_exception_amid() -> None:
     check_whatever_leaves(fails, [(counted(12), 2), (counted(4), 1), (counted(12), 3)])
+
+
+def test_what_is_none() -> None:
+    check_whatever_leaves(rated_in_vain, [([Server() for _ in range(10)],)])
+    check_whatever_leaves(texts_appended, [([Server() for _ in range(n)], 3) for n in (3, 12, 70)])
 
 
 def test_classes_that_change() -> None:
