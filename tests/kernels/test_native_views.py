@@ -178,6 +178,14 @@ def test_writes_through_views_of_an_argument():
     check_table({w.__name__: (on_argument(w), (data(4, 6),)) for w in WRITES})
 
 
+def test_the_diagonal_of_no_columns():
+    def run(x):
+        np.fill_diagonal(x[::-1], 7)
+        return x
+
+    check_table({"no columns": (run, (data(4, 6)[:, 2:2],))})
+
+
 @pytest.mark.parametrize("layout", ["fortran", "strided", "backwards"])
 def test_writes_to_arguments_in_other_layouts(layout):
     def arrays():
