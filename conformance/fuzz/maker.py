@@ -53,7 +53,7 @@ SIZES = (0, 1, 2, 3, 5, 7, 13)
 
 
 def leaves_signs_open(source: str) -> bool:
-    """Whether zeros of what `program` does, and what it calls, may have another sign than NumPy's."""
+    """Whether `program` and what it calls may give zeros of another sign than NumPy's."""
     defined = {
         node.name: ast.get_source_segment(source, node) or ""
         for node in ast.parse(source).body
