@@ -53,9 +53,13 @@ def is_concrete(t: torch.Tensor) -> bool:
         type(t) is torch.Tensor
         and t.is_cpu
         and not t.requires_grad
-        and torch._C._len_torch_dispatch_stack() == 0
-        and torch._C._functorch.peek_interpreter_stack() is None
+        and not _dispatch_modes()
+        and _transform() is None
     )
+
+
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_transform = torch._C._functorch.peek_interpreter_stack  # the innermost of vmap, grad, ...
 
 
 class Stays(NotSupported):
@@ -361,15 +365,15 @@ def _cast_with_loss(args: tuple, value: Any) -> tuple[np.ndarray, np.dtype] | No
 
 
 def _may_err(t: torch.Tensor, divides: bool, noted: Callable[[], bool] | None) -> bool:
-    if t.is_floating_point() or t.is_complex():
+    dtype = t.dtype
+    if dtype.is_floating_point or dtype.is_complex:
         under, others = _asked()
         if not (under or others):
             return False
-        size = t.numel()  # where it is a symbol, nothing is to be asked of it
-        small = type(size) is int and size <= ONE_THREAD
-        told = noted is not None and small and t.dtype is not torch.float16
-        if told and not under and not noted():
-            return False
+        if noted is not None and not under and dtype is not torch.float16:
+            size = t.numel()  # where it is a symbol, nothing is to be asked of it
+            if type(size) is int and size <= ONE_THREAD and not noted():
+                return False
         if not is_concrete(t):
             return False
         if under:
@@ -432,7 +436,8 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
         if type(r) is ndarray and r._scalar:
             found = scalar_or_array(r)
             if type(found) in _INEXACT:
-                if _asked()[0] or (_asked()[1] and not cmath.isfinite(found)):
+                under, others = _asked()
+                if under or (others and not cmath.isfinite(found)):
                     _again(own, args, kwargs)
                 return found
         if kwargs.get("out") is None and doubts(args, r):
@@ -568,10 +573,15 @@ class ufunc(metaclass=_UfuncType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             r = None if kwargs or self._plain is None else self._plain(*args)
-            if r is None:
+            plain = r is not None
+            if not plain:
                 r = self._row(*args, **kwargs)
         except Exception as why:
             return hand_over(self._label, self._own, args, kwargs, why)
+        if plain:
+            if _may_err(r._t, self._divides, self._noted):
+                _again(self._own, args, kwargs)
+            return scalar_or_array(r) if r._scalar else r
         if len(args) > self._own.nin or "where" in kwargs:
             self._warn_of_call(args, kwargs)
         fresh = len(args) == self._own.nin and kwargs.get("out") is None

@@ -191,5 +191,7 @@ def make_operator(python_name: str) -> Callable:
         made = _equality(name)
     else:
         made = {False: _forward, True: _swapped, "inplace": _in_place}[order](name)
+    if order in (False, None) and name != "power" and hasattr(UFUNCS.get(name), "plain"):
+        made.plain = UFUNCS[name].plain  # type: ignore[attr-defined]
     made.__name__ = made.__qualname__ = python_name
     return made

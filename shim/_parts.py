@@ -27,13 +27,13 @@ def diagonal_of(a: ndarray, offset: int, axis1: int, axis2: int) -> ndarray:
     rest = [d for d in range(t.dim()) if d not in (i, j)]
     backwards = tuple(k for k, d in enumerate(rest) if d in a._flip)
     last = len(rest)
-    if not ({i, j} & set(a._flip)):
-        return viewed(a, torch.diagonal(t, offset, i, j), backwards)
+    row, column = max(0, -offset), max(0, offset)
     n, m = t.shape[i], t.shape[j]
+    length = max(0, min(n - row, m - column))
+    if not length or not ({i, j} & set(a._flip)):
+        return viewed(a, torch.diagonal(t, offset, i, j), backwards)
     if i in a._flip and j in a._flip:
         return viewed(a, torch.diagonal(t, m - n - offset, i, j), (*backwards, last))
-    row, column = max(0, -offset), max(0, offset)
-    length = max(0, min(n - row, m - column))
     row = n - 1 - row if i in a._flip else row
     column = m - 1 - column if j in a._flip else column
     step = t.stride(j) * (-1 if j in a._flip else 1) + t.stride(i) * (-1 if i in a._flip else 1)

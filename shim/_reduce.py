@@ -115,7 +115,7 @@ def reduce_engine(
         raise ValueError(
             f"reduction operation '{name}' is not reorderable, so at most one axis may be specified"
         )
-    if mask is None and initial is NoValue and name in _FAST and 0 not in tensor.shape:
+    if axes and mask is None and initial is NoValue and name in _FAST and 0 not in tensor.shape:
         return cast(_reduce(name, tensor, axes, work, keepdims, None), target)
     identity = start = None
     if initial is NoValue:
@@ -139,7 +139,7 @@ def reduce_engine(
         if neutral is None:
             return cast(_fold_masked(name, tensor, mask, axes, work, keepdims, start), target)
         tensor = choose_by(mask, cast(tensor, work), neutral)
-    if start is None and name not in _FAST:
+    if start is None and (name not in _FAST or not axes):
         start = identity
     return cast(_reduce(name, tensor, axes, work, keepdims, start), target)
 

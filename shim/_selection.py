@@ -91,25 +91,27 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
 
 @frequent(where)
 def _where_alike(condition: Any = None, x: Any = None, y: Any = None, /, *more: Any):
-    if type(condition) is not ndarray or condition._t.dtype is not torch.bool or more:
+    if more or type(condition) is not ndarray or condition._flip:
         return None
     mask = condition._t
-    first = x if type(x) is ndarray else y
-    if type(first) is not ndarray or first._t.shape != mask.shape or condition._flip:
+    a, dtype = _alike(x, torch.float64)
+    b, other = _alike(y, dtype)
+    floats = type(x) is type(y) is float
+    if dtype is None or dtype is not other or floats or mask.dtype is not torch.bool:
         return None
-    dtype = first._t.dtype
-    parts = []
-    for v in (x, y):
-        if type(v) is ndarray:
-            t = v._t
-            if t.dtype is not dtype or t.shape != mask.shape or t.device != mask.device or v._flip:
-                return None
-            parts.append(t)
-        elif type(v) is float and dtype is torch.float64:
-            parts.append(v)
-        else:
-            return None
-    return None if dtype in WIDER else fresh(torch.where(mask, *parts))
+    try:
+        t = torch.where(mask, a, b)
+    except RuntimeError:  # shapes, devices
+        return None
+    return fresh(t)
+
+
+def _alike(v: Any, dtype: torch.dtype | None) -> tuple[Any, torch.dtype | None]:
+    """An array as its tensor and dtype, a float beside float64 as it is; None, None for others."""
+    if type(v) is ndarray and not v._flip:
+        t = v._t
+        return (None, None) if t.dtype in WIDER else (t, t.dtype)
+    return (v, dtype) if type(v) is float and dtype is torch.float64 else (None, None)
 
 
 @function(kind=Kind.DATA)

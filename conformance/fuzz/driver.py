@@ -21,7 +21,7 @@ from .maker import Program
 from .minimise import minimised
 from .run import Outcome, Setup, run
 
-SECONDS = 60.0  # for one program
+SECONDS = 180.0  # for one program
 BATCH = 40  # programs of one process
 MINIMISING = 60.0  # seconds for one finding
 ALIKE = 2  # findings of one kind that are minimised

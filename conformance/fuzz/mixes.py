@@ -72,7 +72,7 @@ out.append(np.R.accumulate(P, dtype=D))|np.R.accumulate(P, out=C)|out.append(np.
 np.R.reduce(P[:, None], axis=1, out=C)|np.F.at(A, [0, -1], S)|np.F.at(A, [0, 0], B[:2])
 out.append(np.sum(P, dtype=D, where=M))|np.cumsum(P, out=C)|np.sum(P[None], 0, out=C)
 out.append(np.concatenate([A, B]))|out.append(np.concatenate([A, B], dtype=D, casting=K))
-out.append(np.stack([A, B]))|np.stack([A, B], out=q, casting=K)|out.append(np.append(A, S))
+out.append(np.stack([A, B]))|np.stack([w, w], out=q, casting=K)|out.append(np.append(A, S))
 out.append(np.full_like(A, S))|out.append(np.full(len(A), L, dtype=D))|out.append(np.array([S, L]))
 out.append(np.array([S, L], dtype=D))|out.append(np.clip(A, 0, S))|np.clip(A, L, S, out=C)
 out.append(np.result_type(A, S))|out.append(np.result_type(A, B, L))|out.append(np.can_cast(A, D))
@@ -117,6 +117,8 @@ class Mixes(Maker):
             letter = word in ("OP", "OQ") or (len(word) == 1 and word in "ABCPMSFGRKDL")
             words.append(self.word(word) if letter else word or text[k])
             k = max(end, k + 1)
+        if text.startswith("A OP") and words[0].endswith(")"):
+            words[0] += "[...]"
         with self.block("try:"):
             self.put("".join(words))
         with self.block("except Exception as e:"):

@@ -19,7 +19,7 @@ from np_compile.reader.reading import Reading
 
 from .compare import Seen, described, difference, observe
 from .loan import on_tensors, without_scalars
-from .maker import Program
+from .maker import Program, leaves_signs_open
 
 # Errors of a recorded segment's data come when it runs, and nothing of it is written then: see
 # docs/deviations.md, "Errors".
@@ -90,13 +90,6 @@ _WIDENED = (("i1", "u1", "?"), np.float16), (("i2", "u2"), np.float32)
 _ELEMENTARY = re.compile(r"np\.(exp|expm1|log|log1p|sin|cos|tan|tanh|arctan|hypot|sqrt|arctan2)\(")
 
 
-# Of two zeros these take one, or add in another order: see docs/deviations.md, "At the limits".
-_OPEN_SIGNS = re.compile(
-    r"max|min|clip|sort|sum|mean|dot|@|matmul|einsum|inner|trace|conv|corr|median|quantile|"
-    r"percentile|average|std|var\(|linspace|interp|%|//|mod|rem|\*\*|pow|prod|round"
-)
-
-
 def _unit(source: str) -> float:
     """The last place of the least precise floats that a source computes with."""
     integers = _WIDENED if _ELEMENTARY.search(source) else ()
@@ -128,7 +121,7 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
         return outcome
     source = path.read_text(encoding="utf-8")
     unit = _unit(source)
-    signs = exact and not _OPEN_SIGNS.search(source)
+    signs = exact and not leaves_signs_open(source)
     if tensors and ("::-" in source or "np.flip" in source):
         # Torch has nothing that runs backwards: results that do are copies.
         for call in (*got, *wanted):

@@ -67,6 +67,7 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
     r.lines.append(begin)
     r.frames.append(frame)
     r.owned.append([])
+    mark = r.facts.mark()
     try:
         block(r, node.body, "body")
         if not frame.dead:
@@ -82,6 +83,7 @@ def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -
         r.owned[-1] += made
         r.frames[0].env |= frame.returns[0].attributes
         return frame.returns[0].value
+    r.facts.back_to(mark)  # what holds where the last statement is reached
     return _result(r, frame, attributes, begin)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import np_compile
 from np_compile.kernels.compile import compile_graph
 from np_compile.kernels.frontend.nodes import Unsupported
 from np_compile.kernels.ir.program import Call
@@ -176,6 +177,32 @@ def test_writes_through_views_of_an_argument():
         return run
 
     check_table({w.__name__: (on_argument(w), (data(4, 6),)) for w in WRITES})
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i2", "?"])
+def test_what_is_rolled_along_axes_is_new(dtype):
+    def run(x):
+        return np.roll(x, (1, -2), (0, 1))
+
+    x = data(4, 6).astype(dtype)
+    compiled = np_compile.compile(run, backend="native")
+    with np_compile.config.patch(plain="never", compile_in="call"):
+        for given in (x, x[::-1, ::2], x[:1]):
+            got, want = compiled(given), run(given)
+            assert (got.dtype, got.strides) == (want.dtype, want.strides)
+            assert not np.shares_memory(got, given)
+            np.testing.assert_array_equal(got, want)
+    programs = np_compile.recompiles(compiled)
+    assert programs
+    assert all([str(c) for c in p.calls] == ["roll"] for p in programs)
+
+
+def test_the_diagonal_of_no_columns():
+    def run(x):
+        np.fill_diagonal(x[::-1], 7)
+        return x
+
+    check_table({"no columns": (run, (data(4, 6)[:, 2:2],))})
 
 
 @pytest.mark.parametrize("layout", ["fortran", "strided", "backwards"])

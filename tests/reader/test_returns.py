@@ -126,6 +126,27 @@ def truths(v):
     return out, np.any(v, where=v > 1), v.all(axis=0, where=v > 0)
 
 
+class Counted:
+    def __init__(self):
+        self.count = 0
+
+    def within(self, k, most):
+        if k > most:
+            return False
+        self.count += 1
+        return True
+
+
+def asked_again(v, k):
+    """What holds behind a `return` in a function holds there alone."""
+    counted, total = Counted(), near(v, k, 2)
+    for i in range(len(v)):
+        total = total + v[i] * (k < 2)
+        counted.within(k, 5)
+        total = total + (k > 5)
+    return total, counted.count, k < 2, k > 5, k > 4
+
+
 _v = np.random.default_rng(0).random((12, 2))
 
 CASES = [
@@ -137,6 +158,7 @@ CASES = [
     exact(or_none, (_v,)),
     exact(pairs, (_v,)),
     exact(truths, (_v,)),
+    exact(asked_again, (_v, 1), (_v, 4), (_v, 7)),
     exact(step, (Flock(25),), (Flock(3),)),
 ]
 

@@ -319,3 +319,15 @@ def test_sums_into_an_array_of_another_dtype(name, dtype):
         if np.can_cast(wide, stored, "same_kind"):  # NumPy is asked for others
             rtol = 1e-12 if stored in "dD" else 1e-6
             np.testing.assert_allclose(made(shim, stored), made(np, stored), rtol=rtol)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod", "mean"])
+@pytest.mark.parametrize("dtype", [None, complex])
+def test_no_axes_begins_with_the_identity(name, dtype):
+    for x in (np.array([-0.0, np.inf, 2]), np.array([complex(np.inf, 0), complex(0, -np.inf)])):
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(x, axis=(), dtype=dtype)
+            got = np.asarray(getattr(shim, name)(to_shim(x), axis=(), dtype=dtype))
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+        assert (np.signbit(got.real) == np.signbit(expected.real)).all()
