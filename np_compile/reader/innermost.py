@@ -2,10 +2,10 @@
 
 An element that one iteration stores and a later one reads stays in a C variable too: a processor
 waits for what it has just stored. One that no iteration stores, while others are stored, is read
-once, before: C does not know that two arrays share no memory. Where all iterations store in the same element, and nothing else
-reads it, it is stored once, behind the loop and on ways out of it. Checks of indices that are
-linear in the loop's counter are made once, for the first and the last iteration; only where one of
-them fails does each iteration look.
+once, before: C does not know that two arrays share no memory. Where all iterations store in the
+same element, and nothing else reads it, it is stored once, behind the loop and on ways out of it.
+Checks of indices that are linear in the loop's counter are made once, for the first and the last
+iteration; only where one of them fails does each iteration look.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def hoisted(
     there was an iteration; the body is changed to make use of them. n: how many iterations there
     are. facts: what is so if there is one. accesses: all that the body reads and writes. goes_on:
     whether nothing but ways out ends an iteration early. spreads: whether threads or a device may
-    make its iterations: then no element is read before, as it would have to be sent back for that."""
+    make its iterations: no element is read before, as it would have to come back for that."""
     if n.lin is None:
         return [], []
     own = declarations(texts(body))
@@ -306,13 +306,13 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
 
 
 def _begun(
-    r: Reader, store: Load | Store, counter: str, n: Num, names: dict[int, str]
+    r: Reader, of: Load | Store, counter: str, n: Num, names: dict[int, str]
 ) -> list[str]:
     """The lines before the loop: what the elements hold that the first iterations read."""
-    a, storage = store.a, C_STORAGE(store.a.rep)
+    a, storage = of.a, C_STORAGE(of.a.rep)
     made = []
     for d, name in names.items():
-        where = [_at(x, counter, -d) for x in store.where]
+        where = [_at(x, counter, -d) for x in of.where]
         tests = [f"{n.text} > 0"]
         for x, extent in zip(where, a.dims, strict=True):
             if not r.facts.proves(x):
