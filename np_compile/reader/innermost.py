@@ -305,9 +305,7 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
     return done, k
 
 
-def _begun(
-    r: Reader, of: Load | Store, counter: str, n: Num, names: dict[int, str]
-) -> list[str]:
+def _begun(r: Reader, of: Load | Store, counter: str, n: Num, names: dict[int, str]) -> list[str]:
     """The lines before the loop: what the elements hold that the first iterations read."""
     a, storage = of.a, C_STORAGE(of.a.rep)
     made = []
