@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import types
-import warnings
 import weakref
 from typing import Any, NamedTuple
 
@@ -326,27 +325,6 @@ def test_dicts_without_tags_are_looked_at_each_time(monkeypatch):
     assert dict_tags.OFFSET or sys.version_info >= (3, 14)
     monkeypatch.setattr(dict_tags, "OFFSET", 0)
     test_globals_and_builtins_are_looked_at_in_each_call(monkeypatch)
-
-
-def test_filters_of_warnings_and_modules_are_looked_at_in_each_call(monkeypatch):
-    fast = compiled(from_around, X)
-
-    def is_in_c() -> bool:
-        before = in_c(fast)
-        assert fast(X) == from_around(X)
-        return in_c(fast) == before + 1
-
-    assert is_in_c()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert not is_in_c()
-    assert is_in_c()
-    monkeypatch.setitem(sys.modules, "another", types.ModuleType("another"))
-    assert is_in_c()
-    monkeypatch.setitem(sys.modules, "cupy", types.ModuleType("cupy"))
-    assert not is_in_c()
-    monkeypatch.delitem(sys.modules, "cupy")
-    assert is_in_c()
 
 
 def test_defaults_and_names_of_arguments():
