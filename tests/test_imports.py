@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"},
     "tape": {"shim", "size"},
     "debug_output": {"config"},
+    "dict_tags": set(),
     "log": {"config", "debug_output", "tape"},
     "lowering": {"shim", "size", "tape"},
     "runtime": {
@@ -57,12 +58,13 @@ ALLOWED: dict[str, set[str]] = {
         "tape",
     },
     "replay": {
-        *("capture", "config", "errstate", "kernels.build", "kernels.run", "runtime", "shim"),
-        *("size", "tape"),
+        *("capture", "config", "dict_tags", "errstate", "kernels.build", "kernels.run", "runtime"),
+        *("shim", "size", "tape"),
     },
     "reader": {
         "config",
         "debug_output",
+        "dict_tags",
         "disallowed",
         "errstate",
         "kernels.build",

@@ -41,7 +41,8 @@ INLINE u64 low_bits(u64 x) {
     return x;
 }
 /* x to the power n / 2, n a constant: in twice the precision, of which pow gives the nearest number
-   but where two are about as near, for its error is below 0.53 units in the last place. */
+   but where two are about as near, for its error in units of the last place is below 0.51 and
+   2**-14.6 times the logarithm of the result: 0.514 for up to three halves, 0.537 for more. */
 static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) { return pow_f64(x, y); }
 INLINE f64 pow_halves(f64 x, i64 n) {
 #ifdef __FP_FAST_FMA
@@ -63,7 +64,7 @@ INLINE f64 pow_halves(f64 x, i64 n) {
         high = inverse;
     }
     f64 sum = high + low, rest = low - (sum - high);
-    if (__builtin_expect(sum + 1.08 * rest == sum, 1)) return sum;
+    if (__builtin_expect(sum + (m > 3 ? 1.08 : 1.04) * rest == sum, 1)) return sum;
 #endif
     return pow_itself(x, n * 0.5);
 }

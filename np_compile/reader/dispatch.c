@@ -12,7 +12,6 @@
     X(void *, PyEval_SaveThread, (void))                \
     X(void, PyEval_RestoreThread, (void *))             \
     X(void, PyErr_Clear, (void))                        \
-    X(void *, PyObject_GetAttr, (void *, void *))       \
     X(int, PyObject_SetAttr, (void *, void *, void *))  \
     X(void *, PyObject_CallObject, (void *, void *))    \
     X(void *, PyCell_Get, (void *))                     \

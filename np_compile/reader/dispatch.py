@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from np_compile import config
+from np_compile import config, dict_tags
 from np_compile.kernels.build.beside import Libraries
 from np_compile.kernels.build.structures import declarations
 from np_compile.kernels.build.toolchain import CompileFailed, NoCompiler
@@ -57,39 +57,6 @@ class Gives(IntEnum):
     """What leaves, beside what is an argument to `direct.Row`."""
 
     PLACE, ONE_OF, OR_NONE, OUT_ARRAY, OUT_TUPLE, INT_OF_FLOAT = range(20, 26)
-
-
-def _tag_of(x: dict) -> int:
-    """What Python changes with a dict, before 3.14: the third word of its own."""
-    return c_int64.from_address(id(x) + _THIRD).value
-
-
-_THIRD = object.__basicsize__ + 8
-
-
-def _has_tags() -> bool:
-    """Whether each change of a dict gives it another tag, and no two have the same."""
-    x: dict[str, Any] = {"a": 1}
-    seen = [_tag_of({"a": 1}), _tag_of(x)]
-    for change in (
-        lambda: x.update(b=2), lambda: x.__setitem__("a", 3), lambda: x.pop("b"),
-        lambda: x.__delitem__("a"), lambda: x.setdefault("a", 4), x.clear,
-    ):  # fmt: skip
-        x.get("a")
-        if _tag_of(x) != seen[-1]:
-            return False
-        change()
-        seen.append(_tag_of(x))
-    module = types.ModuleType("of_a_dict")
-    for text in ("a = 1", "global a\na = 2", "del a"):
-        seen.append(_tag_of(vars(module)))
-        exec(text, vars(module))
-    module.a = 1  # type: ignore[attr-defined]
-    seen.append(_tag_of(vars(module)))
-    return len(set(seen)) == len(seen)
-
-
-_TAG = _THIRD if _has_tags() else 0
 
 
 class State(ctypes.Structure):
@@ -429,8 +396,8 @@ class Form:
         self.memory = _Form(
             1, *(0 if x is None else id(x) for x in held),
             ctypes.cast(function, c_void_p).value, ctypes.cast(finish, c_void_p).value,
-            names_of, end_of, dicts, tags, n, _TAG, count, len(of.inputs), inputs, exits,
-            None, id(make), id(end), id(torch.get_num_threads) if threads else None, 0,
+            names_of, end_of, dicts, tags, n, dict_tags.OFFSET, count, len(of.inputs), inputs,
+            exits, None, id(make), id(end), id(torch.get_num_threads) if threads else None, 0,
         )  # fmt: skip
 
     def _fetch(self, f: types.FunctionType, name: str) -> list[int]:

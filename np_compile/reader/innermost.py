@@ -1,10 +1,11 @@
 """Innermost loops, once their body is written: what is done before them, or kept in C variables.
 
 An element that one iteration stores and a later one reads stays in a C variable too: a processor
-waits for what it has just stored. Where all iterations store in the same element, and nothing else
-reads it, it is stored once, behind the loop and on ways out of it. Checks of indices that are
-linear in the loop's counter are made once, for the first and the last iteration; only where one of
-them fails does each iteration look.
+waits for what it has just stored. One that no iteration stores, while others are stored, is read
+once, before: C does not know that two arrays share no memory. Where all iterations store in the
+same element, and nothing else reads it, it is stored once, behind the loop and on ways out of it.
+Checks of indices that are linear in the loop's counter are made once, for the first and the last
+iteration; only where one of them fails does each iteration look.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .values import ANYWHERE, C_TYPE, PARTS, Arr, Num, c_text
 
 _FAR = 4  # iterations over which an element is kept
 _JUMP = re.compile(r"\bgoto (?!leave_)|^\w+: ;")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _IF = re.compile(r"if \(.*\) \{$")
 
 _Place = tuple[list, int, Any]  # of a line that says what it does: the list it is in, and where
@@ -65,12 +67,13 @@ class Check:
 
 def hoisted(
     r: Reader, body: list, counter: str, n: Num, facts: Iterable[Linear],
-    accesses: Sequence[Access], goes_on: bool,
+    accesses: Sequence[Access], goes_on: bool, spreads: bool,
 ) -> tuple[list[str], list[str]]:  # fmt: skip
     """The lines before a loop whose body this is, without loops in it, and those behind it, if
     there was an iteration; the body is changed to make use of them. n: how many iterations there
     are. facts: what is so if there is one. accesses: all that the body reads and writes. goes_on:
-    whether nothing but ways out ends an iteration early."""
+    whether nothing but ways out ends an iteration early. spreads: whether threads or a device may
+    make its iterations: no element is read before, as it would have to come back for that."""
     if n.lin is None:
         return [], []
     own = declarations(texts(body))
@@ -79,7 +82,7 @@ def hoisted(
         r.facts.add(fact)
     made = _checks(r, body, counter, n.lin, own)
     behind: list[str] = []
-    made += _carried(r, body, counter, n, own, accesses, behind if goes_on else None)
+    made += _carried(r, body, counter, n, own, accesses, behind if goes_on else None, spreads)
     r.facts.back_to(mark)
     return made, behind
 
@@ -143,7 +146,7 @@ def _checks(r: Reader, body: list, counter: str, n: Linear, own: dict[str, str])
 
 def _carried(
     r: Reader, body: list, counter: str, n: Num, own: dict[str, str],
-    accesses: Sequence[Access], after: list[str] | None,
+    accesses: Sequence[Access], after: list[str] | None, spreads: bool,
 ) -> list[str]:  # fmt: skip
     writes = [x for x in accesses if x.write]
     loads: list[_Place] = []
@@ -156,12 +159,12 @@ def _carried(
     flat = list(texts(body))
     if any(_JUMP.search(x) for x in flat):
         return []
-    before: list[str] = []
+    before = [] if spreads else _read_before(r, loads, counter, n, own, writes)
     heads: list[str] = []
     behind: list[tuple[list, int, str]] = []
     for those in stores.values():
         store = those[0][2]
-        if not _is_alone(those, writes) or not _is_steady(store, own):
+        if not _is_alone(those, store.a.roots, writes) or not _is_steady(store, own):
             continue
         moves = any(counter in x.terms for x in store.where)
         far: dict[int, list[_Place]] = {}
@@ -192,6 +195,26 @@ def _carried(
     return before
 
 
+def _read_before(
+    r: Reader, loads: list[_Place], counter: str, n: Num, own: dict[str, str],
+    writes: Sequence[Access],
+) -> list[str]:  # fmt: skip
+    """The lines that read, before the loop, elements that are the same in all iterations; loads of
+    them take the value there."""
+    names: dict[tuple, str] = {}
+    before: list[str] = []
+    for lines, k, load in loads if writes else ():
+        of = element(load)
+        if of not in names:
+            moves = any(counter in x.terms for x in load.where)
+            if moves or not _is_steady(load, own) or not _is_alone([], load.a.roots, writes):
+                continue
+            names[of] = r.fresh("same")
+            before += _begun(r, load, counter, n, {0: names[of]})
+        lines[k] = f"const {C_TYPE[load.a.rep]} {load.name} = {names[of]};"
+    return before
+
+
 def _iterations_between(store: Store, load: Load, counter: str, moves: bool) -> int | None:
     """How many iterations before a load the element is stored in that it reads."""
     if element(store)[:2] != element(load)[:2]:
@@ -203,9 +226,8 @@ def _iterations_between(store: Store, load: Load, counter: str, moves: bool) -> 
     return None
 
 
-def _is_alone(stores: list[_Place], writes: Iterable[Access]) -> bool:
-    """Whether nothing else in the loop writes to the memory of the array."""
-    roots = stores[0][2].a.roots
+def _is_alone(stores: list[_Place], roots: frozenset[str], writes: Iterable[Access]) -> bool:
+    """Whether nothing but these stores writes to the memory of an array in the loop."""
     known = {id(x.access) for _, _, x in stores}
     meeting = (w for w in writes if w.roots & roots or ANYWHERE in w.roots | roots)
     return bool(roots) and all(id(w) in known for w in meeting)
@@ -236,10 +258,11 @@ def _is_unseen(
     return all(x[1] in own for line in lines for x in _LEFT.finditer(line))
 
 
-def _is_steady(store: Store, own: dict[str, str]) -> bool:
+def _is_steady(x: Load | Store, own: dict[str, str]) -> bool:
     """Whether the array, and its indices but for the counter, are the same in all iterations."""
-    names = {store.a.data, *(x.text for x in (*store.a.dims, *store.a.strides))}
-    names |= {name for x in store.where for name in x.terms}
+    texts = (x.a.data, *(n.text for n in (*x.a.dims, *x.a.strides)))
+    names = {name for text in texts for name in _NAME.findall(text)}
+    names |= {name for at in x.where for name in at.terms}
     return not names & own.keys()
 
 
@@ -282,12 +305,12 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
     return done, k
 
 
-def _begun(r: Reader, store: Store, counter: str, n: Num, names: dict[int, str]) -> list[str]:
+def _begun(r: Reader, of: Load | Store, counter: str, n: Num, names: dict[int, str]) -> list[str]:
     """The lines before the loop: what the elements hold that the first iterations read."""
-    a, storage = store.a, C_STORAGE(store.a.rep)
+    a, storage = of.a, C_STORAGE(of.a.rep)
     made = []
     for d, name in names.items():
-        where = [_at(x, counter, -d) for x in store.where]
+        where = [_at(x, counter, -d) for x in of.where]
         tests = [f"{n.text} > 0"]
         for x, extent in zip(where, a.dims, strict=True):
             if not r.facts.proves(x):

@@ -296,16 +296,16 @@ def _attempt(
         why = "it calls functions in Python"
     else:
         sums, why = _sums(r, node, carried, state)
+    light = r.is_inside and not _loops_in(body)
+    spreads = found is not None and not why and (not light or times >= _LONG)
     if header.n is not None and innermost:
         first, header.after = hoisted(
-            r, body, header.counter, header.n, header.facts, accesses, strip > 0
+            r, body, header.counter, header.n, header.facts, accesses, strip > 0, spreads
         )
         r.lines += first
         if found is None or why:
             r.lines += by_rows(r, body, header.counter)
     if found is not None and not why:
-        light = r.is_inside and not _loops_in(body)
-        spreads = not light or times >= _LONG
         low, high = ("from", "to") if spreads else ("0", header.n.text)
         lines = header.around(r, body, low, high, strip)
         kept = [v for v in carried.values() if v not in sums]

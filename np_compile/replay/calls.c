@@ -85,6 +85,7 @@ static i64 (*count_of_modes)(void); /* torch's, or 0: `modes` is called */
 /* The ways that the settings allow, how many captures run; Python's modules, and a name. */
 static const i64 *allowed, *captures;
 static object *modules, *cupy, *none, *missed;
+static i64 tag; /* where a dict has its tag (dict_tags.py), or 0 */
 
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
@@ -95,7 +96,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
-                   NAME_OF(none), NAME_OF(missed), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
+                   NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
                    NAME_OF(calm), NAME_OF(count_of_modes), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
@@ -513,13 +514,28 @@ static object *run(Entry *e, object *const *args) {
     return result;
 }
 
+/* What a dict that stays has under a name, or 0; looked up where the dict has changed. */
+typedef struct { i64 tag; object *value; } Known;
+
+static object *known_in(object *of, object *name, Known *known) {
+    i64 now = tag ? *(i64 *)((char *)of + tag) : 0;
+    if (!now || now != known->tag) *known = (Known){now, PyDict_GetItem(of, name)};
+    return known->value;
+}
+
+static int has_cupy(void) {
+    static Known known;
+    return known_in(modules, cupy, &known) != 0;
+}
+
 /* Whether floating-point errors are to be exceptions, as far as is known. */
 static int is_told(void) {
     object *now = 0;
     if (PyContextVar_Get(errors, 0, &now) < 0) PyErr_Clear();
     if (now) Py_DecRef(now);
     if (now != calm->state) return 1;
-    object *heard = PyDict_GetItem(warnings, filters);
+    static Known known;
+    object *heard = known_in(warnings, filters, &known);
     if (!heard || heard != calm->filters || PyList_Size(heard) != calm->count) return 1;
     return calm->count && PyList_GetItem(heard, 0) != calm->first;
 }
@@ -528,7 +544,7 @@ static int is_told(void) {
 static int is_due(const Table *t, Entry *e, i64 ways) {
     if (e->way != PLAIN && is_told()) return 0;
     if (e->way == READ) {
-        if (!(ways & READS) || (!e->sees_all && PyDict_GetItem(modules, cupy))) return 0;
+        if (!(ways & READS) || (!e->sees_all && has_cupy())) return 0;
         return !(ways & WEIGHS) || !t->unweighed || (*t->unweighed > 0 && (*t->unweighed)--);
     }
     if (e->way == UNSETTLED || !(ways & (e->way == PLAIN ? MEASURED : KEPT))) return 0;
@@ -587,7 +603,7 @@ static int rests(i64 *pause) {
 
 /* Whether all calls run as they stand now. */
 static int stands(const Table *t, i64 ways) {
-    if (PyDict_GetItem(modules, cupy)) return 0; /* its arrays stand for tensors */
+    if (has_cupy()) return 0; /* its arrays stand for tensors */
     if (ways & STANDS && t->stands && PyFunction_GetCode(t->function) == t->stands) return 1;
     return ways & COLD && rests(t->pause);
 }

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch._C._dynamo.eval_frame import get_eval_frame_callback
 
-from np_compile import config, errstate
+from np_compile import config, dict_tags, errstate
 from np_compile.capture.state import captures
 from np_compile.kernels import build
 from np_compile.kernels.build import driver
@@ -386,7 +386,7 @@ class _Library:
             "filters": id(_FILTERS), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
             "count_of_modes": count_of_modes, "modules": id(sys.modules), "cupy": id(_CUPY),
-            "none": id(None), "missed": id(MISS),
+            "none": id(None), "missed": id(MISS), "tag": dict_tags.OFFSET,
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import np_compile
-from np_compile import config
-from np_compile.reader import dispatch
+from np_compile import config, dict_tags
 
 from ..support import Copier, compare, observe
 from .support import case, check, each, exact, same_signs, whole
@@ -323,8 +322,8 @@ def test_globals_and_builtins_are_looked_at_in_each_call(monkeypatch):
 
 def test_dicts_without_tags_are_looked_at_each_time(monkeypatch):
     """As those of Python 3.14."""
-    assert dispatch._has_tags() or sys.version_info >= (3, 14)
-    monkeypatch.setattr(dispatch, "_TAG", 0)
+    assert dict_tags.OFFSET or sys.version_info >= (3, 14)
+    monkeypatch.setattr(dict_tags, "OFFSET", 0)
     test_globals_and_builtins_are_looked_at_in_each_call(monkeypatch)
 
 

@@ -6,6 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import np_compile
 from np_compile.tools.inspect import inspect
@@ -460,3 +462,62 @@ def test_loops_over_few_elements_are_innermost() -> None:
     body = text_of(of_few, x, y, 20).split("static i64 run(")[1]
     assert "TICK(" not in body
     assert body.count("const int out_") == 1
+
+
+def of_other_arrays(x, c, w, m, n):
+    """Elements of arrays that the loop does not change, some read only in some iterations."""
+    for i in range(m):
+        for k in range(1, n):
+            x[k] += c[i] * x[k - 1]
+            if x[k] > 3:
+                x[k] -= w[2, i]
+            elif k == 2 * i:
+                x[k] = c[i + 1]
+    return x
+
+
+def of_the_same_array(x, c, w, m, n):
+    for i in range(m):
+        for k in range(1, n):
+            x[k] += x[i] + x[k - 1]
+
+
+def of_a_view(x, c, w, m, n):
+    y = x[1:]
+    for i in range(m):
+        for k in range(1, n):
+            y[k] = x[i] + y[k - 1]
+
+
+def of_swapped(x, c, w, m, n):
+    for i in range(m):
+        for k in range(1, n):
+            x[k] += c[i] + x[k - 1]
+            x, c = c, x
+    return x
+
+
+def of_rows_that_change(x, c, w, m, n):
+    for i in range(m):
+        row = w[0]
+        for k in range(1, n):
+            x[k] = row[i] + x[k - 1]
+            row = w[k % 3]
+
+
+OF_OTHERS = [of_other_arrays, of_the_same_array, of_a_view, of_swapped, of_rows_that_change]
+_OTHERS = np.random.default_rng(3).integers(-4, 5, (3, 12)) * 1.0
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.sampled_from(OF_OTHERS), st.integers(9, 12), st.integers(-1, 14), st.integers(-1, 14))
+def test_elements_of_other_arrays(f, length, m, n) -> None:
+    x, c, w = (a.copy() for a in (_OTHERS[0], _OTHERS[1, :length], _OTHERS))
+    check_whatever_leaves(f, [(x, c, w, m, n)])
+
+
+def test_elements_of_other_arrays_are_read_once() -> None:
+    arguments = _OTHERS[0].copy(), _OTHERS[1].copy(), _OTHERS, 5, 11
+    assert text_of(of_other_arrays, *arguments).count("f64 same_") == 3
+    for f in OF_OTHERS[1:]:
+        assert "f64 same_" not in text_of(f, *arguments)

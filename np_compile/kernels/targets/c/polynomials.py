@@ -102,11 +102,16 @@ _REALS = {
 
 
 def _polynomial(real: _Real, result: str, power: str, coefficients: tuple[str, ...]) -> str:
-    first, *others = coefficients
-    steps = "".join(
-        f"    {result} = __builtin_fma{real.suffix}({result}, {power}, {c});\n" for c in others
-    )
-    return f"    {real.name} {result} = {first};\n{steps}"
+    """Statements that compute a polynomial, its even and its odd powers apart: neither waits for
+    the other."""
+    name, fma = real.name, f"__builtin_fma{real.suffix}"
+    odd, even = coefficients[-2::-2][::-1], coefficients[-1::-2][::-1]
+    lines = [f"{name} square = {power} * {power};"]
+    for part, (first, *others) in (("odd", odd), ("even", even)):
+        lines.append(f"{name} {part} = {first};")
+        lines += [f"{part} = {fma}({part}, square, {c});" for c in others]
+    lines.append(f"{name} {result} = {fma}(odd, {power}, even);")
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def _reduce(real: _Real, times: str, shift: int, argument: str) -> str:
@@ -137,7 +142,7 @@ def _exp(real: _Real) -> str:
     {real.name} s, t;
     __builtin_memcpy(&s, &half, sizeof s);
     __builtin_memcpy(&t, &rest, sizeof t);
-    return (p + 1) * s * t;
+    return __builtin_fma{real.suffix}(p, s, s) * t;
 """
     )
 
