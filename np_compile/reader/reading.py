@@ -193,7 +193,7 @@ class Reading:
         """Whether all that there is of it is the compiler's still. To ask costs little, beside the
         calls that lead there otherwise: Python takes memory for each, where theirs ends."""
         known = self._regions.get(0, ())
-        return len(known) == 1 and not known[0].ready and not config.waits()
+        return len(known) == 1 and not known[0].ready
 
     @property
     def is_tried(self) -> bool:

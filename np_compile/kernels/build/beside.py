@@ -101,7 +101,7 @@ class _Workers:
     def _do(self) -> None:
         while True:
             with self.lock:
-                if not self.jobs:
+                if not self.jobs or self.held:
                     self.threads -= 1
                     return
                 job = self.jobs.popleft()
