@@ -1,7 +1,7 @@
 """The first 30 calls of each program, with default settings, by turns with NumPy.
 
     python -m benchmarks.early_calls [--programs NAME ...] [--sizes small ...] [--calls N]
-                                     [--json FILE]
+                                     [--held] [--json FILE]
 
 Seconds are the calling thread's of a processor, and kernels run in one thread: what works beside
 it, such as the C compiler, is not in them. For each program and size, in a process of its own with
@@ -13,12 +13,17 @@ an empty cache:
 | `first` | seconds of the first call beyond NumPy's, and of the first three |
 | `kept` | the call after which calls of the kind are kept, or compiled whole; 0 if none is |
 
+A compiler on the other half of a core takes a part of the calling thread's speed. With `--held`
+nothing is compiled: `ratio` is what calls cost that wait, alone. That of a call of 2 us is over the
+bar: to find out in C that it is to run as it stands takes 0.1 us.
+
 At the end it lists what is over 1.05 of NumPy's time, and first calls over half a second.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import os
@@ -33,6 +38,7 @@ from typing import Any
 import numpy as np
 
 import np_compile
+from np_compile.kernels.build import beside
 
 from .processes import figures_of
 from .programs import PROGRAMS, SIZES
@@ -66,7 +72,6 @@ def warm() -> None:
 def measured(name: str, size: str, calls: int) -> dict[str, Any]:
     """The figures of a program, of one size."""
     program = PROGRAMS[name]
-    warm()
     fast = np_compile.compile(program.function)
     plain, compiled = [], []
     kept = 0
@@ -91,11 +96,11 @@ def measured(name: str, size: str, calls: int) -> dict[str, Any]:
     }
 
 
-def in_process(name: str, size: str, calls: int) -> dict[str, Any]:
-    """The same, in a process with an empty cache."""
+def in_process(name: str, size: str, calls: int, held: bool) -> dict[str, Any]:
+    """The same, in a process with an empty cache. held: see above."""
     command = [sys.executable, "-m", "benchmarks.early_calls", "--here", "--programs", name]
     command += ["--sizes", size, "--calls", str(calls)]
-    return figures_of(command)
+    return figures_of([*command, "--held"] if held else command)
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
@@ -104,6 +109,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), metavar="NAME")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "medium"])
     parser.add_argument("--calls", type=int, default=30)
+    parser.add_argument("--held", action="store_true", help="nothing is compiled meanwhile")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--here", action="store_true", help="one, in this process")
     options = parser.parse_args(arguments)
@@ -111,13 +117,15 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     names = options.programs or list(PROGRAMS)
     if options.here:
-        figures = measured(names[0], options.sizes[0], options.calls)
+        warm()
+        with beside.held() if options.held else contextlib.nullcontext():
+            figures = measured(names[0], options.sizes[0], options.calls)
         print(json.dumps(figures))
         return figures
     found = {}
     for name in names:
         for size in options.sizes:
-            row = found[f"{name} {size}"] = in_process(name, size, options.calls)
+            row = found[f"{name} {size}"] = in_process(name, size, options.calls, options.held)
             texts = [f"{key} {value:.4g}" for key, value in row.items()]
             print(f"{name} {size}:", *texts, sep="  ", flush=True)
     slow = [f"{what}: {row['ratio']:.2f}" for what, row in found.items() if row["ratio"] > BAR]

@@ -92,6 +92,8 @@ class Compiled(Made):
                 return self(*args, **kwargs)  # C may know it
             if type(found) is Reading and found.serves:
                 if "cupy" not in sys.modules:
+                    if found.waits:
+                        return budget.waits(self.__np_compile_captured__, args, kwargs)
                     return self._alone(args, kwargs)
             elif config.measures() and not config.waits() and budget.is_cold():
                 budget.begins()

@@ -154,6 +154,7 @@ class _For:
     def times(self, r: Reader) -> float:
         """How often the body runs, as far as the values of this call tell."""
         n = r.entry.at(self._values.n.lin)
+        r.guesses |= n is None
         r.entry.known[self.counter] = (n or _SOME) // 2
         return n or _SOME
 
@@ -193,6 +194,7 @@ class _While:
         return ["for (;;) {", _tick(body), body, "}"]
 
     def times(self, r: Reader) -> float:
+        r.guesses = True
         return _SOME
 
     def begin(self, r: Reader) -> None:

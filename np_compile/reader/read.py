@@ -161,6 +161,7 @@ class Reader:
         self.work: list[tuple[list[Linear | None], float]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
+        self.guesses = False  # how often a loop runs
         self.dependent: dict[int, tuple[int, str]] = {}  # loops: where they end, why one thread's
         self.written: frozenset[str] = frozenset()  # memory that may be changed, by its roots
         self.single = 0.0  # elements, and tests of values, in loops: what recording is no good at
@@ -444,11 +445,14 @@ class Reader:
             self.accesses.anything(roots)
         for site in self._sites():
             site.changed |= roots is None or not roots <= site.made
-        for f in self.frames:
-            if not f.whole and (roots is None or not roots <= f.made):
-                if self.comprehensions:
-                    self._apart(self.comprehensions[0])
-                raise Effectful(f.function)
+        outlives = [
+            f.function for f in self.frames
+            if not f.whole and (roots is None or not roots <= f.made)
+        ]  # fmt: skip
+        if outlives:
+            if self.comprehensions:
+                self._apart(self.comprehensions[0])
+            raise Effectful(outlives)
 
     def _apart(self, node: ast.AST) -> None:
         """A comprehension changes something: all is read again, with a loop in its place."""

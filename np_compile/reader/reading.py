@@ -34,11 +34,14 @@ _LARGE = 20_000  # elements from which arrays are better off in whole-array kern
 _LOSS = 50  # so many of them lose what an operation on a single element gains here
 _WORKS = "the C compiler is at work on it"
 _NO_TIME = "what is new has taken longer than Python: it runs there for now"
+_NEXT = "it is recorded from the next call on"
 # Instead of a result: the call runs as it stands, always or until the compiler has ended.
 _PLAIN: Any = object()
 _LATER: Any = object()
 _ALIKE = "its loops do the same to whole arrays"
 _SHORT = 2e-6  # seconds in Python, from which loops over numbers alone are worth a region
+_LONG = 0.02  # and from which a call is recorded at once that was read in vain
+_ELEMENT = 1e-9  # seconds that NumPy takes for one of an array
 _SINGLE = 64  # operations on single elements in loops from which loops are better off whole
 _BYTES = 10_000  # that are moved in the time of one recorded operation on an element
 _REFUSED = 200  # refusals of one function that are remembered, before it is read no more
@@ -70,7 +73,8 @@ def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | 
 class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
     is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
-    compiler is at work. lends_again: time for one more attempt."""
+    compiler is at work. may_wait: whether what is new may. lends_again: time for one more
+    attempt."""
 
     owed: float
     cold: bool
@@ -82,6 +86,8 @@ class Budget(Protocol):
     def plainly(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
 
     def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
+
+    def may_wait(self) -> bool: ...
 
     def lends_again(self) -> None: ...
 
@@ -119,6 +125,7 @@ class Reading:
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
+        self._left_for_later = False  # whether the first call was not recorded, as it was read
 
     def _look(self, args: tuple) -> Any:
         """The tree of the function, if it has loops that may be read. args: of the first call."""
@@ -180,6 +187,13 @@ class Reading:
         """Whether some calls are compiled whole."""
         general = self.for_sizes
         return self.is_compiled or (general is not None and general.is_compiled)
+
+    @property
+    def waits(self) -> bool:
+        """Whether all that there is of it is the compiler's still. To ask costs little, beside the
+        calls that lead there otherwise: Python takes memory for each, where theirs ends."""
+        known = self._regions.get(0, ())
+        return len(known) == 1 and not known[0].ready
 
     @property
     def is_tried(self) -> bool:
@@ -334,7 +348,7 @@ class Reading:
                         return MISS
                     beginning = ran
                 if step is None:
-                    if ran.why not in (_WORKS, _NO_TIME):
+                    if ran.why not in (_WORKS, _NO_TIME, _NEXT):
                         self._was_idle(node, ran.why, beginning)
                     if not begun:
                         return _LATER if ran.why == _WORKS else _PLAIN
@@ -464,12 +478,32 @@ class Reading:
             return Refused(_NO_TIME, 0, len(node.body), self._stands_better(node))
         if self._budget is not None and self._budget.cold:
             return Refused(_NO_TIME, 0, len(node.body))
-        start = time.perf_counter()
+        start, made = time.perf_counter(), None
         try:
-            return self._new(node, first, values, key, sized)
+            made = self._new(node, first, values, key, sized)
+            if self._leaves_for_later(first, made):
+                self._left_for_later = True
+                return Refused(_NEXT, 0, len(node.body), True)
+            return made
         finally:
-            if self._budget is not None:
+            if self._budget is not None and not self._left_for_later:
                 self._budget.owed += time.perf_counter() - start
+
+    def _leaves_for_later(self, first: int, made: Any) -> bool:
+        """Whether a first call that was read, and is to be recorded, runs as it stands: that it is
+        short is known now, and to record it takes as long again as to read it."""
+        work = made.work if isinstance(made, Refused) else None
+        return (
+            work is not None
+            and first == 0
+            and not self._left_for_later
+            and not self.is_compiled
+            and self._budget is not None
+            and self._budget.may_wait()
+            and config.loops == "auto"
+            and work.certain
+            and work.seconds + sum(n * max(times, 1) for n, times in work.arrays) * _ELEMENT < _LONG
+        )
 
     def _new(self, node: Any, first: int, values: dict[str, Any], key: tuple, sized: tuple) -> Any:
         """As `_tried`, for values that are read for the first time."""

@@ -40,8 +40,8 @@ _NO_MASKS = """\
 class Refused:
     """Why a function, or a part of it, is not compiled: the reason and the line. next: the
     statement after which reading begins again. plain: whether it runs as it stands then. by_size:
-    whether it is for what the values' magnitudes make of its work. vain: whether nothing behind it
-    could be read either, so that such calls are recorded."""
+    whether it is for what the values' magnitudes make of its work, which is that. vain: whether
+    nothing behind it could be read either, so that such calls are recorded."""
 
     why: str
     line: int
@@ -49,17 +49,19 @@ class Refused:
     plain: bool = False
     by_size: bool = False
     vain: bool = False
+    work: Work | None = None
 
 
 @dataclass
 class Work:
     """What a region does. seconds: that Python would take for the example, roughly. single: work of
     loops on single elements. arrays: of loops over arrays, elements, and how often they run in
-    loops."""
+    loops. certain: whether it is known how often all loops run."""
 
     seconds: float
     single: float
     arrays: list[tuple[int, float]]
+    certain: bool
 
 
 # Why what a region does is better done in another way, if it is.
@@ -100,7 +102,7 @@ def read(
         except Again:
             continue
         except Effectful as e:
-            effectful.add(e.args[0].__code__)
+            effectful |= {found.__code__ for found in e.args[0]}
             continue
         except Stopped as e:
             made = Refused(str(e), e.node.lineno, 0)
@@ -133,11 +135,11 @@ def _read(
             entry.result(r, Known(None))
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
-    work = Work(r.seconds, r.single, arrays)
+    work = Work(r.seconds, r.single, arrays, not r.guesses)
     if (not loops or r.called or _has_loops(body)) and (
         why := declines(work)
     ):  # before any C is put together
-        return Refused(why, 0, len(node.body), by_size=True)
+        return Refused(why, 0, len(node.body), by_size=True, work=work)
     entry.layouts = objects.described(r)
     shared = _flat(body, r, entry, first)
     lists = entry.listed(r.written)

@@ -131,7 +131,7 @@ class Budget:
     def ended(self) -> None:
         """Note that a call has ended that was not known."""
         spent, self._noted = self.owed - self._noted, self.owed
-        if self._asked or config.waits() or not config.measures():
+        if not self.may_wait():
             self.cold = False
             return
         if spent > 0:
@@ -142,6 +142,10 @@ class Budget:
             if self._attempts == _FIRST:
                 self.lent = 0.0
         self.cold = self._missing() > 0
+
+    def may_wait(self) -> bool:
+        """Whether what is new may wait for a later call."""
+        return not self._asked and not config.waits() and config.measures()
 
     def lends_again(self) -> None:
         """Time is lent to one more attempt, in another way than those before."""
@@ -245,7 +249,7 @@ class Budget:
         """The result of a call that runs as it stands, as a compiler is at work. It is looked for
         its work once in a pause."""
         try:
-            return self.plainly(function, args, kwargs)
+            return self.timed(function, args, kwargs)
         finally:
             self._rests(_PAUSE)
 

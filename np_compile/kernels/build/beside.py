@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import library
@@ -68,7 +68,7 @@ class _Workers:
         self.jobs: deque[Job] = deque()
         self.running: dict[Job, int] = {}  # and the threads that are at work on them
         self.threads = 0
-        self.ending = False
+        self.ending = self.held = False
         self.slices = _Slices()
         # Held by what makes C: one thread at a time, as Python is all that it does, and none while
         # the process forks. A fork has the locks as they are, those of imports among them.
@@ -83,7 +83,13 @@ class _Workers:
                 self.jobs.appendleft(job)
             else:
                 self.jobs.append(job)
-            if self.ending or self.threads >= (os.cpu_count() or 1):
+        self.wake()
+
+    def wake(self) -> None:
+        """Have one more thread do what waits, if there may be one."""
+        with self.lock:
+            most = 0 if self.ending or self.held else os.cpu_count() or 1
+            if not self.jobs or self.threads >= most:
                 return
             self.threads += 1
         threading.Thread(target=self._work, name="np_compile compiler", daemon=True).start()
@@ -95,7 +101,7 @@ class _Workers:
     def _do(self) -> None:
         while True:
             with self.lock:
-                if not self.jobs:
+                if not self.jobs or self.held:
                     self.threads -= 1
                     return
                 job = self.jobs.popleft()
@@ -143,6 +149,17 @@ class _Workers:
 
 
 _workers = _Workers()
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """No thread takes up a job meanwhile: what calls cost that wait for one, and nothing beside."""
+    _workers.held = True
+    try:
+        yield
+    finally:
+        _workers.held = False
+        _workers.wake()
 
 
 _forking: list[threading.RLock] = []  # what is held while the process forks

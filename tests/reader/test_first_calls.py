@@ -1,0 +1,166 @@
+"""First calls: what they read and record, and what calls cost until a compile has ended."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import np_compile
+from np_compile import config
+from np_compile.kernels.build import Job, beside, library
+from np_compile.reader import translation
+from np_compile.reader.reading import Reading
+
+from ..capture.test_budget import counted_nodes
+from ..support import data
+
+
+@pytest.fixture
+def background(monkeypatch):
+    """Nobody waits for a compile, and none begins. No library is in the cache."""
+    monkeypatch.setattr(library, "load_cached", lambda _: None)
+    with config.patch(compile_in="background", plain="auto"), beside.held():
+        yield
+
+
+def rows(x, n):
+    """Its loop does the same to whole arrays: it is recorded."""
+    for _ in range(n):
+        x = np.roll(x, 1) + 0.5 * np.roll(x, -1)
+    return x
+
+
+def until(x, most):
+    while np.abs(x).max() > most:
+        x = np.roll(x, 1) * 0.5
+    return x
+
+
+def running(x):
+    total = 0.0
+    for v in x:
+        total += v * v
+    return total
+
+
+def recorded(f, *args):
+    """How many calls are recorded after each of two calls."""
+    fast, counts = np_compile.compile(f), []
+    for _ in range(2):
+        np.testing.assert_array_equal(fast(*args), f(*args))
+        counts.append(counted_nodes(fast))
+    return counts
+
+
+def test_a_short_call_that_is_read_in_vain_is_recorded_from_the_next_one_on(background):
+    first, second = recorded(rows, data(30), 4)
+    assert first == 0
+    assert second > 0
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [(rows, (data(1_000_000), 8)), (until, (data(25_000), 0.1))],
+    ids=["long", "unknown"],
+)
+def test_other_calls_are_recorded_at_once(f, args, background):
+    first, _ = recorded(f, *args)
+    assert first > 0
+
+
+@pytest.mark.parametrize("settings", [{"compile_in": "call"}, {"plain": "never"}])
+def test_what_is_to_be_compiled_now_is_recorded_at_once(settings, background):
+    with config.patch(**settings):
+        first, _ = recorded(rows, data(30), 4)
+    assert first > 0
+
+
+def test_fullgraph_is_recorded_at_once(background):
+    fast = np_compile.compile(rows, fullgraph=True)
+    fast(data(30), 4)
+    assert counted_nodes(fast) > 0
+
+
+def test_what_was_left_for_later_is_no_attempt(background):
+    fast = np_compile.compile(rows)
+    fast(data(30), 4)
+    assert fast._options.budget._attempts == 0
+
+
+def test_calls_that_wait_for_a_compile_are_not_read(background, monkeypatch):
+    fast, x = np_compile.compile(running), data(50)
+    assert fast(x) == running(x)
+    assert fast._reading.waits
+    calls = []
+    call = Reading.call
+    monkeypatch.setattr(Reading, "call", lambda *given: calls.append(1) or call(*given))
+    for _ in range(5):
+        fast._options.budget.pause[0] = 0  # it is over
+        assert fast(x) == running(x)
+    assert not calls
+
+
+def test_they_are_compiled_when_it_has_ended(monkeypatch):
+    monkeypatch.setattr(library, "load_cached", lambda _: None)
+    with config.patch(compile_in="background", plain="auto"):
+        fast, x = np_compile.compile(running), data(50)
+        with beside.held():
+            assert fast(x) == running(x)
+        deadline = time.monotonic() + 60
+        while fast._reading.waits and time.monotonic() < deadline:
+            time.sleep(0.01)
+        fast._options.budget.pause[0] = 0
+        for _ in range(3):
+            assert fast(x) == pytest.approx(running(x), rel=1e-14)
+        assert fast._reading.runs > 0
+
+
+def test_held_jobs_begin_afterwards():
+    with beside.held():
+        job = Job(lambda: 7)
+        assert not job.done.wait(0.05)
+    assert job.result() == 7
+
+
+class Layer:
+    def __init__(self, n):
+        self.w = np.ones(n)
+        self.last = np.zeros(n)
+
+    def forward(self, x):
+        self.last = x
+        return x * self.w
+
+
+class Net:
+    def __init__(self, n):
+        self.layers = [Layer(n), Layer(n)]
+        self.count = 0
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer.forward(x)
+        self.count += 1
+        return x
+
+
+def trained(net, x):
+    total = 0.0
+    for _ in range(3):
+        y = net.forward(x)
+        for v in y:
+            total += v
+    return total
+
+
+def test_functions_that_change_something_within_each_other_are_found_at_once(monkeypatch):
+    passes = []
+    read = translation._read
+    monkeypatch.setattr(translation, "_read", lambda *given: passes.append(1) or read(*given))
+    fast, net, other = np_compile.compile(trained), Net(6), Net(6)
+    assert fast(net, data(6)) == trained(other, data(6))
+    assert fast._reading.is_compiled
+    assert net.count == other.count
+    assert len(passes) == 2
