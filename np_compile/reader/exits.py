@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from .values import (
     Opaque,
     OrNone,
     Range,
+    Rec,
     Rng,
     Slice,
     Table,
@@ -143,6 +145,8 @@ def _maker(x: Items) -> Any:
         return maker(x)
     if isinstance(x, Lst) and x.maxlen is not None:
         return partial(deque, maxlen=x.maxlen)
+    if isinstance(x, Rec):
+        return operator.itemgetter(0)  # of the one row
     return "".join if x.made is str else x.made
 
 
