@@ -139,6 +139,9 @@ class Export:
         raise Unreadable("a value that Python cannot be given")
 
 
+first_row = operator.itemgetter(0)  # makes a record of the rows of a list
+
+
 def _maker(x: Items) -> Any:
     """What makes Python's object of a list of the items."""
     if isinstance(x, Table):
@@ -146,7 +149,7 @@ def _maker(x: Items) -> Any:
     if isinstance(x, Lst) and x.maxlen is not None:
         return partial(deque, maxlen=x.maxlen)
     if isinstance(x, Rec):
-        return operator.itemgetter(0)  # of the one row
+        return first_row
     return "".join if x.made is str else x.made
 
 
