@@ -27,13 +27,12 @@ from .lists import (
     assign_list_item,
     growing,
     list_method,
-    new_list,
     without_item,
 )
 from .nest import materialized
 from .protocols import NAMES
 from .read import Reader, certain
-from .records import assign_record_item, spread
+from .records import assign_record_item, new_list, spread
 from .source import outer_names
 from .values import (
     Arr,

@@ -18,12 +18,12 @@ from .functions.operands import array_of, part
 from .functions.ufuncs import ufunc
 from .functions.views import transposed
 from .items import apart, item
-from .lists import contains, new_list, ordered
+from .lists import contains, ordered
 from .nest import element_of, kept, lazy
 from .numbers import truth
 from .operators import operate
 from .read import Reader, certain, settled
-from .records import spread
+from .records import new_list, spread
 from .source import made_in
 from .unions import binary, unary
 from .values import (

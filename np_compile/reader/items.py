@@ -42,7 +42,8 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
     if is_text(owner) and not isinstance(items[0], Known):
         owner = in_parts(r, owner)
     if isinstance(owner, Rec):
-        return record_item(r, owner, items)
+        found = record_item(r, owner, items)
+        return item(r, spread(r, owner), items) if found is None else found
     if isinstance(owner, Lst):
         return list_item(r, owner, items)
     if isinstance(owner, Table):

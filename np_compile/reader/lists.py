@@ -125,23 +125,6 @@ def put(r: Reader, a: Items, k: str, x: Value, is_new: bool) -> None:
 # Lists that are made
 
 
-def new_list(r: Reader, items: Sequence[Value]) -> Value:
-    """`[a, b, ...]`: of numbers of one kind a list that may grow; of others one that stays as it
-    is, unless it was seen to change."""
-    site = r.list_site()
-    r.displays[site] = len(items)
-    values = [kept(r, x) for x in items]
-    values = [char(x) or x for x in values] if all(map(char, values)) else values
-    kinds = {x.kinds if isinstance(x, Num) else None for x in values}
-    if r.memory.get(site, {}).get("record"):
-        from .records import new_record
-
-        return new_record(r, values, site)
-    if site in r.memory or not values or (len(kinds) == 1 and len((*kinds,)[0] or "12") == 1):
-        return made_list(r, values, site)
-    return Tup(tuple(values), list, site)
-
-
 def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) -> Lst:
     """A list that may grow, of these items. site: where it is made."""
     of = None

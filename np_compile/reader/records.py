@@ -11,11 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .lists import allocated, as_item, held, place_of, put
+from .lists import allocated, as_item, held, made_list, place_of, put
 from .nest import kept
 from .read import Reader, int_constant
-from .values import Conflict, Num, Rec, Tup, Unreadable, Value
+from .values import Conflict, Num, Rec, Tup, Unreadable, Value, char
 from .variables import as_lists, item_type, join, made_anew, same_type, shared
+
+
+def new_list(r: Reader, items: Sequence[Value]) -> Value:
+    """`[a, b, ...]`: of numbers of one kind a list that may grow; of others one that stays as it
+    is, unless it was seen to change."""
+    site = r.list_site()
+    r.displays[site] = len(items)
+    values = [kept(r, x) for x in items]
+    values = [char(x) or x for x in values] if all(map(char, values)) else values
+    kinds = {x.kinds if isinstance(x, Num) else None for x in values}
+    if r.memory.get(site, {}).get("record"):
+        return new_record(r, values, site)
+    if site in r.memory or not values or (len(kinds) == 1 and len((*kinds,)[0] or "12") == 1):
+        return made_list(r, values, site)
+    return Tup(tuple(values), list, site)
 
 
 def new_record(r: Reader, values: Sequence[Value], site: Any) -> Rec:
@@ -37,13 +52,11 @@ def spread(r: Reader, x: Value) -> Value:
     return held(r, place_of(r, x, "0"))
 
 
-def record_item(r: Reader, x: Rec, items: list[Any]) -> Value:
-    """`x[k]`."""
+def record_item(r: Reader, x: Rec, items: list[Any]) -> Value | None:
+    """`x[k]`; None where it is not known which item that is."""
     k = _place(x, items)
     if k is None:
-        from .items import item
-
-        return item(r, spread(r, x), items)
+        return None
     r.one_by_one()
     r.accesses.anything(x.roots)
     return held(r, place_of(r, x, "0").items[k])
