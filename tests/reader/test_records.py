@@ -91,6 +91,21 @@ def as_attributes(xs):
     return [c.record for c in counters], counters[0].record is counters[0].record
 
 
+class Holder:
+    def __init__(self, record):
+        self.record = record
+
+
+def given_to_objects(xs):
+    rows = []
+    for x in xs:
+        rows.append([x, 0])  # noqa: PERF401
+    holders = [Holder(row) for row in rows]
+    for h in holders:
+        h.record[1] += 2
+    return rows, holders[0].record is rows[0]
+
+
 def of_a_type_that_grows(xs):
     rows = []
     for _ in xs:
@@ -235,6 +250,7 @@ CASES: list[Case] = [
     exact(marked_in_a_heap, *_calls()),
     exact(with_arrays, *_calls()),
     exact(as_attributes, *_calls()),
+    exact(given_to_objects, *_calls()),
     exact(in_one_another, *_calls()),
     exact(halves, *_calls()),
     exact(sorted_by_a_key, *_calls()),
