@@ -326,7 +326,17 @@ class Compiled(Made):
             if choice.way == "compiled":
                 self._unweighed.value = choice.seldom
                 keeper.is_compiled(args, kwargs)
+        elif found.runs == runs and not found.waits and self._runs_anyhow(result, args, kwargs):
+            choice.ran_neither()
         return result
+
+    def _runs_anyhow(self, result: Any, args: tuple, kwargs: dict) -> bool:
+        """Whether a call of which nothing was compiled, with this result, runs as it stands."""
+        if result is not reading.MISS:
+            return True
+        keeper: Any = self._keeper
+        known = keeper.kept or keeper.for_sizes or signature(args, kwargs) in self._options.choices
+        return not known and not self._options.budget.captures(args, kwargs)
 
     def _run(self, args: tuple, kwargs: dict, listener: Any) -> Any:
         if listener is not None and errstate.raises():

@@ -27,12 +27,12 @@ from .lists import (
     assign_list_item,
     growing,
     list_method,
-    new_list,
     without_item,
 )
 from .nest import materialized
 from .protocols import NAMES
 from .read import Reader, certain
+from .records import assign_record_item, new_list, spread
 from .source import outer_names
 from .values import (
     Arr,
@@ -45,12 +45,14 @@ from .values import (
     Num,
     Obj,
     OrNone,
+    Rec,
     Table,
     Tup,
     Unreadable,
     Value,
     item_name,
 )
+from .variables import as_lists
 
 
 def assign(r: Reader, node: ast.Assign) -> None:
@@ -137,6 +139,8 @@ def _item_assigned(
 ) -> Callable[[], None]:
     if isinstance(owner, Table):
         return assign_table_item(r, owner, items, value, alone)
+    if isinstance(owner, Rec):
+        return assign_record_item(r, owner, items, value)
     assert isinstance(owner, Lst)
     return assign_list_item(r, owner, items, value)
 
@@ -157,6 +161,8 @@ def deleted(r: Reader, node: ast.Delete) -> None:
         growing(r, owner)
     if isinstance(owner, Table):
         without_key(r, owner, items)
+    elif isinstance(owner, Rec):
+        as_lists(r, owner)
     elif isinstance(owner, Lst):
         without_item(r, owner, items)
     else:
@@ -188,6 +194,7 @@ def _set_attribute(r: Reader, owner: Obj | Made, name: str, value: Value) -> Non
 
 
 def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[], None]:
+    value = spread(r, value)
     elts = node.elts
     starred = [k for k, t in enumerate(elts) if isinstance(t, ast.Starred)]
     if starred:  # it gets a list of what is left
@@ -244,6 +251,8 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
         return
     if isinstance(old, Tup) and old.made is list:
         growing(r, old)
+    if isinstance(old, Rec):
+        as_lists(r, old)
     if isinstance(old, Lst) and old.made not in (str, bytes):
         if op != "Add":
             raise Unreadable("a list is changed in place")

@@ -31,6 +31,7 @@ from .lists import (
 from .nest import kept
 from .objects import new_object, of_class, special
 from .read import LIBRARY, Reader, certain, dotted
+from .records import spread
 from .sorting import sort
 from .values import (
     Arr,
@@ -44,12 +45,14 @@ from .values import (
     NotYet,
     Num,
     Obj,
+    Rec,
     Rng,
     Table,
     Tup,
     Unreadable,
     Value,
 )
+from .variables import as_lists
 
 _DEPTH = 12  # functions inside one another that are read in place
 
@@ -169,6 +172,8 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return _or_outside(r, f, lambda: call_ufunc(r, f, list(args), dict(kwargs)), args, kwargs)
     found = builtins.TABLE.get(f) if _hashable(f) else None
     if found is not None:
+        if getattr(f, "__module__", "") not in ("_heapq", "_bisect"):  # those keep their arguments
+            args = [spread(r, x) for x in args]
         return _applied(r, found, args, kwargs)
     if isinstance(f, types.FunctionType) and f.__module__ != "numpy" and not _is_numpy(f):
         return inlined(r, f, args, kwargs)
@@ -182,6 +187,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         if f in (np.finfo, np.iinfo):
             return Known(f(dtype_of(args[0])))
         return new_object(r, f, args, kwargs)
+    args = [spread(r, x) for x in args]
     handler = (functions.TABLE.get(f) or small.TABLE.get(f)) if _hashable(f) else None
     if handler is not None:
         r.one_by_one(LIBRARY if f in small.TABLE else 0)
@@ -360,6 +366,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         return _or_outside(r, outside.Method(name), read, [owner, *args], kwargs)
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if isinstance(owner, Rec):
+        as_lists(r, owner)
     if owner == Known("") and name == "join" and len(args) == 1 and not kwargs:
         return text.join_texts(r, "", args[0])
     if text.is_text(owner) and not kwargs:

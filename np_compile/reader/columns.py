@@ -28,13 +28,13 @@ def of_kind(x: Any, kind: str) -> Any:
 def column(
     spec: Any,
     words: np.ndarray,
-    listed: Callable[[Any, int], Any],
+    listed: Callable[[Any, list[int]], list],
     other: Callable[[Any, int], Any],
 ) -> list:
     """The values that a description gives (see `exits`), of rows of words.
 
-    words: i64[n,k]. listed: makes a list, of its address. other: makes what else there is, of the
-    row with a number.
+    words: i64[n,k]. listed: makes lists, of their addresses. other: makes what else there is, of
+    the row with a number.
     """
     kind, n = spec[0], len(words)
     if kind == "constant":
@@ -61,7 +61,7 @@ def column(
             found[k] = x
         return found
     if kind == "list":
-        return [listed(spec, address) for address in words[:, spec[3]].tolist()]
+        return listed(spec, words[:, spec[3]].tolist())
     return [other(spec, k) for k in range(n)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from .values import (
     Opaque,
     OrNone,
     Range,
+    Rec,
     Rng,
     Slice,
     Table,
@@ -137,12 +139,17 @@ class Export:
         raise Unreadable("a value that Python cannot be given")
 
 
+first_row = operator.itemgetter(0)  # makes a record of the rows of a list
+
+
 def _maker(x: Items) -> Any:
     """What makes Python's object of a list of the items."""
     if isinstance(x, Table):
         return maker(x)
     if isinstance(x, Lst) and x.maxlen is not None:
         return partial(deque, maxlen=x.maxlen)
+    if isinstance(x, Rec):
+        return first_row
     return "".join if x.made is str else x.made
 
 

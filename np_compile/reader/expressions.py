@@ -18,11 +18,12 @@ from .functions.operands import array_of, part
 from .functions.ufuncs import ufunc
 from .functions.views import transposed
 from .items import apart, item
-from .lists import contains, new_list, ordered
+from .lists import contains, ordered
 from .nest import element_of, kept, lazy
 from .numbers import truth
 from .operators import operate
 from .read import Reader, certain, settled
+from .records import new_list, spread
 from .source import made_in
 from .unions import binary, unary
 from .values import (
@@ -338,6 +339,7 @@ def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
             b if known is a else a, (Num, Tup)
         ):
             return python(name == "NotEq")
+    a, b = spread(r, a), spread(r, b)
     if isinstance(a, Tup) and isinstance(b, Tup) and name in ("Eq", "NotEq"):
         return _tuples_equal(r, a, b, name)
     if isinstance(a, Tup) and isinstance(b, Tup) and name in ("Lt", "LtE", "Gt", "GtE"):

@@ -10,6 +10,7 @@ from .lists import growing, length, list_item
 from .nest import materialized
 from .objects import special
 from .read import Reader, int_constant
+from .records import record_item, spread
 from .text import in_parts, is_text
 from .values import (
     Arr,
@@ -18,6 +19,7 @@ from .values import (
     Lazy,
     Lst,
     Num,
+    Rec,
     Slice,
     Table,
     Tup,
@@ -39,6 +41,9 @@ def item(r: Reader, owner: Value, items: list[Any]) -> Value:
         owner = materialized(r, owner)
     if is_text(owner) and not isinstance(items[0], Known):
         owner = in_parts(r, owner)
+    if isinstance(owner, Rec):
+        found = record_item(r, owner, items)
+        return item(r, spread(r, owner), items) if found is None else found
     if isinstance(owner, Lst):
         return list_item(r, owner, items)
     if isinstance(owner, Table):
@@ -100,8 +105,7 @@ _MANY = 32
 def apart(r: Reader, x: Value, count: int | None = None) -> list[Value]:
     """The items of a value that is taken apart, into so many. count: None for as many as there are
     in the example; another number leaves."""
-    if isinstance(x, Lazy):
-        x = materialized(r, x)
+    x = materialized(r, x) if isinstance(x, Lazy) else spread(r, x)
     if isinstance(x, Tup):
         if count not in (None, len(x.items)):
             raise Unreadable("another number of values")

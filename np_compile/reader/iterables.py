@@ -18,6 +18,7 @@ from .linear import Linear
 from .lists import growing, item_at, length
 from .ranges import least_way, range_length, value_of_range
 from .read import Reader
+from .records import spread
 from .text import in_parts
 from .values import C_TYPE, Arr, Items, Known, Lst, Num, Range, Tup, Unreadable, Value, python
 
@@ -62,7 +63,7 @@ def iterable(r: Reader, node: ast.expr) -> Tup | Run:
 
 
 def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
-    value = in_parts(r, kept(r, expression(r, node)))
+    value = spread(r, in_parts(r, kept(r, expression(r, node))))
     if isinstance(value, Tup):
         return value
     hidden = _hidden("src", node)
@@ -109,7 +110,8 @@ def by_tables(r: Reader, node: ast.expr, values: Tup) -> Run:
     try:
         at = _table(r, values.items)
     except Unreadable:
-        growing(r, values)  # a list's items lie in memory
+        if values.made is list:
+            growing(r, values)  # its items lie in memory
         raise
     return Run(python(len(values.items)), at, {hidden.id: values}, hidden)
 

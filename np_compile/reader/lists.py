@@ -34,6 +34,7 @@ from .values import (
     Obj,
     OrNone,
     Range,
+    Rec,
     Slice,
     Table,
     Tup,
@@ -42,7 +43,7 @@ from .values import (
     char,
     python,
 )
-from .variables import Variable, item_type, join, made_anew, same_type
+from .variables import Variable, item_type, join, made_anew, same_type, shared
 
 _WORDS = {"f64": "f", "f32": "f", "Buf *": "p", "void *": "p", "c128": ""}
 _MOST = 60  # words of an item
@@ -125,23 +126,12 @@ def put(r: Reader, a: Items, k: str, x: Value, is_new: bool) -> None:
 # Lists that are made
 
 
-def new_list(r: Reader, items: Sequence[Value]) -> Value:
-    """`[a, b, ...]`: of numbers of one kind a list that may grow; of others one that stays as it
-    is, unless it was seen to change."""
-    site = r.list_site()
-    values = [kept(r, x) for x in items]
-    values = [char(x) or x for x in values] if all(map(char, values)) else values
-    kinds = {x.kinds if isinstance(x, Num) else None for x in values}
-    if site in r.memory or not values or (len(kinds) == 1 and len((*kinds,)[0] or "12") == 1):
-        return made_list(r, values, site)
-    return Tup(tuple(values), list, site)
-
-
 def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) -> Lst:
     """A list that may grow, of these items. site: where it is made."""
     of = None
     values = [char(x) or x for x in values]
     for x in values:
+        shared(r, x)
         of = item_type(x) if of is None else join(of, item_type(x), r)
     result = allocated(r, of, int_constant(len(values)), site, made)
     for k, x in enumerate(values):
@@ -152,7 +142,7 @@ def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) 
 def allocated(r: Reader, of: Value, n: Num, site: Any = None, made: type = list) -> Lst:
     """A list of n items, of a type that holds such ones, and all that it was seen to be given."""
     seen = r.memory.get(site, {}).get("of")
-    of = seen if of is None else of if seen is None else join(of, seen, r)
+    of = seen if of is None else of if seen is None else join(seen, of, r)
     if isinstance(of, Conflict):
         raise Unreadable(of.why)
     of = item_type(of) if of is not None else None
@@ -186,6 +176,7 @@ def admit(r: Reader, a: Items, x: Value) -> Value:
     """Make sure that a list holds items like this one: if not, it is made anew as one that does.
     The item as the list holds it."""
     x = char(x) or x
+    shared(r, x)
     of = item_type(x)
     if isinstance(of, Conflict):
         raise Unreadable(of.why)
@@ -212,6 +203,8 @@ def as_item(r: Reader, x: Value, of: Value) -> Value:
 
 
 def length(r: Reader, x: Items) -> Num:
+    if isinstance(x, Rec):
+        return python(len(x.of.items))
     if x.of is None:
         return python(0)
     gone = f" - {x.buf}->dims[7]" if isinstance(x, Table) else ""
@@ -352,6 +345,7 @@ def _found(r: Reader, a: Lst, x: Value) -> tuple[str, Num]:
 
 def equal_items(r: Reader, a: Value, b: Value) -> str:
     """C for whether two items are equal, none of which is NaN: it may be the same object."""
+    a, b = (_spread(r, x) for x in (a, b))
     if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
         return (
             " && ".join(equal_items(r, x, y) for x, y in zip(a.items, b.items, strict=True)) or "1"
@@ -365,6 +359,7 @@ def equal_items(r: Reader, a: Value, b: Value) -> str:
 
 def less(r: Reader, a: Value, b: Value) -> str:
     """C for whether an item is less than another one."""
+    a, b = (_spread(r, x) for x in (a, b))
     if isinstance(a, Tup) and isinstance(b, Tup) and len(a.items) == len(b.items):
         pairs = list(zip(a.items, b.items, strict=True))
         text = "0"
@@ -403,7 +398,13 @@ def _of_objects(r: Reader, op: str, a: Value, b: Value) -> str:
     return found
 
 
+def _spread(r: Reader, x: Value) -> Value:
+    """A record as a tuple, of what nothing changes meanwhile."""
+    return place_of(r, x, "0").load(r) if isinstance(x, Rec) else x
+
+
 def no_nan(r: Reader, x: Value) -> None:
+    x = _spread(r, x)
     if isinstance(x, Tup):
         for y in x.items:
             no_nan(r, y)

@@ -49,7 +49,7 @@ from .values import (
     Value,
     python,
 )
-from .variables import item_type, join, same_type
+from .variables import item_type, join, same_type, shared
 
 
 @dataclass
@@ -225,7 +225,8 @@ def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
     env[key] = value
 
 
-def _type_of_field(x: Value) -> Value:
+def _type_of_field(r: Reader, x: Value) -> Value:
+    shared(r, x)
     if isinstance(x, Rng) and x.buf:
         raise Unreadable("an attribute: a generator that is made here")
     constant = isinstance(x, (Known, Rng)) or type(x) is Obj
@@ -240,13 +241,13 @@ def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
     key = "list", "class", kind
     known: Any = r.memory.get(key)
     if known is None:
-        r.memory[key] = Layout({k: _type_of_field(x) for k, x in values.items()})  # type: ignore[assignment]
+        r.memory[key] = Layout({k: _type_of_field(r, x) for k, x in values.items()})  # type: ignore[assignment]
         return
     if not values.keys() <= known.of.keys():
         raise Unreadable(f"objects of {kind.__name__} with other attributes")
     grown = dict(known.of)
     for name, x in values.items():
-        of = _type_of_field(x)
+        of = _type_of_field(r, x)
         if not same_type(grown[name], of, r):
             try:
                 of = join(grown[name], of, r)
@@ -255,7 +256,7 @@ def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
                 raise
             if not isinstance(of, HELD):
                 raise Unreadable(f"the attribute {name!r} of {kind.__name__} has several types")
-            grown[name] = _type_of_field(of)
+            grown[name] = _type_of_field(r, of)
     if grown != known.of:
         r.memory[key] = Layout(grown)  # type: ignore[assignment]
         raise Again

@@ -13,6 +13,7 @@ from .numbers import COMPARISONS, OPERATORS
 from .objects import class_of
 from .protocols import operate as of_objects
 from .read import Reader
+from .records import spread
 from .text import compared, is_char, is_text
 from .text import joined as joined_texts
 from .unions import binary
@@ -38,6 +39,7 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     if any(is_char(x) or is_text(x) for x in (a, b)):
         return _of_text(r, op, a, b)
     arrays = (Arr, Lazy)
+    a, b = spread(r, a), spread(r, b)
     a, b = as_array(r, a, b), as_array(r, b, a)
     if isinstance(a, (*arrays, Num)) and isinstance(b, (*arrays, Num)):
         name = OPERATORS[op][0]

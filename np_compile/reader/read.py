@@ -149,6 +149,7 @@ class Reader:
         self.steady: list[tuple[int, Any]] = []  # of all loops that run: in which frame
         self.owned: list[list[str]] = [[]]
         self.memory: dict[Any, dict[Any, Any]] = {}
+        self.displays: dict[Any, int] = {}  # how many items a list has where it is written out
         self.missing: set[str] = set()
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
@@ -184,6 +185,7 @@ class Reader:
         """Read a C function of its own for another reader. prefix: of its names in C."""
         self.effectful, self.puzzling = other.effectful, other.puzzling
         self.memory, self.tables = other.memory, other.tables
+        self.displays = other.displays
         self.called, self.reading = other.called, other.reading
         self.facts.sees(other.facts)
         self._first, self._prefix = other._first, prefix

@@ -293,6 +293,11 @@ class Reading:
         return self._runs + sum([r.runs_in_c for known in self._regions.values() for r in known])
 
     @property
+    def waits(self) -> bool:
+        """Whether the C compiler is at work for it."""
+        return any(not r.ready for known in self._regions.values() for r in known)
+
+    @property
     def listed(self) -> int:
         """How many items of lists its regions have made for Python."""
         return sum([region.listed for known in self._regions.values() for region in known])

@@ -21,6 +21,7 @@ from np_compile.shim import is_writeable
 from . import direct, dispatch, offload, runtime, threads
 from .columns import column, of_kind
 from .entry import Entry, Exit
+from .exits import first_row
 from .inputs import binder
 from .kernels import Loops
 from .nest import CODES
@@ -571,22 +572,44 @@ class _Call:
         if n == 0:
             return []
         size = fields[_SIZE]
-        row = runtime.Word * (size // 8)
-
-        def listed(spec: Any, address: int) -> Any:
-            return self._list(spec, region, address)
-
         held = memoryview((ctypes.c_char * (n * size)).from_address(data))
         words = np.frombuffer(held, np.int64).reshape(n, -1)
         places: Any = range(n)
         if fields[_GONE]:
             places = np.flatnonzero(words[:, 0])  # an entry that is gone has no hash
             words = words[places]
+        return self._column(items, region, words, lambda k: data + int(places[k]) * size)
+
+    def _column(
+        self, items: Any, region: Region, words: np.ndarray, place: Callable[[int], int]
+    ) -> list:
+        """The values of rows of words. place: where a row lies."""
+        row = runtime.Word * words.shape[1]
+
+        def listed(spec: Any, addresses: list[int]) -> list:
+            if spec[1] is first_row:
+                return self._records(spec[2], region, addresses)
+            return [self._list(spec, region, at) for at in addresses]
 
         def other(spec: Any, k: int) -> Any:
-            return self.value(spec, region, row.from_address(data + int(places[k]) * size))
+            return self.value(spec, region, row.from_address(place(k)))
 
         return column(items, words, listed, other)
+
+    def _records(self, items: Any, region: Region, addresses: list[int]) -> list:
+        """The lists that records are, those that are not there yet made all at once."""
+        small = self._small
+        new = [at for at in dict.fromkeys(addresses) if at not in small]
+        if new:
+            row = ctypes.c_char * _Fields.from_address(new[0])[_SIZE]
+            word, data = ctypes.c_int64.from_address, 8 * _DATA
+            places = [word(at + data).value for at in new]
+            held = b"".join(map(row.from_address, places))
+            words = np.frombuffer(held, np.int64).reshape(len(new), -1)
+            made = self._column(items, region, words, places.__getitem__)
+            small.update(zip(new, made, strict=True))
+            region.listed += len(new)
+        return [small[at] for at in addresses]
 
 
 # The fields of a buffer as words: those of a structure are read slowly.

@@ -16,9 +16,9 @@ import numpy as np
 from . import assignments, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
-from .lists import new_list
 from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
+from .records import new_list
 from .recursion import Unresolved
 from .selection import selected
 from .source import nonlocals

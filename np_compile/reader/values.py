@@ -291,6 +291,10 @@ class Lst(Items):
     maxlen: int | None = None
 
 
+class Rec(Items):
+    """A list of a fixed number of items that a container holds (`records.py`). of: their tuple."""
+
+
 @dataclass(frozen=True)
 class Table(Items):
     """A dict or a set. of: a tuple of a hash, a key, and of a dict a value. factory: of a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .linear import SAFE, Linear
 from .numbers import as_union, join_numbers
@@ -23,8 +23,10 @@ from .values import (
     Maybe,
     Num,
     OrNone,
+    Rec,
     Slice,
     Tup,
+    Unreadable,
     Value,
     char,
 )
@@ -223,6 +225,11 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         if isinstance(x, Tup) and x.made is list and x.site and isinstance(y, Lst):
             r.memory[x.site] = {"of": y.of}
             raise Again
+        if isinstance(x, Rec) and isinstance(y, Tup) and y.made is list:
+            shared(r, y)
+        if isinstance(x, Rec) and isinstance(y, Lst):
+            _as_records(r, y, len(x.of.items))
+            as_lists(r, x)
     if isinstance(a, Slice) and isinstance(b, Slice):
         items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
         same = all(isinstance(x, (Num, Known)) for x in items)
@@ -253,7 +260,7 @@ def _join_items(a: Items, b: Items, r: Reader) -> Value:
     of = a.of if a.of == b.of else b.of if a.of is None else a.of if b.of is None else None
     of = of or (join(a.of, b.of, r) if a.of is not None and b.of is not None else None)
     if isinstance(of, Conflict):
-        return of
+        return as_lists(r, a, b) if isinstance(a, Rec) else of
     if a.sites != b.sites:
         for x in (a, b):
             if x.of != of:  # its items are as those of the other one, from the beginning
@@ -265,8 +272,58 @@ def _join_items(a: Items, b: Items, r: Reader) -> Value:
 
 def made_anew(r: Reader, x: Items, of: Value) -> NoReturn:
     """Read again, with a container that is made for items of another type from the beginning."""
-    r.memory |= {site: {"of": of} for site in x.sites}
+    if isinstance(x, Rec):
+        _forget(r, x.sites)
+    r.memory |= {site: r.memory.get(site, {}) | {"of": of} for site in x.sites}
     raise Again
+
+
+def shared(r: Reader, x: Value) -> None:
+    """A container is to refer to a value: lists in it that were taken for tuples are records."""
+    if not isinstance(x, Tup):
+        return
+    if x.made is list and x.site is not None:
+        r.memory[x.site] = {"of": None, "record": True}
+        raise Again
+    for y in x.items:
+        shared(r, y)
+
+
+def as_lists(r: Reader, *those: Items) -> NoReturn:
+    """Read again, with lists whose items are of one type in the place of records."""
+    sites = frozenset(site for x in those if isinstance(x, Rec) for site in x.sites)
+    if not sites:
+        raise Unreadable("a list that changes")
+    _forget(r, sites)
+    r.memory |= {site: {"of": None, "record": False} for site in sites}
+    raise Again
+
+
+def _as_records(r: Reader, x: Lst, n: int) -> None:
+    """Read again, with records in the place of lists, if those are written as lists of n items."""
+    sites = [site for site in x.sites if r.displays.get(site) == n]
+    fresh = all(r.memory.get(site, {}).get("record") is None for site in sites)
+    if fresh and sites and len(sites) == len(x.sites):
+        r.memory |= {site: {"of": None, "record": True} for site in sites}
+        raise Again
+
+
+def _forget(r: Reader, sites: frozenset[Any]) -> None:
+    """Learn anew what holds records of those sites."""
+    for key in [key for key, seen in r.memory.items() if _mentions(seen, sites)]:
+        del r.memory[key]
+
+
+def _mentions(x: Any, sites: frozenset[Any]) -> bool:
+    """Whether there are records of those sites in what is remembered of a container or a class."""
+    if isinstance(x, Rec) and x.sites & sites:
+        return True
+    if isinstance(x, Tup):
+        return any(_mentions(y, sites) for y in x.items)
+    parts = x if isinstance(x, dict) else getattr(x, "of", None)
+    if isinstance(parts, dict):
+        return any(_mentions(y, sites) for y in parts.values())
+    return parts is not None and _mentions(parts, sites)
 
 
 def _join_extent(a: Num, b: Num, r: Reader) -> Num:

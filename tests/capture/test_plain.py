@@ -11,7 +11,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture.exchange import escape
 from np_compile.capture.policy.budget import Budget
-from np_compile.capture.policy.choice import Choice, signature
+from np_compile.capture.policy.choice import Choice, kind_of, signature
 
 from ..support import check, compiled, data
 
@@ -389,6 +389,41 @@ def test_signatures_tell_apart_what_matters_and_end():
     assert len({signature((x, n), {}) for n in (100, 120, 200, 1000, -1000, 2000, 10**30)}) == 7
     assert signature((data(3, seed=1), 2.5), {}) == signature((x, 1.5), {})
     assert signature((x,), {"k": 1}) != signature((x,), {"k": 2})
+
+
+def test_what_nothing_compiles_is_looked_for_now_and_then():
+    choice, ran = Choice(Budget(asked=False)), []
+    for _ in range(11):
+        choice.ran_neither()
+        assert choice.way is None
+    choice.ran_neither()
+    assert choice.way == "plain"
+    while choice.way == "plain":
+        choice.call(ran.append, (0,), {})
+        assert len(ran) < 100
+    assert len(ran) == 32
+
+
+def test_calls_with_new_texts_that_nothing_compiles_run_as_they_stand():
+    def counts(docs):
+        words = sorted({w for d in docs for w in d.split()})
+        found = np.zeros((len(docs), len(words)))
+        for i, d in enumerate(docs):
+            for w in d.split():
+                found[i, words.index(w)] += 1
+        return found
+
+    fast = np_compile.compile(counts)
+    with config.patch(compile_in="call"):
+        for k in range(60):
+            docs = [f"a{k} bcd{k * k}", "ef " * (k % 7)]
+            assert (fast(docs) == counts(docs)).all()
+            if k == 8:
+                fast._options.budget.owed = 1e9  # no time is left
+    assert "plain" in [c.way for c in fast._options.choices.values()]
+    long, same = "abcdefgh " * 20, "mean"
+    assert kind_of((long + "x",), {}) == kind_of((long + "y",), {})
+    assert kind_of((same,), {}) != kind_of(("median",), {})
 
 
 # -- the cost of a call ------------------------------------------------------------------------

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from np_compile.runtime.program import Program
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
+_WORDS = 32  # characters: a longer text is data, such as no other call has, and no option's name
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
@@ -86,6 +87,8 @@ def _piece(x: Any, depth: int = 3) -> Any:
         return x.shape, x.strides, x.dtype.char
     if kind is int:
         return _rough(x)
+    if kind is str and len(x) > _WORDS:
+        return kind, len(x).bit_length()
     if kind is bool or kind is str or x is None:
         return x
     if kind is tuple or kind is list or kind is dict:
@@ -146,7 +149,8 @@ class Choice:
             self._until -= calls
             if calls < SAMPLED and self._until % SAMPLED:
                 return function(*args, **kwargs)
-            if self._until <= 0 and self.compiled < _HOPELESS * self.plain:
+            unknown = math.isinf(self.compiled)
+            if self._until <= 0 and (unknown or self.compiled < _HOPELESS * self.plain):
                 self._again(2 * self._span)
                 return function(*args, **kwargs)
         start = time.perf_counter()
@@ -237,6 +241,13 @@ class Choice:
             c.way == "compiled" and c.compiled <= self.compiled for c in others
         ):
             self._is_compiled()
+
+    def ran_neither(self) -> None:
+        """Note a call that nothing compiled serves, and that there is no time to record. After some
+        of them it is no longer looked for."""
+        self._slow += 1
+        if self.way is None and self._slow >= _MORE:
+            self.way, self._slow = "plain", 0
 
     def passes(self) -> None:
         """Note a call for which NumPy was found to be faster."""

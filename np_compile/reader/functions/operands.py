@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..index import fill, store_text, view
-from ..lists import array_in, as_vector, each, length, new_list
+from ..lists import array_in, as_vector, each, length
 from ..nest import (
     alloc,
     cast,
@@ -29,6 +29,7 @@ from ..nest import (
 from ..numbers import convert, fits, kind_of, rep_of, to_float, to_int, truth
 from ..ranges import range_length
 from ..read import Reader, int_constant
+from ..records import new_list
 from ..values import (
     C_TYPE,
     DTYPE_OF,
