@@ -375,7 +375,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
-        if owner.kind == "char":
+        if owner.is_text:
             return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
     if isinstance(owner, Known) and isinstance(owner.value, np.ufunc):

@@ -45,7 +45,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
-    char,
+    letters,
     python,
 )
 from .variables import Variable, as_type, join
@@ -72,7 +72,7 @@ def class_of_key(x: Value) -> Any:
     if isinstance(x, Tup) and x.made is tuple:
         return tuple(map(class_of_key, x.items))
     if isinstance(x, Num):
-        if x.kind == "char":
+        if x.is_text:
             return "text"
         if x.rep in INTEGERS - {"u64"} or x.rep == "bool":
             return "integer"
@@ -83,7 +83,7 @@ def class_of_key(x: Value) -> Any:
 
 def _key(r: Reader, t: Table, x: Value) -> Value:
     """What may be a key of a table."""
-    x = kept(r, char(x) or x)
+    x = kept(r, letters(x) or x)
     mine = class_of_key(x)
     if t.of is not None and class_of_key(t.of.items[1]) != mine:
         raise Unreadable("keys of several types")
@@ -340,7 +340,7 @@ def table_item(r: Reader, t: Table, items: list[Any]) -> Value:
 
 
 def _index(t: Table, items: list[Any]) -> Value:
-    key = char(items[0]) or items[0]
+    key = letters(items[0]) or items[0]
     if t.made is set or not isinstance(key, (Num, Tup)):
         raise Unreadable(_NO_KEY)
     return key

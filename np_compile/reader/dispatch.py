@@ -34,7 +34,7 @@ from .entry import LISTED, SAME, SMALL, Entry, Exit, Input
 from .linear import WIDE
 from .random import generator_of
 from .source import written
-from .values import KIND_OF_DTYPE
+from .values import KIND_OF_DTYPE, TEXT
 
 _VIEWS, _GENERATORS = 8, 8  # arrays that an exit gives, generators that a region is given
 _SCALAR_AS_CTYPE = 62  # in NumPy's table
@@ -277,7 +277,7 @@ _LETTERS = {"i": "biu", "f": "f", "c": "cf"}
 
 
 def _letter(kind: str) -> str:
-    return np.dtype(kind.rstrip("_")).kind if kind not in ("wide", "char") else "none"
+    return np.dtype(kind.rstrip("_")).kind if kind not in ("wide", *TEXT) else "none"
 
 
 class _Out(direct.Values):

@@ -45,6 +45,7 @@ from .values import (
     Value,
     char,
     item_name,
+    letters,
     python,
 )
 from .walk import walk
@@ -366,7 +367,7 @@ def _identical(a: Value, b: Value) -> Num:
     if isinstance(a, Known) and isinstance(b, Known):
         return python(a.value is b.value)
     known, other = (a, b) if isinstance(a, Known) else (b, a)
-    if text.is_char(other) or text.is_text(other):
+    if text.is_char(other) or text.is_word(other) or text.is_text(other):
         if known == Known(None):
             return python(False)
         raise Unreadable("identity of text")
@@ -382,10 +383,12 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
     if text.is_text(b) and not (isinstance(a, Known) and isinstance(b, Known)):
         found = condition_of(r, text.found_in(r, a, b))
         return found if wanted else unary(r, "Not", found)
-    if isinstance(b, Tup) and text.is_char(a):
+    if isinstance(b, Tup) and text.is_word(a):
+        b = replace(b, items=tuple([letters(x) or x for x in b.items]))
+    elif isinstance(b, Tup) and text.is_char(a):
         b = replace(b, items=tuple([char(x) or x for x in b.items if not text.is_long(x)]))
     if isinstance(b, Lst):
-        a = char(a) or a
+        a = letters(a) or a
     if isinstance(b, Tup) and isinstance(a, Num) and all(isinstance(x, Num) for x in b.items):
         tests = [truth(binary(r, "Eq", a, x)) for x in b.items]
         if any(t.value for t in tests):
