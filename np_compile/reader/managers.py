@@ -24,6 +24,7 @@ from .values import Bound, Known, Unreadable, Value
 from .walk import children, walk
 
 _BY_GENERATOR = contextlib.contextmanager(lambda: iter(())).__code__
+_OTHERS = ("numpy", "contextlib")
 _LOOPS = ("for", "while", "unrolled")
 
 
@@ -107,10 +108,11 @@ def _may_be_manager(f: Any, x: Value | None) -> bool:
     """Whether what is called, or named, is the user's: a class of managers, what gives one, or
     one."""
     kind = f if isinstance(f, type) else class_of(x) if x is not None else None
-    if kind is not None:
-        found = [getattr(kind, name, None) for name in ("__enter__", "__exit__")]
-        return all(isinstance(written(g), FunctionType) for g in found)
-    return isinstance(f, FunctionType) and f.__module__.split(".")[0] not in ("numpy", "contextlib")
+    of: Any = f if kind is None else kind
+    if not isinstance(of, (type, FunctionType)) or of.__module__.split(".")[0] in _OTHERS:
+        return False
+    found = [getattr(kind, name, None) for name in ("__enter__", "__exit__")]
+    return kind is None or all(isinstance(written(g), FunctionType) for g in found)
 
 
 def _nested(node: ast.With) -> list[ast.stmt]:

@@ -20,7 +20,7 @@ from .managers import named
 from .objects import class_of
 from .read import Reader, dotted
 from .source import written
-from .values import Bound, Known, Lst, Rng, Table
+from .values import Bound, Known, Lst, Rng, Table, Unreadable
 from .walk import walk
 
 
@@ -32,6 +32,8 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     if isinstance(node, ast.While) and any(_is_named(x) for x in walk(node.test)):
         return _with_test_inside(r, node)
     made = of_generator(r, node)
+    if isinstance(node, ast.Match):
+        return _as_branches(r, node)
     if made is None and isinstance(node, ast.With):
         made = managers.apart(r, node)
     if made is None and isinstance(node, ast.Return) and managers.goes_out(r.frame, node):
@@ -68,6 +70,40 @@ def _with_value_first(r: Reader, node: ast.Return) -> list[ast.stmt] | None:
             ast.fix_missing_locations(x)
         cache[key] = (made, node)
     return cache[key][0]
+
+
+def _as_branches(r: Reader, node: ast.Match) -> list[ast.stmt]:
+    """`match x: case 1 | 2: b` as `y = x`, `if y == 1 or y == 2: b`; of values, without names."""
+    cache, key = r.entry.normalized, (id(node), 3)
+    if key not in cache:
+        name = f"__match{node.lineno}_{node.col_offset}"
+        rest: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            tests = [x for x in (_test_of(case.pattern, name), case.guard) if x is not None]
+            if not tests:
+                rest = case.body
+                continue
+            test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+            rest = [ast.copy_location(ast.If(test, case.body, rest), case.pattern)]
+        made = [ast.copy_location(_assign(name, node.subject), node), *rest]
+        cache[key] = ([ast.fix_missing_locations(x) for x in made], node)
+    return cache[key][0]
+
+
+def _test_of(pattern: ast.pattern, name: str) -> ast.expr | None:
+    """Whether a value, which has a name, is as a pattern says; None if any is."""
+    value = ast.Name(name, ast.Load())
+    match pattern:
+        case ast.MatchValue():
+            return ast.Compare(value, [ast.Eq()], [pattern.value])
+        case ast.MatchSingleton():
+            return ast.Compare(value, [ast.Is()], [ast.Constant(pattern.value)])
+        case ast.MatchOr():
+            tests = [_test_of(x, name) for x in pattern.patterns]
+            return None if None in tests else ast.BoolOp(ast.Or(), [x for x in tests if x])
+        case ast.MatchAs(pattern=None, name=None):
+            return None
+    raise Unreadable("match by more than values")
 
 
 def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
@@ -286,7 +322,7 @@ def _may_add(r: Reader, node: ast.AST, part: ast.Subscript) -> bool:
     """Whether an item that is asked for is added where there is none."""
     if node is part and not isinstance(part.ctx, ast.Load):
         return False
-    x = r.env.get(part.value.id) if isinstance(part.value, ast.Name) else None
+    x = named(r, part.value)
     return isinstance(x, Table) and x.factory is not None
 
 
