@@ -14,7 +14,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import builtins, functions, iterators, outside, recursion, small, source, text
+from . import builtins, functions, iterators, outside, records, recursion, small, source, text
 from .builtins import type_of
 from .dicts import (
     table_method,
@@ -338,6 +338,8 @@ def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
 
 def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, name = bound.owner, bound.name
+    if records.is_record(owner) and not kwargs:
+        return records.method(r, owner, name, args)
     if isinstance(owner, (Obj, Made)):
         kind = owner.made if isinstance(owner, Made) else owner.type
         f = source.written(bound.more.get("f") or getattr(kind, name, None))

@@ -30,7 +30,7 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import direct, runtime
 from .direct import NotInC
-from .entry import LISTED, SAME, SMALL, Entry, Exit, Input
+from .entry import KEYS, LISTED, SAME, SMALL, Entry, Exit, Input
 from .linear import WIDE
 from .random import generator_of
 from .source import written
@@ -161,6 +161,8 @@ class Rows:
     def _fetch(self, i: Input) -> list[int] | str:
         """The words that find an input; the name of a parameter."""
         where, last = i.path[0], i.path[-1]
+        if last == KEYS:
+            raise NotInC
         if where == "local" and len(i.path) == 2:
             return str(last)
         if isinstance(last, str) and last.startswith("."):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, objects, text, wide
+from . import calls, objects, records, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.combining import in_brackets
@@ -44,7 +44,6 @@ from .values import (
     Unreadable,
     Value,
     char,
-    item_name,
     letters,
     python,
 )
@@ -138,6 +137,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
     if isinstance(owner, (Begun, Made)):
         return objects.attribute(r, owner, name)
     if isinstance(owner, Obj):
+        if name in records.METHODS and records.is_record(owner):
+            return Bound(owner, name)
         key = f"@{owner.path}.{name}"
         env = r.frames[0].env
         known = env.get(key, r.entry.attributes.get(key))
@@ -403,6 +404,9 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)
+    if records.is_record(b):
+        found = records.contains(r, b, a)
+        return found if wanted else unary(r, "Not", found)
     if (made := objects.special(r, b, "__contains__", a)) is not None:
         return condition_of(r, made) if wanted else unary(r, "Not", condition_of(r, made))
     raise Unreadable("`in` of these values")
@@ -457,8 +461,8 @@ def _call(r: Reader, node: ast.Call) -> Value:
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = certain(r, operand(r, node.value))
     items = index_items(r, node.slice, owner)
-    if isinstance(owner, Obj) and owner.type is dict:
-        return attribute(r, owner, item_name(owner, items))
+    if records.is_record(owner) and len(items) == 1:
+        return records.item(r, owner, items[0])
     if isinstance(owner, Known) and (owner.value is np.r_ or owner.value is np.c_):
         return in_brackets(r, items, owner.value is np.c_)
     if isinstance(owner, Known) and (owner.value is np.s_ or owner.value is np.index_exp):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import iterators, managers
+from . import iterators, managers, records
 from .calls import TAKES_ALL
 from .dicts import CHANGING
 from .generators import Renamed, expanded, is_generator
@@ -31,7 +31,7 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         return _without_else(r, node)
     if isinstance(node, ast.While) and any(_is_named(x) for x in walk(node.test)):
         return _with_test_inside(r, node)
-    made = of_generator(r, node)
+    made = of_generator(r, node) or _of_record(r, node)
     if isinstance(node, ast.Match):
         return _as_branches(r, node)
     if made is None and isinstance(node, ast.With):
@@ -69,6 +69,18 @@ def _with_value_first(r: Reader, node: ast.Return) -> list[ast.stmt] | None:
             ast.copy_location(x, node)
             ast.fix_missing_locations(x)
         cache[key] = (made, node)
+    return cache[key][0]
+
+
+def _of_record(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
+    """A loop over the items of a dict from outside, which may get others meanwhile."""
+    call = records.items_of(node)
+    if call is None or not records.is_record(named(r, call.func.value)):  # type: ignore[attr-defined]
+        return None
+    cache, key = r.entry.normalized, (id(node), 4)
+    if key not in cache:
+        made = records.one_by_one(node, call)  # type: ignore[arg-type]
+        cache[key] = ([ast.fix_missing_locations(ast.copy_location(x, node)) for x in made], node)
     return cache[key][0]
 
 

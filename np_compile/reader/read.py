@@ -133,6 +133,7 @@ class Grammar:
     comprehension: Callable[..., Value]
     called: Callable[..., Value]
     operate: Callable[..., Value]
+    attribute: Callable[..., Value]
 
 
 class Reader:

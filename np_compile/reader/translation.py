@@ -23,7 +23,7 @@ from . import (
 )  # fmt: skip
 from .calls import called
 from .entry import Entry, Exit, Unfit
-from .expressions import anything, expression, operand
+from .expressions import anything, attribute, expression, operand
 from .kernels import Loops, touched
 from .nest import FEW
 from .operators import operate
@@ -35,7 +35,9 @@ from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable
 
 NO_LOOPS = "there is no loop in it"
-_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called, operate)
+_GRAMMAR = Grammar(
+    block, anything, expression, operand, function, comprehension, called, operate, attribute
+)
 _GCC = """\
 #pragma GCC target("prefer-vector-width=256")
 """

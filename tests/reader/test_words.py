@@ -107,7 +107,7 @@ def walk(steps):
         dy, dx = moves[facing]
         at[0] += dy
         at[1] += dx
-    return at, facing, facing < "S", "Sx" > facing, facing <= facing
+    return at, facing, facing < "S", facing < "Sx", facing <= facing
 
 
 @dataclass
@@ -175,6 +175,7 @@ def grown(xs):
     name, found = "a", []
     for c in "xyz":
         found.append(c)
+        name = found[0]
     for v in xs:
         if v > 3:
             name = "abc"
