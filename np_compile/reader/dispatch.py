@@ -43,7 +43,7 @@ _SCALAR_AS_CTYPE = 62  # in NumPy's table
 class Fetch(IntEnum):
     """Where an input is found."""
 
-    ARGUMENT, OBJECT, NAME, BUILTIN, CELL, ATTRIBUTE, KEY, OF, METHOD = range(9)
+    ARGUMENT, OBJECT, NAME, BUILTIN, CELL, ATTRIBUTE, KEY, OF, METHOD, KEYS = range(10)
 
 
 class Fits(IntEnum):
@@ -162,7 +162,7 @@ class Rows:
         """The words that find an input; the name of a parameter."""
         where, last = i.path[0], i.path[-1]
         if last == KEYS:
-            raise NotInC
+            return [Fetch.KEYS, self._place(i.path[:-1]), 0]
         if where == "local" and len(i.path) == 2:
             return str(last)
         if isinstance(last, str) and last.startswith("."):
@@ -194,6 +194,8 @@ class Rows:
         x = entry.fetched[i.path]
         if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
             return [Fits.SAME, self._address(x)]
+        if i.piece is KEYS:
+            return [Fits.EQUAL, self._address(x)]
         if i.piece is LISTED:
             return [Fits.TYPED, self._address(type(x))]
         found = generator_of(x)
