@@ -205,7 +205,7 @@ def _takes_none(function: Value) -> bool:
         return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None
     if isinstance(f, type):
-        return f.__module__ != "builtins" and not _is_numpy(f)
+        return f is bool or (f.__module__ != "builtins" and not _is_numpy(f))
     return isinstance(f, types.FunctionType) and not _is_numpy(f)
 
 

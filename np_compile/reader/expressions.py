@@ -296,6 +296,12 @@ def _compare(r: Reader, node: ast.Compare) -> Value:
     if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         same = _identical(anything(r, node.left), anything(r, node.comparators[0]))
         return same if isinstance(node.ops[0], ast.Is) else unary(r, "Not", same)
+    if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        left, right = anything(r, node.left), anything(r, node.comparators[0])
+        found = _equal_or_none(r, left, right)
+        if found is not None:
+            return found if isinstance(node.ops[0], ast.Eq) else unary(r, "Not", found)
+        return _comparison(r, node.ops[0], certain(r, left), certain(r, right))
     left = expression(r, node.left)
     if len(node.ops) == 1:
         return _comparison(r, node.ops[0], left, expression(r, node.comparators[0]))
@@ -318,6 +324,20 @@ def _compare(r: Reader, node: ast.Compare) -> Value:
         return result
     r.restore(saved)  # the value is that of the comparison that decides
     return chain(kept(r, left), 0, lambda x, more: chosen(r, condition_of(r, x), more, lambda: x))
+
+
+def _equal_or_none(r: Reader, a: Value, b: Value) -> Num | None:
+    """`a == b` of a number of Python's, or a text, that may be None, and one that is not."""
+    if isinstance(b, OrNone):
+        a, b = b, a
+    if not isinstance(a, OrNone) or isinstance(b, OrNone):
+        return None
+    x, y = a.value, letters(b) or b
+    if not all(isinstance(v, Num) and v.is_python for v in (x, y)):
+        return None
+    test = truth(binary(r, "Eq", x, y))
+    text = f"({a.flag} && {test.text})"
+    return test if test.value is False else Num(text, "bool", ("bool",), low=0, high=1)
 
 
 def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import time
 
 import numpy as np
 import pytest
 
-from .support import check, check_whatever_leaves, each, exact
+import np_compile
+
+from .support import check, check_whatever_leaves, each, exact, refusals, whole
 
 
 class Phase:
@@ -196,6 +200,47 @@ def test_what_leaves(f):
     check_whatever_leaves(
         f, [([1, 2, 0, 4, 3, 7] * 4,), ([1, 2, 40] * 4,), ([0, 5, -1] * 3,), (X,)]
     )
+
+
+class Timer:
+    def __init__(self):
+        self.begun = self.total = 0.0
+
+    def __enter__(self):
+        self.begun = time.perf_counter()
+        return self
+
+    def __exit__(self, *exc):
+        self.total += time.perf_counter() - self.begun
+
+
+def timed(x, before):
+    """Clocks tell what Python's do, in order."""
+    seen = [time.perf_counter_ns()]
+    with Timer() as timer:
+        for v in x:
+            n = 0.0
+            for k in range(v * 1000):
+                n = n * 0.5 + k
+            seen.append(time.perf_counter_ns())
+    return seen, timer.total, time.time() - before, time.process_time(), time.monotonic(), n
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="clocks are C's where Python reads them so")
+def test_clocks():
+    fast = np_compile.compile(timed)
+    with whole():
+        for _ in range(3):
+            begun = time.perf_counter_ns(), time.process_time(), time.monotonic()
+            seen, total, since, of_process, now, _ = fast(X, time.time())
+            ended = time.perf_counter_ns(), time.process_time(), time.monotonic()
+            order = [begun[0], *seen, ended[0]]
+            assert order == sorted(order)
+            assert 0 < total <= (ended[0] - begun[0]) * 1e-9
+            assert total <= since < 60
+            assert begun[1] <= of_process <= ended[1]
+            assert begun[2] <= now <= ended[2]
+    assert not refusals(fast)
 
 
 def returns_past_the_end(x):

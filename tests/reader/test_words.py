@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from .support import check, check_whatever_leaves, each, exact, rarely
+import np_compile
+
+from .support import check, check_whatever_leaves, each, exact, rarely, whole
 
 
 class Gate:
@@ -140,6 +142,66 @@ def labels(x):
     return out, [label or "none" for label in out]
 
 
+def none_or_a_word(xs):
+    """What may be None is compared without a way out."""
+    tag, count, seen = None, None, []
+    for v in xs:
+        if v == 1:
+            tag, count = "one", v
+        elif v == 2:
+            tag = ""
+        elif v == 3:
+            tag = count = None
+        seen.append((tag, bool(tag), tag == "one", tag != "", count == 1, count != v))
+    return seen, tag
+
+
+def matched(xs):
+    mode, n = "off", 0
+    for v in xs:
+        match (v, mode):
+            case _ if v > 40:
+                n += 1000
+        match v:
+            case 1 | 2:
+                mode = "on"
+            case None | True:
+                n -= 100
+            case _ if mode == "off":
+                n += 1
+            case 4:
+                mode = "off"
+        match mode:
+            case "on":
+                n += v
+            case "off" | "idle":
+                n -= 1
+    return n, mode
+
+
+class Laps:
+    def __init__(self):
+        self.laps = defaultdict(int)
+        self.lines = defaultdict(deque)
+
+    def note(self, name, v):
+        self.laps[name] += v
+        self.lines[name].append(v)
+
+
+def noted(xs):
+    """An item of a defaultdict that is an attribute is made, and then changed."""
+    laps, last = Laps(), {0: None}
+    for k, v in enumerate(xs):
+        laps.note("big" if v > 2 else "small", v)
+        last[k + 1] = k if v != 2 else None
+    k = len(xs)
+    while last[k] is not None:
+        laps.laps["back"] += 1
+        k = last[k]
+    return dict(laps.laps), laps.lines["big"].popleft(), len(laps.lines["none"]), k
+
+
 def raised(xs):
     state, n = "one", 0
     for v in xs:
@@ -160,7 +222,9 @@ X = [1, 2, 3, 4] * 5
     exact(events, (X,), ([5, 1, 2],)),
     exact(machine, (X,), ([1, 2, 1],), ([5] * 9,)),
     exact(walk, (X,), ([3, 7],), ([6],)),
-    exact(jobs, (X,)), exact(labels, (np.array([1.0, 0, -2]),), (np.array([0.0]),)),
+    exact(matched, (X,), ([1, 4, 50],)), exact(noted, (X,), ([4, 2],)),
+    exact(none_or_a_word, (X,)), exact(jobs, (X,)),
+    exact(labels, (np.array([1.0, 0, -2]),), (np.array([0.0]),)),
 ])  # fmt: skip
 def test_words(c):
     check(c)
@@ -208,3 +272,11 @@ def dtypes(xs):
 @pytest.mark.parametrize("f", [spoken, dtypes])
 def test_what_asks_for_the_text_is_pythons(f):
     check_whatever_leaves(f, [(X,), ([1, 2],)])
+
+
+def test_none_is_compared_without_a_way_out():
+    fast = np_compile.compile(none_or_a_word)
+    with whole():
+        fast(X)
+        fast(X)
+        assert "left" not in str(np_compile.explain(fast)(X))
