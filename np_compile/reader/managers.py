@@ -44,11 +44,11 @@ def goes_out(frame: Frame, node: ast.stmt) -> bool:
 
 
 def named(r: Reader, node: ast.expr) -> Any:
-    """The value of a dotted name; nothing is written. None of another expression."""
+    """The value of a dotted name; nothing is written or read. None of another expression."""
     if not dotted(node):
         return None
     lines, r.lines = r.lines, []
-    missing, owned = set(r.missing), len(r.owned[-1])
+    missing, owned, noted = set(r.missing), len(r.owned[-1]), len(r.accesses.noted)
     try:
         with r.at_statement():
             return expression(r, node)
@@ -56,7 +56,7 @@ def named(r: Reader, node: ast.expr) -> Any:
         return None
     finally:
         r.lines, r.missing = lines, missing
-        del r.owned[-1][owned:]
+        del r.owned[-1][owned:], r.accesses.noted[noted:]
 
 
 def function_of(r: Reader, call: ast.Call) -> tuple[Any, list[ast.expr]]:

@@ -334,7 +334,7 @@ def _may_add(r: Reader, node: ast.AST, part: ast.Subscript) -> bool:
     """Whether an item that is asked for is added where there is none."""
     if node is part and not isinstance(part.ctx, ast.Load):
         return False
-    x = named(r, part.value)
+    x = r.env.get(part.value.id) if isinstance(part.value, ast.Name) else named(r, part.value)
     return isinstance(x, Table) and x.factory is not None
 
 
