@@ -326,7 +326,11 @@ class Compiled(Made):
             if choice.way == "compiled":
                 self._unweighed.value = choice.seldom
                 keeper.is_compiled(args, kwargs)
-        elif found.runs == runs and not found.waits and self._runs_anyhow(result, args, kwargs):
+        elif (
+            found.runs == runs
+            and not found.is_compiling
+            and self._runs_anyhow(result, args, kwargs)
+        ):
             choice.ran_neither()
         return result
 

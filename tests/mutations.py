@@ -85,9 +85,29 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reader/statements.py",
-        "    if node.finalbody and _goes_by(node):\n",
-        "    if False:\n",
+        "    if not goes_out(frame, node):\n",
+        "    if True:\n",
         "reader/test_generators.py",
+    ),
+    Mutation(
+        "np_compile/reader/managers.py",
+        "    return isinstance(node, ast.Return) or not any("
+        "step[0] in _LOOPS for step in inside)\n",
+        "    return True\n",
+        "reader/test_managers.py",
+    ),
+    Mutation(
+        "np_compile/reader/words.py",
+        "return {ord(text[0]) if text else -1};",
+        "return {ord(text[0]) if text else 0};",
+        "reader/test_words.py",
+    ),
+    Mutation(
+        "np_compile/reader/inputs.py",
+        '            lines.append(f"if {x} != p{k}: raise TypeError")\n'
+        "        elif i.piece is LISTED",
+        "            pass\n        elif i.piece is LISTED",
+        "reader/test_named_items.py",
     ),
     Mutation(
         "np_compile/reader/selection.py",

@@ -11,9 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from . import heaps, mathematics, text, wide
+from . import heaps, mathematics, named_items, text, wide
 from .branches import both, chosen, condition_of, either
-from .dicts import as_list, counter, default_dict, gone_through, in_any_order, in_order, table_of
+from .dicts import (
+    as_list,
+    counter,
+    default_dict,
+    gone_through,
+    in_any_order,
+    in_order,
+    new_table,
+    table_of,
+)
 from .functions.reductions import python_extreme
 from .functions.ufuncs import ufunc
 from .items import apart
@@ -213,6 +222,8 @@ def _any_all(name: str) -> Callable:
 def _len(r: Reader, x: Value) -> Value:
     if isinstance(x, Tup):
         return python(len(x.items))
+    if named_items.has_named_items(x):
+        return python(len(named_items.keys(r, x)))
     if isinstance(x, (Made, Obj)) and (made := special(r, x, "__len__")) is not None:
         return made
     if isinstance(x, Items) and not isinstance(x, Made):
@@ -322,6 +333,9 @@ def _list(made: type) -> Callable:
 
 def _table(made: type) -> Callable:
     def make(r: Reader, x: Value | None = None) -> Value:
+        if made is dict and named_items.has_named_items(x):
+            values = named_items.method(r, x, "values", []).items
+            return new_table(r, dict, named_items.keys(r, x), values)
         return table_of(r, made, Tup(()) if x is None else text.in_parts(r, x))
 
     return make

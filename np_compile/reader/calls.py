@@ -14,7 +14,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import builtins, functions, iterators, outside, recursion, small, source, text
+from . import builtins, functions, iterators, named_items, outside, recursion, small, source, text
 from .builtins import type_of
 from .dicts import (
     table_method,
@@ -211,7 +211,7 @@ def _takes_none(function: Value) -> bool:
         return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None
     if isinstance(f, type):
-        return f.__module__ != "builtins" and not _is_numpy(f)
+        return f is bool or (f.__module__ != "builtins" and not _is_numpy(f))
     return isinstance(f, types.FunctionType) and not _is_numpy(f)
 
 
@@ -344,6 +344,8 @@ def _named_tuple(r: Reader, f: Any, args: list[Value], kwargs: dict) -> Value:
 
 def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, name = bound.owner, bound.name
+    if named_items.has_named_items(owner) and not kwargs:
+        return named_items.method(r, owner, name, args)
     if isinstance(owner, (Obj, Made)):
         kind = owner.made if isinstance(owner, Made) else owner.type
         f = source.written(bound.more.get("f") or getattr(kind, name, None))
@@ -383,7 +385,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
-        if owner.kind == "char":
+        if owner.is_text:
             return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
     if isinstance(owner, Known) and isinstance(owner.value, np.ufunc):

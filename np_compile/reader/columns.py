@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from . import words
 from .values import DTYPE_OF, PYTHON, REPRESENTATION
 
 _MAKE: dict[str, Callable[[Any], Any]] = {
     "int": int, "float": float, "bool": bool, "complex": complex,
-    "wide": lambda x: x & (1 << 64) - 1, "char": chr,
+    "wide": lambda x: x & (1 << 64) - 1, "char": chr, "word": words.text_of,
     **{k: np.dtype(k.rstrip("_")).type for k in REPRESENTATION if k not in PYTHON},
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ hashes: nothing is read here that depends on it.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ from .lists import (
     run_over,
 )
 from .nest import kept
-from .read import Reader, int_constant
+from .read import Reader, certain, int_constant
 from .sorting import in_order_of
 from .values import (
     ANYWHERE,
@@ -41,11 +41,12 @@ from .values import (
     Lst,
     NotYet,
     Num,
+    OrNone,
     Table,
     Tup,
     Unreadable,
     Value,
-    char,
+    letters,
     python,
 )
 from .variables import Variable, as_type, join
@@ -72,7 +73,7 @@ def class_of_key(x: Value) -> Any:
     if isinstance(x, Tup) and x.made is tuple:
         return tuple(map(class_of_key, x.items))
     if isinstance(x, Num):
-        if x.kind == "char":
+        if x.is_text:
             return "text"
         if x.rep in INTEGERS - {"u64"} or x.rep == "bool":
             return "integer"
@@ -83,7 +84,7 @@ def class_of_key(x: Value) -> Any:
 
 def _key(r: Reader, t: Table, x: Value) -> Value:
     """What may be a key of a table."""
-    x = kept(r, char(x) or x)
+    x = kept(r, letters(x) or certain(r, x))
     mine = class_of_key(x)
     if t.of is not None and class_of_key(t.of.items[1]) != mine:
         raise Unreadable("keys of several types")
@@ -200,7 +201,7 @@ def default_dict(r: Reader, factory: Value) -> Value:
     f = factory.value if isinstance(factory, Known) else None
     if isinstance(f, FunctionType):
         _constant_of(r, f)
-    elif f not in (int, float, list, dict, set):
+    elif f not in (int, float, list, deque, dict, set):
         raise Unreadable("a defaultdict of this")
     return new_table(r, defaultdict, (), factory=f)
 
@@ -340,8 +341,8 @@ def table_item(r: Reader, t: Table, items: list[Any]) -> Value:
 
 
 def _index(t: Table, items: list[Any]) -> Value:
-    key = char(items[0]) or items[0]
-    if t.made is set or not isinstance(key, (Num, Tup)):
+    key = letters(items[0]) or items[0]
+    if t.made is set or not isinstance(key, (Num, Tup, OrNone)):
         raise Unreadable(_NO_KEY)
     return key
 
@@ -362,7 +363,7 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
     elif isinstance(f, FunctionType):
         of = _constant_of(r, f)
     else:
-        inner = Lst if f is list else Table
+        inner = Lst if f in (list, deque) else Table
         seen = r.memory.get(site, {}).get("of")
         of = inner("", seen, frozenset((ANYWHERE,)), frozenset((site,)), f)
     admit(r, t, Tup((HASH, key, of)))
@@ -370,8 +371,8 @@ def _or_new(r: Reader, t: Table, key: Value, site: Any) -> Value:
     _may_grow(r, t, at)
     with r.block(f"if ({at} < 0)"), r.scope():
         x = of
-        if f is list:
-            x = made_list(r, (), site)
+        if f in (list, deque):
+            x = made_list(r, (), site, f)
         elif isinstance(of, Table):
             x = new_table(r, f, (), site=site)
         _enter(r, t, at, (h, key, x))

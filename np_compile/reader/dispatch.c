@@ -20,6 +20,7 @@
     X(void *, PyFunction_GetKwDefaults, (void *))       \
     X(void *, PyList_GetItem, (void *, i64))            \
     X(i64, PyList_Size, (void *))                       \
+    X(void *, PySequence_Tuple, (void *))               \
     X(i64, PyLong_AsLong, (void *))                     \
     X(void *, PyCapsule_GetPointer, (void *, const char *)) \
     X(void *, PyUnicode_InternFromString, (const char *)) \
@@ -60,6 +61,7 @@ static void *fetched(Runtime *rt, const i64 **p, void *const *args, void *const 
     case CELL: return PyCell_Get((void *)w[1]);
     case ATTRIBUTE: return PyObject_GetAttr(found[w[1]], (void *)w[2]);
     case KEY: x = PyDict_GetItem(found[w[1]], (void *)w[2]); break;
+    case KEYS: return PySequence_Tuple(found[w[1]]);
     case OF: return PyObject_GetAttr((void *)w[1], (void *)w[2]);
     case METHOD: {
         void *method = PyObject_GetAttr(found[w[1]], (void *)w[2]);

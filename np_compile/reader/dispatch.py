@@ -30,11 +30,11 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import direct, runtime
 from .direct import NotInC
-from .entry import LISTED, SAME, SMALL, Entry, Exit, Input
+from .entry import KEYS, LISTED, SAME, SMALL, Entry, Exit, Input
 from .linear import WIDE
 from .random import generator_of
 from .source import written
-from .values import KIND_OF_DTYPE
+from .values import KIND_OF_DTYPE, TEXT
 
 _VIEWS, _GENERATORS = 8, 8  # arrays that an exit gives, generators that a region is given
 _SCALAR_AS_CTYPE = 62  # in NumPy's table
@@ -43,7 +43,7 @@ _SCALAR_AS_CTYPE = 62  # in NumPy's table
 class Fetch(IntEnum):
     """Where an input is found."""
 
-    ARGUMENT, OBJECT, NAME, BUILTIN, CELL, ATTRIBUTE, KEY, OF, METHOD = range(9)
+    ARGUMENT, OBJECT, NAME, BUILTIN, CELL, ATTRIBUTE, KEY, OF, METHOD, KEYS = range(10)
 
 
 class Fits(IntEnum):
@@ -161,6 +161,8 @@ class Rows:
     def _fetch(self, i: Input) -> list[int] | str:
         """The words that find an input; the name of a parameter."""
         where, last = i.path[0], i.path[-1]
+        if last == KEYS:
+            return [Fetch.KEYS, self._place(i.path[:-1]), 0]
         if where == "local" and len(i.path) == 2:
             return str(last)
         if isinstance(last, str) and last.startswith("."):
@@ -192,6 +194,8 @@ class Rows:
         x = entry.fetched[i.path]
         if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
             return [Fits.SAME, self._address(x)]
+        if i.piece is KEYS:
+            return [Fits.EQUAL, self._address(x)]
         if i.piece is LISTED:
             return [Fits.TYPED, self._address(type(x))]
         found = generator_of(x)
@@ -277,7 +281,7 @@ _LETTERS = {"i": "biu", "f": "f", "c": "cf"}
 
 
 def _letter(kind: str) -> str:
-    return np.dtype(kind.rstrip("_")).kind if kind not in ("wide", "char") else "none"
+    return np.dtype(kind.rstrip("_")).kind if kind not in ("wide", *TEXT) else "none"
 
 
 class _Out(direct.Values):

@@ -131,6 +131,7 @@ class Input:
     taken: bool = True
 
 
+KEYS = "{}"  # in a path, and the piece of it: all keys of a dict
 SAME = object()  # the piece of a value that is to be this very one
 LISTED = object()  # of a list or a dict that is one of C
 
@@ -532,6 +533,14 @@ class Entry:
         if key not in x:
             raise Unreadable(f"a key that a dict does not have, {key!r}")
         return self._attribute(r, owner, name, (*self.paths[owner.path], name), x[key])
+
+    def keys(self, owner: Obj) -> tuple:
+        """The keys of a dict, which are text: the region is for dicts that have these."""
+        path = (*self.paths[owner.path], KEYS)
+        if path not in self.fetched:
+            self.fetched[path] = tuple(self._object(owner))
+            self.inputs.append(Input(path, KEYS, False))
+        return self.fetched[path]
 
     def _object(self, owner: Obj) -> Any:
         return self.object_at(self.paths[owner.path])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, objects, text, wide
+from . import calls, named_items, objects, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.combining import in_brackets
@@ -45,7 +45,7 @@ from .values import (
     Unreadable,
     Value,
     char,
-    item_name,
+    letters,
     python,
 )
 from .walk import walk
@@ -138,6 +138,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
     if isinstance(owner, (Begun, Made)):
         return objects.attribute(r, owner, name)
     if isinstance(owner, Obj):
+        if name in named_items.METHODS and named_items.has_named_items(owner):
+            return Bound(owner, name)
         key = f"@{owner.path}.{name}"
         env = r.frames[0].env
         known = env.get(key, r.entry.attributes.get(key))
@@ -295,6 +297,12 @@ def _compare(r: Reader, node: ast.Compare) -> Value:
     if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         same = _identical(anything(r, node.left), anything(r, node.comparators[0]))
         return same if isinstance(node.ops[0], ast.Is) else unary(r, "Not", same)
+    if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        left, right = anything(r, node.left), anything(r, node.comparators[0])
+        found = _equal_or_none(r, left, right)
+        if found is not None:
+            return found if isinstance(node.ops[0], ast.Eq) else unary(r, "Not", found)
+        return _comparison(r, node.ops[0], certain(r, left), certain(r, right))
     left = expression(r, node.left)
     if len(node.ops) == 1:
         return _comparison(r, node.ops[0], left, expression(r, node.comparators[0]))
@@ -317,6 +325,20 @@ def _compare(r: Reader, node: ast.Compare) -> Value:
         return result
     r.restore(saved)  # the value is that of the comparison that decides
     return chain(kept(r, left), 0, lambda x, more: chosen(r, condition_of(r, x), more, lambda: x))
+
+
+def _equal_or_none(r: Reader, a: Value, b: Value) -> Num | None:
+    """`a == b` of a number of Python's, or a text, that may be None, and one that is not."""
+    if isinstance(b, OrNone):
+        a, b = b, a
+    if not isinstance(a, OrNone) or isinstance(b, OrNone):
+        return None
+    x, y = a.value, letters(b) or b
+    if not all(isinstance(v, Num) and v.is_python for v in (x, y)):
+        return None
+    test = truth(binary(r, "Eq", x, y))
+    text = f"({a.flag} && {test.text})"
+    return test if test.value is False else Num(text, "bool", ("bool",), low=0, high=1)
 
 
 def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
@@ -368,7 +390,7 @@ def _identical(a: Value, b: Value) -> Num:
     if isinstance(a, Known) and isinstance(b, Known):
         return python(a.value is b.value)
     known, other = (a, b) if isinstance(a, Known) else (b, a)
-    if text.is_char(other) or text.is_text(other):
+    if text.is_char(other) or text.is_word(other) or text.is_text(other):
         if known == Known(None):
             return python(False)
         raise Unreadable("identity of text")
@@ -384,10 +406,12 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
     if text.is_text(b) and not (isinstance(a, Known) and isinstance(b, Known)):
         found = condition_of(r, text.found_in(r, a, b))
         return found if wanted else unary(r, "Not", found)
-    if isinstance(b, Tup) and text.is_char(a):
+    if isinstance(b, Tup) and text.is_word(a):
+        b = replace(b, items=tuple([letters(x) or x for x in b.items]))
+    elif isinstance(b, Tup) and text.is_char(a):
         b = replace(b, items=tuple([char(x) or x for x in b.items if not text.is_long(x)]))
     if isinstance(b, Lst):
-        a = char(a) or a
+        a = letters(a) or a
     if isinstance(b, Tup) and isinstance(a, Num) and all(isinstance(x, Num) for x in b.items):
         tests = [truth(binary(r, "Eq", a, x)) for x in b.items]
         if any(t.value for t in tests):
@@ -402,6 +426,9 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Known) and isinstance(a, Known):
         return python((a.value in b.value) == wanted)
+    if named_items.has_named_items(b):
+        found = named_items.contains(r, b, a)
+        return found if wanted else unary(r, "Not", found)
     if (made := objects.special(r, b, "__contains__", a)) is not None:
         return condition_of(r, made) if wanted else unary(r, "Not", condition_of(r, made))
     raise Unreadable("`in` of these values")
@@ -456,8 +483,8 @@ def _call(r: Reader, node: ast.Call) -> Value:
 def _subscript(r: Reader, node: ast.Subscript) -> Value:
     owner = certain(r, operand(r, node.value))
     items = index_items(r, node.slice, owner)
-    if isinstance(owner, Obj) and owner.type is dict:
-        return attribute(r, owner, item_name(owner, items))
+    if named_items.has_named_items(owner) and len(items) == 1:
+        return named_items.item(r, owner, items[0])
     if isinstance(owner, Known) and (owner.value is np.r_ or owner.value is np.c_):
         return in_brackets(r, items, owner.value is np.c_)
     if isinstance(owner, Known) and (owner.value is np.s_ or owner.value is np.index_exp):

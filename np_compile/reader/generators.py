@@ -31,6 +31,25 @@ def expanded(r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]
     inside: frozenset[CodeType] = getattr(node, "generators", frozenset())
     if f.__code__ in inside:
         raise Unreadable(f"{f.__name__} goes through itself")
+    prefix = f"__each{node.lineno}_{node.col_offset}_"
+    made, body = opened(r, node.iter, f, args, prefix)
+    inside_it = [x for part in body for x in walk(part)]
+    for part in inside_it:
+        if isinstance(part, ast.For):
+            part.generators = inside | {f.__code__}  # type: ignore[attr-defined]
+    returns = any(isinstance(x, ast.Return) for x in inside_it)
+    ended = f"{prefix}ended" if returns or _ends(node.body) else ""
+    if ended:
+        made.append(_assign(ended, ast.Constant(False)))
+    made += _in_place(body, node, ended, in_loop=False)
+    return made
+
+
+def opened(
+    r: Reader, call: Any, f: FunctionType, args: Sequence[ast.expr], prefix: str
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Of a call of a generator, assignments of the parameters, and the generator's statements with
+    names of their own."""
     tree = source.tree(f, generator=True)
     names = r.frame.function.__globals__
     is_known = f.__globals__ is names or (
@@ -39,7 +58,6 @@ def expanded(r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]
     home = r.local[f][1] if f in r.local else None
     if not is_known or (f.__code__.co_freevars and home is not r.frame):
         raise Unreadable(f"{f.__name__} sees other names")
-    prefix = f"__each{node.lineno}_{node.col_offset}_"
     own = {*f.__code__.co_varnames, *f.__code__.co_cellvars}
     mentioned = {x.id for x in walk(tree) if isinstance(x, ast.Name)} - own
     if mentioned & {*r.frame.scope} - {*f.__code__.co_freevars}:
@@ -50,20 +68,11 @@ def expanded(r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]
     body = [Renamed(own, prefix).visit(copy.deepcopy(x)) for x in tree.body]
     inside_it = [x for part in body for x in walk(part)]
     if any(isinstance(x, _REFUSED) or (isinstance(x, ast.Return) and x.value) for x in inside_it):
-        raise Unreadable(f"{f.__name__}, which gives a value back, tries or makes functions")
-    for part in inside_it:
-        if isinstance(part, ast.For):
-            part.generators = inside | {f.__code__}  # type: ignore[attr-defined]
-    made = _bound(f, tree, node, args, prefix)
-    returns = any(isinstance(x, ast.Return) for x in inside_it)
-    ended = f"{prefix}ended" if returns or _ends(node.body) else ""
-    if ended:
-        made.append(_assign(ended, ast.Constant(False)))
-    made += _in_place(body, node, ended, in_loop=False)
-    return made
+        raise Unreadable(f"{f.__name__}, which gives a value back or makes functions")
+    return _bound(f, tree, call, args, prefix), body
 
 
-_REFUSED = (ast.Try, ast.With, ast.FunctionDef, ast.Lambda, ast.NamedExpr,
+_REFUSED = (ast.FunctionDef, ast.Lambda, ast.NamedExpr,
             ast.Nonlocal, ast.Global)  # fmt: skip
 
 
@@ -72,6 +81,12 @@ def _bound_in(body: Sequence[ast.stmt], bound: set[str], own: set[str]) -> set[s
     asked for that has none: the text of Python's error has its name."""
     bound = set(bound)
     for x in body:
+        if isinstance(x, (ast.Try, ast.With)):
+            after = _bound_in_try(x, bound, own)
+            if after is None:
+                return None
+            bound = after
+            continue
         blocks = [x.body, x.orelse] if isinstance(x, (ast.For, ast.While, ast.If)) else []
         parts = [x] if not blocks else [x.iter] if isinstance(x, ast.For) else [x.test]  # type: ignore[attr-defined]
         names = [y for part in parts for y in walk(part) if isinstance(y, ast.Name)]
@@ -89,7 +104,30 @@ def _bound_in(body: Sequence[ast.stmt], bound: set[str], own: set[str]) -> set[s
             return None
         if isinstance(x, ast.If):
             bound = set.intersection(*(end for end in ends if end is not None))
+        if isinstance(x, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            return own
     return bound
+
+
+def _bound_in_try(x: ast.Try | ast.With, bound: set[str], own: set[str]) -> set[str] | None:
+    """The same of `try` and `with`."""
+    if isinstance(x, ast.With):
+        items = [y for item in x.items for y in walk(item) if isinstance(y, ast.Name)]
+        if {y.id for y in items if isinstance(y.ctx, ast.Load)} & own - bound:
+            return None
+        return _bound_in(x.body, bound | {y.id for y in items if isinstance(y.ctx, ast.Store)}, own)
+    ends = [_bound_in([*x.body, *x.orelse], bound, own)]
+    for handler in x.handlers:
+        if (
+            handler.type is not None
+            and {y.id for y in walk(handler.type) if isinstance(y, ast.Name)} & own
+        ):
+            return None
+        ends.append(_bound_in(handler.body, bound | {handler.name or ""}, own))
+    last = _bound_in(x.finalbody, bound, own)
+    if None in ends or last is None:
+        return None
+    return set.intersection(*(end for end in ends if end is not None)) | last
 
 
 class Renamed(ast.NodeTransformer):
@@ -102,6 +140,12 @@ class Renamed(ast.NodeTransformer):
         if node.id not in self._names:
             return node
         return ast.copy_location(ast.Name(self._prefix + node.id, node.ctx), node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        self.generic_visit(node)
+        if node.name in self._names:
+            node.name = self._prefix + node.name
+        return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         """`yield from x` as `for y in x: yield y`."""
@@ -119,10 +163,9 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 def _bound(
-    f: FunctionType, tree: Any, node: ast.For, args: Sequence[ast.expr], prefix: str
+    f: FunctionType, tree: Any, call: Any, args: Sequence[ast.expr], prefix: str
 ) -> list[ast.stmt]:
     """The parameters' values."""
-    call: Any = node.iter
     a = tree.args
     words = [k for k in call.keywords if f.__module__ != iterators.__name__]
     if a.vararg or a.kwarg or a.kwonlyargs or any(isinstance(x, ast.Starred) for x in args):
@@ -169,6 +212,10 @@ class _Noted(ast.NodeTransformer):
     visit_While = visit_For  # type: ignore[assignment]
 
 
+def gives(node: ast.AST) -> bool:
+    return any(isinstance(x, (ast.Yield, ast.YieldFrom)) for x in walk(node))
+
+
 def _in_place(body: Sequence[ast.stmt], node: ast.For, ended: str, in_loop: bool) -> list[ast.stmt]:
     """Statements of a generator, with the loop's body in the place of each `yield`."""
     made: list[ast.stmt] = []
@@ -189,9 +236,11 @@ def _in_place(body: Sequence[ast.stmt], node: ast.For, ended: str, in_loop: bool
             made.append(_assign(ended, ast.Constant(True)))
             made += [ast.Break()] if in_loop else []
             break
-        elif any(isinstance(y, (ast.Yield, ast.YieldFrom, ast.Return)) for y in walk(x)):
-            if not isinstance(x, (ast.For, ast.While, ast.If)):
-                raise Unreadable("a yield in an expression")
+        elif gives(x) or any(isinstance(y, ast.Return) for y in walk(x)):
+            if not isinstance(x, (ast.For, ast.While, ast.If, ast.Try)):
+                raise Unreadable("a yield in an expression or with")
+            if isinstance(x, ast.Try) and (x.handlers or any(map(gives, x.finalbody))):
+                raise Unreadable("a yield in try that catches, or in finally")
             if isinstance(x, (ast.For, ast.While)) and x.orelse:
                 raise Unreadable("a yield in a loop that has else")
             looped = in_loop or isinstance(x, (ast.For, ast.While))

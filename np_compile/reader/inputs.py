@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import dispatch
-from .entry import LIST, LISTED, SAME, SMALL, Entry, piece
+from .entry import KEYS, LIST, LISTED, SAME, SMALL, Entry, piece
 from .linear import WIDE
 from .random import generator_of
 from .values import KIND_OF_DTYPE
@@ -37,6 +37,9 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
         if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
             scope[f"p{k}"] = sample
             lines.append(f"if {x} is not p{k}: raise TypeError")
+        elif i.piece is KEYS:
+            scope[f"p{k}"] = sample
+            lines.append(f"if {x} != p{k}: raise TypeError")
         elif i.piece is LISTED:
             lines.append(f"if type({x}) is not {kind.__name__}: raise TypeError")
             lists.append(f"id({x})")
@@ -94,6 +97,8 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
 def _source(path: tuple, names: dict[tuple, str], scope: dict[str, Any], k: int) -> str:
     """The Python that finds the value at a path."""
     where, last = path[0], path[-1]
+    if last == KEYS:
+        return f"tuple({_item_source(path[:-1], names)})"
     if where == "local" and len(path) == 2:
         return f"values[{last!r}]"
     if isinstance(last, str) and last.startswith((".", "[")):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import index
+from . import index, named_items
 from .builtins import least_int
 from .dicts import View, gone_through, item_of, together
 from .expressions import expression, kept, operate
@@ -20,7 +20,20 @@ from .ranges import least_way, range_length, value_of_range
 from .read import Reader
 from .records import spread
 from .text import in_parts
-from .values import C_TYPE, Arr, Items, Known, Lst, Num, Range, Tup, Unreadable, Value, python
+from .values import (
+    C_TYPE,
+    Arr,
+    Items,
+    Known,
+    Lst,
+    Num,
+    Range,
+    Tup,
+    Unreadable,
+    Value,
+    letters,
+    python,
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,8 @@ def iterable(r: Reader, node: ast.expr) -> Tup | Run:
 
 def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
     value = spread(r, in_parts(r, kept(r, expression(r, node))))
+    if named_items.has_named_items(value):
+        return Tup(named_items.keys(r, value))
     if isinstance(value, Tup):
         return value
     hidden = _hidden("src", node)
@@ -123,6 +138,10 @@ def _table(r: Reader, items: Sequence[Value]) -> Callable[[Reader, Num], Value]:
            for x in items):  # fmt: skip
         parts = [_table(r, x) for x in zip(*[x.items for x in items], strict=True)]
         return lambda r, k: Tup(tuple(part(r, k) for part in parts), first.made)
+    items = [letters(x) or x for x in items]
+    if all(isinstance(x, Num) and x.is_text for x in items):
+        items = [replace(x, kinds=("word",)) for x in items]
+        first = items[0]
     if not all(isinstance(x, Num) and (x.rep, x.kinds) == (first.rep, first.kinds) for x in items):
         raise Unreadable("a loop over a tuple of items of several types, with break or a long body")
     if first.kind is None:

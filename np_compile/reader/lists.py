@@ -22,6 +22,7 @@ from .values import (
     ANYWHERE,
     FLOATS,
     SIZES,
+    TEXT,
     Aggregate,
     Arr,
     Conflict,
@@ -40,7 +41,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
-    char,
+    letters,
     python,
 )
 from .variables import Variable, item_type, join, made_anew, same_type, shared
@@ -129,7 +130,7 @@ def put(r: Reader, a: Items, k: str, x: Value, is_new: bool) -> None:
 def made_list(r: Reader, values: Sequence[Value], site: Any, made: type = list) -> Lst:
     """A list that may grow, of these items. site: where it is made."""
     of = None
-    values = [char(x) or x for x in values]
+    values = [letters(x) or x for x in values]
     for x in values:
         shared(r, x)
         of = item_type(x) if of is None else join(of, item_type(x), r)
@@ -175,7 +176,7 @@ def growing(r: Reader, x: Tup) -> None:
 def admit(r: Reader, a: Items, x: Value) -> Value:
     """Make sure that a list holds items like this one: if not, it is made anew as one that does.
     The item as the list holds it."""
-    x = char(x) or x
+    x = letters(x) or x
     shared(r, x)
     of = item_type(x)
     if isinstance(of, Conflict):
@@ -194,6 +195,8 @@ def admit(r: Reader, a: Items, x: Value) -> Value:
 
 def as_item(r: Reader, x: Value, of: Value) -> Value:
     """A value with its numbers as they lie in a list; where they cannot, it leaves here."""
+    if isinstance(of, Num):
+        x = letters(x) or x
     if isinstance(x, Num) and isinstance(of, Num):
         return x if x.kinds == of.kinds else as_union(r, x, of)
     if isinstance(x, Tup) and isinstance(of, Tup):
@@ -352,6 +355,7 @@ def equal_items(r: Reader, a: Value, b: Value) -> str:
         )
     if isinstance(a, Made) or isinstance(b, Made):
         return _of_objects(r, "Eq", a, b)
+    a, b = letters(a) or a, letters(b) or b
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Eq', a, b)).text})"
@@ -368,6 +372,7 @@ def less(r: Reader, a: Value, b: Value) -> str:
         return text
     if isinstance(a, Made) or isinstance(b, Made):
         return _of_objects(r, "Lt", a, b)
+    a, b = letters(a) or a, letters(b) or b
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("a comparison of these items of a list")
     return f"({truth(binary(r, 'Lt', a, b)).text})"
@@ -607,7 +612,7 @@ def as_vector(r: Reader, x: Lst) -> Arr:
     """The numbers of a list, as an array that lies where they are: of tuples with two axes."""
     if x.of is None:
         raise Unreadable("a list of which nothing is known")
-    if x.kind == "char":
+    if x.kind in TEXT:
         raise Unreadable("a list of characters as an array")
     n = length(r, x)
     is_flat = True

@@ -1,8 +1,10 @@
-"""Functions of `math`, and `round`, on single numbers."""
+"""Functions of `math`, and `round`, on single numbers; clocks."""
 
 from __future__ import annotations
 
 import math
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -246,3 +248,37 @@ TABLE: dict[Any, Callable] = {
     math.radians: lambda r, a: binary(r, "Mult", to_float(r, single(a)), python(math.pi / 180)),
     math.degrees: lambda r, a: binary(r, "Mult", to_float(r, single(a)), python(180 / math.pi)),
 }  # fmt: skip
+
+
+# Clocks
+
+_KINDS = {
+    f"clock_gettime(CLOCK_{name})": kind
+    for kind, name in enumerate(("REALTIME", "MONOTONIC", "PROCESS_CPUTIME_ID"))
+}
+_SECONDS = 1e9  # nanoseconds
+
+
+def _clock(kind: int, whole: bool) -> Callable:
+    def told(r: Reader) -> Num:
+        now = r.named(f"clock_of(rt, {kind})", "i64")
+        if whole:
+            return r.integer(now, 0, 1 << 62)
+        return r.number(f"(f64){now} / {_SECONDS}", "f64", ("float",))
+
+    return told
+
+
+def _clocks() -> dict[Any, Callable]:
+    """The clocks that are read as C reads them."""
+    made: dict[Any, Callable] = {}
+    for name in ("time", "monotonic", "perf_counter", "process_time"):
+        kind = _KINDS.get(time.get_clock_info(name).implementation) if _IS_LINUX else None
+        if kind is not None:
+            made[getattr(time, name)] = _clock(kind, False)
+            made[getattr(time, f"{name}_ns")] = _clock(kind, True)
+    return made
+
+
+_IS_LINUX = sys.platform == "linux"
+TABLE |= _clocks()

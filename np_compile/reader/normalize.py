@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import iterators
+from . import iterators, managers, named_items
 from .calls import TAKES_ALL
 from .dicts import CHANGING
-from .expressions import expression
 from .generators import Renamed, expanded, is_generator
+from .managers import named
 from .objects import class_of
 from .read import Reader, dotted
 from .source import written
@@ -31,7 +31,13 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         return _without_else(r, node)
     if isinstance(node, ast.While) and any(_is_named(x) for x in walk(node.test)):
         return _with_test_inside(r, node)
-    made = of_generator(r, node)
+    made = of_generator(r, node) or _of_record(r, node)
+    if isinstance(node, ast.Match):
+        return _as_branches(r, node)
+    if made is None and isinstance(node, ast.With):
+        made = managers.apart(r, node)
+    if made is None and isinstance(node, ast.Return) and managers.goes_out(r.frame, node):
+        made = _with_value_first(r, node)
     if made is not None:
         return made
     found = _find(r, node, _alone(node))
@@ -49,16 +55,77 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     return cache[key][0]
 
 
+def _with_value_first(r: Reader, node: ast.Return) -> list[ast.stmt] | None:
+    """`return x` as `value = x`, `return value`: what x gives is not changed by what runs before it
+    is returned."""
+    name = f"__value{node.lineno}_{node.col_offset}"
+    if node.value is None or (isinstance(node.value, ast.Name) and node.value.id == name):
+        return None
+    cache, key = r.entry.normalized, (id(node), 2)
+    if key not in cache:
+        returned = ast.Return(ast.Name(name, ast.Load()))
+        made: list[ast.stmt] = [_assign(name, node.value), returned]
+        for x in made:
+            ast.copy_location(x, node)
+            ast.fix_missing_locations(x)
+        cache[key] = (made, node)
+    return cache[key][0]
+
+
+def _of_record(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
+    """A loop over the items of a dict from outside, which may get others meanwhile."""
+    call = named_items.items_of(node)
+    if call is None or not named_items.has_named_items(named(r, call.func.value)):  # type: ignore[attr-defined]
+        return None
+    cache, key = r.entry.normalized, (id(node), 4)
+    if key not in cache:
+        made = named_items.one_by_one(node, call)  # type: ignore[arg-type]
+        cache[key] = ([ast.fix_missing_locations(ast.copy_location(x, node)) for x in made], node)
+    return cache[key][0]
+
+
+def _as_branches(r: Reader, node: ast.Match) -> list[ast.stmt]:
+    """`match x: case 1 | 2: b` as `y = x`, `if y == 1 or y == 2: b`; of values, without names."""
+    cache, key = r.entry.normalized, (id(node), 3)
+    if key not in cache:
+        name = f"__match{node.lineno}_{node.col_offset}"
+        rest: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            tests = [x for x in (_test_of(case.pattern, name), case.guard) if x is not None]
+            if not tests:
+                rest = case.body
+                continue
+            test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+            rest = [ast.copy_location(ast.If(test, case.body, rest), case.pattern)]
+        made = [ast.copy_location(_assign(name, node.subject), node), *rest]
+        cache[key] = ([ast.fix_missing_locations(x) for x in made], node)
+    return cache[key][0]
+
+
+def _test_of(pattern: ast.pattern, name: str) -> ast.expr | None:
+    """Whether a value, which has a name, is as a pattern says; None if any is."""
+    value = ast.Name(name, ast.Load())
+    match pattern:
+        case ast.MatchValue():
+            return ast.Compare(value, [ast.Eq()], [pattern.value])
+        case ast.MatchSingleton():
+            return ast.Compare(value, [ast.Is()], [ast.Constant(pattern.value)])
+        case ast.MatchOr():
+            tests = [_test_of(x, name) for x in pattern.patterns]
+            return None if None in tests else ast.BoolOp(ast.Or(), [x for x in tests if x])
+        case ast.MatchAs(pattern=None, name=None):
+            return None
+    raise Unreadable("match by more than values")
+
+
 def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     """A loop over what a generator gives, as the generator's statements; None of another one."""
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return None
-    called = _called(r, node.iter)
-    f: Any = called.value if isinstance(called, Known) else None
+    f, args = managers.function_of(r, node.iter)
     found = iterators.generator_of(f, node.iter)
     if found is None and not is_generator(f):
         return None
-    args = node.iter.args
     if found is not None:
         f, args = found
     cache, key = r.entry.normalized, (id(node), f)
@@ -238,7 +305,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
     for k, x in enumerate(_operands(node)):
         found = _find(r, x, alone)
         if isinstance(x, ast.GeneratorExp) and isinstance(node, ast.Call):
-            f = _called(r, node)
+            f = named(r, node.func)
             is_taken = isinstance(f, Known) and any(f.value is g for g in TAKES_ALL)
             if is_taken and ("apart", x) in r.memory:
                 found = _Found(x, True)
@@ -267,7 +334,7 @@ def _may_add(r: Reader, node: ast.AST, part: ast.Subscript) -> bool:
     """Whether an item that is asked for is added where there is none."""
     if node is part and not isinstance(part.ctx, ast.Load):
         return False
-    x = r.env.get(part.value.id) if isinstance(part.value, ast.Name) else None
+    x = r.env.get(part.value.id) if isinstance(part.value, ast.Name) else named(r, part.value)
     return isinstance(x, Table) and x.factory is not None
 
 
@@ -321,25 +388,9 @@ def _operands(node: ast.AST) -> list[ast.expr]:
     return [x for x in found if x is not None]
 
 
-def _called(r: Reader, node: ast.Call) -> Any:
-    """What a call is of, if it is named; nothing is written."""
-    if not dotted(node.func):
-        return None
-    lines, r.lines = r.lines, []
-    missing, owned = set(r.missing), len(r.owned[-1])
-    try:
-        with r.at_statement():
-            return expression(r, node.func)
-    except Unreadable:
-        return None
-    finally:
-        r.lines, r.missing = lines, missing
-        del r.owned[-1][owned:]
-
-
 def _changes(r: Reader, node: ast.Call) -> bool:
     """Whether a call changes what is not its own."""
-    f = _called(r, node)
+    f = named(r, node.func)
     if isinstance(f, Bound):
         if isinstance(f.owner, (Rng, Lst)):
             return True

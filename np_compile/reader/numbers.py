@@ -13,6 +13,7 @@ import numpy as np
 
 from np_compile.kernels.ir.scalars import c_cast, c_expression
 
+from . import words
 from .linear import SAFE, WIDE, Linear
 from .read import Reader, int_constant
 from .values import (
@@ -24,6 +25,7 @@ from .values import (
     PARTS,
     PYTHON,
     REPRESENTATION,
+    TEXT,
     Conflict,
     Num,
     Unreadable,
@@ -54,7 +56,9 @@ _WEAK = {"bool": np.dtype(bool), "int": int, "float": float, "complex": complex}
 def join_numbers(a: Num, b: Num) -> Num | Conflict:
     """A type that holds numbers of either type."""
     kinds = (*a.kinds, *(k for k in b.kinds if k not in a.kinds))
-    if "char" in kinds and len(kinds) > 1:
+    if not TEXT.isdisjoint(kinds) and len(kinds) > 1:
+        if set(kinds) <= TEXT:
+            return Num("", "u32", ("word",))
         return Conflict("it is text or a number")
     reps = {REPRESENTATION[k] for k in kinds}
     low, high = min(a.low, b.low), max(a.high, b.high)
@@ -88,7 +92,7 @@ def as_union(r: Reader, x: Num, of: Num) -> Num:
 
 def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
     """x in another representation; exact: leave where it would change."""
-    if "char" in x.kinds and rep != "u32":
+    if x.is_text and rep != "u32":
         raise Unreadable("text in the place of a number")
     if x.rep == rep:
         return x
@@ -120,7 +124,7 @@ def convert(r: Reader, x: Num, rep: str, exact: bool = False) -> Num:
 def resolved(ufunc: str, kinds: tuple[str, ...]) -> tuple[np.dtype, ...]:
     """The dtypes of NumPy's loop for operands of these kinds: theirs, then the results'."""
     f = getattr(np, ufunc)
-    if "char" in kinds:
+    if not TEXT.isdisjoint(kinds):
         raise Unreadable("text in a function of NumPy's")
     if "wide" in kinds:
         raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
@@ -559,8 +563,10 @@ def unary(r: Reader, op: str, x: Num) -> Num:
 
 def truth(x: Num) -> Num:
     """`bool(x)`."""
-    if x.value is not None or "char" in x.kinds:
-        return python("char" in x.kinds or bool(x.value))
+    if x.value is not None or x.kind == "char":
+        return python(x.kind == "char" or bool(x.value))
+    if x.kind == "word":
+        return Num(f"({x.text} != {words.code_of('')}U)", "bool", ("bool",), low=0, high=1)
     if x.rep == "bool":
         return Num(x.text, "bool", ("bool",), low=0, high=1, true=x.true, false=x.false)
     if x.rep in PARTS:
@@ -588,7 +594,7 @@ def _named(r: Reader, x: Num, kind: str) -> Num:
 
 def to_int(r: Reader, x: Num) -> Num:
     """`int(x)`: towards zero; leaves where it has no 64 bits."""
-    if "char" in x.kinds:
+    if x.is_text:
         raise Unreadable("text in the place of a number")
     if x.value is not None:
         try:

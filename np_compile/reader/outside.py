@@ -33,6 +33,7 @@ from .values import (
     PYTHON_TYPE,
     REPRESENTATION,
     SIZES,
+    TEXT,
     Arr,
     Known,
     Lazy,
@@ -202,7 +203,7 @@ def drawn(r: Reader, g: Rng, name: str, args: list[Value], kwargs: dict[str, Val
 
 
 def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
-    if not shown and isinstance(x, (Num, Lst)) and (getattr(x, "kind", 0) == "char" or (
+    if not shown and isinstance(x, (Num, Lst)) and (getattr(x, "kind", 0) in TEXT or (
         isinstance(x, Lst) and x.made in (str, bytes)
     )):  # fmt: skip
         raise Unreadable("text in a function of NumPy's")

@@ -293,7 +293,7 @@ class Reading:
         return self._runs + sum([r.runs_in_c for known in self._regions.values() for r in known])
 
     @property
-    def waits(self) -> bool:
+    def is_compiling(self) -> bool:
         """Whether the C compiler is at work for it."""
         return any(not r.ready for known in self._regions.values() for r in known)
 
@@ -582,7 +582,7 @@ class Reading:
         if f is None:
             f = resume.function(self.function, node, path, tuple(values), until=until)
             self._continuations[key] = f
-        result = f(*values.values(), resume.rest_of, resume.locals_of_caller)
+        result = f(*values.values(), *resume.HELPERS.values())
         return result if until is not None else result[1]
 
     def _resumed(self, exit_: Exit, left: list, until: int | None) -> Any:
@@ -603,9 +603,7 @@ class Reading:
                 )
                 self._continuations[key] = made  # with the path, so that its id stays its own
             extra = [goes_on] if given else []
-            goes_on = functools.partial(
-                made[1], *names.values(), *extra, resume.rest_of, resume.locals_of_caller
-            )
+            goes_on = functools.partial(made[1], *names.values(), *extra, *resume.HELPERS.values())
         return goes_on()
 
 

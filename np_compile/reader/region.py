@@ -28,6 +28,7 @@ from .nest import CODES
 from .outside import Draw, Site, stored
 from .random import addresses
 from .values import ANYWHERE, DTYPE_OF, PYTHON
+from .words import text_of
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
@@ -629,6 +630,9 @@ def _numbers(data: int, n: int, kind: str, rep: str) -> list:
         return (ctypes.c_double * n).from_address(data)[:] if n else []
     if kind == "char":
         return list(ctypes.string_at(data, 4 * n).decode(_UTF32, "surrogatepass"))
+    if kind == "word":
+        codes = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
+        return list(map(text_of, codes))
     held = np.empty(n, DTYPE_OF[rep])
     ctypes.memmove(runtime.data_of(held), data, held.nbytes)
     return held.tolist() if kind in PYTHON else list(held)

@@ -27,6 +27,19 @@ def rest_of(values: Iterable, k: int, begun: bool) -> Iterable:
     return values[k:] if isinstance(values, range) else islice(values, k, None)
 
 
+class Entered:
+    """A context manager that was entered before, for what is left of its block."""
+
+    def __init__(self, manager: Any):
+        self._manager = manager
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *raised: Any) -> Any:
+        return type(self._manager).__exit__(self._manager, *raised)
+
+
 class _Returns(ast.NodeTransformer):
     """`return x` as one that says so."""
 
@@ -82,7 +95,7 @@ class _Made:
         step = self._path[at]
         if step[0] == "block":  # of a statement that was taken apart
             return self._block(at)
-        if step[0] == "if":
+        if step[0] in ("if", "past"):
             return self._block(at + 1)
         if step[0] == "try":
             _, node, part = step
@@ -162,7 +175,7 @@ def function(
     else:
         end = ast.Tuple([ast.Constant(WENT_ON), _call("__locals")], ast.Load())
     free = f.__code__.co_freevars
-    params = [*names, *(["__value"] if given else []), "__rest_of", "__locals"]
+    params = [*names, *(["__value"] if given else []), *HELPERS]
     arguments = ast.arguments([], [ast.arg(n) for n in params], None, [], [], None, [])
     # Names that have no value yet are local all the same.
     own = (*f.__code__.co_varnames, *f.__code__.co_cellvars)
@@ -204,5 +217,9 @@ def locals_of_caller() -> dict[str, Any]:
     """The names of the function that asks."""
     return {
         k: v for k, v in sys._getframe(1).f_locals.items()
-        if not k.startswith(("__first", "__rest_of", "__locals", "__value"))
+        if not k.startswith(("__first", "__value", *HELPERS))
     }  # fmt: skip
+
+
+# What the code that is made is given, beside the names' values.
+HELPERS = {"__rest_of": rest_of, "__locals": locals_of_caller, "__entered": Entered}

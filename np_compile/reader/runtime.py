@@ -448,16 +448,17 @@ QUIET int ask_python(Runtime *rt) {{
     ((void (*)(int))rt->api[4])(held);
     return raised;
 }}
-INLINE i64 nanoseconds(void) {{
+/* What Python's clocks tell. No loop that asks for it is a kernel, which has no `rt`. */
+INLINE i64 clock_of(Runtime *rt, int kind) {{
     Time t;
-    clock_gettime(MONOTONIC, &t);
+    clock_gettime(kind, &t);
     return t.seconds * 1000000000L + t.nanoseconds;
 }}
 QUIET int is_wanted(Runtime *rt) {{
     rt->ticks = 0;
     if (rt->job && has_failed(rt->job)) return 1;
     if (rt->job && rt->job->caller != &this_thread) return 0;
-    i64 now = nanoseconds();
+    i64 now = clock_of(rt, MONOTONIC);
     if (now < rt->deadline) return 0;
     i64 first = rt->deadline == 0;
     rt->deadline = now + {_NANOSECONDS}L;

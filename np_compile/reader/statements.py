@@ -16,6 +16,7 @@ import numpy as np
 from . import assignments, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
+from .managers import Entered, goes_out
 from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
 from .records import new_list
@@ -40,7 +41,7 @@ from .values import (
     python,
 )
 from .variables import Variable, as_type, is_same, join, stored
-from .walk import children, walk
+from .walk import walk
 
 Block = Sequence[ast.stmt]
 
@@ -207,6 +208,8 @@ def _expr(r: Reader, node: ast.Expr) -> None:
 
 
 def _return(r: Reader, node: ast.Return) -> None:
+    if _passes(r, node):
+        return
     r.alone = node.value
     value = Known(None) if node.value is None else kept(r, anything(r, node.value))
     frame = r.frame
@@ -416,32 +419,59 @@ def _merged(
 
 def _try(r: Reader, node: ast.Try) -> None:
     """What is tried; where something is raised, compiled code leaves, and Python has the rest."""
-    if node.finalbody and _goes_by(node):
-        raise Unreadable("finally, that return, break or continue go by")
+    frame = r.frame
     parts = (node.body, "body"), (node.orelse, "orelse"), (node.finalbody, "finalbody")
     for nodes, part in parts:
-        if not r.frame.dead:
-            r.frame.path.append(("try", node, part))
+        if not frame.dead:
+            if node.finalbody and part != "finalbody":
+                frame.held.append((len(frame.path), node.finalbody))
+            frame.path.append(("try", node, part))
             with r.branch():  # what cannot be read in it may be what is to be caught
                 block(r, nodes, part)
-            r.frame.path.pop()
+            frame.path.pop()
+            if node.finalbody and part != "finalbody":
+                frame.held.pop()
 
 
-def _goes_by(node: ast.Try) -> bool:
-    """Whether what is tried may be left by `return`, `break` or `continue`."""
-    waiting: list[tuple[ast.AST, bool]] = [(x, False) for x in (*node.body, *node.orelse)]
-    while waiting:
-        x, in_loop = waiting.pop()
-        if isinstance(x, ast.Return) or (isinstance(x, (ast.Break, ast.Continue)) and not in_loop):
-            return True
-        in_loop = in_loop or isinstance(x, (ast.For, ast.While))
-        if not isinstance(x, (ast.FunctionDef, ast.Lambda)):
-            waiting += [(y, in_loop) for y in children(x)]
-    return False
+def _passes(r: Reader, node: ast.Return | ast.Break | ast.Continue) -> bool:
+    """Whether a jump goes out of a `finally` or a `with`: what ends it is read first, in the place
+    that the jump goes to. What is returned is a name already (`normalize.py`)."""
+    frame = r.frame
+    if not goes_out(frame, node):
+        return False
+    depth, ending = frame.held[-1]
+    path, held = frame.path, frame.held
+    frame.path, frame.held = [*path[:depth], ("past", node)], held[:-1]
+    block(r, [*ending, node], "past")
+    frame.path, frame.held = path, held
+    return True
+
+
+def _break(r: Reader, node: ast.Break) -> None:
+    if not _passes(r, node):
+        loops.break_(r, node)
+
+
+def _continue(r: Reader, node: ast.Continue) -> None:
+    if not _passes(r, node):
+        loops.continue_(r, node)
 
 
 def _with(r: Reader, node: ast.With) -> None:
-    """`with np.errstate(...)` that asks for nothing (see `np_compile.errstate`)."""
+    """`with np.errstate(...)` that asks for nothing (see `np_compile.errstate`), or the block of a
+    manager that has been entered (`managers.py`)."""
+    if isinstance(node, Entered):
+        frame = r.frame
+        frame.held.append((len(frame.path), node.ending))
+        frame.path.append(("with", node))
+        block(r, node.body, "body")
+        frame.path.pop()
+        frame.held.pop()
+        if not frame.dead:
+            frame.path.append(("past", node))
+            block(r, node.ending, "past")
+            frame.path.pop()
+        return
     for x in node.items:
         call = x.context_expr
         if x.optional_vars is not None or not isinstance(call, ast.Call) or call.args:
@@ -558,7 +588,8 @@ _READERS = {
     ast.Assign: assignments.assign, ast.AnnAssign: assignments.annotated,
     ast.AugAssign: assignments.augmented, ast.Expr: _expr, ast.Return: _return, ast.Pass: _pass,
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
-    ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
-    ast.Try: _try, ast.With: _with, ast.FunctionDef: _def, ast.Delete: assignments.deleted,
-    ast.Nonlocal: _nonlocal, ast.Import: _import, ast.ImportFrom: _import,
+    ast.While: loops.while_, ast.Break: _break, ast.Continue: _continue,
+    ast.Try: _try, ast.With: _with, Entered: _with, ast.FunctionDef: _def,
+    ast.Delete: assignments.deleted, ast.Nonlocal: _nonlocal, ast.Import: _import,
+    ast.ImportFrom: _import,
 }  # fmt: skip

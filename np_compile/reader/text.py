@@ -15,7 +15,7 @@ from .lists import joined as joined_lists
 from .nest import kept
 from .read import Again, Reader, int_constant
 from .unions import binary
-from .values import CHAR, Known, Lst, Num, Unreadable, Value, char, python
+from .values import CHAR, Known, Lst, Num, Unreadable, Value, char, letters, python
 
 _TEXTS = (str, bytes)
 _BYTE = Num("", "i64", ("int",), low=0, high=255)
@@ -32,6 +32,10 @@ def is_text(x: Value) -> bool:
 
 def is_char(x: Value) -> bool:
     return isinstance(x, Num) and x.kind == "char"
+
+
+def is_word(x: Value) -> bool:
+    return isinstance(x, Num) and x.kind == "word"
 
 
 def is_long(x: Value) -> bool:
@@ -64,10 +68,15 @@ def in_parts(r: Reader, x: Value) -> Value:
 
 def compared(r: Reader, op: str, a: Value, b: Value) -> Value | None:
     """A comparison of which one side is a text or a character; None of others."""
-    if not (is_text(a) or is_char(a)) and not (is_text(b) or is_char(b)):
+    if not any(is_text(x) or is_char(x) or is_word(x) for x in (a, b)):
         return None
     if isinstance(a, Known) and isinstance(b, Known):
         return None
+    if is_word(a) or is_word(b):
+        a, b = letters(a) or a, letters(b) or b
+        if isinstance(a, Num) and isinstance(b, Num):
+            return binary(r, op, a, b)
+        raise Unreadable("one text or another, and another value")
     x: Any = char(a) or a
     y: Any = char(b) or b
     if is_char(x) and is_char(y):
@@ -178,6 +187,8 @@ _CLASSES = {
 
 def char_method(r: Reader, x: Num, name: str, args: list[Value]) -> Value:
     """A method of a character, if it is one of ASCII."""
+    if x.kind != "char":
+        raise Unreadable(f"the method {name!r} of one text or another")
     r.one_by_one()
     if name in _CLASSES and not args:
         _is_ascii(r, x)

@@ -128,19 +128,19 @@ QUIET i64 spread(Runtime *rt, Loop loop, i64 number, void *context, i64 n, i64 k
                                                      written, arrays, sums, numbers);
             if (done < 0) return -1;
             if (done || rt->threads < 2) return loop(rt, context, done == 1 ? last : from, n);
-            i64 begun = nanoseconds();
+            i64 begun = clock_of(rt, MONOTONIC);
             i64 left = by_threads(rt, loop, context, from, last, n, each, written, copied, bytes,
                                   held, buffers, sums, numbers);
             /* It took no longer than all of them; the one before may have been another loop's. */
-            f64 most = (nanoseconds() - begun) * rt->threads / (f64)(n - from);
+            f64 most = (clock_of(rt, MONOTONIC) - begun) * rt->threads / (f64)(n - from);
             if (most < each) __atomic_store_n(pace, (i64)(most * 1e3) + 1, __ATOMIC_RELAXED);
             return left;
         }
         if (each > 0) step = 2e4 / each;
         i64 end = n - from <= step ? n : from + (step < 1 ? 1 : step);
-        i64 begun = nanoseconds(), left = loop(rt, context, from, end);
+        i64 begun = clock_of(rt, MONOTONIC), left = loop(rt, context, from, end);
         if (left) return left;
-        i64 took = nanoseconds() - begun;
+        i64 took = clock_of(rt, MONOTONIC) - begun;
         if (took > 200 || end == n) {
             each = (took > 30 ? took : 30) / (f64)(end - from);
             __atomic_store_n(pace, (i64)(each * 1e3), __ATOMIC_RELAXED);

@@ -10,10 +10,20 @@ from typing import Any
 from np_compile.kernels.build.toolchain import compiler, vector_math_available
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import arithmetic, masked_loads, mathematics, objects, recursion, runtime, small, threads
+from . import (
+    arithmetic,
+    masked_loads,
+    mathematics,
+    objects,
+    recursion,
+    runtime,
+    small,
+    threads,
+    words,
+)  # fmt: skip
 from .calls import called
 from .entry import Entry, Exit, Unfit
-from .expressions import anything, expression, operand
+from .expressions import anything, attribute, expression, operand
 from .kernels import Loops, touched
 from .nest import FEW
 from .operators import operate
@@ -25,7 +35,9 @@ from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable
 
 NO_LOOPS = "there is no loop in it"
-_GRAMMAR = Grammar(block, anything, expression, operand, function, comprehension, called, operate)
+_GRAMMAR = Grammar(
+    block, anything, expression, operand, function, comprehension, called, operate, attribute
+)
 _GCC = """\
 #pragma GCC target("prefer-vector-width=256")
 """
@@ -232,10 +244,11 @@ def _assembled(
         part.C for part in (small, mathematics)
         if any(f"{name}(" in inner + called + body for name in part.NAMES)
     )  # fmt: skip
+    order = words.order(inner + called + body)
     given_back = "if (k == -1 || k > 0) give_back_lists(rt);\n" if lists else ""
     text = (
         runtime.C + arithmetic.complex_numbers() + runtime.draws()
-        + arithmetic.of_libm(inner + called + body) + more
+        + arithmetic.of_libm(inner + called + body) + more + "\n".join([*order, ""])
         + (threads.C + inner + "\n" if functions else "")
         + runtime.of_python(bool(lists), "call_numpy(" in called + body)
         + (recursion.C + called + "\n" if called else "")

@@ -16,7 +16,7 @@ from typing import Any
 
 from np_compile.kernels.ir.scalars import c_cast
 
-from . import wide
+from . import wide, words
 from .numbers import (
     COMPARISONS,
     EXACT,
@@ -66,7 +66,7 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     """`a op b`, op: the name of the operator's class in `ast`."""
     if op == "MatMult":
         raise Unreadable("@ of numbers")
-    if "char" in a.kinds or "char" in b.kinds:
+    if a.is_text or b.is_text:
         return _of_characters(op, a, b)
     if wide.is_wide(a, b):
         return wide.binary(r, op, a, b)
@@ -99,10 +99,11 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
 
 
 def _of_characters(op: str, a: Num, b: Num) -> Num:
-    """A comparison of two characters: of their code points."""
-    if op in ("Eq", "NotEq") and a.kinds != b.kinds:
+    """A comparison of two characters, by their code points, or of words."""
+    both = a.is_text and b.is_text
+    if op in ("Eq", "NotEq") and not both:
         return python(op == "NotEq")
-    if op not in COMPARISONS or a.kinds != b.kinds:
+    if op not in COMPARISONS or not both:
         raise Unreadable(f"{op} of text")
     if a.value is not None and b.value is not None:
         made: dict[str, bool] = {
@@ -110,6 +111,10 @@ def _of_characters(op: str, a: Num, b: Num) -> Num:
             "LtE": a.value <= b.value, "Gt": a.value > b.value, "GtE": a.value >= b.value,
         }  # fmt: skip
         return python(made[op])
+    if (a.kind == "word" or b.kind == "word") and op not in ("Eq", "NotEq"):
+        x, y = (a, b) if op in ("Lt", "GtE") else (b, a)
+        text = f"{'' if op in ('Lt', 'Gt') else '!'}{words.BEFORE}({x.text}, {y.text})"
+        return Num(f"({text})", "bool", ("bool",), low=0, high=1)
     sign = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}[op]
     return Num(f"({a.text} {sign} {b.text})", "bool", ("bool",), low=0, high=1)
 
@@ -266,7 +271,7 @@ def _chosen(r: Reader, test: str, yes: Callable[[], Num], no: Callable[[], Num])
 
 def unary(r: Reader, op: str, x: Num) -> Num:
     """`op x`: USub, UAdd, Invert, Not."""
-    if op != "Not" and "char" in x.kinds:
+    if op != "Not" and x.is_text:
         raise Unreadable(f"{op} of text")
     if op != "Not" and wide.is_wide(x) and x.value is None:
         return wide.unary(r, op, x)

@@ -17,6 +17,7 @@ import numpy as np
 
 from np_compile.kernels.ir.dtypes import DTYPES
 
+from . import words
 from .linear import WIDE, Linear
 
 
@@ -28,12 +29,13 @@ class NotYet(Unreadable):
     """What would have a meaning if more were known, that may stand further on."""
 
 
-# A "wide" number is a Python integer too (`wide.py`), a "char" a text of one character (`text.py`).
+# A "wide" number is a Python integer too (`wide.py`), a "char" a text of one character (`text.py`),
+# a "word" one of the constant texts, or of one character (`words.py`).
 PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128", "wide": "u64",
-          "char": "u32"}  # fmt: skip
+          "char": "u32", "word": "u32"}  # fmt: skip
 PYTHON_TYPE: dict[str, type] = {
     "bool": bool, "int": int, "float": float, "complex": complex, "wide": int,
-    "char": str,
+    "char": str, "word": str,
 }  # fmt: skip
 _NUMPY = {
     np.dtype(row.numpy).type.__name__: name
@@ -54,6 +56,7 @@ DTYPE_OF: dict[str, np.dtype] = {
     v: np.dtype(k.rstrip("_")) for k, v in REPRESENTATION.items() if k not in PYTHON
 }
 C_TYPE = {name: row.register for name, row in DTYPES.items()} | {"c64": "c64", "c128": "c128"}
+TEXT = frozenset(("char", "word"))
 INTEGERS = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
 FLOATS = frozenset(("f32", "f64"))
 
@@ -88,7 +91,11 @@ class Num:
     @property
     def is_int(self) -> bool:
         """Whether it can be an index, or count."""
-        return self.rep in INTEGERS and not {"bool", "bool_", "char"} & {*self.kinds}
+        return self.rep in INTEGERS and not {"bool", "bool_", *TEXT} & {*self.kinds}
+
+    @property
+    def is_text(self) -> bool:
+        return not TEXT.isdisjoint(self.kinds)
 
 
 def python(value: Any) -> Num:
@@ -114,6 +121,13 @@ def char(x: Value) -> Num | None:
     if not isinstance(x, Known) or type(x.value) is not str or len(x.value) != 1:
         return None
     return Num(f"{ord(x.value)}U", "u32", ("char",), value=x.value)
+
+
+def letters(x: Value) -> Num | None:
+    """A constant text as a number: one character, or a word; None of anything else."""
+    if not isinstance(x, Known) or type(x.value) is not str:
+        return None
+    return char(x) or Num(f"{words.code_of(x.value)}U", "u32", ("word",), value=x.value)
 
 
 def c_int(value: int) -> str:

@@ -28,7 +28,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
-    char,
+    letters,
 )
 
 
@@ -106,7 +106,7 @@ class Variable:
         if isinstance(self.of, Num):
             lines: list = []
             with r.elsewhere(lines), r.staying():
-                x = char(x) or x
+                x = letters(x) or x
                 x = as_union(r, x, self.of)
                 r.line(f"{self._parts[0]} = {x.text};")
                 if len(self.of.kinds) > 1:
@@ -191,8 +191,9 @@ def stored(r: Reader, pairs: Iterable[tuple[Variable, Value]]) -> list[str]:
 
 def join(a: Value, b: Value, r: Reader) -> Value:
     """What holds either of two values; its texts mean nothing."""
-    if _is_char(a) or _is_char(b):
-        a, b = char(a) or a, char(b) or b
+    texts = [_is_text(x) or letters(x) is not None for x in (a, b)]
+    if all(texts) and not (isinstance(a, Known) and isinstance(b, Known) and a.value == b.value):
+        a, b = letters(a) or a, letters(b) or b
     if isinstance(a, Maybe) or isinstance(b, Maybe):
         inner = join(
             a.value if isinstance(a, Maybe) else a, b.value if isinstance(b, Maybe) else b, r
@@ -202,6 +203,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         x, y = (v.value if isinstance(v, OrNone) else v for v in (a, b))
         if isinstance(x, (Known, *HELD)) and isinstance(y, (Known, *HELD)):
             inner = y if _is_none(x) else x if _is_none(y) else join(x, y, r)
+            inner = letters(inner) or inner
             if isinstance(inner, HELD):
                 return OrNone(as_type(inner), "")
     if isinstance(a, Conflict):
@@ -351,11 +353,13 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
         if isinstance(a, OrNone) and _is_none(b):
             return True
         return same_type(a.value, b.value if type(b) is type(a) else b, r)
-    if _is_char(a):
-        b = char(b) or b
+    if _is_text(a):
+        b = letters(b) or b
     if type(a) is not type(b):
         return False
     if isinstance(a, Num):
+        if a.kind == "word" and b.is_text:
+            return True
         if not set(b.kinds) <= set(a.kinds):
             return False
         return a.rep != "i64" or (a.low <= b.low and b.high <= a.high)
@@ -441,11 +445,13 @@ def item_type(x: Value) -> Value:
         return OrNone(item_type(x.value), "")
     if _is_none(x):
         return x
+    if (word := letters(x)) is not None:
+        return item_type(word)
     return Conflict("items of a list that are neither numbers nor arrays")
 
 
-def _is_char(x: Value) -> bool:
-    return isinstance(x, Num) and x.kind == "char"
+def _is_text(x: Value) -> bool:
+    return isinstance(x, Num) and x.is_text
 
 
 def _is_none(x: Value) -> bool:

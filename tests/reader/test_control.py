@@ -344,7 +344,7 @@ CASES = [
     exact(triple, (0,), (1,), (9,), (17,)),
     exact(tried, (F,), (np.array([1.0, 0.0, 2.0]),), (F[:0],), (np.zeros(6),)),
     exact(tried_index, (S, np.array([0, 9, -8, -9, 3])), (S, S[:0])),
-    exact(finally_runs, (F,), (F[:1],), refused="finally"),
+    exact(finally_runs, (F,), (F[:1],)),
     exact(walrus, (0,), (20,)),
     exact(swaps, (0,), (1,), (2,), (5,)),
     exact(while_with_two_tests, (F, 2.0), (F[:0], 1.0), (np.sort(F), 9.0)),

@@ -239,7 +239,63 @@ def counted_with_error(xs):
     return total, hits
 
 
+def quotients(xs, notes):
+    """What it catches is its own; what runs at its end, runs where the loop ends."""
+    try:
+        for x in xs:
+            try:
+                q = 12 // x
+            except ZeroDivisionError:
+                notes[0] += 1
+                continue
+            except IndexError as e:
+                raise ValueError from e
+            yield q
+            notes[1] += 1
+    finally:
+        notes[2] += 1
+    notes[3] += 1
+
+
+def through_quotients(xs):
+    notes = [0, 0, 0, 0]
+    total = 0
+    for q in quotients(xs, notes):
+        if q == 3:
+            continue
+        if q == 2:
+            break
+        if q == 1:
+            return total, notes, q
+        total += q
+        total += 100 // (q - 4)
+    return total, notes, -1
+
+
+class Grid:
+    def __init__(self, n):
+        self.n, self.seen = n, 0
+
+    def around(self, i, reach=1):
+        for j in range(i - reach, i + reach + 1):
+            if 0 <= j < self.n:
+                self.seen += 1
+                yield j
+
+
+def through_methods(xs):
+    grid = Grid(len(xs))
+    total = 0
+    for i in range(len(xs)):
+        for j in grid.around(i, reach=2):
+            total += xs[i] * j
+        total += sum(j for j in grid.around(i))
+    return total, grid.seen
+
+
 @each([
+    exact(through_quotients, ([1, 2, 5] * 4,), ([1, 2, 5, 6] * 4,), ([1, 5, 4, 12],)),
+    exact(through_methods, ([1, 2, 5] * 4,), ([3],)),
     exact(evens, (100,), (5000,)), exact(life, ((np.arange(64).reshape(8, 8) * 7 % 3 == 0) * 1,)),
     exact(ended, (60, 55), (60, 520), (10, -2), (10, -1), (5, 77)), exact(nested, (60,), (1,)),
     exact(gathered, (200,), (3,)), exact(inner, (20,), (0,)),
@@ -257,6 +313,7 @@ def test_programs(c):
         (first_ones, [([1, 0, 2] * 4, 0), ([0, 1] * 5, 3)]),
         (finished, [([1.0, 0.0, 2.0] * 4,), ([1.0] * 9,)]),
         (finished_before_it_raises, [([1, 2, 5] * 4,), ([1, 2, 0, 4] * 3,)]),
+        (through_quotients, [([1, 0, 5] * 4,), ([1, 5, 3, 1],), ([5, 0, 6, 12],), ([0, 12, 0],)]),
         (goes_by_finally, [([1, 2, 3] * 4,), ([1, 2, 5] * 4,)]),
         (raises_at_the_end, [([1, 2, 5] * 4,), ([1, 2, 0, 4] * 3,)]),
         (counted_with_error, [([1, 2, 5] * 4,), ([1, 2, 0, 4] * 3,)]),
