@@ -356,7 +356,7 @@ CASES = [
         classify, (np.eye(3),), (np.zeros((2, 3)),), (F.reshape(2, 4)[:, :2],), refused="no loop"
     ),
     exact(none_or_value, (F, 1.0), (F, 99.0), (F[:0], 0.0)),
-    exact(matched, (S,), (S[:0],), refused="Match"),
+    exact(matched, (S,), (S[:0],)),
 ]  # fmt: skip
 
 
