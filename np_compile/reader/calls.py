@@ -86,7 +86,7 @@ def call(r: Reader, node: ast.Call) -> Value:
                 args.append(r.grammar.comprehension(r, mapped))
                 continue
         if isinstance(a, ast.Starred):
-            args += apart(r, r.grammar.expression(r, a.value))
+            args += apart(r, r.grammar.expression(r, a.value), _starred(f, node))
         elif isinstance(a, ast.GeneratorExp):
             if f not in TAKES_ALL and f not in (any, all):
                 raise Unreadable("a generator that is not used up at once")
@@ -105,6 +105,20 @@ def call(r: Reader, node: ast.Call) -> Value:
 # What takes everything of an iterator, in its order, before anything else happens; `any` and `all`
 # may stop before.
 TAKES_ALL = frozenset((sum, min, max, list, tuple, sorted, set, frozenset, dict, deque))
+
+
+def _starred(f: Any, node: ast.Call) -> int | None:
+    """How many values `*x` stands for, where the function takes so many, no more and no less."""
+    stars = sum(isinstance(a, ast.Starred) for a in node.args)
+    if stars != 1 or node.keywords:
+        return None
+    most = None
+    if isinstance(f, np.ufunc):
+        most = f.nin
+    elif isinstance(f, types.FunctionType) and not f.__defaults__:
+        takes_more = f.__code__.co_flags & inspect.CO_VARARGS
+        most = None if takes_more else f.__code__.co_argcount
+    return None if most is None else most - (len(node.args) - 1)
 
 
 def _of_generator(r: Reader, node: ast.Call) -> bool:
