@@ -22,7 +22,7 @@ from .expressions import (
     operate,
 )
 from .functions.operands import array_of
-from .items import apart, item
+from .items import apart, columns, item
 from .lists import (
     assign_list_item,
     growing,
@@ -35,6 +35,7 @@ from .read import Reader, certain
 from .records import assign_record_item, new_list, spread
 from .source import outer_names
 from .values import (
+    FIXED,
     Arr,
     Begun,
     Items,
@@ -66,6 +67,8 @@ def assign(r: Reader, node: ast.Assign) -> None:
         value: Value = made_function(r, node.value, node)
     elif isinstance(node.value, ast.GeneratorExp) and _takes_apart(node.targets):
         value = r.grammar.comprehension(r, node.value)
+    elif _takes_apart(node.targets) and (rows := _zipped(r, node.value)) is not None:
+        value = columns(r, rows, len(node.targets[0].elts))  # type: ignore[attr-defined]
     else:
         value = anything(r, node.value)
     if (isinstance(value, Lazy) and _is_view_of_names(node.targets)) or not isinstance(value, Lazy):
@@ -79,6 +82,19 @@ def assign(r: Reader, node: ast.Assign) -> None:
 def _is_view_of_names(targets: Sequence[ast.expr]) -> bool:
     """Whether a value is bound to a name, or to several places."""
     return len(targets) > 1 or not isinstance(targets[0], ast.Subscript)
+
+
+def _zipped(r: Reader, node: ast.expr) -> Value | None:
+    """What is zipped in `zip(*rows)`; None of another expression."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
+        return None
+    (given,) = node.args
+    if not isinstance(given, ast.Starred) or not isinstance(node.func, ast.Name):
+        return None
+    f = expression(r, node.func)
+    if not isinstance(f, Known) or f.value is not zip:
+        return None
+    return kept(r, expression(r, given.value))
 
 
 def _takes_apart(targets: Sequence[ast.expr]) -> bool:
@@ -253,7 +269,7 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
         growing(r, old)
     if isinstance(old, Rec):
         as_lists(r, old)
-    if isinstance(old, Lst) and old.made not in (str, bytes):
+    if isinstance(old, Lst) and old.made not in FIXED:
         if op != "Add":
             raise Unreadable("a list is changed in place")
         list_method(r, old, "extend", [new], {})

@@ -25,7 +25,7 @@ from .dicts import (
 )
 from .functions.reductions import python_extreme
 from .functions.ufuncs import ufunc
-from .items import apart
+from .items import MANY, apart
 from .lists import as_vector, length, list_of, ordered
 from .mathematics import single
 from .nest import kept, loops
@@ -299,7 +299,9 @@ def _pow(r: Reader, a: Value, b: Value) -> Value:
 def _tuple(r: Reader, x: Value | None = None) -> Value:
     if x is None or isinstance(x, Tup):
         return Tup(x.items if x is not None else ())
-    return Tup(tuple([kept(r, y) for y in apart(r, x)]))
+    if isinstance(x, Arr) and x.ndim and r.entry.at(x.dims[0].lin) <= MANY:
+        return Tup(tuple([kept(r, y) for y in apart(r, x)]))
+    return _list(tuple)(r, x)
 
 
 def _slice(r: Reader, *bounds: Value) -> Value:

@@ -96,8 +96,9 @@ def call(r: Reader, node: ast.Call) -> Value:
     kwargs: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:
-            raise Unreadable("** in a call")
-        kwargs[k.arg] = read(r, k.value)
+            kwargs |= _by_names(r, r.grammar.expression(r, k.value), kwargs)
+        else:
+            kwargs[k.arg] = read(r, k.value)
     r.hoisted = alone
     return called(r, function, args, kwargs)
 
@@ -105,6 +106,16 @@ def call(r: Reader, node: ast.Call) -> Value:
 # What takes everything of an iterator, in its order, before anything else happens; `any` and `all`
 # may stop before.
 TAKES_ALL = frozenset((sum, min, max, list, tuple, sorted, set, frozenset, dict, deque))
+
+
+def _by_names(r: Reader, x: Value, others: dict[str, Value]) -> dict[str, Value]:
+    """The arguments that `**x` stands for."""
+    if not named_items.has_named_items(x):
+        raise Unreadable("** in a call of what is no dict from outside with keys that are text")
+    found = {key.value: named_items.item(r, x, key) for key in named_items.keys(r, x)}
+    if found.keys() & others.keys():
+        raise Unreadable("an argument that is given twice")
+    return found
 
 
 def _starred(f: Any, node: ast.Call) -> int | None:

@@ -506,6 +506,8 @@ def index_items(r: Reader, node: ast.AST, owner: Value) -> list[Any]:
                 found.append(_index(r, y))
         return [_index_item(r, y) for y in found]
     x = _index(r, node)
+    if isinstance(x, Lst) and x.made is tuple:
+        raise Unreadable("a tuple as an index, of a length that data tells")
     items = x.items if isinstance(x, Tup) and x.made is tuple else (x,)
     return [_index_item(r, x) for x in items]
 

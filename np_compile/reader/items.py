@@ -6,7 +6,17 @@ from typing import Any
 
 from . import index
 from .dicts import table_item
-from .lists import growing, length, list_item
+from .lists import (
+    allocated,
+    as_item,
+    each,
+    growing,
+    item_at,
+    length,
+    list_item,
+    list_of,
+    put,
+)
 from .nest import materialized
 from .objects import special
 from .read import Reader, int_constant
@@ -18,6 +28,7 @@ from .values import (
     Known,
     Lazy,
     Lst,
+    NotYet,
     Num,
     Rec,
     Slice,
@@ -99,7 +110,7 @@ def _one_of(r: Reader, owner: Tup, i: Num) -> Num:
     return v.load(r)
 
 
-_MANY = 32
+MANY = 32
 
 
 def apart(r: Reader, x: Value, count: int | None = None) -> list[Value]:
@@ -113,7 +124,7 @@ def apart(r: Reader, x: Value, count: int | None = None) -> list[Value]:
     if isinstance(x, Arr) and x.ndim:
         n = x.dims[0]
         count = (r.entry.at(n.lin) if n.value is None else n.value) if count is None else count
-        if count > _MANY:
+        if count > MANY:
             raise Unreadable("many elements are taken apart")
         _has_length(r, n, count)
         return [index.view(r, x, [python(k)]) for k in range(count)]
@@ -121,6 +132,30 @@ def apart(r: Reader, x: Value, count: int | None = None) -> list[Value]:
         _has_length(r, length(r, x), count)
         return [list_item(r, x, [python(k)]) for k in range(count)]
     raise Unreadable("this is unpacked")
+
+
+def columns(r: Reader, rows: Value, count: int) -> Tup:
+    """What `zip(*rows)` gives, that is taken apart: tuples."""
+    if isinstance(rows, Lst) and rows.of is None:
+        raise NotYet("items of a list of which nothing is known")
+    if isinstance(rows, Arr) and rows.ndim == 2:
+        n = rows.dims[0]
+        _has_length(r, rows.dims[1], count)
+        whole = Slice.of(None, None, None)
+        parts = [index.view(r, rows, [whole, python(k)]) for k in range(count)]
+        made = [list_of(r, x, tuple) for x in parts]
+    elif isinstance(rows, Lst) and isinstance(rows.of, Tup) and len(rows.of.items) == count:
+        n = length(r, rows)
+        made = [allocated(r, x, n, r.list_site(), tuple) for x in rows.of.items]
+        with each(r, n) as k:
+            row = item_at(r, rows, k)
+            for a, x in zip(made, row.items, strict=True):
+                put(r, a, k.text, as_item(r, x, a.of), True)
+    else:
+        raise Unreadable("zip of these")
+    if n.low < 1:
+        r.leave_if(f"{n.text} < 1", "zip of nothing")
+    return Tup(tuple(made))
 
 
 def _has_length(r: Reader, d: Num, n: int) -> None:

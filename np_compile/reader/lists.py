@@ -20,6 +20,7 @@ from .read import C_STORAGE, Again, Reader, int_constant
 from .unions import binary
 from .values import (
     ANYWHERE,
+    FIXED,
     FLOATS,
     SIZES,
     TEXT,
@@ -320,7 +321,7 @@ def list_item(r: Reader, a: Lst, items: list[Any]) -> Value:
 
 
 def assign_list_item(r: Reader, a: Lst, items: list[Any], value: Value) -> Callable[[], None]:
-    if len(items) != 1 or not isinstance(items[0], Num) or a.made in (str, bytes):
+    if len(items) != 1 or not isinstance(items[0], Num) or a.made in FIXED:
         raise Unreadable("a slice of a list is assigned to")
     value = admit(r, a, kept(r, value))
     at = checked(r, items[0], length(r, a))
@@ -419,7 +420,7 @@ def no_nan(r: Reader, x: Value) -> None:
 
 def without_item(r: Reader, a: Lst, items: list[Any]) -> None:
     """`del a[k]`."""
-    if len(items) != 1 or not isinstance(items[0], Num) or a.made in (str, bytes):
+    if len(items) != 1 or not isinstance(items[0], Num) or a.made in FIXED:
         raise Unreadable("a slice of a list is deleted")
     _let_go(r, a, checked(r, items[0], length(r, a)).text)
 
@@ -436,7 +437,7 @@ def _let_go(r: Reader, a: Lst, k: str) -> None:
 
 def list_method(r: Reader, a: Lst, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     method = _METHODS.get((a.made, name)) or _METHODS.get((None, name))
-    if method is None:
+    if method is None or (a.made is tuple and name not in ("index", "count")):
         raise Unreadable(f"the method {name!r} of a {a.made.__name__}")
     if a.maxlen is not None and name in ("appendleft", "insert", "copy"):
         raise Unreadable(f"the method {name!r} of a deque with a maxlen")

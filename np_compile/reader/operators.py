@@ -52,7 +52,7 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
         return ufunc(r, name, [a, b])
     if isinstance(a, Num) and op == "Mult" and isinstance(b, (Lst, Tup)):
         a, b = b, a
-    is_list = isinstance(a, Lst) or (isinstance(a, Tup) and a.made is list)
+    is_list = isinstance(a, (Lst, Tup)) and a.made is list
     if is_list and op == "Mult" and isinstance(b, Num) and b.is_int:
         return repeated(r, a, b)
     if op == "Add" and isinstance(a, Lst) and isinstance(b, Lst) and a.made is b.made is list:

@@ -300,7 +300,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Lst(Items):
-    """A Python list, or a deque; maxlen: of that."""
+    """A Python list, a tuple of a length that data tells, or a deque; maxlen: of that."""
 
     maxlen: int | None = None
 
@@ -320,6 +320,9 @@ class Table(Items):
 class Made(Items):
     """An object of a user's class that was made here (`objects.py`). made: the class."""
 
+
+# What Python lets nobody change.
+FIXED = (str, bytes, tuple)
 
 # Memory of which nothing is known: of an item of a list.
 ANYWHERE = "*"

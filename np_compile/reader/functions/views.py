@@ -10,6 +10,7 @@ import numpy as np
 
 from ..index import assign, positions, view
 from ..items import item
+from ..lists import allocated, each, put
 from ..nest import (
     FAR,
     cast,
@@ -36,6 +37,7 @@ from ..values import (
     Value,
     python,
 )
+from ..variables import item_type
 from .creation import copied
 from .operands import (
     array_of,
@@ -194,6 +196,50 @@ def _ix(r: Reader, *args: Value) -> Value:
         x = materialized(r, x) if isinstance(x, Lazy) else x
         made.append(view(r, x, [new] * k + [whole] + [new] * (len(args) - k - 1)))
     return Tup(tuple(made))
+
+
+def _split(in_equal_parts: bool) -> Callable:
+    """`np.split(x, parts)`, `np.array_split`: into so many parts, or before these indices."""
+
+    def split(r: Reader, x: Value, parts: Value, axis: Value | None = None) -> Value:
+        x = as_operand(r, x)
+        x = materialized(r, x) if isinstance(x, Lazy) else x
+        if (
+            isinstance(x, Num)
+            or not x.ndim
+            or (axis is not None and getattr(axis, "value", None) != 0)
+        ):
+            raise Unreadable("np.split of this")
+        n = x.dims[0]
+        if isinstance(parts, Num):
+            count = to_int(r, parts)
+            r.leave_if(f"{count.text} < 1", "a split into no parts")
+            size = r.integer(f"({n.text} / {count.text})", 0)
+            more = r.integer(f"({n.text} % {count.text})", 0)
+            if in_equal_parts:
+                r.leave_if(f"{more.text} != 0", "a split into parts that are not equal")
+
+            def begin(k: str) -> str:
+                return f"({k} * {size.text} + ({k} < {more.text} ? {k} : {more.text}))"
+        else:
+            places = lazy(parts if isinstance(parts, (Arr, Lazy)) else array_of(r, parts))
+            if places.ndim != 1 or places.rep not in INTEGERS:
+                raise Unreadable("np.split at what are no indices")
+            last = places.dims[0].text
+            count = r.integer(f"({last} + 1)", 1)
+
+            def begin(k: str) -> str:
+                there = f"{k} > {last} ? {n.text} : (i64){places.at([f'({k} - 1)'])}"
+                return f"({k} == 0 ? 0 : {there})"
+
+        of = item_type(replace(x, dims=(Num("", "i64", ("int",), low=0), *x.dims[1:])))
+        made = allocated(r, of, count, r.list_site())
+        with each(r, count) as k:
+            bounds = [r.integer(begin(at)) for at in (k.text, f"({k.text} + 1)")]
+            put(r, made, k.text, view(r, x, [Slice.of(*bounds, None)]), True)
+        return made
+
+    return split
 
 
 def _moveaxis(r: Reader, x: Value, source: Value, destination: Value) -> Value:
@@ -384,7 +430,8 @@ TABLE: dict[Any, Callable] = {
     np.lib.stride_tricks.sliding_window_view: _windows,
     np.lib.stride_tricks.as_strided: _strided,
     np.fill_diagonal: _fill_diagonal, np.unravel_index: _unravel_index,
-    np.ix_: _ix, np.diag: _diag, np.shape: _shape_of, np.size: _size,
+    np.ix_: _ix, np.split: _split(True), np.array_split: _split(False), np.diag: _diag,
+    np.shape: _shape_of, np.size: _size,
     np.ndim: lambda r, x: python(getattr(x, "ndim", 0)), np.isscalar: _isscalar,
 }  # fmt: skip
 
