@@ -18,6 +18,36 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "np_compile/kernels/targets/c/loops.py",
+        "isinstance(extent, int) and extent <= UNROLLED",
+        "False",
+        "kernels/test_native_reductions.py",
+    ),
+    Mutation(
+        "np_compile/reader/numbers.py",
+        "    if before:\n        made = replace(made, text=",
+        "    if False:\n        made = replace(made, text=",
+        "reader/test_sums.py",
+    ),
+    Mutation(
+        "np_compile/reader/loops.py",
+        "r.sums[x.text] = int(inner and few)",
+        "r.sums[x.text] = 0",
+        "reader/test_sums.py",
+    ),
+    Mutation(
+        "np_compile/reader/variables.py",
+        "        if a.made is list and a.path != b.path:\n",
+        "        if False:\n",
+        "reader/test_given.py",
+    ),
+    Mutation(
+        "np_compile/reader/marshalling.py",
+        "if (!old || !is_same(rt, f, old, w)) {{",
+        "if (is_new) {{",
+        "reader/test_given_objects.py",
+    ),
+    Mutation(
         "np_compile/reader/dispatch.c",
         "if (s->found[p[j]] == s->found[p[k]]) holds = 0;",
         ";",

@@ -36,6 +36,7 @@ from .records import assign_record_item, new_list, spread
 from .source import outer_names
 from .values import (
     FIXED,
+    FLOATS,
     Arr,
     Begun,
     Items,
@@ -283,6 +284,17 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
     store(kept(r, operate(r, op, old, new)))
 
 
+def _note_element(r: Reader, owner: Arr, items: list[Num], old: Num) -> None:
+    """Note that an element may be a sum that a loop adds to: one that is the same in all of its
+    iterations."""
+    terms = [sorted(i.lin.terms.items()) if i.lin is not None else [(i.text, 1)] for i in items]
+    if any(name in r.accesses.counters for part in terms for name, _ in part):
+        return
+    place = owner.data, str(terms), str([i.lin.const if i.lin is not None else 0 for i in items])
+    r.sums[old.text] = int(place in r.loops[-1].added)
+    r.loops[-1].added.add(place)
+
+
 def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
     """`a op= new`, of an array."""
     if isinstance(new, (Tup, Lst)):
@@ -334,6 +346,8 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
     if not any(isinstance(x, (index.Slice, Known)) for x in items) and len(items) == owner.ndim:
         items = [index.checked(r, i, n) for i, n in zip(items, owner.dims, strict=True)]
         old = index.view(r, owner, items)
+        if op == "Add" and isinstance(old, Num) and old.rep in FLOATS and r.loops:
+            _note_element(r, owner, items, old)
         made = operate(r, op, old, expression(r, node.value))
         if isinstance(made, Lazy) and made.ndim:
             raise Unreadable("an array into an element")

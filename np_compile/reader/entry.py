@@ -49,9 +49,9 @@ from .values import (
 from .walk import count_loads, shared_names
 
 SMALL = 1 << 31  # integers below are far from 64 bits, whatever a few products make of them
-_BRACKETS = (None, np.r_, np.c_, np.s_, np.index_exp)
+_BRACKETS = (np.r_, np.c_, np.s_, np.index_exp)
 _CONSTANT = 8  # extents up to here are constants of a region, as long as there are few regions
-_CLASSES = 10
+_CLASSES = 10  # of objects in lists: each is named by a digit
 LIST = 64  # a list of so many items is looked into
 
 
@@ -286,6 +286,8 @@ class Entry:
     def takes_lists_as_tuples(self, r: Reader) -> bool:
         """Whether the next reading takes some lists as tuples that this one has not."""
         if self._prefers_lists:
+            for key in [key for key in r.memory if key[:2] == ("list", "class")]:
+                del r.memory[key]  # of objects that lists were to hold
             r.memory["list", "as tuples"] = {}
         return self._prefers_lists
 
@@ -471,7 +473,7 @@ class Entry:
             return python(x)
         if isinstance(x, (np.ndarray, np.generic)):
             raise Unreadable(f"an array in the module {module.__name__}")
-        known = any(x is y for y in _BRACKETS) or isinstance(x, types.ModuleType)
+        known = x is None or any(x is y for y in _BRACKETS) or isinstance(x, types.ModuleType)
         if not known and not callable(x):
             raise Unreadable(f"{module.__name__}.{name}")
         return Known(x)

@@ -32,6 +32,7 @@ from .values import (
     Arr,
     Begun,
     Bound,
+    Items,
     Known,
     Lazy,
     Lst,
@@ -166,6 +167,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
         if name in fields:
             return owner.items[fields.index(name)]
         return _method(owner, name, owner.made if isinstance(owner.made, type) else tuple)
+    if isinstance(owner, Items):
+        return _method(owner, name, owner.made)
     return Bound(owner, name)
 
 

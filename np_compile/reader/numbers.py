@@ -188,6 +188,8 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
         _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
     )
     made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
+    if op == "Add" and rep in FLOATS:
+        return _added(r, x, y, made)
     if rep == "i64" and a.lin is not None and b.lin is not None and op in ("Add", "Sub", "Mult"):
         lin = _linear(op, a, b)
         if lin is not None and r.is_safe(lin):
@@ -478,7 +480,20 @@ def _floats(r: Reader, op: str, a: Num, b: Num) -> Num:
         return _float_power(r, x, y)
     if op not in ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod"):
         raise Unreadable("a bit operation on floats")
-    return r.number(c_expression(name, "f64", [x.text, y.text]), "f64", ("float",))
+    made = r.number(c_expression(name, "f64", [x.text, y.text]), "f64", ("float",))
+    return _added(r, x, y, made) if op == "Add" else made
+
+
+def _added(r: Reader, x: Num, y: Num, made: Num) -> Num:
+    """The sum of floats. The sum so far of what a loop adds to goes by a function that hides it
+    from the C compiler, where the loop has added to it before (`prelude.so_far`)."""
+    before = r.sums.get(x.text, r.sums.get(y.text))
+    if before is None:
+        return made
+    if before:
+        made = replace(made, text=r.named(f"so_far_{made.rep}({made.text})", C_TYPE[made.rep]))
+    r.sums[made.text] = before + 1
+    return made
 
 
 def _float_power(r: Reader, x: Num, y: Num) -> Num:

@@ -100,7 +100,8 @@ class Leave:
 class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
     lines that store them. steady: containers that must not grow or shrink meanwhile. counted: the
-    names of a frame that it does nothing to but add small constants."""
+    names of a frame that it does nothing to but add small constants. added: elements that were
+    added to, as their array and indices."""
 
     scopes: int
     steady: tuple[Any, ...] = ()
@@ -108,6 +109,7 @@ class LoopState:
     counted: frozenset[str] = frozenset()
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
+    added: set[Any] = field(default_factory=set)
 
 
 class Line(str):
@@ -149,6 +151,7 @@ class Reader:
         self.leaves: list[Leave] = []
         self.site: Leave | None = None
         self.loops: list[LoopState] = []
+        self.sums: dict[str, int] = {}  # what a loop adds to, and how many times it has
         self.steady: list[tuple[int, Any]] = []  # of all loops that run: in which frame
         self.owned: list[list[str]] = [[]]
         self.memory: dict[Any, dict[Any, Any]] = {}
@@ -253,6 +256,8 @@ class Reader:
         name = self.fresh(hint)
         fixed = f"{ctype}const" if ctype.endswith("*") else f"const {ctype}"
         self.line(f"{fixed} {name} = {text};")
+        if text in self.sums:
+            self.sums[name] = self.sums[text]
         return name
 
     def save(self) -> tuple:
@@ -263,16 +268,17 @@ class Reader:
             len(self.declarations), list(frame.path), self._count, self.seconds,
             self.single, [(site, site.changed) for site in self._sites()],
             len(self.accesses.noted), len(self.born), len(self.accesses.counters),
-            len(self.called),
+            len(self.called), dict(self.sums),
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, changed, noted, born, counters, called) = saved  # fmt: skip
+         seconds, single, changed, noted, born, counters, called, sums) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
+        self.sums = dict(sums)
         self.facts.back_to(mark)
         del self.leaves[leaves:]
         del self.owned[len(owned) :]

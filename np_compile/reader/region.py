@@ -54,6 +54,7 @@ class Region:
     ):
         self.text = text
         self.exits, self.layouts = entry.exits, entry.layouts
+        self.gives_objects = bool(entry.classes)
         self._runs = self.left = self.listed = self.called = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
@@ -503,7 +504,7 @@ class _Call:
         """The view that was made for an attribute of an object of Python's, if there is one."""
         if self._kept is None:
             self._kept = {}
-            at = self.runtime.first.next if self.runtime.classes else None
+            at = self.runtime.first.next if self._region.gives_objects else None
             while at:
                 b = at.contents
                 if b.form and ctypes.string_at(b.form, 1) == b"v":

@@ -22,8 +22,9 @@ class Buffer(ctypes.Structure):
     are buffers, and the bytes of an item; for a dict or a set also the address of its index, the
     logarithm of how long that is, and how many entries are gone. object, form, changes: of a list
     that Python has too, that list, its form, and whether it is to be changed as this one is (2:
-    entries have been taken out; `given.py`). steady: how many loops run over it in functions that
-    call themselves, or one another."""
+    entries have been taken out; `given.py`); object is also the array that was made of memory of
+    C's own, and what a view that was made is of. steady: how many loops run over it in functions
+    that call themselves, or one another."""
 
 
 Buffer._fields_ = [

@@ -242,6 +242,8 @@ def join(a: Value, b: Value, r: Reader) -> Value:
                 r.memory[a.site] = r.memory[b.site] = {"of": None}
                 raise Again
             return Conflict("it is a tuple of one length or another")
+        if a.made is list and a.path != b.path:
+            return Conflict("it is a list from outside or another one")
         items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
         found = [x for x in items if isinstance(x, Conflict)]
         return found[0] if found else Tup(

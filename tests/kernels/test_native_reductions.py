@@ -248,3 +248,14 @@ def test_sums_of_negative_zeros():
     ):
         np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_few_elements_that_are_read_backwards(n: int, dtype: str) -> None:
+    """Sums over them and over others: gcc 12 makes wrong code of such nests as vectors."""
+    x = np.asfortranarray((np.arange(12 * n) * 7 % 19 - 6).reshape(n, 12).astype(dtype))
+    for f in (lambda a: np.var(a[::-1]), lambda a: np.sum((a - 0.5)[::-1] ** 2)):
+        fast = np_compile.compile(f)
+        with np_compile.config.patch(plain="never", compile_in="call"):
+            np.testing.assert_allclose(fast(x), f(x), rtol=1e-5)

@@ -13,7 +13,17 @@ import pytest
 import np_compile
 from np_compile.reader import given
 
-from .support import Case, case, check, check_call, each, exact, rarely, whole
+from .support import (
+    Case,
+    case,
+    check,
+    check_call,
+    check_whatever_leaves,
+    each,
+    exact,
+    rarely,
+    whole,
+)
 
 
 def inside(px, py, xs, ys):
@@ -504,3 +514,35 @@ def test_dicts_of_objects_and_globals() -> None:
             theirs.fill(n)
             assert (mine.to, mine.count, got) == (theirs.to, theirs.count, list(SEEN.items()))
     assert fast._reading.serves
+
+
+def unreadable():
+    given = yield 1
+    yield given
+
+
+def rebound_within_a_try(n, a):
+    """A list that is taken for a tuple, as what is behind the loop is not read."""
+    for _ in range(n):
+        try:
+            for _k in [0, 3]:
+                a[0] += 2
+            a = a[::-1]
+        except ZeroDivisionError:
+            pass
+    a.pop(0)
+    for _x in unreadable():
+        pass
+    return a
+
+
+def no_such_attribute(n, a):
+    for k in range(n):
+        a.append(k)
+    a.nothing  # noqa: B018
+
+
+def test_lists_that_names_leave() -> None:
+    for a in ([2, 0.25], [1, 2], [1, 2, 3]):
+        check_whatever_leaves(rebound_within_a_try, [(4, a), (1, a)])
+    check_whatever_leaves(no_such_attribute, [(3, [1, 2]), (0, [])])

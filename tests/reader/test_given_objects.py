@@ -424,3 +424,23 @@ def test_objects_with_slots() -> None:
     assert [(type(a), a.n, a.hits) for a in mine] == [(Narrow, a.n, a.hits) for a in theirs]
     assert not hasattr(mine[-1], "left")
     assert not fast._reading.given_up
+
+
+class Called:
+    """With an attribute that C does not read."""
+
+    def __init__(self, n):
+        self.n = n
+        self.f = abs
+
+
+def made_beside(those, n):
+    """Objects of the class are made, where a list of them is not read as one."""
+    t = 0
+    for k in range(n):
+        t += Called(k).n + those[k].f(-k)
+    return t
+
+
+def test_objects_with_attributes_that_are_not_read() -> None:
+    check_whatever_leaves(made_beside, [([Called(k) for k in range(n)], 3) for n in (3, 12, 70)])

@@ -26,6 +26,7 @@ class Accumulator:
     `argmax` and `argmin` keep the best value, and its place in variables of their own. shared: the
     variable is that of such a one, which does the work. in_order: the lanes are the next values,
     which are taken in one after the other, and the result so far has a variable of its own.
+    in_few: a sum takes in the few values of an inner loop, in each iteration of an outer one.
     """
 
     statement: Statement
@@ -35,6 +36,7 @@ class Accumulator:
     lanes: int
     shared: bool = False
     in_order: bool = False
+    in_few: bool = False
 
     @property
     def variables(self) -> list[tuple[str, str, str]]:
@@ -72,7 +74,10 @@ class Accumulator:
         if self.in_order:
             code.line(f"{self.name}{at} = {text};")
             return
-        code.line(f"{self.name}{at} = {combined(self.op, self.dtype, self.name + at, text)};")
+        step = combined(self.op, self.dtype, self.name + at, text)
+        if self.in_few and self.is_float_sum and not self.lanes:
+            step = f"so_far_{DTYPES[self.dtype].register}({step})"
+        code.line(f"{self.name}{at} = {step};")
         if s.scan:
             code.store(s.target, s.index[0], f"{self.name}{at}")
 
@@ -114,13 +119,16 @@ class Accumulator:
             w //= 2
 
 
-def accumulate(code: Code, s: Statement, lanes: int, along: bool = False) -> Accumulator:
+def accumulate(
+    code: Code, s: Statement, lanes: int, along: bool = False, in_few: bool = False
+) -> Accumulator:
     """Declare the variables of a reduction, with their first values; lanes: 1 for none. along:
     whether the lanes lie along an axis that it runs over."""
     assert s.op is not None
     dtype = s.value.dtype if s.op in PAIRED else s.target.dtype
     in_order = along and lanes > 1 and is_in_order(s)
-    a = Accumulator(s, s.op, dtype, code.fresh("acc"), lanes if lanes > 1 else 0, in_order=in_order)
+    lanes = lanes if lanes > 1 else 0
+    a = Accumulator(s, s.op, dtype, code.fresh("acc"), lanes, in_order=in_order, in_few=in_few)
     for kind, name, value in a.variables:
         if a.in_order:
             code.line(f"{kind} {name}[{lanes}], {name}_all = {value};")

@@ -26,6 +26,7 @@ from ..reductions import accumulate, begun, share
 from .dialect import GNU
 from .memory import pointer, symbols
 from .partials import Partials, leave
+from .prelude import UNROLLED
 
 # The kinds of loops that run in strips.
 _STRIPS = ("strip", "jam", "rows")
@@ -65,7 +66,9 @@ class Nest(AnyNest):
             assert leaf is not None
             before = (self._accumulators[t] for t in started[:k] if leaf_of(loop, t) is leaf)
             shared = next((a for t in before if (a := share(t, s)) is not None), None)
-            made = shared or accumulate(self._code, s, leaf.lanes, True)
+            extent = leaf.axis.extent
+            in_few = leaf is not loop and isinstance(extent, int) and extent <= UNROLLED
+            made = shared or accumulate(self._code, s, leaf.lanes, True, in_few)
             self._accumulators[s] = made
         if loop.kind == "vector":
             self._vector(loop, lo, hi)

@@ -346,6 +346,22 @@ def _steps(name: str) -> dict[str, str]:
     }
 
 
+# The sum so far, of which a compiler cannot say where it comes from: gcc 12 makes wrong code of a
+# loop that adds more than one value in each iteration to a sum of floats, where these are elements
+# side by side that are read in another order than they lie (`s += x[2*j+1]; s += x[2*j]`).
+_SO_FAR = """\
+INLINE T so_far_T(T a) {
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+    __asm__("" : "+x"(a));
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__aarch64__)
+    __asm__("" : "+w"(a));
+#endif
+    return a;
+}
+"""
+UNROLLED = 16  # iterations up to which a C compiler may write a loop out
+
+
 @cache
 def _functions(vector_math: str | None) -> dict[str, str]:
     """The texts of all functions by name, each after those that it calls."""
@@ -353,6 +369,7 @@ def _functions(vector_math: str | None) -> dict[str, str]:
     for src in ("f32", "f64"):
         elementary |= libm.functions(src, vector_math) | polynomials.functions(src)
         elementary[f"fmod_{src}"] = _substitute(_FMOD, src)
+        elementary[f"so_far_{src}"] = _substitute(_SO_FAR, src)
     return elementary | scalar_functions(elementary.keys())
 
 
@@ -372,6 +389,7 @@ def scalar_functions(given: Collection[str] = (), by_hardware: bool = False) -> 
         table |= _steps(name)
     for src in ("f32", "f64"):
         table |= _conversions(src)
+        table[f"so_far_{src}"] = f"INLINE {src} so_far_{src}({src} a) {{ return a; }}\n"
     quotients = {"i": _QUOTIENT_SIGNED, "u": _QUOTIENT_UNSIGNED}
     whole = {"i": _QUOTIENT_I64, "u": _QUOTIENT_U64}
     others = {"i": (_SIGNED, _INTEGER), "u": (_UNSIGNED, _INTEGER), "f": (_FLOAT,)}
