@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from np_compile.kernels.targets.c.prelude import UNROLLED
-
 from .assignments import target
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
@@ -266,7 +264,8 @@ def _attempt(
         for (which, name), v in carried.items():
             x = envs[which][name] = v.load(r)
             _guess_extents(r, before[which].get(name), x)
-            _note_sum(r, header.n, before[which].get(name), x)
+            if isinstance(x, Num) and x.rep in FLOATS:
+                r.sums[x.text] = 0
         entry = r.snapshot()
         frame.path.append(header.step(r))
         header.begin(r)
@@ -335,8 +334,7 @@ def _attempt(
         env.clear()
         env.update(was)
     for (which, name), v in carried.items():
-        x = envs[which][name] = v.load(r)
-        _note_sum(r, header.n, before[which].get(name), x, True)
+        envs[which][name] = v.load(r)
         r.owned[-1] += v.buffers()
     for (which, name), known in memory.items():
         if isinstance(known, Conflict):
@@ -494,17 +492,6 @@ def _stores(
 def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     """Make the type of a name hold x as well."""
     memory[key] = _widened(of, as_type(join(of, x, r), keep=True))
-
-
-def _note_sum(r: Reader, n: Num | None, before: Value, x: Value, ended: bool = False) -> None:
-    """Note that x may be a sum that a loop of n iterations adds to, and that was this one before.
-    Of few iterations C may make a part of those of the loop around them."""
-    if not isinstance(x, Num) or x.rep not in FLOATS:
-        return
-    inner = isinstance(before, Num) and before.text in r.sums
-    few = n is not None and n.value is not None and n.value <= UNROLLED
-    if not ended or inner:
-        r.sums[x.text] = int(inner and few)
 
 
 def _widened(of: Value, new: Value) -> Value:

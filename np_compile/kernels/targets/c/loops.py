@@ -26,10 +26,10 @@ from ..reductions import accumulate, begun, share
 from .dialect import GNU
 from .memory import pointer, symbols
 from .partials import Partials, leave
-from .prelude import UNROLLED
 
 # The kinds of loops that run in strips.
 _STRIPS = ("strip", "jam", "rows")
+_UNROLLED = 16  # iterations up to which a C compiler may write a loop out
 
 
 class Nest(AnyNest):
@@ -67,7 +67,7 @@ class Nest(AnyNest):
             before = (self._accumulators[t] for t in started[:k] if leaf_of(loop, t) is leaf)
             shared = next((a for t in before if (a := share(t, s)) is not None), None)
             extent = leaf.axis.extent
-            in_few = leaf is not loop and isinstance(extent, int) and extent <= UNROLLED
+            in_few = leaf is not loop and isinstance(extent, int) and extent <= _UNROLLED
             made = shared or accumulate(self._code, s, leaf.lanes, True, in_few)
             self._accumulators[s] = made
         if loop.kind == "vector":

@@ -359,7 +359,6 @@ INLINE T so_far_T(T a) {
     return a;
 }
 """
-UNROLLED = 16  # iterations up to which a C compiler may write a loop out
 
 
 @cache
