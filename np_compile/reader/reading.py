@@ -191,7 +191,7 @@ class Reading:
     @property
     def waits(self) -> bool:
         """Whether all that there is of it is the compiler's still. To ask costs little, beside the
-        calls that lead there otherwise: Python takes memory for each, where theirs ends."""
+        calls that lead there otherwise."""
         known = self._regions.get(0, ())
         return len(known) == 1 and not known[0].ready
 
