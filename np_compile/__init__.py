@@ -31,7 +31,7 @@ try:
     from .tools.run import run
 finally:
     if _collecting:
-        if not gc.get_freeze_count():
+        if gc.get_freeze_count() < 2000:  # not frozen by the user: Python 3.12 begins with 375
             gc.freeze()
             gc.unfreeze()
         gc.enable()

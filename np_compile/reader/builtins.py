@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import sys
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -158,17 +158,11 @@ def _of_all(
 
 def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
     x = in_order(r, x)
-    items = x.items if isinstance(x, Tup) else None
-    if items is not None:
-        total: Value = start or python(0)
-        for y in items:
-            total = binary(r, "Add", total, y)
-        return total
+    if isinstance(x, Tup):
+        return _sum_of_items(r, x.items, start or python(0))
     if isinstance(x, Lst) and start is None:
         if x.of is None:
             return python(0)
-        if x.kind == "float" and sys.version_info >= (3, 12):
-            raise Unreadable("sum of floats")
         v = as_vector(r, x)
         n = v.dims[0]
         if x.kind == "int":
@@ -183,12 +177,68 @@ def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
             return r.integer(total_name)
         if x.kind in ("float", "float64"):
             r.leave_if(f"{n.text} == 0", "the sum of nothing")
-            name = r.fresh("s")
-            r.line(f"f64 {name} = 0;")
+            total = FloatSum(r, "0", COMPENSATES and x.kind == "float")
             with loops(r, [n], vector="") as index:
-                r.line(f"{name} += {v.data}[{index[0]}];")
-            return r.number(name, "f64", (x.kind,))
+                total.add(f"{v.data}[{index[0]}]")
+            return r.number(total.text(), "f64", (x.kind,))
     raise Unreadable("sum of this")
+
+
+def _sum_of_items(r: Reader, items: Sequence[Value], total: Value) -> Value:
+    so_far: FloatSum | None = None  # while the total is one of Python's floats
+
+    def result() -> Value:
+        return total if so_far is None else r.number(so_far.text(), "f64", ("float",))
+
+    for y in items:
+        kinds = y.kinds if isinstance(y, Num) else ()
+        if COMPENSATES and so_far is None and isinstance(total, Num) and "float" in total.kinds:
+            if total.kinds != ("float",):
+                raise Unreadable("a sum of what may be a float")
+            so_far = FloatSum(r, convert(r, total, "f64", exact=True).text)
+        if so_far is None:
+            total = binary(r, "Add", total, y)
+        elif isinstance(y, Num) and kinds and set(kinds) <= {"float", "int", "bool"}:
+            if len(kinds) > 1:
+                raise Unreadable("a sum of what may be a float")
+            so_far.add(convert(r, y, "f64", exact=True).text, exactly=kinds == ("float",))
+        else:
+            total, so_far = binary(r, "Add", result(), y), None
+    return result()
+
+
+COMPENSATES = sys.version_info >= (3, 12)  # Python does, where it adds floats to a float
+
+
+class FloatSum:
+    """The sum of floats that `sum` makes: what each addition loses is added at the end, after
+    Neumaier, where Python does so."""
+
+    def __init__(self, r: Reader, start: str, compensated: bool = True) -> None:
+        self.r, self.compensated = r, compensated
+        self.name = r.fresh("s")
+        self.lost = f"{self.name}_lost"
+        r.line(f"f64 {self.name} = {start};")
+        if compensated:
+            r.line(f"f64 {self.lost} = 0;")
+
+    def add(self, x: str, exactly: bool = True) -> None:
+        """exactly: with what is lost."""
+        s, lost = self.name, self.lost
+        if not (self.compensated and exactly):
+            self.r.line(f"{s} += {x};")
+            return
+        item, t = self.r.fresh("x"), self.r.fresh("t")
+        larger = f"__builtin_fabs({s}) >= __builtin_fabs({item})"
+        self.r.line(f"f64 {item} = {x}, {t} = {s} + {item};")
+        self.r.line(f"{lost} += {larger} ? ({s} - {t}) + {item} : ({item} - {t}) + {s};")
+        self.r.line(f"{s} = {t};")
+
+    def text(self) -> str:
+        if self.compensated:  # -0.0 stays, and infinity
+            counts = f"{self.lost} != 0 && __builtin_isfinite({self.lost})"
+            self.r.line(f"if ({counts}) {self.name} += {self.lost};")
+        return self.name
 
 
 def _any_all(name: str) -> Callable:

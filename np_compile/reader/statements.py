@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import assignments, loops, outside
+from . import assignments, builtins, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
 from .managers import Entered, goes_out
@@ -557,6 +557,8 @@ def comprehension(
         result = frame.env[hidden]
         if by == "sum":
             result = python(0) if result == Known(None) else certain(r, result)
+            if builtins.COMPENSATES and isinstance(result, Num) and "float" in result.kinds:
+                raise Unreadable("a sum of floats that are no list")
     finally:
         r.comprehensions.pop()
         frame.whole, frame.scope, frame.inside = whole, scope, inside
