@@ -557,7 +557,8 @@ def compile(
     compiled.__np_compile_captured__ = function
     if (keeper := compiled._keeper) is not None and backend == "native":
         if tensors:
-            compiled._reading = TensorLoops(function)
+            on_arrays = functools.partial(compile, function, fullgraph=fullgraph, dynamic=dynamic)
+            compiled._reading = TensorLoops(function, on_arrays, lambda: keeper.in_vain)
         else:
             budget = compiled._options.budget
             compiled._reading = Reading(function, budget, keeps=keeper.may_keep, taker=keeper)

@@ -95,8 +95,8 @@ class Budget(Protocol):
 class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
     time does not matter. keeps: whether recorded calls with such arguments may be kept, as they all
-    may where it is None. tensors: whether arrays stand for tensors, whose calls are recorded where
-    they are not read; away: whether they are copies of what lies on a device. general: whether it
+    may where it is None. away: whether arrays are copies of tensors on a device, where calls are
+    recorded that are not read. general: whether it
     serves calls with new sizes, whatever is better for others. is_compiled: whether some of it is.
     single: operations of loops on single elements, in a call. for_sizes: how such calls are read,
     where loops do the same to whole arrays, and others are recorded. as_not_kept: whether it would
@@ -105,12 +105,12 @@ class Reading:
     on."""
 
     def __init__(
-        self, f: types.FunctionType, budget: Budget | None = None, tensors: bool = False,
-        away: bool = False, general: bool = False, keeps: Callable[[tuple], bool] | None = None,
+        self, f: types.FunctionType, budget: Budget | None = None, away: bool = False,
+        general: bool = False, keeps: Callable[[tuple], bool] | None = None,
         taker: Taker | None = None,
     ):  # fmt: skip
         self.function = f
-        self._budget, self._tensors, self._away = budget, tensors, away
+        self._budget, self._away = budget, away
         self._general, self._keeps = general, keeps
         self._whole = False  # whether it is read whatever it does to whole arrays
         self.as_not_kept = False
@@ -394,7 +394,7 @@ class Reading:
 
     def _stands_better(self, node: Any) -> bool:
         """Whether recording it, where it is not compiled, would cost more than it gains."""
-        return not self._tensors and source.by_element(node)
+        return not self._away and source.by_element(node)
 
     def _left(
         self, node: Any, first: int, region: Region, exit_: Exit, values: dict[str, Any]
@@ -555,7 +555,7 @@ class Reading:
             made = Refused(f"{type(e).__name__}: {e}", node.lineno, 0)
         if isinstance(made, Refused):
             made.plain = not made.by_size and self._stands_better(node)
-            new = first == 0 and self.for_sizes is None and not self._tensors
+            new = first == 0 and self.for_sizes is None and not self._away
             if made.why == _ALIKE and new:
                 self.for_sizes = Reading(self.function, self._budget, general=True)
         elif whole and (_is_large(made.work) or _is_idle(made.work)):

@@ -263,6 +263,114 @@ def test_explain_says_where_the_loops_run(place):
     assert "for (" in np_compile.inspect(fast)(x, 0.5)[0].output
 
 
+# What is not kept runs on arrays
+
+
+def in_vain(x, rng, seen):
+    y = x + rng.standard_normal(len(x))
+    seen.append(float(y.sum()))
+    if np.median(y) > 0:
+        y[y < 0] = 0.0
+    x[:2] += 1
+    return y, [y.max(), y[::2]], y.argmax(), "done"
+
+
+def test_what_is_not_kept_runs_on_arrays(place):
+    fast = compiled(in_vain)
+    x, seen, twin, of_twin = series(50).to(place), [], series(50).numpy(), []
+    rng, of_plain = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(6):
+        got = fast(x, rng, seen)
+        want = in_vain(twin, of_plain, of_twin)
+        assert type(got[0]) is type(got[1][0]) is type(got[2]) is torch.Tensor
+        assert got[0].device == got[1][1].device == x.device
+        assert got[1][1].untyped_storage().data_ptr() == got[0].untyped_storage().data_ptr()
+        assert (got[2].dtype, got[3]) == (torch.int64, "done")
+        for a, b in zip((got[0], *got[1]), (want[0], *want[1]), strict=True):
+            np.testing.assert_allclose(a.cpu(), b)
+        np.testing.assert_allclose(x.cpu(), twin)
+        np.testing.assert_allclose(seen, of_twin)
+    assert rng.random() == of_plain.random()
+    text = "\n".join(fast._reading.report())
+    assert "it runs on arrays in place of its tensors" in text
+
+
+def test_what_is_not_changed_keeps_its_version():
+    def largest(x, y, rng):
+        if np.median(x) > 0.1:
+            y[rng.integers(3)] = 1.0
+        return x.max()
+
+    fast, rng = compiled(largest), np.random.default_rng(3)
+    w = series(20).requires_grad_()
+    for k in range(5):
+        x, y = series(20), torch.zeros(20)
+        loss = (w * x).sum()
+        assert fast(x, y, rng) == x.max()
+        loss.backward()  # x is what it was
+        assert (x._version, y._version > 0) == (0, True), k
+
+
+class Walk:
+    size = 2
+
+    def __init__(self, x, rng):
+        self.at, self.rng = x.copy(), rng
+        self.path = [self.at[0]]
+
+    def step(self):
+        self.at = self.at + self.rng.standard_normal(len(self.at))
+        self.path.append(self.at[0])
+        return self
+
+    @property
+    def far(self):
+        return np.abs(self.at).max() > self.size
+
+
+def walks(x, rng):
+    walk, steps = Walk(x, rng), 0
+    while not walk.far:
+        walk.step()
+        steps += 1
+    return walk, steps, lambda: walk.at
+
+
+def test_objects_that_a_call_makes(place):
+    fast, rng, of_plain = compiled(walks), np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(5):
+        walk, steps, last = fast(torch.zeros(9, dtype=torch.float64).to(place), rng)
+        want, of_want, _ = walks(np.zeros(9), of_plain)
+        assert (type(walk), steps) == (Walk, of_want)
+        np.testing.assert_allclose(walk.at.cpu(), want.at)
+        np.testing.assert_allclose([p.cpu() for p in walk.path], want.path)
+        assert {type(walk.at), *map(type, walk.path)} == {torch.Tensor}
+        assert last() is walk.at
+
+
+class Counts:
+    known: object = 0
+
+    def count(self, x):
+        kind = Counts
+        kind.known = x * 2  # an attribute of the class
+        return x.sum()
+
+
+def counts(x, rng):
+    return Counts().count(x) + rng.random() if np.median(x) > 0 else None
+
+
+def test_attributes_of_classes_are_left_to_recording():
+    fast, rng = compiled(counts), np.random.default_rng(3)
+    try:
+        for _ in range(5):
+            fast(series(9), rng)
+            assert type(Counts.known) is torch.Tensor
+    finally:
+        Counts.known = 0
+
+
 # What stays with recording
 
 

@@ -43,7 +43,7 @@ _SEQUENCES = (list, deque)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
 
 
-def _is_record(x: Any) -> bool:
+def is_record(x: Any) -> bool:
     """Whether x is an instance of a user's class, with attributes to look at."""
     kind = type(x)
     if kind is types.SimpleNamespace:
@@ -55,12 +55,12 @@ def _is_record(x: Any) -> bool:
     )
 
 
-def _attributes(x: Any) -> dict[str, Any]:
+def attributes(x: Any) -> dict[str, Any]:
     """The attributes of a record, those in `__slots__` too."""
     return {**getattr(x, "__dict__", {}), **slot_values(x)}
 
 
-def _set_attributes(x: Any, values: dict[str, Any]) -> None:
+def set_attributes(x: Any, values: dict[str, Any]) -> None:
     """Make these the attributes of a record, past its class's own `__setattr__`."""
     in_slots = dict(slots(type(x)))
     present = slot_values(x)
@@ -84,7 +84,7 @@ def _inside(x: Any) -> Collection[Any]:
     """What a container or record holds."""
     if isinstance(x, dict):
         return x.values()
-    return x if isinstance(x, (list, tuple, deque)) else _attributes(x).values()
+    return x if isinstance(x, (list, tuple, deque)) else attributes(x).values()
 
 
 def _empty(x: Any) -> Any:
@@ -106,7 +106,7 @@ def holds_arrays(x: Any) -> bool:
     kind = type(x)
     if kind is types.MethodType:
         return holds_arrays(x.__self__)
-    return (kind in _SEQUENCES or kind in _MAPPINGS or kind is tuple or _is_record(x)) and (
+    return (kind in _SEQUENCES or kind in _MAPPINGS or kind is tuple or is_record(x)) and (
         _holds(x, set(), 1000)
     )
 
@@ -160,7 +160,7 @@ class Exchange:
             return copy
         if self.capture.tensors and hasattr(x, "__dlpack__"):
             return self.capture.adopt(of_memory(x))
-        if kind in _SEQUENCES or kind in _MAPPINGS or _is_record(x):
+        if kind in _SEQUENCES or kind in _MAPPINGS or is_record(x):
             self.capture.substitution.meet(x)
             if not _holds(x, set()):
                 self.others.append(x)
@@ -172,7 +172,7 @@ class Exchange:
             elif kind in _MAPPINGS:
                 copy.update((k, self.take(v)) for k, v in x.items())
             else:
-                _set_attributes(copy, {k: self.take(v) for k, v in _attributes(x).items()})
+                set_attributes(copy, {k: self.take(v) for k, v in attributes(x).items()})
             return copy
         return x
 
@@ -228,7 +228,7 @@ class Exchange:
             return with_items(x, items)
         if id(x) in self.given:
             return x
-        if isinstance(x, (list, dict, set, deque)) or _is_record(x):
+        if isinstance(x, (list, dict, set, deque)) or is_record(x):
             self.given[id(x)] = (x, None)
             self._give_class(kind)
             self._replace(x)
@@ -327,10 +327,10 @@ class Exchange:
                 x.clear()
                 x.update(items)
         else:
-            values = _attributes(x)
+            values = attributes(x)
             real = {k: self.give(v) for k, v in values.items()}
             if any(real[k] is not values[k] for k in values):
-                _set_attributes(x, real)
+                set_attributes(x, real)
 
     def clear(self) -> None:
         """Let go of everything."""
@@ -371,8 +371,8 @@ class Exchange:
                     original.extend(now)
                 continue
             is_mapping = type(original) in _MAPPINGS
-            target = original if is_mapping else _attributes(original)
-            source = copy if is_mapping else _attributes(copy)
+            target = original if is_mapping else attributes(original)
+            source = copy if is_mapping else attributes(copy)
             values = {
                 k: self._back(v) if self._is_made(v) else target[k]
                 for k, v in source.items()
@@ -382,7 +382,7 @@ class Exchange:
                 if is_mapping:
                     _set_items(original, values)
                 else:
-                    _set_attributes(original, values)
+                    set_attributes(original, values)
         for x in self.others:
             self.give(x)
 
@@ -404,7 +404,7 @@ def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
     if isinstance(x, _PLAIN) or id(x) in seen or len(seen) >= most:
         return False
     seen.add(id(x))
-    if isinstance(x, (list, tuple, dict, deque)) or _is_record(x):
+    if isinstance(x, (list, tuple, dict, deque)) or is_record(x):
         inside = _inside(x)
         return any(_holds(v, seen, most) for v in inside if len(inside) <= most)
     return False
