@@ -227,15 +227,19 @@ class Compiled(Made):
         assert self._on_tensors is not None
         return self._on_tensors
 
-    def _read(self, args: tuple, kwargs: dict) -> Any:
+    def _read(self, args: tuple, kwargs: dict, instead: Callable | None = None) -> Any:
         """The result of a call that is compiled whole, with its loops; MISS if it is not. It runs
-        on the host, whatever the device, but for loops whose iterations a device does at once."""
+        on the host, whatever the device, but for loops whose iterations a device does at once.
+        instead: of the compiled function of arrays, where that is to run in place of tensors, what
+        is called in its stead."""
         found = self._reading
         if found is None or config.loops == "recorded" or not only_devices():
             return reading.MISS
         device = None if self._tensors else _device(args, kwargs, False)
         if device is not None and type(found) is Reading and found.as_not_kept:
             return reading.MISS  # recorded, whole arrays are the device's
+        if type(found) is TensorLoops:
+            return found.call(args, kwargs, instead)
         if device is None:
             return found.call(args, kwargs)
         asked = False

@@ -75,8 +75,9 @@ class TensorLoops:
         self._why = ""  # why the last call was
         self._better: set[tuple] = set()
 
-    def call(self, args: tuple, kwargs: dict) -> Any:
-        """The result of a call, or MISS if it is to be recorded."""
+    def call(self, args: tuple, kwargs: dict, instead: Callable | None = None) -> Any:
+        """The result of a call, or MISS if it is to be recorded. instead: gives what is called in
+        the stead of the function of arrays."""
         if self._function.__code__ is not self._code:
             self._look()
         in_vain = self._in_vain()
@@ -90,7 +91,7 @@ class TensorLoops:
             return MISS
         self._why = ""
         if not is_away(device):
-            return self._on_host(args, kwargs, opened, device, in_vain)
+            return self._on_host(args, kwargs, opened, device, in_vain, instead)
         key = *kwargs, opened.form, *map(_kind, opened.leaves)
         result = MISS
         if not self._never and key not in self._better:
@@ -99,7 +100,7 @@ class TensorLoops:
             if result is MISS:
                 self._is_better(key)
         if result is MISS and in_vain and _bytes_in(opened) <= _FEW:
-            return self._on_host(args, kwargs, opened, device, True)
+            return self._on_host(args, kwargs, opened, device, True, instead)
         return result
 
     def _is_better(self, key: tuple) -> None:
@@ -109,8 +110,9 @@ class TensorLoops:
         self._better.add(key)
 
     def _on_host(
-        self, args: tuple, kwargs: dict, opened: Opened, device: torch.device, in_vain: bool
-    ) -> Any:
+        self, args: tuple, kwargs: dict, opened: Opened, device: torch.device, in_vain: bool,
+        instead: Callable | None,
+    ) -> Any:  # fmt: skip
         """A call on tensors in host memory, or on copies of a few: one on arrays. What is kept of
         these can be kept of tensors, which takes less time."""
         inner = self._arrays
@@ -125,7 +127,7 @@ class TensorLoops:
             named = {k: loan.take(x) for k, x in kwargs.items()}
             loan.remember()
         try:
-            result = inner(*given, **named)
+            result = (inner if instead is None else instead(inner))(*given, **named)
         except BaseException as e:
             loan.settle_changed()
             e.args = tuple([loan.give(x) for x in e.args])

@@ -127,7 +127,19 @@ def explain(fn: Callable) -> Callable[..., Explanation]:
                 breaks[key] = BreakReport(reason.kind, reason.text, more)
                 report.breaks.append(breaks[key])
 
-        report.result = compiled._read(args, kwargs)
+        def of_arrays(inner: Any) -> Callable:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                nonlocal report
+                report = explain(inner)(*args, **kwargs)
+                report.loops.insert(0, "it runs on arrays in place of its tensors")
+                return report.result
+
+            return call
+
+        result = compiled._read(args, kwargs, of_arrays)
+        report.result = result
+        if report.loops:
+            return report
         if compiled._reading is not None and compiled._reading.is_tried:
             report.loops = compiled._reading.report()
         if report.result is not MISS:

@@ -74,7 +74,17 @@ def inspect(fn: Callable) -> Callable[..., list[SegmentText]]:
                     outputs[id(program.graph)],
                 )
 
-        if compiled._read(args, kwargs) is not MISS and compiled._reading is not None:
+        of_arrays: list[SegmentText] = []
+
+        def instead(inner: Any) -> Callable:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                of_arrays.extend(inspect(inner)(*args, **kwargs))
+
+            return call
+
+        if compiled._read(args, kwargs, instead) is not MISS and compiled._reading is not None:
+            if of_arrays:
+                return of_arrays
             return [_of_region(text) for text in compiled._reading.texts()]
         before, compiled._options = compiled._options, fresh
         try:
