@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -117,7 +117,7 @@ class TensorLoops:
         these can be kept of tensors, which takes less time."""
         inner = self._arrays
         key: tuple = ()
-        if not in_vain and inner._keeper.kept and not inner._reading.is_compiled:
+        if not in_vain and not inner._reading.is_compiled:
             key = *kwargs, opened.form, *map(_kind, opened.leaves)
             if key in self._better:
                 return MISS
@@ -137,7 +137,7 @@ class TensorLoops:
         with _Direct():
             result = loan.give(result)
             loan.end()
-        if key:
+        if key and (inner._keeper.kept or inner._reading.is_declined):
             self._is_better(key)
         return result
 
@@ -262,7 +262,9 @@ _CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELE
 _OF_CLASSES = ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
                "__qualname__", "__firstlineno__", "__static_attributes__", "__match_args__",
                "__dataclass_fields__", "__dataclass_params__", "__hash__", "__abstractmethods__",
-               "_abc_impl")  # fmt: skip
+               "_abc_impl", "_fields", "_make", "_replace", "_asdict", "__new__",
+               "__getnewargs__", "__replace__", "__orig_bases__")  # fmt: skip
+_OF_FIELDS = (types.MemberDescriptorType, type(NamedTuple("_", [("x", int)]).x))  # type: ignore[attr-defined]
 
 
 class _Reached:
@@ -335,12 +337,15 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
         return
     known.add(kind)
     for base in kind.__mro__:
-        if base is object:
+        if base is object or base is tuple:
             continue
         if origin_of(base) != "user" or type(base) is not type:
             raise _Stays(f"the class {kind.__name__}, which has a base that is not the user's")
         for name, x in list(vars(base).items()):
-            if name in _OF_CLASSES or isinstance(x, types.MemberDescriptorType):
+            made = name == "__new__" and not issubclass(base, tuple)
+            if (name in _OF_CLASSES and not made) or isinstance(x, _OF_FIELDS):
+                continue
+            if name == "_field_defaults" and all(map(_is_plain, x.values())):
                 continue
             yield vars(base).get, name, x
             if isinstance(x, property):

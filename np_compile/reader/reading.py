@@ -196,6 +196,11 @@ class Reading:
         return len(known) == 1 and not known[0].ready
 
     @property
+    def is_declined(self) -> bool:
+        """Whether what it does to whole arrays has some of it recorded."""
+        return any(refused.by_size for refused in self._refused.values())
+
+    @property
     def is_tried(self) -> bool:
         """Whether there are loops, and it was looked whether they can be read."""
         return self._code is not None and self.given_up != NO_LOOPS

@@ -47,8 +47,9 @@ def kept(compiled):
 def known(f, *args, backend="native", **named):
     """The compiled function, after calls with these arguments, of which one is kept."""
     made = wrapped(f, backend)
-    for _ in range(3):
-        made(*args, **named)
+    for _ in range(4):  # the first call of a function with loops may be read
+        if not kept(made):
+            made(*args, **named)
     assert kept(made) == 1
     return made
 
@@ -856,7 +857,7 @@ def test_a_loop_of_programs_is_one_call():
 
     make = lambda k: (tensor(50, seed=k), torch.tensor([0.1], dtype=F64), 40)  # noqa: E731
     quick, slow = wrapped(f), recorded(f)
-    for k in range(4):
+    for k in range(5):
         mine, others = make(k), make(k)
         version = mine[0]._version
         got = quick(*mine)
