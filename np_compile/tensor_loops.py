@@ -13,14 +13,11 @@ otherwise than by its arguments, recording does it.
 
 from __future__ import annotations
 
-import dis
-import functools
-import logging
 import types
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,9 +28,10 @@ from .capture.arrays.transfers import give_back, lend, place_on_host, to_device
 from .capture.arrays.window import bounds_of, byte_bounds
 from .capture.exchange.arguments import attributes, is_record, set_attributes
 from .capture.names.namespace import RANDOM_SOURCES
-from .capture.names.substitute import contents, origin_of
+from .capture.names.substitute import contents
 from .devices import default_device
 from .loan import Loan
+from .reached import Reached, Stays
 from .reader import offload, reading, source
 from .reader.reading import MISS, Reading
 from .reader.values import Unreadable
@@ -45,16 +43,9 @@ _Direct = torch._C.DisableTorchFunction  # a `torch.device` around the call says
 _Version = torch.autograd.graph.increment_version
 _NO_LOOPS = "there is no loop in it"
 _FEW = 1 << 20  # bytes of tensors on a device up to which the host does what is not kept
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(np.mean))
 _SPARSE = 16  # times the memory that its elements need, from which a tensor is not copied
 _COMPARED = 1 << 24  # bytes of arrays up to which it is looked whether a call has changed them
 _BETTER = 256  # kinds of calls that are better recorded, and remembered
-
-_Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
-
-
-class _Stays(Exception):
-    """A call that is not for the reader: the reason."""
 
 
 class TensorLoops:
@@ -70,10 +61,11 @@ class TensorLoops:
         self._in_vain = in_vain
         self._away = Reading(function, away=True)
         self._code: Any = None
-        self._reached = _Reached(function)
+        self._reached = Reached(function)
         self._never = _NO_LOOPS  # why it is recorded, whatever it is called on
         self._why = ""  # why the last call was
         self._better: set[tuple] = set()
+        self._objects = False  # whether there are some among the arguments, or arrays
 
     def call(self, args: tuple, kwargs: dict, instead: Callable | None = None) -> Any:
         """The result of a call, or MISS if it is to be recorded. instead: gives what is called in
@@ -86,7 +78,7 @@ class TensorLoops:
         try:
             opened = Opened((*args, *kwargs.values()))
             device = self._device(opened)
-        except _Stays as e:
+        except Stays as e:
             self._why = str(e)
             return MISS
         self._why = ""
@@ -94,7 +86,7 @@ class TensorLoops:
             return self._on_host(args, kwargs, opened, device, in_vain, instead)
         key = *kwargs, opened.form, *map(_kind, opened.leaves)
         result = MISS
-        if not self._never and key not in self._better:
+        if not self._never and not self._objects and key not in self._better:
             with _Direct():
                 result = self._lent(args, kwargs, device)
             if result is MISS:
@@ -132,11 +124,13 @@ class TensorLoops:
             loan.settle_changed()
             e.args = tuple([loan.give(x) for x in e.args])
             loan.end()
+            self._reached.give(loan)
             raise
         loan.settle_changed()
         with _Direct():
             result = loan.give(result)
             loan.end()
+            self._reached.give(loan)
         if key and (inner._keeper.kept or inner._reading.is_declined):
             self._is_better(key)
         return result
@@ -155,34 +149,57 @@ class TensorLoops:
             self._never = str(e)
 
     def _device(self, opened: Opened) -> torch.device:
-        """Where the tensors of a call are. Errors: _Stays."""
+        """Where the tensors of a call are. Errors: Stays."""
         if traced():
-            raise _Stays("torch looks at each operator")
+            raise Stays("torch looks at each operator")
         if not opened.known:
-            raise _Stays("a list or dict is there twice, or a key of a dict is no string")
+            raise Stays("a list or dict is there twice, or a key of a dict is no string")
         grad = torch.is_grad_enabled()
         tensors: dict[int, torch.Tensor] = {}
-        for x in opened.leaves:
+        self._objects = False
+        for x in self._found(opened.leaves, {}):
             if isinstance(x, torch.Tensor):
                 if not ordinary(x) or x.dtype not in shim.TO_NUMPY or x.is_inference():
-                    raise _Stays("an argument is a tensor that is no plain memory of NumPy's")
+                    raise Stays("an argument is a tensor that is no plain memory of NumPy's")
                 if x.requires_grad and grad:
-                    raise _Stays("a tensor asks for a gradient")
+                    raise Stays("a tensor asks for a gradient")
                 tensors[id(x)] = x
+            elif type(x) is np.ndarray or isinstance(x, types.FunctionType):
+                self._objects = True
             elif not (simple(x) or isinstance(x, (np.generic, np.dtype, *RANDOM_SOURCES))):
-                raise _Stays(f"an argument is a {type(x).__name__}")
+                raise Stays(f"an argument is a {type(x).__name__}")
         places = {x.device for x in tensors.values()} or {default_device()}
         if len(places) != 1:
-            raise _Stays("tensors on several devices")
+            raise Stays("tensors on several devices")
         if _meet([*tensors.values()]):
-            raise _Stays("elements of its tensors share memory")
+            raise Stays("elements of its tensors share memory")
         device = places.pop()
+        if is_away(device) and any(type(x) is np.ndarray for x in opened.leaves):
+            raise Stays("arguments are arrays, and tensors of a device")
         if is_away(device) and any(map(_is_sparse, tensors.values())):
-            raise _Stays("elements of its tensors are far apart")
+            raise Stays("elements of its tensors are far apart")
         if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-            raise _Stays("its stream is captured as a graph")
+            raise Stays("its stream is captured as a graph")
         self._reached.check()
         return device
+
+    def _found(self, values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
+        """What is in arguments, in the attributes of objects of the user's classes too. Errors:
+        Stays."""
+        for x in values:
+            if id(x) in known:
+                continue
+            known[id(x)] = x
+            if is_record(x):
+                self._objects = True
+                self._reached.of(type(x))
+                yield from self._found(attributes(x).values(), known)
+            elif isinstance(x, (list, tuple, dict)):
+                yield from self._found(x.values() if isinstance(x, dict) else x, known)
+            else:
+                if isinstance(x, types.FunctionType):
+                    self._reached.of(x)
+                yield x
 
     def _lent(self, args: tuple, kwargs: dict, device: torch.device) -> Any:
         there = offload.on(device, lend) if offload.serves(device) else nullcontext()
@@ -255,160 +272,21 @@ def _kind(x: Any) -> Any:
     return type(x), x.bit_length() if type(x) is int else None
 
 
-# What a function may come to beside its arguments
-
-_FAR = (eval, exec, compile, globals, vars, __import__)
-_CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
-_OF_CLASSES = ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
-               "__qualname__", "__firstlineno__", "__static_attributes__", "__match_args__",
-               "__dataclass_fields__", "__dataclass_params__", "__hash__", "__abstractmethods__",
-               "_abc_impl", "_fields", "_make", "_replace", "_asdict", "__new__",
-               "__getnewargs__", "__replace__", "__orig_bases__")  # fmt: skip
-_OF_FIELDS = (types.MemberDescriptorType, type(NamedTuple("_", [("x", int)]).x))  # type: ignore[attr-defined]
-
-
-class _Reached:
-    """What a function may come to beside its arguments."""
-
-    def __init__(self, function: types.FunctionType):
-        self._function = function
-        self._names: list[_Name] = []
-        self.functions: set[Any] = set()  # and classes
-
-    def check(self) -> None:
-        """Errors: _Stays, where there may be tensors among it."""
-        if not self._names or any(get(where) is not x for get, where, x in self._names):
-            self.functions = set()
-            self._names = list(_read_by(self._function, self.functions))
-
-
 def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
     """As `reading.of_helper`, of a function that code on tensors calls: it may come to none."""
     read = reading.of_helper(f)
     if read is None:
         return None
-    reached = _Reached(f)
+    reached = Reached(f)
 
     def call(args: tuple, kwargs: dict) -> tuple | None:
         try:
             reached.check()
-        except _Stays:
+        except Stays:
             return None
         return read(args, kwargs)
 
     return call
-
-
-def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> Iterator[_Name]:
-    """The names that a function and those that it calls may read: they lead to nothing that a
-    tensor is found in. of_class: whether it is a method, of objects that the call has made.
-    Errors: _Stays."""
-    if f in known:
-        return
-    known.add(f)
-    if f.__dict__:
-        raise _Stays(f"the function {f.__name__} has attributes")
-    for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-        if not _is_plain(x):
-            raise _Stays(f"a default of {f.__name__} is a {type(x).__name__}")
-    names = _names_of(f.__code__, of_class)
-    if isinstance(names, str):
-        raise _Stays(names)
-    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
-    builtins: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
-    for name in names:
-        found: _Name = f.__globals__.get, name, f.__globals__.get(name)
-        if name in cells:
-            found = contents, cells[name], contents(cells[name])
-        yield found
-        x = builtins.get(name) if found[2] is None else found[2]
-        g = source.written(x)
-        if isinstance(g, types.FunctionType) and (g.__module__ or "").partition(".")[0] != "numpy":
-            yield from _read_by(g, known)
-        elif type(x) is type and origin_of(x) == "user":
-            yield from _read_by_class(x, known)
-        elif not _is_plain(x):
-            raise _Stays(f"the name {name}, a {type(x).__name__}")
-
-
-def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
-    """As `_read_by`, of the methods of a class, of which the call may make objects."""
-    if kind in known:
-        return
-    known.add(kind)
-    for base in kind.__mro__:
-        if base is object or base is tuple:
-            continue
-        if origin_of(base) != "user" or type(base) is not type:
-            raise _Stays(f"the class {kind.__name__}, which has a base that is not the user's")
-        for name, x in list(vars(base).items()):
-            made = name == "__new__" and not issubclass(base, tuple)
-            if (name in _OF_CLASSES and not made) or isinstance(x, _OF_FIELDS):
-                continue
-            if name == "_field_defaults" and all(map(_is_plain, x.values())):
-                continue
-            yield vars(base).get, name, x
-            if isinstance(x, property):
-                parts: tuple[Any, ...] = x.fget, x.fset, x.fdel
-            else:
-                parts = (x.__func__ if isinstance(x, staticmethod) else x,)
-            for part in parts:
-                if isinstance(part, types.FunctionType):
-                    yield from _read_by(part, known, part is x or isinstance(x, property))
-                elif not (part is None or _is_plain(part)):
-                    raise _Stays(f"{kind.__name__}.{name}, a {type(part).__name__}")
-
-
-@functools.lru_cache(4096)
-def _names_of(code: types.CodeType, of_class: bool = False) -> tuple[str, ...] | str:
-    """The names that code reads; where it changes what they lead to, how. of_class: whether it is
-    a method, which may set attributes of its object."""
-    own = code.co_varnames[0] if of_class and code.co_argcount else None
-    loaded: Any = None
-    for step in dis.get_instructions(code):
-        sets_own = step.opname == "STORE_ATTR" and own is not None and loaded == own
-        if (step.opname in _CHANGING and not sets_own) or (
-            step.opname == "STORE_DEREF" and step.argval in code.co_freevars
-        ):
-            return f"the instruction {step.opname} (line {code.co_firstlineno} and on)"
-        if own is not None and step.opname.startswith("STORE_FAST") and own in str(step.argval):
-            own = None  # another object may have its name
-        loaded = step.argval if step.opname in ("LOAD_FAST", "LOAD_FAST_BORROW") else None
-    names = [*code.co_names, *code.co_freevars]
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            found = _names_of(inner)
-            if isinstance(found, str):
-                return found
-            names += found
-    return tuple(names)
-
-
-# Modules that lead to nothing of the user's.
-_MODULES = frozenset((
-    "abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses",
-    "datetime", "decimal", "enum", "fractions", "functools", "heapq", "itertools", "json",
-    "logging", "math", "numbers", "numpy", "operator", "random", "re", "statistics", "string",
-    "struct", "textwrap", "time", "typing", "warnings",
-))  # fmt: skip
-
-
-def _is_plain(x: Any) -> bool:
-    """Whether no tensor is found in a value, nor can be put there."""
-    if isinstance(x, types.ModuleType):
-        return x.__name__.partition(".")[0] in _MODULES
-    if isinstance(x, type):
-        return x.__module__.partition(".")[0] in _MODULES or issubclass(x, BaseException)
-    if any(x is f for f in _FAR):
-        return False
-    if type(x) is np.ndarray:
-        return not x.dtype.hasobject
-    library = (getattr(x, "__module__", None) or "").partition(".")[0]
-    return (
-        simple(x)
-        or isinstance(x, (np.generic, np.dtype, np.ufunc, range, logging.Logger))
-        or (isinstance(x, _FUNCTIONS) and library in _MODULES)
-    )
 
 
 def _meet(tensors: list[torch.Tensor]) -> bool:
@@ -442,6 +320,7 @@ class _Loan(Loan):
         """before: functions that are older than the call."""
         super().__init__()
         self._older = before
+        self._ends = False
         self._device = device
         self._memory = memory
         self._away = is_away(device)
@@ -449,7 +328,26 @@ class _Loan(Loan):
         self._before: list[bytes | None] = []
         self._roots: dict[int, tuple[np.ndarray, torch.Tensor]] = {}
 
+    def take(self, x: Any) -> Any:
+        if not is_record(x) or id(x) in self._made:
+            return super().take(x)
+        made = self.pair(x, object.__new__(type(x)))
+        set_attributes(made, {k: self.take(v) for k, v in attributes(x).items()})
+        return made
+
+    def end(self) -> None:
+        self._ends = True
+        super().end()
+        for x, made in list(self._made.values()):
+            if x is not made and is_record(x):
+                was = attributes(x)
+                now = {k: self.give(v) for k, v in attributes(made).items()}
+                if list(now) != list(was) or any(now[k] is not was[k] for k in now):
+                    set_attributes(x, now)
+
     def stand_in(self, x: Any) -> Any:
+        if type(x) is np.ndarray:
+            return x
         if not isinstance(x, torch.Tensor):
             return None
         t = place_on_host(x) if self._away else x.detach()
@@ -498,13 +396,16 @@ class _Loan(Loan):
                 self._has_changed(t, lent)
 
     def give(self, x: Any) -> Any:
+        known = self._given.get(id(x))
+        if type(known) is np.ndarray and not self._ends:
+            return self._whole(known)  # the caller's own stays an array only where it was
         x = super().give(x)
         if isinstance(x, types.FunctionType) and x not in self._older:
             for cell in x.__closure__ or ():
                 held = contents(cell)
                 if (given := self.give(held)) is not held:
                     cell.cell_contents = given
-        elif is_record(x) and id(x) not in self._passed:
+        elif is_record(x) and id(x) not in self._passed and id(x) not in self._made:
             self._passed[id(x)] = x
             values = attributes(x)
             given = {k: self.give(v) for k, v in values.items()}

@@ -80,7 +80,8 @@ ALLOWED: dict[str, set[str]] = {
     "loan": {"tape"},
     "cupy_arrays": {"capture", "errors", "loan"},
     "devices": set(),
-    "tensor_loops": {"capture", "devices", "loan", "reader", "replay", "shim"},
+    "reached": {"capture", "loan", "reader", "replay"},
+    "tensor_loops": {"capture", "devices", "loan", "reached", "reader", "replay", "shim"},
     "api": {
         *("backends", "capture", "config", "cupy_arrays", "devices", "eager", "errors", "errstate"),
         *("made", "reader", "replay", "tape", "tensor_loops"),

@@ -310,6 +310,8 @@ def enter(c: Capture, a: Array) -> None:
         return
     if a._t is None:
         c.load(a)
+    if a._ahead:
+        c.send(a)
     sig = a._sig
     if sig is None:
         t = a._t

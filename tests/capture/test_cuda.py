@@ -218,6 +218,40 @@ def test_gradients_on_the_device(backend):
     assert torch.allclose(w.grad.cpu(), b.grad)
 
 
+def by_flat(a, x):
+    a.flat[:: len(a) + 1] += 2.0
+    a.T.flat[1] = -1.0
+    b = a.T.copy()
+    b.flat = x
+    b.T.flat[:2] = 7.0
+    a.real.partition(1)
+    return a @ a, b, b.flat[3]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_other_code_writes_to_a_tensor_arrives(backend):
+    a, x = data(4, 4), data(4)
+    fast = np_compile.compile(np_compile.wrap_numpy(by_flat), backend=backend)
+    for _ in range(4):
+        mine, twin = torch.from_numpy(a.copy()).cuda(), a.copy()
+        got, want = fast(mine, torch.from_numpy(x).cuda()), by_flat(twin, x)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(torch.as_tensor(g).cpu().numpy(), w)
+        np.testing.assert_array_equal(mine.cpu().numpy(), twin)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_types_of_numpy_take_scalars_of_a_device(backend):
+    def f(x):
+        return np.float32(x.std()), np.int64(x.sum()), np.float32(x[:1].max() * 2)
+
+    x = data(9)
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend=backend)
+    for _ in range(4):
+        for g, w in zip(fast(torch.from_numpy(x).cuda()), f(x), strict=True):
+            np.testing.assert_allclose(torch.as_tensor(g).cpu().numpy(), w, rtol=1e-6)
+
+
 def test_in_place_on_a_device_tensor():
     x = torch.ones(4, device="cuda")
     got = np_compile.compile(np_compile.wrap_numpy(lambda x: x.__iadd__(1)), backend="eager")(x)

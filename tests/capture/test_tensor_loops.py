@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -346,6 +347,81 @@ def test_objects_that_a_call_makes(place):
         np.testing.assert_allclose([p.cpu() for p in walk.path], want.path)
         assert {type(walk.at), *map(type, walk.path)} == {torch.Tensor}
         assert last() is walk.at
+
+
+@dataclasses.dataclass
+class Filter:
+    taps: object
+    gain: float = 2.0
+    seen: list = dataclasses.field(default_factory=list)
+
+    def __call__(self, x):
+        y = np.convolve(x, self.taps)[: len(x)] * self.gain
+        self.seen.append(y.max())
+        self.last = y
+        return y
+
+
+class TooLarge(Exception):
+    pass
+
+
+class Chain:
+    def __init__(self, filters, limit):
+        self.filters, self.limit, self.calls = filters, limit, 0
+
+    def run(self, x, after):
+        for f in self.filters:
+            x = after(f(x))
+        self.calls += 1
+        if np.median(x) > self.limit:
+            raise TooLarge(x.max())
+        self.filters[0].gain *= 0.5
+        return x
+
+
+def chained(chain, x, table, after):
+    MET["last"] = x[:2]
+    return chain.run(x + table[0], after), table, table[1:]
+
+
+MET = {"last": None}
+
+
+def clipped(x):
+    return np.minimum(x, 5.0)
+
+
+def test_objects_among_the_arguments(place):
+    def make(convert):
+        taps = [convert(series(4, k).to(place)) for k in range(2)]
+        chain = Chain([Filter(taps[0]), Filter(taps[1], 1.5)], 1e9)
+        return chain, convert(series(30).to(place)), np.arange(3.0), clipped
+
+    fast = compiled(chained)
+    mine, twin = make(lambda t: t), make(lambda t: t.cpu().numpy())
+    first, tables = mine[0].filters[0], []
+    for _ in range(6):
+        y, *tables = fast(*mine)
+        assert type(MET["last"]) is torch.Tensor
+        np.testing.assert_allclose(y.cpu(), chained(*twin)[0])
+        MET["last"] = None
+        for a, b in zip(mine[0].filters, twin[0].filters, strict=True):
+            assert a.gain == b.gain
+            np.testing.assert_allclose(a.last.cpu(), b.last)
+            np.testing.assert_allclose([v.cpu() for v in a.seen], b.seen)
+            assert {type(a.last), *map(type, a.seen)} == {torch.Tensor}
+    assert mine[0].filters[0] is first
+    assert mine[0].calls == twin[0].calls == 6
+    assert type(mine[2]) is np.ndarray
+    assert {*map(type, tables)} == {torch.Tensor}
+    if place == "cpu" and not tensor_loops.is_away(mine[1].device):
+        assert not fast._reading._why
+    mine[0].limit = twin[0].limit = -1.0
+    with pytest.raises(TooLarge) as caught:
+        fast(*mine)
+    assert type(caught.value.args[0]) is torch.Tensor
+    assert mine[0].calls == 7
 
 
 class Counts:

@@ -16,7 +16,7 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _reformed whether its shape or dtype was set in place: it is a view of what it was
     _shown  what has the memory that `__array_interface__` told of
     _host   of what lives on a device: the caller's NumPy array, or the view of it. Of roots
-            _dirty: it is behind the device; _ahead: it may be ahead, as plain mode touched it
+            _dirty: it is behind the device; _ahead: it may be ahead, as other code touched it
     _fast   roots: _np, while single elements may be read from it at once
     _w      roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
@@ -379,7 +379,7 @@ class Array:
     # -- protocols --------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        a = np.asarray(self._c.memory(self, "code outside the function reads an array"))
+        a = np.asarray(self._c.memory(self, "code outside the function reads an array", False))
         if dtype is not None and a.dtype != dtype:
             return a.astype(dtype)
         return a.copy() if copy else a
@@ -416,7 +416,7 @@ class Array:
         # NumPy asks for it before `__array__`, and would keep the stand-in as the owner of memory.
         if "__array_interface__" not in sys._getframe(1).f_code.co_names:
             raise AttributeError("__array_interface__")
-        a = self._shown = np.asarray(self._c.memory(self, "another library reads an array"))
+        a = self._shown = np.asarray(self._c.memory(self, "another library reads an array", False))
         return a.__array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:

@@ -122,7 +122,13 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
 
 def _touched(c: Capture, a: Array) -> None:
     """Code has the host memory of a root that lives on a device."""
-    if c.plain and not c.closed and not a._ahead:
+    if c.plain and not c.closed:
+        _is_ahead(c, a)
+
+
+def _is_ahead(c: Capture, a: Array) -> None:
+    """What is in the host memory of a root goes to the device, before it is read there."""
+    if not a._ahead:
         a._ahead = True
         c.ahead.append(a)
 
@@ -132,8 +138,9 @@ def settle(c: Capture, a: Array) -> None:
     masked.settle(c, [a])
 
 
-def memory(c: Capture, a: Array, why: str) -> Any:
-    """As `real`, for code that may write to it: nothing recorded still waits to read it.
+def memory(c: Capture, a: Array, why: str, writes: bool = True) -> Any:
+    """As `real`, for code that may write to it: nothing recorded still waits to read it. writes:
+    whether it is likely to; a tensor on a device gets what is in its host memory then.
 
     Errors: GradientLost, since what that code computes has no gradient.
     """
@@ -143,8 +150,12 @@ def memory(c: Capture, a: Array, why: str) -> Any:
         c.cut(Break("value", why))
     if root._t is not None and root._t.requires_grad and torch.is_grad_enabled():
         raise gradient_lost(why)
-    if type(c.real(a, why)) is np.ndarray:
-        c.lend(Loan([a]))
+    found = c.real(a, why)
+    if type(found) is not np.ndarray:  # a NumPy scalar
+        return found
+    c.lend(Loan([a]))
+    if c.device is not None and writes and not c.closed:
+        _is_ahead(c, root)
     return a._np if a._host is None else a._host
 
 

@@ -1,0 +1,257 @@
+"""What a function may come to beside its arguments: names, and what they lead to. Where there may
+be tensors among it, or it may put some there, arrays do not stand for the tensors of a call."""
+
+from __future__ import annotations
+
+import abc
+import dis
+import functools
+import logging
+import operator
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .capture.names.substitute import contents, origin_of
+from .loan import Loan
+from .reader import source
+from .replay.guards import simple
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(np.mean))
+_FROM_OUTSIDE = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
+_OF_ITEMS = ("BINARY_SUBSCR", "BINARY_OP")  # of which Python 3.14 makes elements too
+_ITEMS = 1000  # of a list or dict, that are looked at
+_OTHERS = 64
+_STRUCTURES = (list, dict, set, tuple)
+_METACLASSES = (type, abc.ABCMeta)
+_Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
+
+_FAR = (eval, exec, compile, globals, vars, __import__)
+_CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
+_OF_CLASSES = ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
+               "__qualname__", "__firstlineno__", "__static_attributes__", "__match_args__",
+               "__dataclass_params__", "__hash__", "__abstractmethods__",
+               "_abc_impl", "_fields", "_make", "_replace", "_asdict", "__new__",
+               "__getnewargs__", "__replace__", "__orig_bases__")  # fmt: skip
+_OF_FIELDS = (types.MemberDescriptorType, type(NamedTuple("_", [("x", int)]).x))  # type: ignore[attr-defined]
+
+
+class Stays(Exception):
+    """A call of which tensors stay what they are: the reason."""
+
+
+class Reached:
+    """What a function may come to beside its arguments. functions: those that it may call, and
+    classes."""
+
+    def __init__(self, function: Any):
+        self._function = function
+        self._names: list[_Name] = []
+        self._held: list[tuple[Any, list]] = []  # lists, dicts and sets, and what is in them
+        self._others: dict[Any, Reached] = {}  # classes and functions among the arguments
+        self.functions: set[Any] = set()
+
+    def check(self) -> None:
+        """Errors: Stays, where there may be tensors among it."""
+        if (
+            not self._names
+            or any(get(where) is not x for get, where, x in self._names)
+            or any(not _same(_items(x), held) for x, held in self._held)
+        ):
+            f, self.functions = self._function, set()
+            of_class = isinstance(f, type)
+            names = _read_by_class(f, self.functions) if of_class else _read_by(f, self.functions)
+            self._names = list(names)
+            found = [x for *_, x in self._names if isinstance(x, (list, dict, set))]
+            self._held = [(x, _items(x)) for x in found]
+
+    def of(self, x: Any) -> None:
+        """As `check`, of a class or function among the arguments. Errors: Stays."""
+        known = self._others.get(x)
+        if known is None:
+            if len(self._others) >= _OTHERS:
+                self._others.clear()
+            known = self._others[x] = Reached(x)
+        known.check()
+        self.functions |= known.functions
+
+    def give(self, loan: Loan) -> None:
+        """Have lists, dicts and sets that the call has put arrays into hold tensors."""
+        for x, held in (*self._held, *[h for o in self._others.values() for h in o._held]):
+            if not _same(_items(x), held):
+                loan.give(x)
+
+
+def _items(x: Any) -> list:
+    return [*x, *x.values()] if isinstance(x, dict) else [*x]
+
+
+def _same(now: list, then: list) -> bool:
+    return len(now) == len(then) and all(map(operator.is_, now, then))
+
+
+def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> Iterator[_Name]:
+    """The names that a function and those that it calls may read: they lead to nothing that a
+    tensor is found in. of_class: whether its first argument is a class. Errors: Stays."""
+    if f in known:
+        return
+    known.add(f)
+    attributes_ = f.__dict__.copy()
+    wrapped = attributes_.pop("__wrapped__", None)
+    if attributes_:
+        raise Stays(f"the function {f.__name__} has attributes")
+    if isinstance(wrapped, types.FunctionType):
+        yield from _read_by(wrapped, known)
+    for d in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+        if not _is_plain(d):
+            raise Stays(f"a default of {f.__name__} is a {type(d).__name__}")
+    names = _names_of(f.__code__, of_class)
+    if isinstance(names, str):
+        raise Stays(names)
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    builtins: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
+    for name in names:
+        found: _Name = f.__globals__.get, name, f.__globals__.get(name)
+        if name in cells:
+            found = contents, cells[name], contents(cells[name])
+        yield found
+        x: Any = builtins.get(name) if found[2] is None else found[2]
+        g = source.written(x)
+        if isinstance(g, types.FunctionType) and (g.__module__ or "").partition(".")[0] != "numpy":
+            yield from _read_by(g, known)
+        elif type(x) in _METACLASSES and origin_of(x) == "user":
+            yield from _read_by_class(x, known)
+        elif type(x) in _STRUCTURES and len(x) <= _ITEMS:
+            yield from _read_by_items(name, x, known)
+        elif type(x) is np.vectorize and isinstance(x.pyfunc, types.FunctionType):
+            yield from _read_by(x.pyfunc, known)
+        elif not _is_plain(x):
+            raise Stays(f"the name {name}, a {type(x).__name__}")
+
+
+def _read_by_items(name: str, x: Any, known: set[Any]) -> Iterator[_Name]:
+    """As `_read_by`, of what is in a list, tuple, dict or set."""
+    for item in _items(x):
+        if isinstance(item, types.FunctionType):
+            yield from _read_by(item, known)
+        elif type(item) is tuple and len(item) <= _ITEMS:
+            yield from _read_by_items(name, item, known)
+        elif not _is_plain(item) or type(item) is np.ndarray:
+            raise Stays(f"the name {name}, which holds a {type(item).__name__}")
+
+
+def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
+    """As `_read_by`, of the methods of a class, of which the call may make objects."""
+    if kind in known:
+        return
+    known.add(kind)
+    for base in kind.__mro__:
+        if base is object or base is tuple:
+            continue
+        if base.__module__ == "builtins" and issubclass(base, BaseException):
+            continue
+        if base.__module__ in ("abc", "typing"):
+            continue
+        if origin_of(base) != "user" or type(base) not in _METACLASSES:
+            raise Stays(f"the class {kind.__name__}, which has a base that is not the user's")
+        for name, x in list(vars(base).items()):
+            made = name == "__new__" and not issubclass(base, tuple)
+            if (name in _OF_CLASSES and not made) or isinstance(x, _OF_FIELDS):
+                continue
+            if name == "__dataclass_fields__":
+                x = [v for f in x.values() for v in (f.default, f.default_factory)]
+                yield from _read_by_items(name, [v for v in x if v is not MISSING], known)
+                continue
+            generated = isinstance(x, types.FunctionType) and x.__code__.co_filename == "<string>"
+            if generated and "__dataclass_fields__" in vars(base):  # made of these
+                continue
+            if name == "_field_defaults" and all(map(_is_plain, x.values())):
+                continue
+            yield vars(base).get, name, x
+            if isinstance(x, property):
+                parts: tuple[Any, ...] = x.fget, x.fset, x.fdel
+            else:
+                parts = (x.__func__ if isinstance(x, (staticmethod, classmethod)) else x,)
+            for part in parts:
+                if isinstance(part, types.FunctionType) and not _is_plain(part):
+                    yield from _read_by(part, known, isinstance(x, classmethod))
+                elif type(part) in _STRUCTURES and len(part) <= _ITEMS:
+                    yield from _read_by_items(f"{kind.__name__}.{name}", part, known)
+                elif not (part is None or _is_plain(part)):
+                    raise Stays(f"{kind.__name__}.{name}, a {type(part).__name__}")
+
+
+@functools.lru_cache(4096)
+def _names_of(code: types.CodeType, of_class: bool = False) -> tuple[str, ...] | str:
+    """The names that code reads; where it changes what they lead to, how. of_class: whether its
+    first argument is a class."""
+    others = {*code.co_varnames[:1]} if of_class else set()  # locals that may be no object's
+    before: Any = None
+    copied: Any = None
+    added_to: dict[str, Any] = {}  # what loaded the object of `x.name += y`, by its attribute
+    for step in dis.get_instructions(code):
+        op = step.opname
+        if op == "COPY":
+            copied = before
+        elif op == "LOAD_ATTR" and before is not None and before[0] == "COPY":
+            added_to[step.argval] = copied
+        elif op == "STORE_ATTR" and before is not None and before[0] == "SWAP":
+            before = added_to.get(step.argval)
+        last = step.argval[-1] if type(step.argval) is tuple else step.argval
+        harmless = (
+            op == "STORE_ATTR" and before is not None and _is_of_object(before, others)
+        ) or (op == "IMPORT_NAME" and str(step.argval).partition(".")[0] in _MODULES)
+        changes = op in _CHANGING or (op == "STORE_DEREF" and step.argval in code.co_freevars)
+        if changes and not harmless:
+            return f"the instruction {op} (line {code.co_firstlineno} and on)"
+        if op.startswith("STORE_FAST") and before is not None and before[0] in _FROM_OUTSIDE:
+            others |= {step.argval if op == "STORE_FAST" else step.argval[0]}
+        before = op, last
+    names = [*code.co_names, *code.co_freevars]
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            found = _names_of(inner)
+            if isinstance(found, str):
+                return found
+            names += found
+    return tuple(names)
+
+
+def _is_of_object(before: tuple[str, Any], others: set[str]) -> bool:
+    """Whether an attribute is set of an object among the arguments, or that the call has made, by
+    the instruction before. others: locals that may be something else."""
+    op, name = before
+    if op.startswith("LOAD_FAST") or op == "STORE_FAST_LOAD_FAST":
+        return name not in others
+    return (op == "LOAD_ATTR" and name not in ("__class__", "__dict__")) or op in _OF_ITEMS
+
+
+# Modules that lead to nothing of the user's.
+_MODULES = frozenset((
+    "abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses",
+    "datetime", "decimal", "enum", "fractions", "functools", "heapq", "itertools", "json",
+    "logging", "math", "numbers", "numpy", "operator", "pickle", "random", "re", "reprlib",
+    "statistics", "string", "struct", "textwrap", "time", "typing", "warnings",
+))  # fmt: skip
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether no tensor is found in a value, nor can be put there."""
+    if isinstance(x, types.ModuleType):
+        return x.__name__.partition(".")[0] in _MODULES
+    if isinstance(x, type):
+        return x.__module__.partition(".")[0] in _MODULES or issubclass(x, BaseException)
+    if any(x is f for f in _FAR):
+        return False
+    if type(x) is np.ndarray:
+        return not x.dtype.hasobject
+    names = x.__globals__ if isinstance(x, types.FunctionType) else {}
+    library = (names.get("__name__") or getattr(x, "__module__", None) or "").partition(".")[0]
+    return (
+        simple(x)
+        or isinstance(x, (np.generic, np.dtype, np.ufunc, range, logging.Logger))
+        or (isinstance(x, _FUNCTIONS) and library in _MODULES)
+    )
