@@ -486,3 +486,18 @@ def test_gradients_beside_a_mean_of_nothing():
         f(x).backward()
     assert {w.filename for w in given} == {__file__}
     assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_filters_may_be_set_elsewhere():
+    """Libraries carry the filters of warnings to their threads and processes."""
+    np_compile.compile(lambda x: np.sqrt(x) + 1)(np.array([-1.0]))
+    with quiet():
+        given = list(warnings.filters)
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        for action, message, category, _, line in given:
+            text = message if message is None or isinstance(message, str) else message.pattern
+            warnings.filterwarnings(action, text or "", category, "", line, append=True)
+        assert any(action == "ignore" for action, *_ in warnings.filters)
+        with pytest.warns(UserWarning, match="seen"):
+            warnings.warn("seen", UserWarning, stacklevel=1)

@@ -153,6 +153,7 @@ def memory(c: Capture, a: Array, why: str, writes: bool = True) -> Any:
     found = c.real(a, why)
     if type(found) is not np.ndarray:  # a NumPy scalar
         return found
+    del found  # a loan counts references
     c.lend(Loan([a]))
     if c.device is not None and writes and not c.closed:
         _is_ahead(c, root)
