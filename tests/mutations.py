@@ -753,6 +753,36 @@ MUTATIONS = (
         "capture/test_tensor_loops.py",
     ),
     Mutation(
+        "np_compile/tensor_loops.py",
+        "            if before is None or made.tobytes() != before:",
+        "            if True:",
+        "capture/test_tensor_loops.py",
+    ),
+    Mutation(
+        "np_compile/tensor_loops.py",
+        "            loan.end()\n            self._reached.give(loan)\n        if key",
+        "            loan.end()\n        if key",
+        "capture/test_tensor_loops.py",
+    ),
+    Mutation(
+        "np_compile/reached.py",
+        "        if changes and not harmless:",
+        "        if False:",
+        "capture/test_tensor_loops.py",
+    ),
+    Mutation(
+        "np_compile/reached.py",
+        "            others |= {",
+        "            {",
+        "capture/test_tensor_loops.py",
+    ),
+    Mutation(
+        "np_compile/reader/builtins.py",
+        '            self.r.line(f"if ({counts})',
+        '            self.r.line(f"if (1)',
+        "reader/test_python_sums.py",
+    ),
+    Mutation(
         "np_compile/capture/arrays/transfers.py",
         "    if not pinned and _is_whole(t):  # NumPy",
         "    if not pinned:  # NumPy",
