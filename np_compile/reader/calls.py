@@ -14,7 +14,18 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import builtins, functions, iterators, named_items, outside, recursion, small, source, text
+from . import (
+    builtins,
+    functions,
+    iterators,
+    named_items,
+    outside,
+    recursion,
+    small,
+    source,
+    text,
+    twister,
+)
 from .builtins import type_of
 from .dicts import (
     table_method,
@@ -225,7 +236,7 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
 def _is_read_in_place(function: Value) -> bool:
     """Whether a call asks for no element of its arguments by itself."""
     if isinstance(function, Bound):
-        return isinstance(function.owner, (Obj, Made))
+        return isinstance(function.owner, (Obj, Made, twister.Twister))
     f = function.value if isinstance(function, Known) else None
     return f is len or (isinstance(f, types.FunctionType) and not _is_numpy(f))
 
@@ -405,6 +416,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         return list_method(r, owner, name, args, kwargs)
     if isinstance(owner, Table):
         return _applied(r, table_method(owner, name), [owner, *args], kwargs)
+    if isinstance(owner, twister.Twister):
+        return twister.call(r, owner, name, args, kwargs)
     if isinstance(owner, Rng):
         return _drawn(r, owner, name, args, kwargs)
     if isinstance(owner, Num):

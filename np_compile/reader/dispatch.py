@@ -28,7 +28,7 @@ from np_compile.kernels.build.structures import declarations
 from np_compile.kernels.build.toolchain import CompileFailed, NoCompiler
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import direct, runtime
+from . import direct, runtime, twister
 from .direct import NotInC
 from .entry import KEYS, LISTED, SAME, SMALL, Entry, Exit, Input
 from .linear import WIDE
@@ -198,6 +198,8 @@ class Rows:
             return [Fits.EQUAL, self._address(x)]
         if i.piece is LISTED:
             return [Fits.TYPED, self._address(type(x))]
+        if twister.is_drawn(x):
+            raise NotInC
         found = generator_of(x)
         if found is not None:
             bits: Any = found[0]

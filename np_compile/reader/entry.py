@@ -15,7 +15,7 @@ import numpy as np
 
 from np_compile.shim import is_writeable
 
-from . import direct, given, runtime
+from . import direct, given, runtime, twister
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
@@ -87,6 +87,8 @@ def piece(x: Any, small: bool) -> Any:
         return (kind, *[piece(y, small) for y in x])
     if isinstance(x, types.FunctionType):
         return _function_piece(x)
+    if (method := twister.method_of(x)) is not None:
+        return "drawn", method
     if kind is range:
         return "range", piece(x.start, small), piece(x.stop, small), x.step
     if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)):
@@ -192,6 +194,8 @@ class Entry:
         """A value from outside, that is of this type in each call of the region."""
         self.inputs.append(Input(path, piece(x, self.small)))
         self.fetched[path] = x
+        if (method := twister.method_of(x)) is not None:
+            return Bound(self.take(r, (*path, ".__self__"), x.__self__), method)
         taken = self.inputs[-1]
         words, arrays = self.words, self.arrays
         parts: tuple[list, ...] = self.prologue, self.owners, self.sizes, self.aside
@@ -250,6 +254,8 @@ class Entry:
             return Known(x)
         if isinstance(written(x), types.FunctionType):
             return Known(written(x))
+        if twister.is_drawn(x):
+            return self._twister(r, path)
         found = generator_of(x)
         if found is not None:
             made = Rng(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), found[1])
@@ -264,6 +270,11 @@ class Entry:
             self.paths[name] = path
             return Obj(name, kind)
         raise Unfit(f"a value of type {kind.__name__}")
+
+    def _twister(self, r: Reader, path: tuple) -> Rng:
+        made = twister.Twister(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), False)
+        self.paths[made] = path
+        return made
 
     # Lists
 
@@ -469,6 +480,11 @@ class Entry:
             if ("state",) not in self._outer:
                 self._outer["state",] = self.take(r, ("state",), state)
             return Bound(self._outer["state",], name)
+        if (method := twister.method_of(x)) is not None:
+            path = ("module", module, name, ".__self__")
+            if path not in self._outer:
+                self._outer[path] = self.take(r, path, x.__self__)
+            return Bound(self._outer[path], method)
         if type(x) in (bool, int, float, complex):
             return python(x)
         if isinstance(x, (np.ndarray, np.generic)):
@@ -684,8 +700,6 @@ class Entry:
                     continue
                 if isinstance(x, Conflict):
                     raise Unreadable(f"{name!r}: {x.why}")
-                if isinstance(x, Bound):
-                    raise Unreadable(f"{name!r} is a method")
                 if r.is_local(x):
                     made, home = r.local[x.value]
                     if _bound(made) != name or home is not (frame if name in env else frame.home):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, named_items, objects, text, wide
+from . import calls, named_items, objects, text, twister, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.combining import in_brackets
@@ -169,6 +169,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
         return _method(owner, name, owner.made if isinstance(owner.made, type) else tuple)
     if isinstance(owner, Items):
         return _method(owner, name, owner.made)
+    if isinstance(owner, twister.Twister):
+        twister.attribute(name)
     return Bound(owner, name)
 
 

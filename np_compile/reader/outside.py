@@ -25,6 +25,7 @@ from .nest import FAR, contiguous, kept, materialized
 from .random import IN_PYTHON, generator_of
 from .read import C_STORAGE, Reader
 from .runtime import data_of
+from .twister import Twister
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
@@ -213,7 +214,7 @@ def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
         return materialized(r, x) if x.ndim else kept(r, x)
     if isinstance(x, (Num, Arr, Known, Range, Lst, OrNone)):
         return kept(r, x)
-    if isinstance(x, Rng):
+    if isinstance(x, Rng) and not isinstance(x, Twister):
         return x
     raise Unreadable("this as an argument of NumPy's")
 

@@ -465,6 +465,8 @@ class _Call:
             return self.value(spec[2], region, out) if out[spec[1]].i else MISS
         if kind == "or none":
             return self.value(spec[2], region, out) if out[spec[1]].i else None
+        if kind == "method":
+            return getattr(self.value(spec[1], region, out), spec[2])
         if kind == "path":
             return region.at(self, spec[1])
         if kind == "held":
