@@ -135,7 +135,7 @@ def _whole(r: Reader, *given: Value) -> list[Num]:
     return [convert(r, to_int(r, x), "i64", exact=True) for x in given]
 
 
-def _below(r: Reader, g: Twister, first: Num, end: Num, more: int) -> Num:
+def _below(r: Reader, g: Twister, more: int, first: Num, end: Num) -> Num:
     """A number from the first one on that is below `end + more`."""
     n = r.named(f"(u64){end.text} - (u64){first.text} + {more}", "u64")
     r.leave_if(f"{end.text} < {first.text} || {n} - 1 >= {_MOST}UL", "no such range")
@@ -150,15 +150,15 @@ def _below(r: Reader, g: Twister, first: Num, end: Num, more: int) -> Num:
 
 def _of_size(r: Reader, g: Twister, n: Value) -> Num:
     (end,) = _whole(r, n)
-    return _below(r, g, python(0), end, 0)
+    return _below(r, g, 0, python(0), end)
 
 
 def _range(r: Reader, g: Twister, first: Value, end: Value | None = None) -> Num:
-    return _of_size(r, g, first) if end is None else _below(r, g, *_whole(r, first, end), 0)
+    return _of_size(r, g, first) if end is None else _below(r, g, 0, *_whole(r, first, end))
 
 
 def _integer(r: Reader, g: Twister, first: Value, last: Value) -> Num:
-    return _below(r, g, *_whole(r, first, last), 1)
+    return _below(r, g, 1, *_whole(r, first, last))
 
 
 def _bits(r: Reader, g: Twister, n: Value) -> Num:

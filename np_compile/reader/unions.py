@@ -72,6 +72,14 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
         return wide.binary(r, op, a, b)
     if len(a.kinds) == len(b.kinds) == 1:
         return of_one_kind(r, op, a, b)
+    caught, r.catches = r.catches, r.catches if a.is_python and b.is_python else []
+    try:
+        return _of_several(r, op, a, b)
+    finally:
+        r.catches = caught  # NumPy's numbers raise nothing
+
+
+def _of_several(r: Reader, op: str, a: Num, b: Num) -> Num:
     ways = [
         _Way((i, j), (k, m), *_calculated(op, k, m))
         for (i, k), (j, m) in itertools.product(enumerate(a.kinds), enumerate(b.kinds))

@@ -29,6 +29,10 @@ class NotYet(Unreadable):
     """What would have a meaning if more were known, that may stand further on."""
 
 
+class NoKey(NotYet):
+    """An item of a dict that nothing has been put into yet, as far as is known."""
+
+
 # A "wide" number is a Python integer too (`wide.py`), a "char" a text of one character (`text.py`),
 # a "word" one of the constant texts, or of one character (`words.py`).
 PYTHON = {"bool": "bool", "int": "i64", "float": "f64", "complex": "c128", "wide": "u64",
