@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 from collections import deque
@@ -56,6 +57,7 @@ from .values import (
     NotYet,
     Num,
     Obj,
+    Partial,
     Rec,
     Rng,
     Table,
@@ -86,6 +88,12 @@ def call(r: Reader, node: ast.Call) -> Value:
             except Unreadable:  # arrays are added as they come
                 r.restore(saved)
                 return r.grammar.comprehension(r, given, "sum")
+    if f is sum and len(node.args) == 2 and isinstance(node.args[0], ast.GeneratorExp):
+        saved = r.save()
+        start = kept(r, array_like(r, node.args[1]))
+        if isinstance(start, Arr) and not node.keywords:  # they are added as they come
+            return r.grammar.comprehension(r, node.args[0], "sum", start)
+        r.restore(saved)
     args: list[Value] = []
     for a in node.args:
         if isinstance(a, ast.Call) and f in TAKES_ALL:
@@ -186,6 +194,9 @@ def _mapped(r: Reader, node: ast.Call) -> ast.ListComp | None:
 
 
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(function, Partial):
+        given, by_name = function.args, function.kwargs | kwargs
+        return called(r, function.function, [*given, *args], by_name)
     f = function.value if isinstance(function, Known) else None
     if not _takes_none(function):
         args = [certain(r, a) for a in args]
@@ -200,6 +211,9 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
             return made
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
+    if f is functools.partial and args:
+        held = [kept(r, a) for a in args[1:]]
+        return Partial(args[0], tuple(held), {k: kept(r, x) for k, x in kwargs.items()})
     if f is super and not args and not kwargs:
         return _super(r)
     if disallowed.is_function(f):
@@ -235,6 +249,8 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
 
 def _is_read_in_place(function: Value) -> bool:
     """Whether a call asks for no element of its arguments by itself."""
+    if isinstance(function, Partial):
+        return _is_read_in_place(function.function)
     if isinstance(function, Bound):
         return isinstance(function.owner, (Obj, Made, twister.Twister))
     f = function.value if isinstance(function, Known) else None
@@ -243,6 +259,8 @@ def _is_read_in_place(function: Value) -> bool:
 
 def _takes_none(function: Value) -> bool:
     """Whether a function may be given what is None or not."""
+    if isinstance(function, Partial):
+        return _takes_none(function.function)
     if isinstance(function, Bound):
         return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None

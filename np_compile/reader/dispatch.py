@@ -30,8 +30,9 @@ from np_compile.kernels.targets.c.prelude import prelude
 
 from . import direct, runtime, twister
 from .direct import NotInC
-from .entry import KEYS, LISTED, SAME, SMALL, Entry, Exit, Input
+from .entry import KEYS, LISTED, SAME, Entry, Exit, Input
 from .linear import WIDE
+from .pieces import SMALL
 from .random import generator_of
 from .source import written
 from .values import KIND_OF_DTYPE, TEXT

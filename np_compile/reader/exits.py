@@ -28,6 +28,7 @@ from .values import (
     Obj,
     Opaque,
     OrNone,
+    Partial,
     Range,
     Rec,
     Rng,
@@ -135,6 +136,9 @@ class Export:
             return ("path", x.path)
         if isinstance(x, Bound) and isinstance(x.owner, (Rng, Obj, Items)) and not x.more:
             return ("method", self.value(x.owner), x.name)
+        if isinstance(x, Partial):
+            given = [self.value(y) for y in (x.function, *x.args)]
+            return ("partial", given, {k: self.value(y) for k, y in x.kwargs.items()})
         if isinstance(x, Rng) and x.buf:
             return ("held", self._word(f"{x.buf}->owner", "i"))
         if isinstance(x, Rng):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import dispatch, twister
-from .entry import KEYS, LIST, LISTED, SAME, SMALL, Entry, piece
+from .entry import KEYS, LISTED, SAME, Entry
 from .linear import WIDE
+from .pieces import LIST, SMALL, piece
 from .random import generator_of
 from .values import KIND_OF_DTYPE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import ctypes
+import functools
 import signal
 import struct
 import sys
@@ -465,6 +466,10 @@ class _Call:
             return self.value(spec[2], region, out) if out[spec[1]].i else MISS
         if kind == "or none":
             return self.value(spec[2], region, out) if out[spec[1]].i else None
+        if kind == "partial":
+            f, *given = (self.value(x, region, out) for x in spec[1])
+            by_name = {k: self.value(x, region, out) for k, x in spec[2].items()}
+            return functools.partial(f, *given, **by_name)
         if kind == "method":
             return getattr(self.value(spec[1], region, out), spec[2])
         if kind == "path":

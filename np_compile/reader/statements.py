@@ -379,21 +379,23 @@ def _with(r: Reader, node: ast.With) -> None:
 
 def comprehension(
     r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp, by: str = "",
+    start: Value | None = None,
 ) -> Value:  # fmt: skip
     """A list, a dict or a set, made by a loop; or what `sum`, `any` or `all` makes of the items.
-    by: which of these."""
+    by: which of these. start: what a sum begins with."""
     if any(isinstance(x, ast.NamedExpr) for x in walk(node)):
         raise Unreadable(":= in a comprehension, which binds a name of the function")
     # Names that begin with __ are no names that loops carry on, which a list needs not.
     hidden = f"{'_total' if by == 'sum' else '__list'}{node.lineno}_{node.col_offset}"
     at = {"lineno": node.lineno, "col_offset": node.col_offset,
           "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
-    tree = _comprehensions.get((id(node), by))
+    key = id(node), by, start is None
+    tree = _comprehensions.get(key)
     if tree is None:
         name = ast.Name(hidden, ast.Load())
         inner: ast.stmt
         if by == "sum":
-            inner = _added(hidden, node.elt)  # type: ignore[union-attr]
+            inner = _added(hidden, node.elt, start is None)  # type: ignore[union-attr]
         elif by:  # the first item that decides
             found = ast.Assign([ast.Name(hidden, ast.Store())], ast.Constant(by == "any"))
             assert isinstance(node, ast.GeneratorExp)
@@ -413,7 +415,7 @@ def comprehension(
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():
                     setattr(x, k, v)
-        tree = _comprehensions[id(node), by] = (inner, node)
+        tree = _comprehensions[key] = (inner, node)
     frame = r.frame
     whole, env = frame.whole, dict(frame.env)
     r.here = (id(node), r.inlined)
@@ -427,7 +429,7 @@ def comprehension(
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
         if by == "sum":
-            frame.env[hidden] = Known(None)
+            frame.env[hidden] = Known(None) if start is None else start
             r.totals.add(hidden)
         elif by:
             frame.env[hidden] = python(by == "all")
@@ -456,16 +458,17 @@ def _put(add: ast.expr, item: ast.expr) -> ast.stmt:
     return ast.Expr(ast.Call(add, [item], []))
 
 
-_comprehensions: dict[tuple[int, str], tuple[ast.stmt, ast.AST]] = {}
+_comprehensions: dict[tuple[int, str, bool], tuple[ast.stmt, ast.AST]] = {}
 
 
-def _added(name: str, item: ast.expr) -> ast.stmt:
-    """The item is added to a sum, which is None before the first one: that is added to 0."""
+def _added(name: str, item: ast.expr, from_zero: bool) -> ast.stmt:
+    """The item is added to a sum; from_zero: which is None before the first one: that is added to
+    0."""
     to: list[ast.expr] = [ast.Name(name, ast.Store())]
     is_first = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
     first = ast.Assign(to, ast.BinOp(ast.Constant(0), ast.Add(), item))
     other = ast.Assign(to, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), item))
-    return ast.If(is_first, [first], [other])
+    return ast.If(is_first, [first], [other]) if from_zero else other
 
 
 _READERS = {

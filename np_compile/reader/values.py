@@ -425,6 +425,15 @@ class Binary:
     of: Num
 
 
+@dataclass(frozen=True)
+class Partial:
+    """`functools.partial(function, *args, **kwargs)`."""
+
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+
 @dataclass
 class Bound:
     """A method, or a function of the shim's kind, with what it is bound to."""
