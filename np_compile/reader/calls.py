@@ -19,6 +19,7 @@ from . import (
     builtins,
     functions,
     iterators,
+    members,
     named_items,
     outside,
     recursion,
@@ -46,6 +47,7 @@ from .read import LIBRARY, Reader, certain, dotted
 from .records import spread
 from .sorting import sort
 from .values import (
+    MEMBERS,
     Arr,
     Binary,
     Bound,
@@ -441,6 +443,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
+        if owner.kind in MEMBERS:
+            raise Unreadable(f"the method {name!r} of a member of an enumeration")
         if owner.is_text:
             return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
@@ -494,6 +498,8 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, np.ufunc):
         return Bound(Known(owner), name)
+    if members.is_taken(owner):
+        return members.of_one(r, owner, name)
     if type(owner) in (str, bytes):
         return Bound(Known(owner), name)
     if isinstance(owner, type) and owner.__module__ != "builtins" and not _is_numpy(owner):

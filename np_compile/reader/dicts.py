@@ -36,6 +36,7 @@ from .values import (
     ANYWHERE,
     HELD,
     INTEGERS,
+    WORDS,
     Conflict,
     Known,
     Lst,
@@ -75,7 +76,7 @@ def class_of_key(x: Value) -> Any:
         return tuple(map(class_of_key, x.items))
     if isinstance(x, Num):
         if x.is_text:
-            return "text"
+            return "text" if set(x.kinds) <= WORDS else x.kind
         if x.rep in INTEGERS - {"u64"} or x.rep == "bool":
             return "integer"
         if x.rep == "f64" and set(x.kinds) <= {"float", "float64"}:

@@ -16,7 +16,7 @@ import numpy as np
 
 from np_compile.shim import is_writeable
 
-from . import direct, given, runtime, twister
+from . import direct, given, members, runtime, twister
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
@@ -190,6 +190,8 @@ class Entry:
             x, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc,
                 np.dtype)
         ):  # fmt: skip
+            return Known(x)
+        if members.is_taken(x):
             return Known(x)
         if isinstance(written(x), types.FunctionType):
             return Known(written(x))
@@ -591,7 +593,8 @@ class Entry:
                 raise Unreadable(f"a value of dtype {x.dtype}")
             text = python(x.item())
             return Num(text.text, REPRESENTATION[kind], (kind,), "", text.lin, text.low, text.high)
-        if x is None or isinstance(x, (str, type, types.FunctionType, np.dtype, np.ufunc)):
+        fixed = (str, type, types.FunctionType, np.dtype, np.ufunc)
+        if x is None or isinstance(x, fixed) or members.is_taken(x):
             return Known(x)
         raise Unreadable(f"a constant of type {type(x).__name__}")
 

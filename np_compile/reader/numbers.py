@@ -22,10 +22,12 @@ from .values import (
     FLOATS,
     INTEGERS,
     KIND_OF_DTYPE,
+    MEMBERS,
     PARTS,
     PYTHON,
     REPRESENTATION,
     TEXT,
+    WORDS,
     Conflict,
     Num,
     Unreadable,
@@ -57,7 +59,7 @@ def join_numbers(a: Num, b: Num) -> Num | Conflict:
     """A type that holds numbers of either type."""
     kinds = (*a.kinds, *(k for k in b.kinds if k not in a.kinds))
     if not TEXT.isdisjoint(kinds) and len(kinds) > 1:
-        if set(kinds) <= TEXT:
+        if set(kinds) <= WORDS:
             return Num("", "u32", ("word",))
         return Conflict("it is text or a number")
     reps = {REPRESENTATION[k] for k in kinds}
@@ -581,6 +583,8 @@ def truth(x: Num) -> Num:
     """`bool(x)`."""
     if x.value is not None or x.kind == "char":
         return python(x.kind == "char" or bool(x.value))
+    if x.kind in MEMBERS:
+        return python(True)
     if x.kind == "word":
         return Num(f"({x.text} != {words.code_of('')}U)", "bool", ("bool",), low=0, high=1)
     if x.rep == "bool":

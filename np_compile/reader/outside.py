@@ -29,6 +29,7 @@ from .twister import Twister
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
+    MEMBERS,
     PARTS,
     PYTHON,
     PYTHON_TYPE,
@@ -352,6 +353,8 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")
         value = x.value if x.value is not None else number
         if x.kind in PYTHON:
+            if x.kind in MEMBERS:
+                return next(iter(MEMBERS[x.kind]))
             if x.kind == "wide":
                 raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
             return PYTHON_TYPE[x.kind](value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def piece(x: Any, small: bool) -> Any:
     if kind is range:
         return "range", piece(x.start, small), piece(x.stop, small), x.step
     fixed = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
-    if isinstance(x, fixed) or kind is functools.partial:
+    if isinstance(x, (*fixed, Enum)) or kind is functools.partial:
         return "same", id(x)
     if written(x) is not x:
         return "compiled", _function_piece(written(x))

@@ -28,7 +28,7 @@ from .kernels import Loops
 from .nest import CODES
 from .outside import Draw, Site, stored
 from .random import addresses
-from .values import ANYWHERE, DTYPE_OF, PYTHON
+from .values import ANYWHERE, DTYPE_OF, MEMBERS, PYTHON
 from .words import text_of
 
 MISS = object()  # in the place of a value that there is none
@@ -641,6 +641,9 @@ def _numbers(data: int, n: int, kind: str, rep: str) -> list:
     if kind == "word":
         codes = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
         return list(map(text_of, codes))
+    if kind in MEMBERS:
+        places = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
+        return list(map(list(MEMBERS[kind]).__getitem__, places))
     held = np.empty(n, DTYPE_OF[rep])
     ctypes.memmove(runtime.data_of(held), data, held.nbytes)
     return held.tolist() if kind in PYTHON else list(held)

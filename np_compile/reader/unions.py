@@ -16,7 +16,7 @@ from typing import Any
 
 from np_compile.kernels.ir.scalars import c_cast
 
-from . import wide, words
+from . import members, wide, words
 from .numbers import (
     COMPARISONS,
     EXACT,
@@ -67,7 +67,7 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     if op == "MatMult":
         raise Unreadable("@ of numbers")
     if a.is_text or b.is_text:
-        return _of_characters(op, a, b)
+        return _of_characters(r, op, a, b)
     if wide.is_wide(a, b):
         return wide.binary(r, op, a, b)
     if len(a.kinds) == len(b.kinds) == 1:
@@ -106,8 +106,10 @@ def _of_several(r: Reader, op: str, a: Num, b: Num) -> Num:
     return _tagged(r, x, a, b, ways, kinds)
 
 
-def _of_characters(op: str, a: Num, b: Num) -> Num:
+def _of_characters(r: Reader, op: str, a: Num, b: Num) -> Num:
     """A comparison of two characters, by their code points, or of words."""
+    if members.is_member(a) or members.is_member(b):
+        return members.equal(r, op, a, b)
     both = a.is_text and b.is_text
     if op in ("Eq", "NotEq") and not both:
         return python(op == "NotEq")
