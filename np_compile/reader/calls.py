@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 from collections import deque
@@ -14,7 +15,19 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import builtins, functions, iterators, named_items, outside, recursion, small, source, text
+from . import (
+    builtins,
+    functions,
+    iterators,
+    members,
+    named_items,
+    outside,
+    recursion,
+    small,
+    source,
+    text,
+    twister,
+)
 from .builtins import type_of
 from .dicts import (
     table_method,
@@ -34,6 +47,7 @@ from .read import LIBRARY, Reader, certain, dotted
 from .records import spread
 from .sorting import sort
 from .values import (
+    MEMBERS,
     Arr,
     Binary,
     Bound,
@@ -45,6 +59,7 @@ from .values import (
     NotYet,
     Num,
     Obj,
+    Partial,
     Rec,
     Rng,
     Table,
@@ -75,6 +90,12 @@ def call(r: Reader, node: ast.Call) -> Value:
             except Unreadable:  # arrays are added as they come
                 r.restore(saved)
                 return r.grammar.comprehension(r, given, "sum")
+    if f is sum and len(node.args) == 2 and isinstance(node.args[0], ast.GeneratorExp):
+        saved = r.save()
+        start = kept(r, array_like(r, node.args[1]))
+        if isinstance(start, Arr) and not node.keywords:  # they are added as they come
+            return r.grammar.comprehension(r, node.args[0], "sum", start)
+        r.restore(saved)
     args: list[Value] = []
     for a in node.args:
         if isinstance(a, ast.Call) and f in TAKES_ALL:
@@ -175,6 +196,9 @@ def _mapped(r: Reader, node: ast.Call) -> ast.ListComp | None:
 
 
 def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(function, Partial):
+        given, by_name = function.args, function.kwargs | kwargs
+        return called(r, function.function, [*given, *args], by_name)
     f = function.value if isinstance(function, Known) else None
     if not _takes_none(function):
         args = [certain(r, a) for a in args]
@@ -189,6 +213,9 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
             return made
     if not isinstance(function, Known):
         raise Unreadable("a call of what is no function")
+    if f is functools.partial and args:
+        held = [kept(r, a) for a in args[1:]]
+        return Partial(args[0], tuple(held), {k: kept(r, x) for k, x in kwargs.items()})
     if f is super and not args and not kwargs:
         return _super(r)
     if disallowed.is_function(f):
@@ -224,14 +251,18 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
 
 def _is_read_in_place(function: Value) -> bool:
     """Whether a call asks for no element of its arguments by itself."""
+    if isinstance(function, Partial):
+        return _is_read_in_place(function.function)
     if isinstance(function, Bound):
-        return isinstance(function.owner, (Obj, Made))
+        return isinstance(function.owner, (Obj, Made, twister.Twister))
     f = function.value if isinstance(function, Known) else None
     return f is len or (isinstance(f, types.FunctionType) and not _is_numpy(f))
 
 
 def _takes_none(function: Value) -> bool:
     """Whether a function may be given what is None or not."""
+    if isinstance(function, Partial):
+        return _takes_none(function.function)
     if isinstance(function, Bound):
         return isinstance(function.owner, (Obj, Items))
     f = function.value if isinstance(function, Known) else None
@@ -405,11 +436,15 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         return list_method(r, owner, name, args, kwargs)
     if isinstance(owner, Table):
         return _applied(r, table_method(owner, name), [owner, *args], kwargs)
+    if isinstance(owner, twister.Twister):
+        return twister.call(r, owner, name, args, kwargs)
     if isinstance(owner, Rng):
         return _drawn(r, owner, name, args, kwargs)
     if isinstance(owner, Num):
         if kwargs:
             raise Unreadable(f"keywords of the method {name!r} of a number")
+        if owner.kind in MEMBERS:
+            raise Unreadable(f"the method {name!r} of a member of an enumeration")
         if owner.is_text:
             return text.char_method(r, owner, name, args)
         return number_method(r, owner, name, args)
@@ -463,6 +498,8 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, np.ufunc):
         return Bound(Known(owner), name)
+    if members.is_taken(owner):
+        return members.of_one(r, owner, name)
     if type(owner) in (str, bytes):
         return Bound(Known(owner), name)
     if isinstance(owner, type) and owner.__module__ != "builtins" and not _is_numpy(owner):

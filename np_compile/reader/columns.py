@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import words
-from .values import DTYPE_OF, PYTHON, REPRESENTATION
+from .values import DTYPE_OF, MEMBERS, PYTHON, REPRESENTATION, TEXT
 
 _MAKE: dict[str, Callable[[Any], Any]] = {
     "int": int, "float": float, "bool": bool, "complex": complex,
@@ -21,6 +21,8 @@ def of_kind(x: Any, kind: str) -> Any:
     """The number of a kind, of what C has for it."""
     if kind == "uint64":
         return np.uint64(x & (1 << 64) - 1)
+    if kind in MEMBERS:
+        return list(MEMBERS[kind])[x]
     if type(x) is complex and not kind.startswith("complex"):
         x = x.real
     return _MAKE[kind](x)
@@ -85,7 +87,7 @@ def _of_one_kind(x: np.ndarray, kind: str) -> list:
     if kind == "bool":
         return (x != 0).tolist()
     if kind in PYTHON:
-        same = x.dtype == DTYPE_OF[PYTHON[kind]]
+        same = kind not in TEXT and x.dtype == DTYPE_OF[PYTHON[kind]]
         return x.tolist() if same else [of_kind(v, kind) for v in x.tolist()]
     dtype = np.dtype(kind.rstrip("_"))
     return list(x.view(dtype) if dtype == np.uint64 else x.astype(dtype))

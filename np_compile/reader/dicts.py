@@ -36,9 +36,11 @@ from .values import (
     ANYWHERE,
     HELD,
     INTEGERS,
+    WORDS,
     Conflict,
     Known,
     Lst,
+    NoKey,
     NotYet,
     Num,
     OrNone,
@@ -74,7 +76,7 @@ def class_of_key(x: Value) -> Any:
         return tuple(map(class_of_key, x.items))
     if isinstance(x, Num):
         if x.is_text:
-            return "text"
+            return "text" if set(x.kinds) <= WORDS else x.kind
         if x.rep in INTEGERS - {"u64"} or x.rep == "bool":
             return "integer"
         if x.rep == "f64" and set(x.kinds) <= {"float", "float64"}:
@@ -334,9 +336,9 @@ def table_item(r: Reader, t: Table, items: list[Any]) -> Value:
     if t.factory is not None:
         return _or_new(r, t, key, r.list_site())
     if t.of is None:
-        raise NotYet("an item of a dict of which nothing is known")
+        raise NoKey("an item of a dict of which nothing is known")
     at, _ = _found(r, t, key)
-    r.leave_if(f"{at} < 0", "a key that a dict does not have")
+    r.fails_if(f"{at} < 0", "a key that a dict does not have", KeyError)
     return held(r, place_of(r, t, at).items[2])
 
 
@@ -396,7 +398,7 @@ def _there(r: Reader, t: Table, key: Value) -> str:
         raise NotYet("an item of a dict of which nothing is known")
     may_change(r, t)
     at, _ = _found(r, t, _key(r, t, key))
-    r.leave_if(f"{at} < 0", "a key that a dict does not have")
+    r.fails_if(f"{at} < 0", "a key that a dict does not have", KeyError)
     return at
 
 

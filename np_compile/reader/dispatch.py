@@ -28,10 +28,11 @@ from np_compile.kernels.build.structures import declarations
 from np_compile.kernels.build.toolchain import CompileFailed, NoCompiler
 from np_compile.kernels.targets.c.prelude import prelude
 
-from . import direct, runtime
+from . import direct, runtime, twister
 from .direct import NotInC
-from .entry import KEYS, LISTED, SAME, SMALL, Entry, Exit, Input
+from .entry import KEYS, LISTED, SAME, Entry, Exit, Input
 from .linear import WIDE
+from .pieces import SMALL
 from .random import generator_of
 from .source import written
 from .values import KIND_OF_DTYPE, TEXT
@@ -198,6 +199,8 @@ class Rows:
             return [Fits.EQUAL, self._address(x)]
         if i.piece is LISTED:
             return [Fits.TYPED, self._address(type(x))]
+        if twister.is_drawn(x):
+            raise NotInC
         found = generator_of(x)
         if found is not None:
             bits: Any = found[0]

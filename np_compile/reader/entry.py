@@ -6,6 +6,7 @@ An array is given to C as NumPy's own structure; C looks whether it is what it w
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 from dataclasses import dataclass
@@ -15,12 +16,13 @@ import numpy as np
 
 from np_compile.shim import is_writeable
 
-from . import direct, given, runtime
+from . import direct, given, members, runtime, twister
 from .calls import inlined
 from .exits import Exit, Export
 from .linear import WIDE, Linear
 from .liveness import Live, live_names
 from .nest import FAR, contiguous
+from .pieces import CONSTANT, LIST, SMALL, piece
 from .random import IN_PYTHON, METHODS, generator_of
 from .read import C_STORAGE, Again, Frame, Leave, Reader, int_constant
 from .source import written
@@ -39,6 +41,7 @@ from .values import (
     Obj,
     Opaque,
     OrNone,
+    Partial,
     Range,
     Rng,
     Tup,
@@ -48,74 +51,12 @@ from .values import (
 )
 from .walk import count_loads, shared_names
 
-SMALL = 1 << 31  # integers below are far from 64 bits, whatever a few products make of them
 _BRACKETS = (np.r_, np.c_, np.s_, np.index_exp)
-_CONSTANT = 8  # extents up to here are constants of a region, as long as there are few regions
 _CLASSES = 10  # of objects in lists: each is named by a digit
-LIST = 64  # a list of so many items is looked into
 
 
 class Unfit(Exception):
     """A value that regions do not take."""
-
-
-# What a value has to be
-
-
-def piece(x: Any, small: bool) -> Any:
-    """The type of a value as regions tell values apart. small: whether short extents are part."""
-    kind = type(x)
-    if kind is np.ndarray:
-        return _array_piece(x, small)
-    if kind is int:
-        if -WIDE <= x < 2 * WIDE:
-            return "int" if -SMALL < x < SMALL else "long" if x < WIDE else "wide"
-        return "huge", x
-    if kind is float:
-        return "float"
-    if kind is bool or x is None or kind is str:
-        return kind, x
-    if kind is complex:
-        return "complex"
-    if kind is tuple or kind is list:
-        if len(x) > LIST:
-            return kind, len(x) if kind is tuple else -1
-        return (kind, *[piece(y, small) for y in x])
-    if isinstance(x, np.generic):
-        return kind, x.dtype.char
-    if isinstance(x, tuple) and hasattr(kind, "_fields"):
-        return (kind, *[piece(y, small) for y in x])
-    if isinstance(x, types.FunctionType):
-        return _function_piece(x)
-    if kind is range:
-        return "range", piece(x.start, small), piece(x.stop, small), x.step
-    if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)):
-        return "same", id(x)
-    if written(x) is not x:
-        return "compiled", _function_piece(written(x))
-    return kind
-
-
-def _function_piece(f: types.FunctionType) -> Any:
-    """A function that is made again, without anything of its own, is the same one."""
-    if f.__closure__ or f.__defaults__ or f.__kwdefaults__:
-        return "function", f, f.__code__
-    return "function", f.__code__, id(f.__globals__)
-
-
-def _array_piece(x: np.ndarray, small: bool) -> Any:
-    flags = x.flags
-    limit = _CONSTANT if small else 1
-    dims = tuple([n if n <= limit else -1 for n in x.shape])
-    if flags.c_contiguous:
-        return x.dtype.char, x.dtype.byteorder, dims, is_writeable(x)
-    size = x.itemsize
-    units = tuple([s == size for s in x.strides])
-    whole = not any(s % size for s in x.strides) if size else False
-    return x.dtype.char, x.dtype.byteorder, dims, is_writeable(x), units, whole
-
-
-# Exits
 
 
 # What is known where a region begins
@@ -192,6 +133,8 @@ class Entry:
         """A value from outside, that is of this type in each call of the region."""
         self.inputs.append(Input(path, piece(x, self.small)))
         self.fetched[path] = x
+        if (method := twister.method_of(x)) is not None:
+            return Bound(self.take(r, (*path, ".__self__"), x.__self__), method)
         taken = self.inputs[-1]
         words, arrays = self.words, self.arrays
         parts: tuple[list, ...] = self.prologue, self.owners, self.sizes, self.aside
@@ -248,8 +191,14 @@ class Entry:
                 np.dtype)
         ):  # fmt: skip
             return Known(x)
+        if members.is_taken(x):
+            return Known(x)
         if isinstance(written(x), types.FunctionType):
             return Known(written(x))
+        if twister.is_drawn(x):
+            return self._twister(r, path)
+        if kind is functools.partial:
+            return self._partial(r, x)
         found = generator_of(x)
         if found is not None:
             made = Rng(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), found[1])
@@ -264,6 +213,20 @@ class Entry:
             self.paths[name] = path
             return Obj(name, kind)
         raise Unfit(f"a value of type {kind.__name__}")
+
+    def _partial(self, r: Reader, x: functools.partial) -> Partial:
+        if isinstance(x.func, types.FunctionType):
+            self.watch(("function", x.func, "__code__"), x.func.__code__)
+        try:
+            f, *args = (self.constant(r, y) for y in (x.func, *x.args))
+            return Partial(f, tuple(args), {k: self.constant(r, y) for k, y in x.keywords.items()})
+        except Unreadable as e:
+            raise Unfit(str(e)) from None
+
+    def _twister(self, r: Reader, path: tuple) -> Rng:
+        made = twister.Twister(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), False)
+        self.paths[made] = path
+        return made
 
     # Lists
 
@@ -367,7 +330,7 @@ class Entry:
         if any(s % size for s in x.strides):
             raise Unfit("an array whose elements lie in odd places")
         ctype = f"{C_STORAGE(rep)} *"
-        limit = _CONSTANT if self.small else 1
+        limit = CONSTANT if self.small else 1
         k = self.arrays
         self.arrays += 1
         self.owners.append(path)
@@ -469,6 +432,11 @@ class Entry:
             if ("state",) not in self._outer:
                 self._outer["state",] = self.take(r, ("state",), state)
             return Bound(self._outer["state",], name)
+        if (method := twister.method_of(x)) is not None:
+            path = ("module", module, name, ".__self__")
+            if path not in self._outer:
+                self._outer[path] = self.take(r, path, x.__self__)
+            return Bound(self._outer[path], method)
         if type(x) in (bool, int, float, complex):
             return python(x)
         if isinstance(x, (np.ndarray, np.generic)):
@@ -625,7 +593,8 @@ class Entry:
                 raise Unreadable(f"a value of dtype {x.dtype}")
             text = python(x.item())
             return Num(text.text, REPRESENTATION[kind], (kind,), "", text.lin, text.low, text.high)
-        if x is None or isinstance(x, (str, type, types.FunctionType, np.dtype, np.ufunc)):
+        fixed = (str, type, types.FunctionType, np.dtype, np.ufunc)
+        if x is None or isinstance(x, fixed) or members.is_taken(x):
             return Known(x)
         raise Unreadable(f"a constant of type {type(x).__name__}")
 
@@ -684,8 +653,6 @@ class Entry:
                     continue
                 if isinstance(x, Conflict):
                     raise Unreadable(f"{name!r}: {x.why}")
-                if isinstance(x, Bound):
-                    raise Unreadable(f"{name!r} is a method")
                 if r.is_local(x):
                     made, home = r.local[x.value]
                     if _bound(made) != name or home is not (frame if name in env else frame.home):

@@ -17,6 +17,7 @@ from .values import (
     Aggregate,
     Arr,
     Begun,
+    Bound,
     Conflict,
     Flagged,
     Items,
@@ -27,6 +28,7 @@ from .values import (
     Obj,
     Opaque,
     OrNone,
+    Partial,
     Range,
     Rec,
     Rng,
@@ -132,6 +134,11 @@ class Export:
             return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
         if isinstance(x, (Obj, Opaque)) and not isinstance(x, Begun):
             return ("path", x.path)
+        if isinstance(x, Bound) and isinstance(x.owner, (Rng, Obj, Items)) and not x.more:
+            return ("method", self.value(x.owner), x.name)
+        if isinstance(x, Partial):
+            given = [self.value(y) for y in (x.function, *x.args)]
+            return ("partial", given, {k: self.value(y) for k, y in x.kwargs.items()})
         if isinstance(x, Rng) and x.buf:
             return ("held", self._word(f"{x.buf}->owner", "i"))
         if isinstance(x, Rng):

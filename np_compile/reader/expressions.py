@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, named_items, objects, text, wide
+from . import calls, members, named_items, objects, text, twister, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
 from .functions.combining import in_brackets
@@ -159,6 +159,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
     if isinstance(owner, (Arr, Lazy)):
         return _array_attribute(r, owner, name)
     if isinstance(owner, Num):
+        if members.is_member(owner):
+            return members.attribute(r, owner, name)
         if name == "real" or name == "imag":
             return _part(r, owner, name)
         return _method(owner, name, *(PYTHON_TYPE.get(k) or getattr(np, k) for k in owner.kinds))
@@ -169,6 +171,8 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
         return _method(owner, name, owner.made if isinstance(owner.made, type) else tuple)
     if isinstance(owner, Items):
         return _method(owner, name, owner.made)
+    if isinstance(owner, twister.Twister):
+        twister.attribute(name)
     return Bound(owner, name)
 
 
@@ -298,7 +302,7 @@ def _over_large(r: Reader, a: Num, n: int) -> Value:
 
 def _compare(r: Reader, node: ast.Compare) -> Value:
     if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-        same = _identical(anything(r, node.left), anything(r, node.comparators[0]))
+        same = _identical(r, anything(r, node.left), anything(r, node.comparators[0]))
         return same if isinstance(node.ops[0], ast.Is) else unary(r, "Not", same)
     if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         left, right = anything(r, node.left), anything(r, node.comparators[0])
@@ -347,11 +351,11 @@ def _equal_or_none(r: Reader, a: Value, b: Value) -> Num | None:
 def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
     name = type(op).__name__
     if name in ("Is", "IsNot"):
-        same = _identical(a, b)
+        same = _identical(r, a, b)
         return same if name == "Is" else unary(r, "Not", same)
     if name in ("In", "NotIn"):
         return _contains(r, a, b, name == "In")
-    found = text.compared(r, name, a, b)
+    found = members.compared(r, name, a, b) or text.compared(r, name, a, b)
     if found is not None:
         return found
     if isinstance(a, Known) and isinstance(b, Known):
@@ -388,10 +392,13 @@ def _tuples_equal(r: Reader, a: Tup, b: Tup, name: str) -> Value:
     return same if name == "Eq" else unary(r, "Not", same)
 
 
-def _identical(a: Value, b: Value) -> Num:
+def _identical(r: Reader, a: Value, b: Value) -> Num:
     """Whether two values are one object."""
     if isinstance(a, Known) and isinstance(b, Known):
         return python(a.value is b.value)
+    same = members.identical(r, a, b)
+    if same is not None:
+        return same
     known, other = (a, b) if isinstance(a, Known) else (b, a)
     if text.is_char(other) or text.is_word(other) or text.is_text(other):
         if known == Known(None):
@@ -409,7 +416,7 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
     if text.is_text(b) and not (isinstance(a, Known) and isinstance(b, Known)):
         found = condition_of(r, text.found_in(r, a, b))
         return found if wanted else unary(r, "Not", found)
-    if isinstance(b, Tup) and text.is_word(a):
+    if isinstance(b, Tup) and (text.is_word(a) or members.is_member(a)):
         b = replace(b, items=tuple([letters(x) or x for x in b.items]))
     elif isinstance(b, Tup) and text.is_char(a):
         b = replace(b, items=tuple([char(x) or x for x in b.items if not text.is_long(x)]))

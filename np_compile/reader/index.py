@@ -82,7 +82,9 @@ def checked(r: Reader, i: Num, n: Num) -> Num:
 
 def _leave_if(r: Reader, condition: str, at: Linear, n: Num) -> None:
     """Leave where an index is out of bounds."""
-    text = r.leave_if(condition, "an index out of bounds")
+    text = r.fails_if(condition, "an index out of bounds", IndexError)
+    if text is None:  # it is caught
+        return
     jump = text[text.index("goto ") :]
     r.lines[-1] = Line(
         text, Check(at, n, f"if (__builtin_expect({{out}}, 0) && {condition}) {jump}")

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from . import dispatch
-from .entry import KEYS, LIST, LISTED, SAME, SMALL, Entry, piece
+from . import dispatch, twister
+from .entry import KEYS, LISTED, SAME, Entry
 from .linear import WIDE
+from .pieces import LIST, SMALL, piece
 from .random import generator_of
 from .values import KIND_OF_DTYPE
 
@@ -71,7 +72,7 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
             if form:
                 words.append(f"*words_of({x}, [], [])")
                 formats += form
-            if generator_of(sample) is not None:
+            if generator_of(sample) is not None or twister.is_drawn(sample):
                 locks.append(f"locks_of({x})")
     if lists:
         lists += [f"id({_item_source(path, names)})" for path in entry.taken_apart()]
@@ -158,6 +159,9 @@ def words_of(x: Any, words: list[Any], form: list[str]) -> list[Any]:
     elif kind is range:
         words_of(x.start, words, form)
         words_of(x.stop, words, form)
+    elif twister.is_drawn(x):
+        words.append(twister.address_of(x))
+        form.append("q")
     elif (found := generator_of(x)) is not None:
         bits: Any = found[0]
         words.append(bits.ctypes.bit_generator.value)
@@ -167,5 +171,7 @@ def words_of(x: Any, words: list[Any], form: list[str]) -> list[Any]:
 
 def locks_of(x: Any) -> Any:
     """What is held while a generator is used."""
+    if twister.is_drawn(x):
+        return twister.lock_of(x)
     bits: Any = generator_of(x)[0]  # type: ignore[index]
     return bits.lock

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import index, named_items
+from . import index, members, named_items
 from .builtins import least_int
 from .dicts import View, gone_through, item_of, together
 from .expressions import expression, kept, operate
@@ -22,6 +22,7 @@ from .records import spread
 from .text import in_parts
 from .values import (
     C_TYPE,
+    WORDS,
     Arr,
     Items,
     Known,
@@ -81,6 +82,8 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
         return Tup(named_items.keys(r, value))
     if isinstance(value, Tup):
         return value
+    if (found := members.of_enumeration(value)) is not None:
+        return Tup(tuple(found))
     hidden = _hidden("src", node)
     sources = {hidden.id: value}
     if isinstance(value, Range):
@@ -139,7 +142,7 @@ def _table(r: Reader, items: Sequence[Value]) -> Callable[[Reader, Num], Value]:
         parts = [_table(r, x) for x in zip(*[x.items for x in items], strict=True)]
         return lambda r, k: Tup(tuple(part(r, k) for part in parts), first.made)
     items = [letters(x) or x for x in items]
-    if all(isinstance(x, Num) and x.is_text for x in items):
+    if all(isinstance(x, Num) and set(x.kinds) <= WORDS for x in items):
         items = [replace(x, kinds=("word",)) for x in items]
         first = items[0]
     if not all(isinstance(x, Num) and (x.rep, x.kinds) == (first.rep, first.kinds) for x in items):

@@ -509,7 +509,7 @@ def _pop(r: Reader, a: Lst, k: Value | None = None) -> Value:
     if a.of is None:
         raise NotYet("an item of a list of which nothing is known")
     n = length(r, a)
-    r.leave_if(f"{n.text} == 0", "pop from an empty list")
+    r.fails_if(f"{n.text} == 0", "pop from an empty list", IndexError)
     if k is None:
         made = taken(r, a, f"{n.text} - 1")
         r.line(f"{a.buf}->dims[0]--;")
@@ -568,7 +568,7 @@ def _index(r: Reader, a: Lst, x: Value) -> Value:
     if a.of is None:
         raise NotYet("an item of a list of which nothing is known")
     at, found = _found(r, a, kept(r, x))
-    r.leave_if(f"!{found.text}", "an item that a list does not have")
+    r.fails_if(f"!{found.text}", "an item that a list does not have", ValueError)
     return r.integer(at, 0)
 
 

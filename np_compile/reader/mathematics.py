@@ -207,13 +207,13 @@ def _test(template: str) -> Callable:
 
 def _sqrt(r: Reader, x: Value) -> Value:
     text = to_float(r, single(x)).text
-    r.leave_if(f"{text} < 0", "the square root of a negative number")
+    r.fails_if(f"{text} < 0", "the square root of a negative number", ValueError)
     return r.number(f"__builtin_sqrt({text})", "f64", ("float",))
 
 
 def _log(r: Reader, x: Value, base: Value | None = None) -> Value:
     text = to_float(r, single(x)).text
-    r.leave_if(f"{text} <= 0", "the logarithm of what is not positive")
+    r.fails_if(f"{text} <= 0", "the logarithm of what is not positive", ValueError)
     made = r.number(f"log_f64({text})", "f64", ("float",))
     if base is None:
         return made

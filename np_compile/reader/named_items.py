@@ -12,7 +12,7 @@ from .branches import chosen
 from .numbers import truth
 from .read import Reader, dotted
 from .unions import binary
-from .values import Known, Num, Obj, Tup, Unreadable, Value, item_name, letters, python
+from .values import WORDS, Known, Num, Obj, Tup, Unreadable, Value, item_name, letters, python
 
 _MOST = 64  # keys that are gone through
 METHODS = ("items", "values", "keys", "get")
@@ -32,7 +32,7 @@ def keys(r: Reader, owner: Obj) -> tuple[Value, ...]:
 
 def item(r: Reader, owner: Obj, key: Value) -> Value:
     """`d[key]`, of a key that is a constant, or a word."""
-    if not isinstance(key, Num) or not key.is_text:
+    if not isinstance(key, Num) or not set(key.kinds) <= WORDS:
         return r.grammar.attribute(r, owner, item_name(owner, [key]))
     *first, last = keys(r, owner)
     r.leave_if(f"!({_is_one(r, key, (*first, last))})", "a key that a dict does not have")
@@ -51,7 +51,7 @@ def contains(r: Reader, owner: Obj, key: Value) -> Num:
     found = keys(r, owner)
     if isinstance(key, Known):
         return python(key in found)
-    if not isinstance(key, Num) or not key.is_text:
+    if not isinstance(key, Num) or not set(key.kinds) <= WORDS:
         raise Unreadable("`in` of these values")
     return Num(f"({_is_one(r, key, found)})", "bool", ("bool",), low=0, high=1)
 

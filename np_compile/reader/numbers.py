@@ -22,10 +22,12 @@ from .values import (
     FLOATS,
     INTEGERS,
     KIND_OF_DTYPE,
+    MEMBERS,
     PARTS,
     PYTHON,
     REPRESENTATION,
     TEXT,
+    WORDS,
     Conflict,
     Num,
     Unreadable,
@@ -57,7 +59,7 @@ def join_numbers(a: Num, b: Num) -> Num | Conflict:
     """A type that holds numbers of either type."""
     kinds = (*a.kinds, *(k for k in b.kinds if k not in a.kinds))
     if not TEXT.isdisjoint(kinds) and len(kinds) > 1:
-        if set(kinds) <= TEXT:
+        if set(kinds) <= WORDS:
             return Num("", "u32", ("word",))
         return Conflict("it is text or a number")
     reps = {REPRESENTATION[k] for k in kinds}
@@ -325,7 +327,7 @@ def _divided(r: Reader, op: str, a: Num, b: Num) -> Num:
     """`a // b` or `a % b`, of Python's integers."""
     a, b = _at_least(r, 0, a), _at_least(r, 1, b)
     if b.low <= 0 <= b.high:
-        r.leave_if(f"{b.text} == 0", "division by zero")
+        r.fails_if(f"{b.text} == 0", "division by zero", ZeroDivisionError)
         if b.low == 0 < b.high and b.lin is not None:
             r.facts.add(b.lin - 1)
             b = replace(b, low=1)
@@ -475,7 +477,7 @@ def _floats(r: Reader, op: str, a: Num, b: Num) -> Num:
     if op in COMPARISONS:
         return Num(_comparison(name, "f64", x, y), "bool", ("bool",), low=0, high=1)
     if op in ("Div", "FloorDiv", "Mod") and not y.value:
-        r.leave_if(f"{y.text} == 0", "division by zero")
+        r.fails_if(f"{y.text} == 0", "division by zero", ZeroDivisionError)
     if op == "Pow":
         return _float_power(r, x, y)
     if op not in ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod"):
@@ -529,7 +531,8 @@ def _complex(
     if op not in _COMPLEX:
         raise Unreadable("this operation on complex numbers")
     if python and op == "Div":
-        r.leave_if(f"{y.text}.r == 0 && {y.text}.i == 0", "division by zero")
+        at = f"{y.text}.r == 0 && {y.text}.i == 0"
+        r.fails_if(at, "division by zero", ZeroDivisionError)
     name = "quotient" if python and op == "Div" else _COMPLEX[op]
     text = f"{name}_{rep}({x.text}, {y.text})"
     if op in COMPARISONS:
@@ -580,6 +583,8 @@ def truth(x: Num) -> Num:
     """`bool(x)`."""
     if x.value is not None or x.kind == "char":
         return python(x.kind == "char" or bool(x.value))
+    if x.kind in MEMBERS:
+        return python(True)
     if x.kind == "word":
         return Num(f"({x.text} != {words.code_of('')}U)", "bool", ("bool",), low=0, high=1)
     if x.rep == "bool":

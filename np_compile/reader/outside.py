@@ -25,9 +25,11 @@ from .nest import FAR, contiguous, kept, materialized
 from .random import IN_PYTHON, generator_of
 from .read import C_STORAGE, Reader
 from .runtime import data_of
+from .twister import Twister
 from .values import (
     C_TYPE,
     KIND_OF_DTYPE,
+    MEMBERS,
     PARTS,
     PYTHON,
     PYTHON_TYPE,
@@ -213,7 +215,7 @@ def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
         return materialized(r, x) if x.ndim else kept(r, x)
     if isinstance(x, (Num, Arr, Known, Range, Lst, OrNone)):
         return kept(r, x)
-    if isinstance(x, Rng):
+    if isinstance(x, Rng) and not isinstance(x, Twister):
         return x
     raise Unreadable("this as an argument of NumPy's")
 
@@ -351,6 +353,8 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
             raise Unreadable("a number of one kind or another as an argument of NumPy's")
         value = x.value if x.value is not None else number
         if x.kind in PYTHON:
+            if x.kind in MEMBERS:
+                return next(iter(MEMBERS[x.kind]))
             if x.kind == "wide":
                 raise Unreadable("an integer of 64 bits without a sign, in a function of NumPy's")
             return PYTHON_TYPE[x.kind](value)

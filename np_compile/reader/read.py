@@ -151,6 +151,7 @@ class Reader:
         self.leaves: list[Leave] = []
         self.site: Leave | None = None
         self.loops: list[LoopState] = []
+        self.catches: list[Any] = []  # each `try` that it is in (`catching.py`)
         self.sums: dict[str, int] = {}  # what a loop adds to, and how many times it has
         self.steady: list[tuple[int, Any]] = []  # of all loops that run: in which frame
         self.owned: list[list[str]] = [[]]
@@ -268,17 +269,19 @@ class Reader:
             len(self.declarations), list(frame.path), self._count, self.seconds,
             self.single, [(site, site.changed) for site in self._sites()],
             len(self.accesses.noted), len(self.born), len(self.accesses.counters),
-            len(self.called), dict(self.sums),
+            len(self.called), dict(self.sums), [len(x.places) for x in self.catches],
         )  # fmt: skip
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
         (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
-         seconds, single, changed, noted, born, counters, called, sums) = saved  # fmt: skip
+         seconds, single, changed, noted, born, counters, called, sums, places) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
         frame.env, frame.dead = dict(env), dead
         self.sums = dict(sums)
+        for catch, n in zip(self.catches, places, strict=False):
+            del catch.places[n:]
         self.facts.back_to(mark)
         del self.leaves[leaves:]
         del self.owned[len(owned) :]
@@ -378,6 +381,20 @@ class Reader:
         return "list", str(self.here), self.lists
 
     # Leaving
+
+    def fails_if(self, condition: str, why: str, kind: type[Exception]) -> str | None:
+        """Where the C condition is true, Python raises an exception of this class: go to what
+        catches it, if that is compiled, else leave; the C of leaving."""
+        from . import catching
+
+        if self.catches and self.site is not None and not self.site.changed:
+            lines: list = []
+            with self.elsewhere(lines):
+                goes = catching.place(self, kind)
+            if goes is not None:
+                self.lines += [f"if (__builtin_expect({condition}, 0)) {{", lines, "}"]
+                return None
+        return self.leave_if(condition, why)
 
     def leave_if(self, condition: str, why: str) -> str:
         """Leave at the beginning of the statement, where the C condition is true; the C of it."""

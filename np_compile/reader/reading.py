@@ -24,7 +24,8 @@ from . import (
 )
 from .arguments import binder, bytes_of, magnitudes
 from .dispatch import Taker
-from .entry import Exit, piece
+from .entry import Exit
+from .pieces import piece
 from .region import LATER, MISS, OTHER, Region
 from .translation import NO_LOOPS, Read, Refused, Work, is_first, read
 from .values import Unreadable

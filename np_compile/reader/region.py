@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import ctypes
+import functools
 import signal
 import struct
 import sys
@@ -27,7 +28,7 @@ from .kernels import Loops
 from .nest import CODES
 from .outside import Draw, Site, stored
 from .random import addresses
-from .values import ANYWHERE, DTYPE_OF, PYTHON
+from .values import ANYWHERE, DTYPE_OF, MEMBERS, PYTHON
 from .words import text_of
 
 MISS = object()  # in the place of a value that there is none
@@ -465,6 +466,12 @@ class _Call:
             return self.value(spec[2], region, out) if out[spec[1]].i else MISS
         if kind == "or none":
             return self.value(spec[2], region, out) if out[spec[1]].i else None
+        if kind == "partial":
+            f, *given = (self.value(x, region, out) for x in spec[1])
+            by_name = {k: self.value(x, region, out) for k, x in spec[2].items()}
+            return functools.partial(f, *given, **by_name)
+        if kind == "method":
+            return getattr(self.value(spec[1], region, out), spec[2])
         if kind == "path":
             return region.at(self, spec[1])
         if kind == "held":
@@ -634,6 +641,9 @@ def _numbers(data: int, n: int, kind: str, rep: str) -> list:
     if kind == "word":
         codes = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
         return list(map(text_of, codes))
+    if kind in MEMBERS:
+        places = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
+        return list(map(list(MEMBERS[kind]).__getitem__, places))
     held = np.empty(n, DTYPE_OF[rep])
     ctypes.memmove(runtime.data_of(held), data, held.nbytes)
     return held.tolist() if kind in PYTHON else list(held)

@@ -7,13 +7,12 @@ import copy
 import functools
 import sys
 import types
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from . import assignments, builtins, loops, outside
+from . import assignments, builtins, catching, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
 from .managers import Entered, goes_out
@@ -25,23 +24,17 @@ from .selection import selected
 from .source import nonlocals
 from .values import (
     HELD,
-    Bound,
     Conflict,
     Known,
-    Maybe,
+    NoKey,
     NotYet,
-    Num,
-    Obj,
-    Opaque,
-    Range,
-    Rng,
-    Tup,
     Unreadable,
     Value,
     python,
 )
 from .variables import Variable, as_type, is_same, join, stored
 from .walk import walk
+from .ways import Way, joined, loaded
 
 Block = Sequence[ast.stmt]
 
@@ -172,7 +165,8 @@ def statement(r: Reader, node: ast.stmt) -> None:
                 if r.is_inside and not r.cold and not isinstance(e, (NotYet, Unresolved)):
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
-                r.leave(f"{e} (line {node.lineno})")
+                if not (isinstance(e, NoKey) and catching.asks_once(r, node)):
+                    r.leave(f"{e} (line {node.lineno})")
                 r.frame.dead = True
     finally:
         r.here, r.lists = here, lists
@@ -271,22 +265,12 @@ def _assert(r: Reader, node: ast.Assert) -> None:
 
 
 def _raise(r: Reader, node: ast.Raise) -> None:
-    r.leave("an exception is raised")
+    if not catching.caught(r, node):
+        r.leave("an exception is raised")
     r.frame.dead = True
 
 
 # Branches
-
-
-@dataclass
-class _Way:
-    """One way of a branch: its C, the names at its end, whether it ends before, and the C that
-    gives back what it has made."""
-
-    lines: list
-    names: list[dict[str, Value]]
-    dead: bool
-    releases: list[str]
 
 
 def _if(r: Reader, node: ast.If) -> None:
@@ -300,7 +284,7 @@ def _if(r: Reader, node: ast.If) -> None:
         return
     r.one_by_one(BRANCH)
     before = r.snapshot()
-    ways: list[_Way] = []
+    ways: list[Way] = []
     for part, facts in (("body", test.true), ("orelse", test.false)):
         lines: list = []
         r.set_names(before)
@@ -312,26 +296,9 @@ def _if(r: Reader, node: ast.If) -> None:
             block(r, getattr(node, part), part)
             frame.path.pop()
             releases = r.releases(len(r.owned) - 1)
-        ways.append(_Way(lines, r.snapshot(), frame.dead, releases))
+        ways.append(Way(lines, r.snapshot(), frame.dead, releases))
+    variables = joined(r, before, ways)
     alive = [way for way in ways if not way.dead]
-    frame.dead = not alive
-    names = before
-    variables: list[dict[str, Variable]] = [{} for _ in before]
-    if len(alive) == 1:  # what it has made is seen behind the branch
-        names = alive[0].names
-        variables = [_exported(r, x, y) for x, y in zip(before, names, strict=True)]
-    elif alive:
-        merged = [_merged(r, x, y) for x, y in zip(*(way.names for way in alive), strict=True)]
-        names, variables = [m[0] for m in merged], [m[1] for m in merged]
-    r.set_names(names)
-    for of_frame in variables:
-        for v in of_frame.values():
-            r.lines += v.declare
-    for way in alive:
-        with r.elsewhere(way.lines):
-            pairs = zip(variables, way.names, strict=True)
-            r.lines += stored(r, [x for vs, env in pairs for x in _values_of(r, vs, env)])
-        way.lines += way.releases
     yes, no = ways
     all_ = [v for of_frame in variables for v in of_frame.values()]
     made = None
@@ -344,93 +311,10 @@ def _if(r: Reader, node: ast.If) -> None:
         r.lines += [f"if ({test.text}) {{", yes.lines, "}"]
         if no.lines:
             r.lines += ["else {", no.lines, "}"]
-    for env, of_frame in zip(r.environments, variables, strict=True):
-        for name, v in of_frame.items():
-            env[name] = v.load(r)
-            r.owned[-1] += v.buffers()
+    loaded(r, variables)
     if len(alive) == 1:
         for fact in test.true if yes in alive else test.false:
             r.facts.add(fact)
-
-
-def _values_of(
-    r: Reader, variables: dict[str, Variable], env: dict[str, Value]
-) -> Iterator[tuple[Variable, Value]]:
-    """What variables hold on one way."""
-    for name, v in variables.items():
-        if name in env:
-            yield v, env[name]
-        elif name.startswith("@"):
-            yield v, r.entry.attributes[name]
-
-
-def _exported(r: Reader, before: dict[str, Value], after: dict[str, Value]) -> dict[str, Variable]:
-    """Variables for what a way changed."""
-    made: dict[str, Variable] = {}
-    for name, x in list(after.items()):
-        if name in before and is_same(before[name], x):
-            continue
-        if isinstance(x, HELD) and not _is_constant(x):
-            made[name] = Variable(r, name, as_type(x))
-        elif isinstance(x, Range):
-            after[name] = Conflict("it is a range that is made on one way only")
-    return made
-
-
-def _is_constant(x: Value) -> bool:
-    if isinstance(x, Num):
-        return x.value is not None
-    return isinstance(x, Tup) and all(map(_is_constant, x.items))
-
-
-def _merged(
-    r: Reader, a: dict[str, Value], b: dict[str, Value]
-) -> tuple[dict[str, Value], dict[str, Variable]]:
-    """The names behind a branch, and the variables that carry those that differ."""
-    env: dict[str, Value] = {}
-    variables: dict[str, Variable] = {}
-    for name in {**a, **b}:
-        if name in a and name in b:
-            x, y = a[name], b[name]
-            if is_same(x, y):
-                env[name] = x
-                continue
-            of = join(x, y, r)
-        else:
-            x = a[name] if name in a else b[name]
-            if name.startswith("@"):
-                if name not in r.entry.attributes:
-                    raise Unreadable("an attribute of a new object that is set on one way only")
-                of = join(x, r.entry.attributes[name], r)
-                variables[name] = Variable(r, name, as_type(of))
-                if isinstance(of, Conflict):
-                    raise Unreadable(f"{name[1:]}: {of.why}")
-                continue
-            if isinstance(x, (Known, Obj, Opaque, Range, Conflict, Rng, Bound)):
-                env[name] = Conflict("it has a value on one way only")
-                continue
-            of = x if isinstance(x, Maybe) else Maybe(as_type(x), "")
-        if isinstance(of, Conflict) or not isinstance(of, HELD):
-            env[name] = of if isinstance(of, Conflict) else Conflict("it is one or another")
-            continue
-        variables[name] = Variable(r, name, as_type(of))
-    return env, variables
-
-
-def _try(r: Reader, node: ast.Try) -> None:
-    """What is tried; where something is raised, compiled code leaves, and Python has the rest."""
-    frame = r.frame
-    parts = (node.body, "body"), (node.orelse, "orelse"), (node.finalbody, "finalbody")
-    for nodes, part in parts:
-        if not frame.dead:
-            if node.finalbody and part != "finalbody":
-                frame.held.append((len(frame.path), node.finalbody))
-            frame.path.append(("try", node, part))
-            with r.branch():  # what cannot be read in it may be what is to be caught
-                block(r, nodes, part)
-            frame.path.pop()
-            if node.finalbody and part != "finalbody":
-                frame.held.pop()
 
 
 def _passes(r: Reader, node: ast.Return | ast.Break | ast.Continue) -> bool:
@@ -495,21 +379,23 @@ def _with(r: Reader, node: ast.With) -> None:
 
 def comprehension(
     r: Reader, node: ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp, by: str = "",
+    start: Value | None = None,
 ) -> Value:  # fmt: skip
     """A list, a dict or a set, made by a loop; or what `sum`, `any` or `all` makes of the items.
-    by: which of these."""
+    by: which of these. start: what a sum begins with."""
     if any(isinstance(x, ast.NamedExpr) for x in walk(node)):
         raise Unreadable(":= in a comprehension, which binds a name of the function")
     # Names that begin with __ are no names that loops carry on, which a list needs not.
     hidden = f"{'_total' if by == 'sum' else '__list'}{node.lineno}_{node.col_offset}"
     at = {"lineno": node.lineno, "col_offset": node.col_offset,
           "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}  # fmt: skip
-    tree = _comprehensions.get((id(node), by))
+    key = id(node), by, start is None
+    tree = _comprehensions.get(key)
     if tree is None:
         name = ast.Name(hidden, ast.Load())
         inner: ast.stmt
         if by == "sum":
-            inner = _added(hidden, node.elt)  # type: ignore[union-attr]
+            inner = _added(hidden, node.elt, start is None)  # type: ignore[union-attr]
         elif by:  # the first item that decides
             found = ast.Assign([ast.Name(hidden, ast.Store())], ast.Constant(by == "any"))
             assert isinstance(node, ast.GeneratorExp)
@@ -529,7 +415,7 @@ def comprehension(
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():
                     setattr(x, k, v)
-        tree = _comprehensions[id(node), by] = (inner, node)
+        tree = _comprehensions[key] = (inner, node)
     frame = r.frame
     whole, env = frame.whole, dict(frame.env)
     r.here = (id(node), r.inlined)
@@ -543,7 +429,7 @@ def comprehension(
     try:
         made_of = {ast.DictComp: dict, ast.SetComp: set}.get(type(node))
         if by == "sum":
-            frame.env[hidden] = Known(None)
+            frame.env[hidden] = Known(None) if start is None else start
             r.totals.add(hidden)
         elif by:
             frame.env[hidden] = python(by == "all")
@@ -574,16 +460,17 @@ def _put(add: ast.expr, item: ast.expr) -> ast.stmt:
     return ast.Expr(ast.Call(add, [item], []))
 
 
-_comprehensions: dict[tuple[int, str], tuple[ast.stmt, ast.AST]] = {}
+_comprehensions: dict[tuple[int, str, bool], tuple[ast.stmt, ast.AST]] = {}
 
 
-def _added(name: str, item: ast.expr) -> ast.stmt:
-    """The item is added to a sum, which is None before the first one: that is added to 0."""
+def _added(name: str, item: ast.expr, from_zero: bool) -> ast.stmt:
+    """The item is added to a sum; from_zero: which is None before the first one: that is added to
+    0."""
     to: list[ast.expr] = [ast.Name(name, ast.Store())]
     is_first = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Constant(None)])
     first = ast.Assign(to, ast.BinOp(ast.Constant(0), ast.Add(), item))
     other = ast.Assign(to, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), item))
-    return ast.If(is_first, [first], [other])
+    return ast.If(is_first, [first], [other]) if from_zero else other
 
 
 _READERS = {
@@ -591,7 +478,7 @@ _READERS = {
     ast.AugAssign: assignments.augmented, ast.Expr: _expr, ast.Return: _return, ast.Pass: _pass,
     ast.Assert: _assert, ast.Raise: _raise, ast.If: _if, ast.For: loops.for_,
     ast.While: loops.while_, ast.Break: _break, ast.Continue: _continue,
-    ast.Try: _try, ast.With: _with, Entered: _with, ast.FunctionDef: _def,
+    ast.Try: catching.try_, ast.With: _with, Entered: _with, ast.FunctionDef: _def,
     ast.Delete: assignments.deleted, ast.Nonlocal: _nonlocal, ast.Import: _import,
     ast.ImportFrom: _import,
 }  # fmt: skip

@@ -19,6 +19,7 @@ from . import (
     runtime,
     small,
     threads,
+    twister,
     words,
 )  # fmt: skip
 from .calls import called
@@ -241,7 +242,7 @@ def _assembled(
     before = [*entry.prologue, *entry.apart(), *lists, *recursive[-1:]]
     body = _indented([*before, *r.declarations, *lines])
     more = "".join(
-        part.C for part in (small, mathematics)
+        part.C for part in (small, mathematics, twister)
         if any(f"{name}(" in inner + called + body for name in part.NAMES)
     )  # fmt: skip
     order = words.order(inner + called + body)

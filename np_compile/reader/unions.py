@@ -16,7 +16,7 @@ from typing import Any
 
 from np_compile.kernels.ir.scalars import c_cast
 
-from . import wide, words
+from . import members, wide, words
 from .numbers import (
     COMPARISONS,
     EXACT,
@@ -67,11 +67,19 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     if op == "MatMult":
         raise Unreadable("@ of numbers")
     if a.is_text or b.is_text:
-        return _of_characters(op, a, b)
+        return _of_characters(r, op, a, b)
     if wide.is_wide(a, b):
         return wide.binary(r, op, a, b)
     if len(a.kinds) == len(b.kinds) == 1:
         return of_one_kind(r, op, a, b)
+    caught, r.catches = r.catches, r.catches if a.is_python and b.is_python else []
+    try:
+        return _of_several(r, op, a, b)
+    finally:
+        r.catches = caught  # NumPy's numbers raise nothing
+
+
+def _of_several(r: Reader, op: str, a: Num, b: Num) -> Num:
     ways = [
         _Way((i, j), (k, m), *_calculated(op, k, m))
         for (i, k), (j, m) in itertools.product(enumerate(a.kinds), enumerate(b.kinds))
@@ -98,8 +106,10 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     return _tagged(r, x, a, b, ways, kinds)
 
 
-def _of_characters(op: str, a: Num, b: Num) -> Num:
+def _of_characters(r: Reader, op: str, a: Num, b: Num) -> Num:
     """A comparison of two characters, by their code points, or of words."""
+    if members.is_member(a) or members.is_member(b):
+        return members.equal(r, op, a, b)
     both = a.is_text and b.is_text
     if op in ("Eq", "NotEq") and not both:
         return python(op == "NotEq")

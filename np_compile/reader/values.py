@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ class Unreadable(Exception):
 
 class NotYet(Unreadable):
     """What would have a meaning if more were known, that may stand further on."""
+
+
+class NoKey(NotYet):
+    """An item of a dict that nothing has been put into yet, as far as is known."""
 
 
 # A "wide" number is a Python integer too (`wide.py`), a "char" a text of one character (`text.py`),
@@ -56,7 +61,9 @@ DTYPE_OF: dict[str, np.dtype] = {
     v: np.dtype(k.rstrip("_")) for k, v in REPRESENTATION.items() if k not in PYTHON
 }
 C_TYPE = {name: row.register for name, row in DTYPES.items()} | {"c64": "c64", "c128": "c128"}
-TEXT = frozenset(("char", "word"))
+WORDS = frozenset(("char", "word"))
+TEXT = {*WORDS}  # kinds that are no numbers: members of enumerations too (`members.py`)
+MEMBERS: dict[str, type[Enum]] = {}  # kinds: enumerations
 INTEGERS = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
 FLOATS = frozenset(("f32", "f64"))
 
@@ -124,10 +131,25 @@ def char(x: Value) -> Num | None:
 
 
 def letters(x: Value) -> Num | None:
-    """A constant text as a number: one character, or a word; None of anything else."""
+    """A constant text as a number: one character, or a word; a member of an enumeration as its
+    place; None of anything else."""
+    if isinstance(x, Known) and isinstance(x.value, Enum):
+        return _member(x.value)
     if not isinstance(x, Known) or type(x.value) is not str:
         return None
     return char(x) or Num(f"{words.code_of(x.value)}U", "u32", ("word",), value=x.value)
+
+
+def _member(x: Enum) -> Num:
+    kind = next((k for k, of in MEMBERS.items() if of is type(x)), None)
+    if kind is None:
+        kind = f"{type(x).__module__}.{type(x).__qualname__}.{len(MEMBERS)}"
+        MEMBERS[kind] = type(x)
+        TEXT.add(kind)
+        PYTHON[kind] = REPRESENTATION[kind] = "u32"
+        PYTHON_TYPE[kind] = type(x)
+    place = next(k for k, m in enumerate(type(x)) if m is x)
+    return Num(f"{place}U", "u32", (kind,), value=x)
 
 
 def c_int(value: int) -> str:
@@ -419,6 +441,15 @@ class Binary:
     """`bin(x)`, of which the ones are counted."""
 
     of: Num
+
+
+@dataclass(frozen=True)
+class Partial:
+    """`functools.partial(function, *args, **kwargs)`."""
+
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
 
 
 @dataclass

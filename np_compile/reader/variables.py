@@ -13,6 +13,7 @@ from .values import (
     ANYWHERE,
     C_TYPE,
     HELD,
+    WORDS,
     Aggregate,
     Arr,
     Conflict,
@@ -360,7 +361,7 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, Num):
-        if a.kind == "word" and b.is_text:
+        if a.kind == "word" and set(b.kinds) <= WORDS:
             return True
         if not set(b.kinds) <= set(a.kinds):
             return False

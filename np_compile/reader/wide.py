@@ -76,7 +76,7 @@ def binary(r: Reader, op: str, a: Num, b: Num) -> Num:
     if op in ("BitOr", "BitXor"):
         return number(r, f"({left} {'|' if op == 'BitOr' else '^'} {right})")
     if op in ("FloorDiv", "Mod", "Div") and not b.value:
-        r.leave_if(f"{right} == 0", "division by zero")
+        r.fails_if(f"{right} == 0", "division by zero", ZeroDivisionError)
     if op == "Div":
         return _quotient(r, a, b, left, right)
     if op == "FloorDiv":

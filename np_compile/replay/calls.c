@@ -215,13 +215,13 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             if (((const Array *)args[w[1]])->type != (object *)w[2]) return 0;
             w += 3;
             break;
-        case LENGTH: { /* position, type, most items, type of the first one, or 0 */
+        case LENGTH: { /* position, type, least and most items, type of the first one, or 0 */
             object *o = args[w[1]];
             if (((const Array *)o)->type != (object *)w[2]) return 0;
             i64 n = PyObject_Size(o);
-            if (n > w[3] || !n != !w[4]) return 0;
-            if (n && type_of_first(o) != (object *)w[4]) return 0;
-            w += 5;
+            if (n < w[3] || n > w[4]) return 0;
+            if (w[5] && type_of_first(o) != (object *)w[5]) return 0;
+            w += 6;
             break;
         }
         case PAIR: { /* two positions, whether they are one array, whether memory matters, bytes */

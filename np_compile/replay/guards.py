@@ -205,22 +205,24 @@ class Small(Guard):
 
 @dataclass(frozen=True)
 class Length(Guard):
-    """An argument is a list or a tuple of at most so many items. first: the type of the first one;
-    None where there is none."""
+    """An argument is a list, a dict, a text, ... of so many items. first: the type of the first one
+    of a list or a tuple; None where that is not asked."""
 
     position: int
     name: str
     kind: type
+    least: int
     most: int
     first: type | None
 
     def __str__(self) -> str:
         of = "" if self.first is None else f" like {text_of(self.first)}"
-        return f"argument {self.name}: {self.kind.__name__} of at most {self.most} items{of}"
+        size = f"{self.least} to {self.most} items"
+        return f"argument {self.name}: {self.kind.__name__} of {size}{of}"
 
     def write(self, words: Words) -> None:
         kinds = words.of(self.kind), words.of(self.first, None)
-        words.add(Check.LENGTH, self.position, kinds[0], self.most, kinds[1])
+        words.add(Check.LENGTH, self.position, kinds[0], self.least, self.most, kinds[1])
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from np_compile.capture.policy.choice import span
 
 from .calls import Entry, Names, Way
 from .guards import Between, Guard, Kind, Layout, Length, Small, Value
@@ -27,11 +29,14 @@ def alike(args: tuple, names: Sequence[str], roughly: bool = False) -> list[Guar
             first = type(a[0]) if a else None
             if first in (np.ndarray, list, tuple, dict) and _hold_arrays(a):
                 return None  # how large these are tells more
-            guards.append(Length(k, name, kind, (1 << len(a).bit_length()) - 1, first))
+            most = (1 << len(a).bit_length()) - 1
+            guards.append(Length(k, name, kind, min(len(a), 1), most, first))
         elif kind is int and -_WORD <= a < _WORD:
             rest = max(a.bit_length() - (1 if roughly else 4), 0)
             low = a >> rest << rest
             guards.append(Between(k, name, low, low + (1 << rest) - 1))
+        elif (items := span(a)) is not None:
+            guards.append(Length(k, name, kind, *items, None))
         elif kind in (int, bool, str, type(None)):
             guards.append(Value(k, name, a))
         elif kind in (tuple, list, dict):
@@ -58,7 +63,7 @@ def _wider(a: Guard, b: Guard) -> Guard | None:
     if isinstance(a, Length) and isinstance(b, Length):
         if (a.kind, a.first) != (b.kind, b.first):
             return None
-        return a if a.most >= b.most else b
+        return replace(a, least=min(a.least, b.least), most=max(a.most, b.most))
     x, y = _small(a), _small(b)
     if x is None or y is None or (x.dtype, x.axes) != (y.dtype, y.axes):
         return None

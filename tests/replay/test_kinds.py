@@ -7,6 +7,7 @@ import pytest
 
 import np_compile
 from np_compile import config
+from np_compile.capture.policy.choice import signature
 from np_compile.replay.calls import MISS, Entry, Table, Way
 from np_compile.replay.kinds import alike, wider
 
@@ -180,6 +181,20 @@ def test_guards_of_about_a_size_hold_for_lists_up_to_it():
     assert knows(empty, ())
     assert not knows(empty, (1,))
     assert not knows(empty, [])
+
+
+def test_long_texts_lists_and_dicts_are_alike_by_their_length():
+    text, items, table = "x" * 100, [1.5] * 50, dict.fromkeys(range(50))
+    for n in range(40, 200):
+        assert knows(of(text), "y" * n) == (64 <= n < 128)
+        assert knows(of(items), ["a"] * n) == (48 <= n < 52)
+        assert knows(of(table), dict.fromkeys(range(n))) == (48 <= n < 52)
+        assert signature(("y" * n,), {}) == signature((text,), {}) or not 64 <= n < 128
+        assert (signature(([0] * n,), {}) == signature((items,), {})) == (48 <= n < 52)
+    assert not knows(of(items), (1.5,) * 50)
+    assert of([1] * 16) is None
+    assert knows(wider(of(items), of([0] * 30)), [2] * 40)
+    assert not knows(of("short"), "other")
 
 
 def test_lists_of_arrays_are_of_no_size():

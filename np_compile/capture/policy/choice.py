@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
 _WORDS = 32  # characters: a longer text is data, such as no other call has, and no option's name
+_ITEMS = 16  # of a list of more nothing but its length is looked at
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
@@ -92,10 +93,24 @@ def _piece(x: Any, depth: int = 3) -> Any:
     if kind is bool or kind is str or x is None:
         return x
     if kind is tuple or kind is list or kind is dict:
-        if len(x) > 16 or depth == 0:
+        if len(x) > _ITEMS or depth == 0:
             return kind, _rough(len(x))
         return (kind, *[_piece(v, depth - 1) for v in (x.values() if kind is dict else x)])
     return (kind, x.shape) if kind is torch.Tensor and not x.is_nested else kind
+
+
+def span(x: Any) -> tuple[int, int] | None:
+    """The least and the most items of arguments that have the same signature, of one of which
+    nothing else is looked at; None of others."""
+    kind = type(x)
+    if kind is str and len(x) > _WORDS:
+        rest = len(x).bit_length() - 1
+    elif kind in (list, tuple, dict) and len(x) > _ITEMS:
+        rest = len(x).bit_length() - 4
+    else:
+        return None
+    low = len(x) >> rest << rest
+    return low, low + (1 << rest) - 1
 
 
 def _rough(n: int) -> Any:
