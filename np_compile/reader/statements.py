@@ -22,16 +22,7 @@ from .records import new_list
 from .recursion import Unresolved
 from .selection import selected
 from .source import nonlocals
-from .values import (
-    HELD,
-    Conflict,
-    Known,
-    NoKey,
-    NotYet,
-    Unreadable,
-    Value,
-    python,
-)
+from .values import HELD, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
 from .variables import Variable, as_type, is_same, join, stored
 from .walk import walk
 from .ways import Way, joined, loaded
