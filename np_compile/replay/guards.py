@@ -205,8 +205,8 @@ class Small(Guard):
 
 @dataclass(frozen=True)
 class Length(Guard):
-    """An argument is a list or a tuple of at most so many items. first: the type of the first one;
-    None where there is none."""
+    """An argument is a list, a tuple, a dict or a text of at most so many items. first: the type of
+    the first one (value, character); None where there is none."""
 
     position: int
     name: str

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from np_compile.runtime.program import Program
 
 _SIGNATURES = 256  # of one function; with more the oldest is forgotten
-_WORDS = 32  # characters: a longer text is data, such as no other call has, and no option's name
+WORDS = 32  # characters: a longer text is data, such as no other call has, and no option's name
 _CLEAR = 1.3  # one call each way decides if the times differ by more
 _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
@@ -64,9 +64,14 @@ def _type(x: Any) -> Any:
     kind = type(x)
     if kind is np.ndarray:
         return x.ndim, x.dtype.char
-    if kind is tuple or kind is list:
-        return kind, type(x[0]) if x else None
+    if kind is tuple or kind is list or kind is dict:
+        return kind, type_of_first(x)
     return kind
+
+
+def type_of_first(x: tuple | list | dict) -> type | None:
+    """The type of the first item, of a dict that of the first value; None where there is none."""
+    return type(next(iter(x.values() if type(x) is dict else x))) if x else None
 
 
 def _size(x: Any) -> Any:
@@ -75,7 +80,7 @@ def _size(x: Any) -> Any:
         return x.size.bit_length()
     if kind is int:
         return x < 0, x.bit_length()
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind is dict:
         return len(x).bit_length()
     return _piece(x, 1)
 
@@ -87,7 +92,7 @@ def _piece(x: Any, depth: int = 3) -> Any:
         return x.shape, x.strides, x.dtype.char
     if kind is int:
         return _rough(x)
-    if kind is str and len(x) > _WORDS:
+    if kind is str and len(x) > WORDS:
         return kind, len(x).bit_length()
     if kind is bool or kind is str or x is None:
         return x
