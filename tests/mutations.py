@@ -140,6 +140,12 @@ MUTATIONS = (
         "reader/test_selection.py",
     ),
     Mutation(
+        "np_compile/reader/objects.py",
+        "int((owner.made, name) in r.added)",
+        "0",
+        "reader/test_sums.py",
+    ),
+    Mutation(
         "np_compile/reader/conditional_stores.py",
         " and element(way[-1].what) in stored",
         "",
