@@ -140,6 +140,18 @@ MUTATIONS = (
         "reader/test_selection.py",
     ),
     Mutation(
+        "np_compile/reader/objects.py",
+        "int((owner.made, name) in r.added)",
+        "0",
+        "reader/test_sums.py",
+    ),
+    Mutation(
+        "np_compile/reader/conditional_stores.py",
+        " and element(way[-1].what) in stored",
+        "",
+        "reader/test_selection.py",
+    ),
+    Mutation(
         "np_compile/reader/masked_loads.py",
         "_has_ways(body) and not _is_simple(body)",
         "_has_ways(body) and False",

@@ -291,8 +291,9 @@ def _note_element(r: Reader, owner: Arr, items: list[Num], old: Num) -> None:
     if any(name in r.accesses.counters for part in terms for name, _ in part):
         return
     place = owner.data, str(terms), str([i.lin.const if i.lin is not None else 0 for i in items])
-    r.sums[old.text] = int(place in r.loops[-1].added)
-    r.loops[-1].added.add(place)
+    assert r.added is not None
+    r.sums[old.text] = int(place in r.added)
+    r.added.add(place)
 
 
 def _in_place(r: Reader, op: str, a: Arr, new: Value) -> None:
@@ -346,7 +347,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
     if not any(isinstance(x, (index.Slice, Known)) for x in items) and len(items) == owner.ndim:
         items = [index.checked(r, i, n) for i, n in zip(items, owner.dims, strict=True)]
         old = index.view(r, owner, items)
-        if op == "Add" and isinstance(old, Num) and old.rep in FLOATS and r.loops:
+        if op == "Add" and isinstance(old, Num) and old.rep in FLOATS and r.added is not None:
             _note_element(r, owner, items, old)
         made = operate(r, op, old, expression(r, node.value))
         if isinstance(made, Lazy) and made.ndim:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .assignments import target
+from .conditional_stores import selected_stores
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
 from .innermost import hoisted, places
@@ -308,6 +309,7 @@ def _attempt(
             r, body, header.counter, header.n, header.facts, accesses, strip > 0, spreads
         )
         r.lines += first
+        selected_stores(r, body, header.counter)
         if found is None or why:
             r.lines += by_rows(r, body, header.counter)
     if found is not None and not why:

@@ -33,6 +33,7 @@ from .nest import kept
 from .read import Again, Reader
 from .source import written
 from .values import (
+    FLOATS,
     HELD,
     Begun,
     Bound,
@@ -349,6 +350,8 @@ def _read(r: Reader, owner: Made, name: str) -> Value:
     r.accesses.anything(owner.roots)
     k = list(layout(r, owner.made).of).index(name)
     x = _places(r, owner)[k].load(r)
+    if r.added is not None and isinstance(x, Num) and x.rep in FLOATS:
+        r.sums[x.text] = int((owner.made, name) in r.added)
     for buf in buffers(x):
         r.line(f"retain(rt, {buf});")
         r.owned[-1].append(buf)
@@ -379,6 +382,8 @@ def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[
     def commit() -> None:
         v = _places(r, owner)[list(known.of).index(name)]
         r.lines += [*v.hold(value), *v.put(r, value)]
+        if r.added is not None:
+            r.added.add((owner.made, name))
         r.changed(owner.roots)
 
     return commit

@@ -100,8 +100,7 @@ class Leave:
 class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
     lines that store them. steady: containers that must not grow or shrink meanwhile. counted: the
-    names of a frame that it does nothing to but add small constants. added: elements that were
-    added to, as their array and indices."""
+    names of a frame that it does nothing to but add small constants."""
 
     scopes: int
     steady: tuple[Any, ...] = ()
@@ -109,7 +108,6 @@ class LoopState:
     counted: frozenset[str] = frozenset()
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
-    added: set[Any] = field(default_factory=set)
 
 
 class Line(str):
@@ -153,6 +151,9 @@ class Reader:
         self.loops: list[LoopState] = []
         self.catches: list[Any] = []  # each `try` that it is in (`catching.py`)
         self.sums: dict[str, int] = {}  # what a loop adds to, and how many times it has
+        # In a loop, with the functions it calls: elements that it has added to, as their array and
+        # indices, and attributes that it has set.
+        self.added: set[Any] | None = None
         self.steady: list[tuple[int, Any]] = []  # of all loops that run: in which frame
         self.owned: list[list[str]] = [[]]
         self.memory: dict[Any, dict[Any, Any]] = {}
@@ -509,9 +510,11 @@ class Reader:
         steady = len(self.steady)
         self.steady += [(len(self.frames), x) for x in state.steady]
         before, self.executions = self.executions, self.executions * times
+        added, self.added = self.added, set()
         try:
             yield
         finally:
+            self.added = added
             self.loops.pop()
             del self.steady[steady:]
             self.executions = before

@@ -53,7 +53,7 @@ def choice(text: str, ways: Sequence[list], v: Variable) -> Line | None:
         return None
     values = []
     for lines in ways:
-        does = [x for x in _flat(lines) if not (isinstance(x, str) and x.startswith("/* "))]
+        does = [x for x in flat(lines) if not (isinstance(x, str) and x.startswith("/* "))]
         is_line = len(does) == 1 and isinstance(does[0], str)
         match = _STORED.fullmatch(does[0]) if is_line else None
         if match is None or match[1] != v.place or not _CONSTANT.fullmatch(match[2]):
@@ -118,14 +118,14 @@ def _apart(lines: list, names: Sequence[str]) -> tuple[list[str], dict[str, str]
     """What a way computes, and what it stores in each of the variables; None if it does more."""
     made: list[str] = []
     stored: dict[str, str] = {}
-    for x in _flat(lines):
+    for x in flat(lines):
         if not isinstance(x, str) or isinstance(x, Line):
             return None
         if x.startswith("/* "):
             made.append(x)
             continue
         match = _MADE.fullmatch(x) or _STORED.fullmatch(x)
-        if match is None or not _is_harmless(match[2]):
+        if match is None or not is_harmless(match[2]):
             return None
         if x.startswith("const "):
             made.append(x)
@@ -136,12 +136,12 @@ def _apart(lines: list, names: Sequence[str]) -> tuple[list[str], dict[str, str]
     return (made, stored) if stored.keys() == set(names) else None
 
 
-def _is_harmless(text: str) -> bool:
+def is_harmless(text: str) -> bool:
     return not _TOKEN.sub("", text) and not _HARMFUL.search(text.replace("rshift_i64(", ""))
 
 
-def _flat(lines: list) -> list:
+def flat(lines: list) -> list:
     found: list = []
     for x in lines:
-        found += _flat(x) if isinstance(x, list) else [x]
+        found += flat(x) if isinstance(x, list) else [x]
     return found

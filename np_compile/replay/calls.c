@@ -139,9 +139,12 @@ static int same(object *a, object *b) {
     return equal(a, b);
 }
 
-/* The type of the first item of a list or a tuple. */
+/* The type of the first item of a list or a tuple, of the first value of a dict: there is one. */
 static object *type_of_first(object *o) {
-    object *first = ((const Array *)o)->type == tuple ? PyTuple_GetItem(o, 0) : PyList_GetItem(o, 0);
+    object *kind = ((const Array *)o)->type, *key, *first = 0;
+    i64 place = 0;
+    if (kind == dict) PyDict_Next(o, &place, &key, &first);
+    else first = kind == tuple ? PyTuple_GetItem(o, 0) : PyList_GetItem(o, 0);
     return first ? ((const Array *)first)->type : 0;
 }
 

@@ -205,8 +205,8 @@ class Small(Guard):
 
 @dataclass(frozen=True)
 class Length(Guard):
-    """An argument is a list, a dict, a text, ... of so many items. first: the type of the first one
-    of a list or a tuple; None where that is not asked."""
+    """An argument is a list, a tuple, a dict or a text of so many items. first: the type of the
+    first one, of a dict that of the first value; None where that is not asked."""
 
     position: int
     name: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from np_compile.capture.policy.choice import span
+from np_compile.capture.policy.choice import span, type_of_first
 
 from .calls import Entry, Names, Way
 from .guards import Between, Guard, Kind, Layout, Length, Small, Value
@@ -25,8 +25,8 @@ def alike(args: tuple, names: Sequence[str], roughly: bool = False) -> list[Guar
             guards.append(Small(k, name, a.dtype, a.ndim, (1 << a.size.bit_length()) - 1))
         elif kind is np.ndarray:
             guards.append(Layout.of(k, name, a, 0))
-        elif roughly and (kind is list or kind is tuple):
-            first = type(a[0]) if a else None
+        elif roughly and kind in (list, tuple, dict):
+            first = type_of_first(a)
             if first in (np.ndarray, list, tuple, dict) and _hold_arrays(a):
                 return None  # how large these are tells more
             most = (1 << len(a).bit_length()) - 1

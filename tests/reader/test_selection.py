@@ -3,6 +3,9 @@
 # ruff: noqa: SIM108
 from __future__ import annotations
 
+import copy
+import re
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -199,6 +202,85 @@ def test_a_choice_of_constants_is_no_branch() -> None:
         text = np_compile.inspect(apart)(GRAYS, GRAYS.copy())[0].output
         assert "? 0x1.fe00000000000p+7 : 0x0.0p+0;" in text
         assert "SETTLED_F(chosen" not in text
+
+
+def carried(weights, values, best):
+    """It leaves where `best` has too few rows, or no item can be carried."""
+    for i in range(len(weights)):
+        for w in range(best.shape[1]):
+            best[i + 1, w] = best[i, w]
+            if weights[i] <= w:
+                taken = best[i, w - weights[i]] + values[i]
+                if taken > best[i + 1, w]:
+                    best[i + 1, w] = taken
+    return taken
+
+
+def clipped(x, low):
+    for k in range(len(x)):
+        x[k] = x[k] * 2
+        if not x[k] > low:
+            x[k] = low
+
+
+def not_stored_before(x, low):
+    for k in range(len(x)):
+        if not x[k] > low:
+            x[k] = low
+
+
+def stored_on_one_way(x, y, low):
+    for k in range(len(x)):
+        if y[k] > 0:
+            x[k] = y[k]
+        if y[k] < low:
+            x[k] = low
+
+
+def stored_elsewhere(x, low):
+    for k in range(len(x) - 1):
+        x[k] = x[k] * 2
+        if x[k] > low:
+            x[k + 1] = low
+
+
+def does_more(x, low):
+    n = 0
+    for k in range(len(x)):
+        x[k] = x[k] * 2
+        if x[k] > low:
+            n += 1
+            x[k] = low
+        else:
+            x[k] = -low
+    return n
+
+
+FLOATS = np.array([1.5, np.nan, -0.0, 0.0, np.inf, -3.0, 7.0, 2.0, -np.inf, 0.5])
+WEIGHTS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3]), np.array([2, 7, 1, 8, 2, 8, 1, 8, 2, 8])
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "selects"),
+    [
+        (carried, (*WEIGHTS, np.zeros((11, 25), np.int64)), True),
+        (carried, (*WEIGHTS, np.zeros((11, 25))), True),
+        (clipped, (FLOATS, 2.0), True),
+        (clipped, (FLOATS.astype("f4"), np.float32(2)), True),
+        (not_stored_before, (FLOATS, 2.0), False),
+        (stored_on_one_way, (FLOATS, FLOATS[::-1].copy(), 1.0), False),
+        (stored_elsewhere, (FLOATS, 1.0), False),
+        (does_more, (FLOATS, 1.0), False),
+    ],
+)
+def test_a_store_behind_another_one_is_no_branch(f, args, selects) -> None:
+    with whole():
+        text = np_compile.inspect(f)(*copy.deepcopy(args))[0].output
+        check_call(np_compile.compile(f), f, args, 0)
+        if f is carried:
+            check_call(np_compile.compile(f), f, (*args[:2], args[2][:, :3]), 0)
+            check_call(np_compile.compile(f), f, (*args[:2], args[2][:7]), 0)
+    assert bool(re.search(r" = \(.*\) \? \w+ : old_\d+;", text)) == selects
 
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(EDGES)

@@ -84,7 +84,52 @@ def by_a_loop(m):
     return s
 
 
+class Total:
+    def __init__(self):
+        self.s = 0.0
+
+    def add(self, x):
+        self.s += x
+
+
+def of_an_object(x):
+    o = Total()
+    for j in range(len(x) // 2):
+        o.s += x[2 * j + 1]
+        o.s += x[2 * j]
+    return o.s
+
+
+def of_an_object_in_one(x):
+    o = Total()
+    for j in range(len(x) // 2):
+        o.s = o.s + x[2 * j + 1] + x[2 * j]
+    return o.s
+
+
+def by_a_method(x):
+    o = Total()
+    for j in range(len(x) // 2):
+        o.add(x[2 * j + 1])
+        o.add(x[2 * j])
+    return o.s
+
+
+def more(out, x):
+    out[0] += x
+
+
+def in_an_element_by_a_function(x, out):
+    for j in range(len(x) // 2):
+        more(out, x[2 * j + 1])
+        more(out, x[2 * j])
+    return out
+
+
 CASES: list[Case] = [
+    exact(in_an_element_by_a_function, (X, np.zeros(2)), (X.astype(np.int32), np.zeros(2))),
+    # C knows that a double is no number of another type, so the attribute stays in a register.
+    *(exact(f, (X.astype(np.int32),)) for f in (of_an_object, of_an_object_in_one, by_a_method)),
     exact(twice, (X,), (X[:1],)),
     exact(in_one, (X,)),
     exact(of_rows, (M,), (M.astype(np.float32),)),

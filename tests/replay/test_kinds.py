@@ -197,8 +197,24 @@ def test_long_texts_lists_and_dicts_are_alike_by_their_length():
     assert not knows(of("short"), "other")
 
 
+def test_guards_of_about_a_size_hold_for_dicts_and_long_texts():
+    long = "y" * 40
+    guards = alike(({"a": 1, "b": 2.0}, "x" * 40, "mode"), "abc", True)
+    for given, expected in [
+        (({"z": 7}, "y" * 63, "mode"), True), (({"z": 7}, "", "mode"), False),
+        (({1: 1, 2: 2, 3: 3}, long, "mode"), True), (({"z": 7}, "y" * 31, "mode"), False),
+        (({1: 1, 2: 2, 3: 3, 4: 4}, long, "mode"), False), (({"z": 7.0}, long, "mode"), False),
+        (({}, long, "mode"), False), (([1], long, "mode"), False),
+        (({"z": 7}, "y" * 64, "mode"), False), (({"z": 7}, b"y" * 40, "mode"), False),
+        (({"z": 7}, long, "mood"), False),
+    ]:  # fmt: skip
+        assert knows(guards, *given) == expected
+    assert knows(alike(({},), "a", True), {})
+    assert alike(({},), "a") is None
+
+
 def test_lists_of_arrays_are_of_no_size():
-    for a in [np.zeros(3)], [[np.zeros(3)]], ({"a": np.zeros(3)},):
+    for a in [np.zeros(3)], [[np.zeros(3)]], ({"a": np.zeros(3)},), {"a": np.zeros(3)}:
         assert alike((a,), "a", True) is None
     assert alike(([[1, 2], [3]],), "a", True) is not None
 

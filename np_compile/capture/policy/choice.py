@@ -65,9 +65,14 @@ def _type(x: Any) -> Any:
     kind = type(x)
     if kind is np.ndarray:
         return x.ndim, x.dtype.char
-    if kind is tuple or kind is list:
-        return kind, type(x[0]) if x else None
+    if kind is tuple or kind is list or kind is dict:
+        return kind, type_of_first(x)
     return kind
+
+
+def type_of_first(x: tuple | list | dict) -> type | None:
+    """The type of the first item, of a dict that of the first value; None where there is none."""
+    return type(next(iter(x.values() if type(x) is dict else x))) if x else None
 
 
 def _size(x: Any) -> Any:
@@ -76,7 +81,7 @@ def _size(x: Any) -> Any:
         return x.size.bit_length()
     if kind is int:
         return x < 0, x.bit_length()
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind is dict:
         return len(x).bit_length()
     return _piece(x, 1)
 
