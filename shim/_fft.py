@@ -149,13 +149,9 @@ def _many(name: str, a: torch.Tensor, s: Any, axes: Any, norm: Any) -> torch.Ten
     inner = {"rfft": "fft", "irfft": "ifft"}.get(name, name)
     for n, axis in pairs if name == "irfft" else reversed(pairs):
         a = _one(inner, a, n, axis, norm)
-    return (
-        a.clone()
-        if last is None and not axes
-        else a
-        if last is None
-        else _one("irfft", a, *last, norm)
-    )
+    if last is not None:
+        return _one("irfft", a, *last, norm)
+    return a if axes else ndarray(a.clone())  # NumPy's `asarray(a)`: no scalar
 
 
 def _enter_many(name: str, one: str, axes: Any, says: str) -> None:
@@ -229,6 +225,8 @@ def _shifted(x: torch.Tensor, axes: Any, back: bool) -> torch.Tensor:
         n = x.shape[d]
         d = d % x.dim()
         moves[d] = moves.get(d, 0) + (-(n // 2) if back else n // 2)
+    if not x.dim():
+        let_numpy_raise(np.fft.fftshift, np.empty(()))
     if not moves:
         return x.clone()
     return torch.roll(x, tuple(moves.values()), tuple(moves))

@@ -411,14 +411,12 @@ def place(arr: View, mask: Array, vals: Raw) -> None:
     write(arr, choose_by(mask, _cycled(given, turn), arr.tensor))
 
 
-@function()
-def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
-    """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
-    if not isinstance(dst, ndarray):
-        let_numpy_raise(np.copyto, dst, 0)
-    dst = as_array(dst)
-    target = dst._t.dtype
-    if casting in ("no", "equiv", "safe") and type(src) in (int, float, complex):
+def copied_into(dst: torch.Tensor, src: Any, casting: Any = "same_kind") -> torch.Tensor:
+    """What np.copyto stores into a tensor: cast, and expanded to its shape. TypeError, ValueError,
+    and OverflowError for a Python number that does not fit, in its words."""
+    target = dst.dtype
+    exact = casting in ("no", "equiv", "safe")
+    if type(src) is int or (exact and type(src) in (bool, float, complex)):
         let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[target]), src, casting)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         let_numpy_raise(np.can_cast, "d", "d", casting)
@@ -439,19 +437,29 @@ def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand
             f"Cannot cast {what} from {given!r} to {TO_NUMPY[target]!r} according to the rule "
             f"{casting!r}"
         )
-    check_writeable(dst)
-    value = cast(value.to(dst._t.device), target)
-    while value.dim() > dst.ndim and value.shape[0] == 1:
+    value = cast(value.to(dst.device), target)
+    while value.dim() > dst.dim() and value.shape[0] == 1:
         value = value[0]
     try:
-        full = value.expand(dst.shape)
+        return value.expand(dst.shape)
     except RuntimeError:
         raise ValueError(
             f"could not broadcast input array from shape {shape_text(value.shape)} into shape "
             f"{shape_text(dst.shape)}"
         ) from None
+
+
+@function()
+def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
+    """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
+    if not isinstance(dst, ndarray):
+        let_numpy_raise(np.copyto, dst, 0)
+    dst = as_array(dst)
+    full = copied_into(dst._t, src, casting)
+    check_writeable(dst)
     if where is True:
-        write(dst, full.clone() if value.dim() else full)  # they may overlap
+        overlaps = isinstance(src, torch.Tensor) and src.dim() > 0  # it may
+        write(dst, full.clone() if overlaps else full)
         return
     mask = operand_tensor(where, dst._t.device)
     if mask.dtype is not torch.bool:
