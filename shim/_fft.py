@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._apply import call
 from ._dtypes import TO_NUMPY, TO_TORCH, Weak, result_type, torch_dtype
 from ._ndarray import ndarray
 from ._normalize import Array, Operand, Out, Static, function
@@ -178,7 +179,7 @@ for _one_name, _says in {
 
 
 def _check_count(n: Any) -> Any:
-    if type(n) in (ndarray, Weak):
+    if type(n) is Weak or (type(n) is ndarray and n._scalar):
         n = concrete(n)[()]
     if not isinstance(n, (int, np.integer)):
         raise ValueError("n should be an integer")
@@ -189,9 +190,10 @@ def _scaled(t: torch.Tensor, n: int, d: Any) -> torch.Tensor:
     d = d.tensor if isinstance(d, Weak) else d
     if isinstance(d, torch.Tensor) and isinstance(n, np.integer):
         d = cast(d, result_type(TO_TORCH[n.dtype], d.dtype))
-    scale = 1.0 / (int(n) * d)
-    if isinstance(scale, torch.Tensor):
-        scale = cast(scale, result_type(torch.int64, scale.dtype))
+    if not isinstance(d, torch.Tensor):
+        return t.to(torch.float64) * (1.0 / (int(n) * d))
+    scale = call("divide", 1.0, call("multiply", int(n), d))
+    scale = cast(scale, result_type(torch.int64, scale.dtype))
     return t.to(torch.float64) * scale
 
 

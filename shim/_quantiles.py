@@ -219,7 +219,8 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
     n = ordered.shape[-1]
     skip_nan = skip_nan and inexact(a)
     if n == 0:
-        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+        first = -1 if inexact(a) else 0  # floats are looked at for a nan, which is the last one
+        raise IndexError(f"index {first} is out of bounds for axis 0 with size 0")
     count = n
     if skip_nan:
         count = torch.sum(~torch.isnan(ordered), -1)

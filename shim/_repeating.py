@@ -63,10 +63,10 @@ def roll(a: Array, shift: Static, axis: Static = None):
     """The elements moved along axes (None: in the flattened array), those pushed out coming in
     again at the other end: a fresh array. AxisError, ValueError."""
     shift = concrete(shift).tolist() if type(shift) in (ndarray, Weak) else shift
-    if axis is None:
+    if axis is None and np.ndim(shift) < 2:
         moved = torch.roll(bits(a).reshape(-1), _whole(shift))
         return ndarray(unbits(moved.reshape(a.shape), a.dtype))
-    axes = normalize_axes(axis, a.dim(), None, True)
+    axes = (0,) if axis is None else normalize_axes(axis, a.dim(), None, True)
     if not (axes or a.dim()):
         let_numpy_raise(np.roll, np.empty(()), shift, axis)
     pairs = np.broadcast(np.asarray(shift), axes)

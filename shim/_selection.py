@@ -17,6 +17,7 @@ from ._apply import (
     operand_tensor,
     readable,
     select_rows,
+    strict_axis,
     together,
 )
 from ._assigned import assigned
@@ -200,7 +201,7 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
         a, axis = a.reshape(-1), 0
     else:
         a = a.reshape(1) if a.dim() == 0 else a
-        axis = axis_index(axis, a.dim())
+        axis = strict_axis(axis, a.dim())
     return select_rows(a, axis, in_bounds(indices, a.shape[axis], mode, axis).to(a.device))
 
 
