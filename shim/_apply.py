@@ -61,7 +61,12 @@ def inexact(t: torch.Tensor) -> bool:
 
 def flag(value: Any) -> bool:
     """A bool parameter whose default is NoValue. TypeError for what is no integer."""
-    return value is not NoValue and bool(operator.index(value))
+    if value is NoValue:
+        return False
+    try:
+        return bool(operator.index(value))
+    except TypeError:
+        return np.add.reduce(np.zeros(1), keepdims=value).ndim > 0  # NumPy's word on it
 
 
 def default_float(t: torch.Tensor) -> torch.dtype:

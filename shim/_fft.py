@@ -194,7 +194,7 @@ def _scaled(t: torch.Tensor, n: int, d: Any) -> torch.Tensor:
         return t.to(torch.float64) * (1.0 / (int(n) * d))
     scale = call("divide", 1.0, call("multiply", int(n), d))
     scale = cast(scale, result_type(torch.int64, scale.dtype))
-    return t.to(torch.float64) * scale
+    return t.to(scale.device, torch.float64) * scale
 
 
 @function("fft.fftfreq", scalar=False)

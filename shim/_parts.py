@@ -73,7 +73,9 @@ def _divisions(sections: object) -> object:
         hasattr(sections, "ndim") and getattr(sections, "ndim", 1) == 0
     ):
         given = concrete(sections)
-        if given.size and (given.ndim > 1 or given.dtype.kind not in "iu"):
+        if given.ndim > 1:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        if given.size and given.dtype.kind not in "iu":
             raise TypeError("slice indices must be integers or None or have an __index__ method")
         return given.tolist()
     return int(concrete(sections)) if type(sections) is ndarray else int(sections)

@@ -222,12 +222,7 @@ def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise")
         let_numpy_raise(np.choose, 0, [0] * len(choices))
     options = promoted(*choices, device=a.device, convert=wrapped)
     n = len(options)
-    if a.dtype.is_floating_point or a.dtype.is_complex:
-        raise TypeError(
-            f"Cannot cast array data from {TO_NUMPY[a.dtype]!r} to dtype('int64') according to "
-            "the rule 'safe'"
-        )
-    index = a.to(torch.int64)
+    index = _as_places(a)
     if mode == "clip":
         index = index.clamp(0, n - 1)
     elif mode == "wrap":
@@ -350,8 +345,18 @@ def _put_method(self: View, indices: Array, values: Raw, /, mode: Static = "rais
     _put(self, indices, values, mode)
 
 
+def _as_places(t: torch.Tensor) -> torch.Tensor:
+    """Indices of `put` and `choose`: int64. TypeError for dtypes that do not fit it."""
+    if not np.can_cast(TO_NUMPY[t.dtype], np.int64):
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[t.dtype]!r} to dtype('int64') according to "
+            "the rule 'safe'"
+        )
+    return t.to(torch.int64)
+
+
 def _put(a: Any, ind: torch.Tensor, given: Any, mode: Any) -> None:
-    mode = check_mode(mode)
+    mode, ind = check_mode(mode), _as_places(ind)
     check_writeable(a, "put: output array is read-only")
     v = assigned(given, a._t.dtype, a._t.device)
     if v.numel() == 0 or ind.numel() == 0:

@@ -20,6 +20,7 @@ from ._dtypes import (
     NUMBERS,
     TO_NUMPY,
     WIDER,
+    NotSupported,
     Weak,
     check_python_int,
     promotion_kind,
@@ -182,7 +183,11 @@ class ufunc:
             if dtype in _WITHNUMBERS and keys[1] is not complex:
                 return self._with_number(run, dtype)
 
+        alone = all(k is int for k in keys)
+
         def convert(*operands: Any):
+            if alone and any(type(o) is int and o.bit_length() > 63 for o in operands):
+                raise NotSupported("Python integers beyond int64: uint64 or objects to NumPy")
             device = _device(operands)
             placed = [_place(o, d, device) for o, d in zip(operands, ins, strict=True)]
             if integers and type(operands[1]) is int and operands[1] < 0 and placed[0].numel():
