@@ -192,9 +192,7 @@ def _scaled(t: torch.Tensor, n: int, d: Any) -> torch.Tensor:
         d = cast(d, result_type(TO_TORCH[n.dtype], d.dtype))
     if not isinstance(d, torch.Tensor):
         return t.to(torch.float64) * (1.0 / (int(n) * d))
-    scale = call("divide", 1.0, call("multiply", int(n), d))
-    scale = cast(scale, result_type(torch.int64, scale.dtype))
-    return t.to(scale.device, torch.float64) * scale
+    return call("multiply", t, call("divide", 1.0, call("multiply", int(n), d)))
 
 
 @function("fft.fftfreq", scalar=False)
