@@ -88,6 +88,18 @@ def find(name: str) -> ufunc:
     return TABLE[name].function
 
 
+def _apart(operands: list, targets: tuple) -> list:
+    """Operands in memory of their own, where autograd may save what `out=` writes over."""
+    followed = [o for o in operands if isinstance(o, torch.Tensor) and o.requires_grad]
+    written = [t._t.untyped_storage()._cdata for t in targets if t is not None and followed]
+    return [
+        o.clone()
+        if written and isinstance(o, torch.Tensor) and o.untyped_storage()._cdata in written
+        else o
+        for o in operands
+    ]
+
+
 class ufunc:
     """A NumPy universal function on shim arrays: `np.add` and its like.
 
@@ -279,6 +291,8 @@ class ufunc:
         operands = [as_operand(x) for x in inputs]
         operands = [torch.tensor(x) if isinstance(x, bool) else x for x in operands]
         targets = self._targets(out)
+        if out is not None and torch.is_grad_enabled():
+            operands = _apart(operands, targets)
         if self._int_power and where is not True and isinstance(operands[1], torch.Tensor):
             # what is masked may be negative
             operands[1] = torch.where(as_tensor(where), operands[1], 1)
