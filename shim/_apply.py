@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,13 @@ def inexact(t: torch.Tensor) -> bool:
 
 
 def flag(value: Any) -> bool:
-    """A bool parameter whose default is NoValue."""
-    return False if value is NoValue else bool(value)
+    """A bool parameter whose default is NoValue. TypeError for what is no integer."""
+    if value is NoValue:
+        return False
+    try:
+        return bool(operator.index(value))
+    except TypeError:
+        return np.add.reduce(np.zeros(1), keepdims=value).ndim > 0  # NumPy's word on it
 
 
 def default_float(t: torch.Tensor) -> torch.dtype:
@@ -89,6 +95,13 @@ def _default(value: Any) -> torch.dtype:
 def axis_index(axis: Any, ndim: int) -> int:
     """An axis counted from the front; AxisError."""
     return np.lib.array_utils.normalize_axis_index(axis, ndim)
+
+
+def strict_axis(axis: Any, ndim: int) -> int:
+    """As `axis_index`, of the functions that NumPy has in C: they take no bool."""
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
+    return axis_index(axis, ndim)
 
 
 def axis_tuple(axis: Any, ndim: int, argname: str | None = None) -> tuple[int, ...]:

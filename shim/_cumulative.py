@@ -17,6 +17,7 @@ from ._apply import (
     inexact,
     join,
     kind_of,
+    strict_axis,
     together,
 )
 from ._dtypes import TO_NUMPY, NotSupported, Weak, result_type
@@ -30,10 +31,8 @@ from ._unsigned import cast
 def _running(name: str, a: torch.Tensor, axis: Any, dtype: Any) -> torch.Tensor:
     if axis is None:
         return accumulate_engine(name, a.reshape(-1), 0, dtype)
-    if a.dim() == 0:
-        axis_index(axis, 1)
-        return accumulate_engine(name, a.reshape(1), 0, dtype)
-    return accumulate_engine(name, a, axis, dtype)
+    a = a.reshape(1) if a.dim() == 0 else a
+    return accumulate_engine(name, a, strict_axis(axis, a.dim()), dtype)
 
 
 @function(method=True)

@@ -70,6 +70,8 @@ def torch_dtype(dtype: Any) -> torch.dtype:
         return TO_TORCH[dtype]  # np.dtype instances, the frequent case
     except (KeyError, TypeError):
         pass
+    if hasattr(type(dtype), "__array_ufunc__"):  # arrays, which tell theirs
+        raise TypeError("Cannot construct a dtype from an array")
     resolved = np.dtype(dtype)
     try:
         return TO_TORCH[resolved]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._apply import call
 from ._dtypes import TO_NUMPY, TO_TORCH, Weak, result_type, torch_dtype
 from ._ndarray import ndarray
 from ._normalize import Array, Operand, Out, Static, function
@@ -149,13 +150,9 @@ def _many(name: str, a: torch.Tensor, s: Any, axes: Any, norm: Any) -> torch.Ten
     inner = {"rfft": "fft", "irfft": "ifft"}.get(name, name)
     for n, axis in pairs if name == "irfft" else reversed(pairs):
         a = _one(inner, a, n, axis, norm)
-    return (
-        a.clone()
-        if last is None and not axes
-        else a
-        if last is None
-        else _one("irfft", a, *last, norm)
-    )
+    if last is not None:
+        return _one("irfft", a, *last, norm)
+    return a if axes else ndarray(a.clone())  # NumPy's `asarray(a)`: no scalar
 
 
 def _enter_many(name: str, one: str, axes: Any, says: str) -> None:
@@ -182,7 +179,7 @@ for _one_name, _says in {
 
 
 def _check_count(n: Any) -> Any:
-    if type(n) in (ndarray, Weak):
+    if type(n) is Weak or (type(n) is ndarray and n._scalar):
         n = concrete(n)[()]
     if not isinstance(n, (int, np.integer)):
         raise ValueError("n should be an integer")
@@ -193,10 +190,9 @@ def _scaled(t: torch.Tensor, n: int, d: Any) -> torch.Tensor:
     d = d.tensor if isinstance(d, Weak) else d
     if isinstance(d, torch.Tensor) and isinstance(n, np.integer):
         d = cast(d, result_type(TO_TORCH[n.dtype], d.dtype))
-    scale = 1.0 / (int(n) * d)
-    if isinstance(scale, torch.Tensor):
-        scale = cast(scale, result_type(torch.int64, scale.dtype))
-    return t.to(torch.float64) * scale
+    if not isinstance(d, torch.Tensor):
+        return t.to(torch.float64) * (1.0 / (int(n) * d))
+    return call("multiply", t, call("divide", 1.0, call("multiply", int(n), d)))
 
 
 @function("fft.fftfreq", scalar=False)
@@ -229,6 +225,8 @@ def _shifted(x: torch.Tensor, axes: Any, back: bool) -> torch.Tensor:
         n = x.shape[d]
         d = d % x.dim()
         moves[d] = moves.get(d, 0) + (-(n // 2) if back else n // 2)
+    if not x.dim():
+        let_numpy_raise(np.fft.fftshift, np.empty(()))
     if not moves:
         return x.clone()
     return torch.roll(x, tuple(moves.values()), tuple(moves))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY
+from ._dtypes import TO_NUMPY, NotSupported
 from ._matmul import conjugate
 from ._ndarray import ndarray, scalar_tensor
 from ._normalize import Array, Arrays, NoValue, Operand, Raw, Static, View, function
@@ -349,6 +349,8 @@ def pinv(
         raise ValueError("`rtol` and `rcond` can't be both set.")
     if a.dim() >= 2 and a.numel() == 0:
         return torch.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), dtype=a.dtype)
+    if isinstance(rcond, torch.Tensor) and rcond.dim() > a.dim() - 2:
+        raise NotSupported("pinv: a tolerance with more axes than there are matrices")
     u, s, vh = decomposed(a, False, hermitian)
     large = s > _tolerance(rcond, s) * s.amax(-1, keepdim=True)
     inverted = torch.where(large, 1 / torch.where(large, s, 1), 0).to(u.dtype)

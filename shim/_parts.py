@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import numpy as np
 import torch
 
 from ._index_plan import span
@@ -73,7 +72,12 @@ def _divisions(sections: object) -> object:
     if hasattr(sections, "__len__") and not (
         hasattr(sections, "ndim") and getattr(sections, "ndim", 1) == 0
     ):
-        return [int(s) for s in np.ravel(concrete(sections))]
+        given = concrete(sections)
+        if given.ndim > 1:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        if given.size and given.dtype.kind not in "iu":
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        return given.tolist()
     return int(concrete(sections)) if type(sections) is ndarray else int(sections)
 
 

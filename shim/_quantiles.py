@@ -23,9 +23,12 @@ from ._apply import (
 )
 from ._assigned import upheld
 from ._dtypes import NotSupported, Weak, result_type
+from ._nan_reductions import nanmean
+from ._ndarray import ndarray
 from ._normalize import Array, NoValue, Operand, Out, Static, function
 from ._quiet import warn
 from ._reductions import mean_of
+from ._shapes import let_numpy_raise
 from ._unsigned import cast
 
 _CONTINUOUS = {  # alpha and beta of Hyndman and Fan, The American Statistician 50(4), 1996
@@ -53,15 +56,19 @@ def _weak_q() -> bool:
 def _sorted_last(a: torch.Tensor, axis: Any) -> tuple[torch.Tensor, tuple[int, ...]]:
     """The reduced axes merged into a last one and sorted; those axes."""
     axes = tuple(range(a.dim())) if axis is None else axis_tuple(axis, a.dim())
+    rest = [n for d, n in enumerate(a.shape) if d not in axes]
+    if axis is not None and len(axes) != 1 and 0 in rest:  # NumPy merges them by a reshape
+        let_numpy_raise(np.empty(0).reshape, (*rest, -1))
     return _order.sort(merge_axes(a, axes), -1), axes
 
 
-def _restore(result: torch.Tensor, ndim: int, axes: tuple, keepdims: bool, lead: int = 0):
-    """Put the reduced axes back, 1 long, behind `lead` axes."""
-    if keepdims:
-        for axis in sorted(axes):
-            result = result.unsqueeze(lead + axis)
-    return result
+def _restore(result: torch.Tensor, axes: tuple, keepdims: bool, lead: int = 0):
+    """Put the reduced axes back, 1 long, behind `lead` axes: an array even of rank 0."""
+    if not keepdims:
+        return result
+    for axis in sorted(axes):
+        result = result.unsqueeze(lead + axis)
+    return ndarray(result)
 
 
 # median
@@ -86,7 +93,7 @@ def median(
     if inexact(a) and n:
         last = ordered[..., -1]
         result = torch.where(torch.isnan(last), last, result)
-    return _restore(result, a.dim(), axes, bool(keepdims))
+    return _restore(result, axes, bool(keepdims))
 
 
 @function()
@@ -98,13 +105,13 @@ def nanmedian(
     keepdims: Static = NoValue,
 ):
     """Median over `axis` of what is no NaN; NaN and a warning where nothing is."""
-    ordered, axes = _sorted_last(a, axis)
     keepdims = flag(keepdims)
+    if 0 in a.shape:
+        return nanmean(ndarray(a), axis, keepdims=keepdims)
+    ordered, axes = _sorted_last(a, axis)
     n = ordered.shape[-1]
-    if not inexact(a) or n == 0:
-        with np.errstate(**({"invalid": "ignore"} if inexact(a) else {})):  # as of a nanmean
-            result = mean_of(ordered[..., max((n - 1) // 2, 0) : n // 2 + 1], -1)
-        return _restore(result, a.dim(), axes, keepdims)
+    if not inexact(a):
+        return _restore(mean_of(ordered[..., (n - 1) // 2 : n // 2 + 1], -1), axes, keepdims)
     count = torch.sum(~torch.isnan(ordered), -1, keepdim=True)
     pair = [gather(ordered, -1, (at // 2).clamp(min=0)) for at in (count - 1, count)]
     middle = mean_of(torch.cat(pair, -1), -1)
@@ -113,7 +120,7 @@ def nanmedian(
     if readable(count):
         for _ in range(int(torch.sum(count == 0))):  # NumPy says it of each
             warn("All-NaN slice encountered")
-    return _restore(result, a.dim(), axes, keepdims)
+    return _restore(result, axes, keepdims)
 
 
 # quantiles
@@ -205,16 +212,15 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
     if q.dim() > 2:
         raise ValueError("q must be a scalar or 1d")
     _check_method(method)
+    if skip_nan and 0 in a.shape:
+        return nanmean(ndarray(a), axis, keepdims=keepdims)
     ordered, axes = _sorted_last(a, axis)
     rest, lead = ordered.shape[:-1], q.dim()
     n = ordered.shape[-1]
     skip_nan = skip_nan and inexact(a)
-    if n == 0 and skip_nan:
-        warn("Mean of empty slice")
-        result = torch.full((*q.shape, *rest), torch.nan, dtype=a.dtype, device=a.device)
-        return _restore(result, a.dim(), axes, keepdims, lead)
     if n == 0:
-        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+        first = -1 if inexact(a) else 0  # floats are looked at for a nan, which is the last one
+        raise IndexError(f"index {first} is out of bounds for axis 0 with size 0")
     count = n
     if skip_nan:
         count = torch.sum(~torch.isnan(ordered), -1)
@@ -247,7 +253,7 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
     if inexact(a) and not skip_nan:
         nan = ordered[..., -1]
         result = torch.where(torch.isnan(nan), nan.to(result.dtype), result)
-    return _restore(result, a.dim(), axes, keepdims, lead)
+    return _restore(result, axes, keepdims, lead)
 
 
 def _no_weights(name: str, weights: Any) -> None:

@@ -122,6 +122,8 @@ def reduce_engine(
         identity = _constant(identity_of(name, work), work, tensor)
     elif initial is not None:
         start = scalar_tensor(initial, work).to(tensor.device)
+        if start.dim():
+            raise ValueError("setting an array element with a sequence.")
         identity = _constant(identity_of(name, work), work, tensor)
     if mask is not None:
         _check_mask(mask, tensor)
@@ -184,7 +186,7 @@ def _reorderable(name: str) -> bool:
 
 
 def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:
-    if where is True or where is None or where is NoValue:
+    if where is True or where is NoValue:
         return None
     if not isinstance(where, torch.Tensor):
         where = torch.full((), bool(where), dtype=torch.bool, device=tensor.device)

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from ._apply import (
-    axis_index,
     axis_tuple,
     call,
     default_float,
@@ -19,6 +18,7 @@ from ._apply import (
     operand_tensor,
     readable,
     smooth_root,
+    strict_axis,
 )
 from ._assigned import upheld
 from ._dtypes import result_type
@@ -338,7 +338,7 @@ def arg_extremum(a: torch.Tensor, axis: Any, keepdims: bool, largest: bool) -> t
     if axis is None:
         a, dim = a.reshape(-1), 0
     else:
-        dim = axis_index(axis, max(a.dim(), 1))
+        dim = strict_axis(axis, max(a.dim(), 1))
         a = a.reshape(-1) if a.dim() == 0 else a
     if a.shape[dim] == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")

@@ -11,7 +11,16 @@ from ._dtypes import NotSupported, Weak
 from ._layout import constant
 from ._ndarray import as_array, ndarray
 from ._normalize import Array, Raw, Static, View, function
-from ._shapes import concrete, copied, gathered, normalize_axes, normalize_axis, shape_tuple, sliced
+from ._shapes import (
+    concrete,
+    copied,
+    gathered,
+    let_numpy_raise,
+    normalize_axes,
+    normalize_axis,
+    shape_tuple,
+    sliced,
+)
 from ._table import Kind
 from ._unsigned import bits, unbits
 from ._views import at_least
@@ -54,10 +63,12 @@ def roll(a: Array, shift: Static, axis: Static = None):
     """The elements moved along axes (None: in the flattened array), those pushed out coming in
     again at the other end: a fresh array. AxisError, ValueError."""
     shift = concrete(shift).tolist() if type(shift) in (ndarray, Weak) else shift
-    if axis is None:
+    if axis is None and np.ndim(shift) < 2:
         moved = torch.roll(bits(a).reshape(-1), _whole(shift))
         return ndarray(unbits(moved.reshape(a.shape), a.dtype))
-    axes = normalize_axes(axis, a.dim(), None, True)
+    axes = (0,) if axis is None else normalize_axes(axis, a.dim(), None, True)
+    if not (axes or a.dim()):
+        let_numpy_raise(np.roll, np.empty(()), shift, axis)
     pairs = np.broadcast(np.asarray(shift), axes)
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")

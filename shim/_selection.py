@@ -17,6 +17,7 @@ from ._apply import (
     operand_tensor,
     readable,
     select_rows,
+    strict_axis,
     together,
 )
 from ._assigned import assigned
@@ -200,7 +201,7 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
         a, axis = a.reshape(-1), 0
     else:
         a = a.reshape(1) if a.dim() == 0 else a
-        axis = axis_index(axis, a.dim())
+        axis = strict_axis(axis, a.dim())
     return select_rows(a, axis, in_bounds(indices, a.shape[axis], mode, axis).to(a.device))
 
 
@@ -221,12 +222,7 @@ def choose(a: Array, choices: Operands, out: Out = None, mode: Static = "raise")
         let_numpy_raise(np.choose, 0, [0] * len(choices))
     options = promoted(*choices, device=a.device, convert=wrapped)
     n = len(options)
-    if a.dtype.is_floating_point or a.dtype.is_complex:
-        raise TypeError(
-            f"Cannot cast array data from {TO_NUMPY[a.dtype]!r} to dtype('int64') according to "
-            "the rule 'safe'"
-        )
-    index = a.to(torch.int64)
+    index = _as_places(a)
     if mode == "clip":
         index = index.clamp(0, n - 1)
     elif mode == "wrap":
@@ -349,8 +345,18 @@ def _put_method(self: View, indices: Array, values: Raw, /, mode: Static = "rais
     _put(self, indices, values, mode)
 
 
+def _as_places(t: torch.Tensor) -> torch.Tensor:
+    """Indices of `put` and `choose`: int64. TypeError for dtypes that do not fit it."""
+    if not np.can_cast(TO_NUMPY[t.dtype], np.int64):
+        raise TypeError(
+            f"Cannot cast array data from {TO_NUMPY[t.dtype]!r} to dtype('int64') according to "
+            "the rule 'safe'"
+        )
+    return t.to(torch.int64)
+
+
 def _put(a: Any, ind: torch.Tensor, given: Any, mode: Any) -> None:
-    mode = check_mode(mode)
+    mode, ind = check_mode(mode), _as_places(ind)
     check_writeable(a, "put: output array is read-only")
     v = assigned(given, a._t.dtype, a._t.device)
     if v.numel() == 0 or ind.numel() == 0:
@@ -411,14 +417,12 @@ def place(arr: View, mask: Array, vals: Raw) -> None:
     write(arr, choose_by(mask, _cycled(given, turn), arr.tensor))
 
 
-@function()
-def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
-    """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
-    if not isinstance(dst, ndarray):
-        let_numpy_raise(np.copyto, dst, 0)
-    dst = as_array(dst)
-    target = dst._t.dtype
-    if casting in ("no", "equiv", "safe") and type(src) in (int, float, complex):
+def copied_into(dst: torch.Tensor, src: Any, casting: Any = "same_kind") -> torch.Tensor:
+    """What np.copyto stores into a tensor: cast, and expanded to its shape. TypeError, ValueError,
+    and OverflowError for a Python number that does not fit, in its words."""
+    target = dst.dtype
+    exact = casting in ("no", "equiv", "safe")
+    if type(src) is int or (exact and type(src) in (bool, float, complex)):
         let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[target]), src, casting)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         let_numpy_raise(np.can_cast, "d", "d", casting)
@@ -439,19 +443,29 @@ def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand
             f"Cannot cast {what} from {given!r} to {TO_NUMPY[target]!r} according to the rule "
             f"{casting!r}"
         )
-    check_writeable(dst)
-    value = cast(value.to(dst._t.device), target)
-    while value.dim() > dst.ndim and value.shape[0] == 1:
+    value = cast(value.to(dst.device), target)
+    while value.dim() > dst.dim() and value.shape[0] == 1:
         value = value[0]
     try:
-        full = value.expand(dst.shape)
+        return value.expand(dst.shape)
     except RuntimeError:
         raise ValueError(
             f"could not broadcast input array from shape {shape_text(value.shape)} into shape "
             f"{shape_text(dst.shape)}"
         ) from None
+
+
+@function()
+def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
+    """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
+    if not isinstance(dst, ndarray):
+        let_numpy_raise(np.copyto, dst, 0)
+    dst = as_array(dst)
+    full = copied_into(dst._t, src, casting)
+    check_writeable(dst)
     if where is True:
-        write(dst, full.clone() if value.dim() else full)  # they may overlap
+        overlaps = isinstance(src, torch.Tensor) and src.dim() > 0  # it may
+        write(dst, full.clone() if overlaps else full)
         return
     mask = operand_tensor(where, dst._t.device)
     if mask.dtype is not torch.bool:

@@ -106,6 +106,8 @@ def _check_partition(n: int, kth: Any, kind: Any, order: Any) -> None:
     places = concrete(kth)
     if places.dtype.kind in "fc":
         raise TypeError("Partition index must be integer")
+    if places.dtype.kind == "b":
+        raise ValueError("Booleans unacceptable as partition index")
     for k in places.ravel().tolist():
         if not -n <= k < n:
             raise ValueError(f"kth(={k}) out of bounds ({n})")

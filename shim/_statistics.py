@@ -317,6 +317,9 @@ def interp(
 
     left, right: values outside. period: of the coordinates; then the points may be in any order.
     """
+    for edge in (left, right):
+        if isinstance(edge, torch.Tensor) and edge.dim():
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
     if fp.dtype.is_complex:  # NumPy computes the parts apart, so that an infinite one stays alone
         sides = [
             None if v is None else cast(operand_tensor(v), torch.complex128) for v in (left, right)

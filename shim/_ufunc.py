@@ -20,6 +20,7 @@ from ._dtypes import (
     NUMBERS,
     TO_NUMPY,
     WIDER,
+    NotSupported,
     Weak,
     check_python_int,
     promotion_kind,
@@ -85,6 +86,18 @@ def find(name: str) -> ufunc:
     from ._table import TABLE
 
     return TABLE[name].function
+
+
+def _apart(operands: list, targets: tuple) -> list:
+    """Operands in memory of their own, where autograd may save what `out=` writes over."""
+    followed = [o for o in operands if isinstance(o, torch.Tensor) and o.requires_grad]
+    written = [t._t.untyped_storage()._cdata for t in targets if t is not None and followed]
+    return [
+        o.clone()
+        if written and isinstance(o, torch.Tensor) and o.untyped_storage()._cdata in written
+        else o
+        for o in operands
+    ]
 
 
 class ufunc:
@@ -182,7 +195,11 @@ class ufunc:
             if dtype in _WITHNUMBERS and keys[1] is not complex:
                 return self._with_number(run, dtype)
 
+        alone = all(k is int for k in keys)
+
         def convert(*operands: Any):
+            if alone and any(type(o) is int and o.bit_length() > 63 for o in operands):
+                raise NotSupported("Python integers beyond int64: uint64 or objects to NumPy")
             device = _device(operands)
             placed = [_place(o, d, device) for o, d in zip(operands, ins, strict=True)]
             if integers and type(operands[1]) is int and operands[1] < 0 and placed[0].numel():
@@ -274,6 +291,8 @@ class ufunc:
         operands = [as_operand(x) for x in inputs]
         operands = [torch.tensor(x) if isinstance(x, bool) else x for x in operands]
         targets = self._targets(out)
+        if out is not None and torch.is_grad_enabled():
+            operands = _apart(operands, targets)
         if self._int_power and where is not True and isinstance(operands[1], torch.Tensor):
             # what is masked may be negative
             operands[1] = torch.where(as_tensor(where), operands[1], 1)

@@ -21,9 +21,9 @@ from ._apply import (
 )
 from ._cumulative import _difference
 from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, result_type
-from ._ndarray import as_array, ndarray, scalar_tensor, view_of, write
+from ._ndarray import as_array, ndarray, view_of, write
 from ._normalize import Array, NoValue, Operand, Out, Raw, Static, View, function
-from ._selection import promoted
+from ._selection import copied_into, promoted
 from ._shapes import let_numpy_warn
 from ._table import Kind
 from ._ufunc_math import true_divide
@@ -205,7 +205,7 @@ def nan_to_num(
 ):
     """NaN and infinities replaced by numbers, by default 0 and the largest ones.
 
-    copy=False: in place, and `x` itself comes back.
+    copy=False: in place, and `x` itself comes back, or a scalar for one of rank 0.
     """
     t = x.tensor
     if not inexact(t):
@@ -220,7 +220,7 @@ def nan_to_num(
     if result is not t:
         check_writeable(x)
         write(x, result)
-    return x
+    return x if result.dim() else ndarray(result.clone(), (), True)
 
 
 def _without_nan(t: torch.Tensor, nan: Any, posinf: Any, neginf: Any) -> torch.Tensor:
@@ -229,7 +229,7 @@ def _without_nan(t: torch.Tensor, nan: Any, posinf: Any, neginf: Any) -> torch.T
     neginf = limits.min if neginf is None else neginf
     masks = (torch.isnan(t), t == torch.inf, t == -torch.inf)
     for mask, value in zip(masks, (nan, posinf, neginf), strict=True):
-        t = torch.where(mask, scalar_tensor(value, t.dtype).to(t.device), t)
+        t = torch.where(mask, copied_into(t, value), t)
     return t
 
 

@@ -184,7 +184,7 @@ def _fresh(r: Reader, of: Value, names: list[str]) -> Variable:
     """A variable of a type; its C names are added."""
 
     def place(ctype: str) -> str:
-        names.append(r.fresh("given"))
+        names.append(r.fresh("passed"))
         zero = "{0, 0}" if ctype in ("c64", "c128") else "0"
         r.line(f"{ctype} {names[-1]} = {zero};")
         return names[-1]
@@ -350,7 +350,7 @@ def _read(
 
 
 def _parameter(q: Reader, parameters: list[str], star: str, ctype: str) -> str:
-    name = q.fresh("given")
+    name = q.fresh("passed")
     parameters.append(f"{ctype} {star}{name}")
     return f"(*{name})" if star else name
 

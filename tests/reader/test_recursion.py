@@ -256,6 +256,11 @@ def defaults(x, depth=0, *, most=3):
     return defaults(x * 2 + depth, depth + 1, most=most)
 
 
+def beside_arrays(a, b, c, d, n):
+    d[()] = fibonacci(n) + a[()]
+    return b[()] + c[()]
+
+
 def one_or_nothing(x, k=0):
     if k == len(x):
         return None
@@ -334,6 +339,7 @@ CASES = [
     ),
     exact(counts_calls, (9,), (1,)),
     exact(fibonacci, (12,), (1,)),
+    exact(beside_arrays, (*(np.array(k / 4) for k in range(4)), 5)),
     exact(factorials, (15,)),
     exact(quicksort, (R.random(50),), (R.integers(0, 9, 30),)),
     exact(merge_sort, (R.random(33),), (R.integers(0, 9, 16),)),

@@ -42,18 +42,19 @@ _WITH: tuple[tuple[tuple, str], ...] = (
     ((U,), "cumulative_prod cumulative_sum ix_ vander"),
     (
         (U, V),
-        """add append arctan2 array_split atan2 convolve copysign correlate cross divide divmod dot
-        float_power floor_divide fmax fmin fmod full_like geomspace heaviside hsplit hypot
+        """add append arctan2 atan2 convolve copysign correlate cross divide divmod dot
+        float_power floor_divide fmax fmin fmod full_like geomspace heaviside hypot
         inner intersect1d kron linspace logaddexp logaddexp2 logspace matmul maximum minimum mod
         multiply nanpercentile nanquantile nextafter outer percentile polyval pow power quantile
-        remainder setdiff1d setxor1d split subtract true_divide union1d vdot vecdot linalg.cross
+        remainder setdiff1d setxor1d subtract true_divide union1d vdot vecdot linalg.cross
         linalg.matmul linalg.vecdot""",
     ),
     (
         (A, B),
-        "matvec tensordot vecmat vsplit linalg.lstsq linalg.solve linalg.tensordot",
+        "matvec tensordot vecmat linalg.lstsq linalg.solve linalg.tensordot",
     ),
     ((A, U), "linalg.tensorsolve"),
+    ((A, 3), "array_split hsplit split vsplit"),
     (([A, B],), "linalg.multi_dot"),
     ((V, np.sort(U), W), "interp"),
     ((_MASK, U, V), "where"),

@@ -68,6 +68,12 @@ def test_frequencies():
             assert_matches("fft.fftfreq", n, d, meta=False)
             assert_matches("fft.rfftfreq", n, d, meta=False)
     assert_matches("fft.fftfreq", 5, 0.1)
+    for d in (np.array(3), np.array([3, 7]), np.array([True]), np.array([3], "i1")):
+        assert_matches("fft.fftfreq", 3, d)
+    assert_matches("fft.fftfreq", np.array(3))
+    for name in ("fft.fftn", "fft.ifft2"):
+        assert_matches(name, np.array(3), axes=())
+    assert_matches("fft.fftshift", np.array(3), ())
     for dtype in ALL:
         for a in (data(dtype, (5,)), data(dtype, (4, 3))):
             for axes in (None, 0, -1, (0,)):

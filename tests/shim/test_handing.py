@@ -100,6 +100,8 @@ WRONG = {
     "bool_weights": lambda m, x: m.histogram(x, [0, 1, 3], weights=x > 1),
     "bins": lambda m, x: m.histogram(m.array([1, 1 + 2e-16]), bins=10),
     "inverse": lambda m, x: m.linalg.inv(m.zeros((2, 2))),
+    "tolerances_of_no_matrix": lambda m, x: m.linalg.pinv(m.eye(2), rcond=m.ones(3)),
+    "object_from_an_int": lambda m, x: m.sin(2**70),
 }
 
 

@@ -119,6 +119,7 @@ OPTIONS = [
     ("mean", {"axis": 2}),
     ("argmax", {"axis": 2}),
     ("median", {"axis": 2}),
+    ("sum", {"where": None}),
     ("median", {"axis": (0, 1), "keepdims": True}),
     ("median", {"axis": (0, 0)}),
 ]
@@ -331,3 +332,13 @@ def test_no_axes_begins_with_the_identity(name, dtype):
         assert got.dtype == expected.dtype
         np.testing.assert_array_equal(got, expected)
         assert (np.signbit(got.real) == np.signbit(expected.real)).all()
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian", "quantile", "nanquantile"])
+@pytest.mark.parametrize("a", [np.array(3), np.zeros((0, 2, 3)), np.zeros((2, 0), int)])
+def test_order_statistics_without_elements_or_axes(name, a):
+    for q in (0.5, [0.2, 0.5]) if "quantile" in name else (None,):
+        for axis in (None, (), 0, (0, 1), (1, 2)):
+            for keepdims in (False, True):
+                given = () if q is None else (q,)
+                assert_matches(name, a, *given, axis=axis, keepdims=keepdims, meta=False)

@@ -8,6 +8,8 @@ import pytest
 from .support import assert_matches
 
 A = np.array([[1, 2], [3, 4]])
+EDGES = np.array([np.nan, 1.0, np.inf])
+NONE = np.zeros((0, 2, 3), int)
 DEEP = np.ones((1,) * 64)
 
 
@@ -22,6 +24,27 @@ CALLS = {
     "copy_safely": (lambda m, a: m.copyto(a, 3.0, casting="safe"), A),
     "copy_a_number_alike": (lambda m, a: m.copyto(a, 3, casting="equiv"), A.astype("u1")),
     "copy_a_float_alike": (lambda m, a: m.copyto(a, 3.0, casting="equiv"), A.astype("f4")),
+    "copy_a_bool_alike": (lambda m, a: m.copyto(a, True, casting="no"), A),
+    "copy_a_large_int": (lambda m, a: m.copyto(a, 2**64 - 1, casting="unsafe"), A > 2),
+    "no_number_for_nan": (lambda m, a, b: m.nan_to_num(a, nan=b), EDGES, np.array([1j])),
+    "no_number_for_infinity": (lambda m, a, b: m.nan_to_num(a, posinf=b), EDGES, np.zeros(2)),
+    "median_of_merged_axes": (lambda m, a: m.median(a, axis=()), NONE),
+    "quantile_of_merged_axes": (lambda m, a: m.quantile(a, 0.5, axis=(1, 2)), NONE),
+    "shifts_of_no_axis": (lambda m, a: m.roll(a, (), axis=()), A[0, 0].reshape(())),
+    "shifts_of_two_axes": (lambda m, a, b: m.roll(a, b), A, A),
+    "initial_array": (lambda m, a, b: m.sum(a, initial=b), A, A[0]),
+    "edge_array": (lambda m, a, b: m.interp(a, [0, 1], [1, 2], left=b), A, A[0]),
+    "dtype_array": (lambda m, a: m.ones(3, dtype=a), A),
+    "keepdims_float": (lambda m, a: a.sum(keepdims=1.0), A),
+    "keepdims_array": (lambda m, a, b: a.mean(keepdims=b), A, A[0, :1]),
+    "axis_bool": (lambda m, a: m.cumsum(a, axis=True), A),
+    "axis_bool_of_argmax": (lambda m, a: m.argmax(a, axis=True), A),
+    "axis_bool_of_take": (lambda m, a: m.take(a, 0, axis=True), A),
+    "partition_by_bool": (lambda m, a: m.partition(a, True), A),
+    "split_at_floats": (lambda m, a, b: m.split(a, b), A, np.array([1.0])),
+    "split_at_rows": (lambda m, a, b: m.array_split(a, b), A, A),
+    "put_at_uint64": (lambda m, a, b: m.put(a, b, 1), A, A[0].astype("u8")),
+    "choose_by_uint64": (lambda m, a, b: m.choose(b, [a, a]), A, (A // 3).astype("u8")),
     "resize_by_text": (lambda m, a: a.copy().resize("hi"), A),
     "resize_refcheck": (lambda m, a: a.copy().resize(4, refcheck="hi"), A),
     "signature_of_none": (lambda m: m.add(3, 4, signature=(None,)),),
