@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import linecache
+import opcode
 import types
 from collections import Counter, defaultdict, deque
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .values import Unreadable
-from .walk import children, walk
+from .walk import children, stores, walk
 
 
 @functools.lru_cache(64)
@@ -180,6 +181,35 @@ def nonlocals(node: Any) -> frozenset[str]:
     return frozenset(n for x in walk(node) if isinstance(x, ast.Nonlocal) for n in x.names)
 
 
+def stores_into_arguments(f: types.FunctionType) -> bool:
+    """Whether a function is sure to store items or attributes of its arguments, by its source."""
+    if f.__name__.startswith("__"):
+        return False
+    try:
+        return _stores_into_arguments(_tree(f.__code__))
+    except Unreadable:
+        return False
+
+
+@functools.lru_cache(4096)
+def _stores_into_arguments(node: Any) -> bool:
+    given = {a.arg for a in (*node.args.posonlyargs, *node.args.args)} - stores(node)
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, (ast.For, ast.While, ast.With)):
+            waiting += x.body
+        targets: list[Any] = list(getattr(x, "targets", ()))
+        targets += [x.target] if isinstance(x, ast.AugAssign) else []
+        for target in (y for t in targets for y in (t.elts if isinstance(t, ast.Tuple) else [t])):
+            root = target
+            while isinstance(root, (ast.Subscript, ast.Attribute)):
+                root = root.value
+            if root is not target and isinstance(root, ast.Name) and root.id in given:
+                return True
+    return False
+
+
 def _checked(node: Any) -> Any:
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
     for x in (y for part in own for y in walk(part)):
@@ -276,9 +306,7 @@ def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
 def _loops(code: types.CodeType) -> bool:
     """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11, or
     makes a function that calls itself."""
-    import dis
-
-    if any(word in i.opname for i in dis.get_instructions(code) for word in _BACK):
+    if not _BACK.isdisjoint(code.co_code[::2]):
         return True
     return any(
         isinstance(c, types.CodeType)
@@ -287,7 +315,10 @@ def _loops(code: types.CodeType) -> bool:
     )
 
 
-_BACK = ("FOR_ITER", "BACKWARD", "JUMP_ABSOLUTE")
+_BACK = frozenset(
+    code for name, code in opcode.opmap.items()
+    if any(word in name for word in ("FOR_ITER", "BACKWARD", "JUMP_ABSOLUTE"))
+)  # fmt: skip
 
 
 @functools.lru_cache(4096)

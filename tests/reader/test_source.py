@@ -123,7 +123,7 @@ def test_a_function_alone_is_compiled(module, monkeypatch):
 
 def test_a_walk_goes_as_pythons_does():
     tree = ast.parse(TEXT)
-    assert walk(tree) == [x for x in ast.walk(tree) if not isinstance(x, ast.expr_context)]
+    assert [*walk(tree)] == [x for x in ast.walk(tree) if not isinstance(x, ast.expr_context)]
     for x in walk(tree):
         below = [y for y in ast.iter_child_nodes(x) if not isinstance(y, ast.expr_context)]
         assert children(x) == below
