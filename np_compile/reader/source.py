@@ -9,6 +9,7 @@ import linecache
 import opcode
 import types
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,20 @@ def _codes_of(module: types.CodeType) -> dict[tuple, types.CodeType | None]:
 @functools.lru_cache(4096)
 def _tree(code: types.CodeType) -> Any:
     linecache.checkcache(code.co_filename)
-    text = "".join(linecache.getlines(code.co_filename))
+    lines = linecache.getlines(code.co_filename)
+    text = "".join(lines)
     if not text:
         raise Unreadable("its source is not there")
-    try:
-        tree = _file(code.co_filename, text)
+    for part in (_statement_around(lines, code.co_firstlineno - 1), text):
+        try:
+            tree = _file(code.co_filename, part)
+        except SyntaxError:
+            continue
         for outer in tree.body:
             if _encloses(outer, code) and _compiles_to(tree, outer, code):
                 return _checked(next(x for x in walk(outer) if _stands_at(x, code)))
+    try:
+        tree = _file(code.co_filename, text)
         found = _codes(code.co_filename, text).get((code.co_name, code.co_firstlineno))
     except SyntaxError as e:
         raise Unreadable("its source is not there") from e
@@ -64,6 +71,38 @@ def _tree(code: types.CodeType) -> Any:
         if _stands_at(node, code):
             return _checked(node)
     raise Unreadable("its source is not there")
+
+
+_INNER = " \t\f\r\n#)]}"  # with which lines within a statement begin
+_HEADS = ("def ", "async ", "class ")
+
+
+def _statement_around(lines: list[str], at: int) -> str:
+    """The text of a file with its imports and the statement that a line stands in alone, as far as
+    can be seen from how lines begin: parsing takes as long as there is text."""
+    made = ["\n"] * len(lines)
+
+    def keep(begin: int, goes_on: Callable[[int], bool]) -> None:
+        end = begin + 1
+        while end < len(lines) and goes_on(end):
+            end += 1
+        made[begin:end] = lines[begin:end]
+
+    for k, line in enumerate(lines):
+        if line.startswith(("import ", "from ")):
+            open_ = "(" in line and ")" not in line
+            keep(
+                k,
+                lambda j, o=open_: lines[j - 1].endswith("\\\n") or (o and ")" not in lines[j - 1]),
+            )
+    begin = min(at, len(lines) - 1)
+    while begin > 0 and lines[begin][0] in _INNER:
+        begin -= 1
+    head = next(
+        (k for k in range(begin, len(lines)) if lines[k].startswith(_HEADS)), begin
+    ) if lines[begin].startswith("@") else begin  # fmt: skip
+    keep(begin, lambda j: j <= head or lines[j][0] in _INNER)
+    return "".join(made)
 
 
 def _encloses(outer: ast.stmt, code: types.CodeType) -> bool:
