@@ -9,7 +9,6 @@ import linecache
 import opcode
 import types
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,27 +80,22 @@ def _statement_around(lines: list[str], at: int) -> str:
     """The text of a file with its imports and the statement that a line stands in alone, as far as
     can be seen from how lines begin: parsing takes as long as there is text."""
     made = ["\n"] * len(lines)
-
-    def keep(begin: int, goes_on: Callable[[int], bool]) -> None:
-        end = begin + 1
-        while end < len(lines) and goes_on(end):
-            end += 1
-        made[begin:end] = lines[begin:end]
-
+    is_open = goes_on = False  # an import in parentheses, or in several lines
     for k, line in enumerate(lines):
-        if line.startswith(("import ", "from ")):
-            open_ = "(" in line and ")" not in line
-            keep(
-                k,
-                lambda j, o=open_: lines[j - 1].endswith("\\\n") or (o and ")" not in lines[j - 1]),
-            )
+        if goes_on or line.startswith(("import ", "from ")):
+            made[k] = line
+            is_open = (is_open or "(" in line) and ")" not in line
+            goes_on = is_open or line.endswith("\\\n")
     begin = min(at, len(lines) - 1)
     while begin > 0 and lines[begin][0] in _INNER:
         begin -= 1
     head = next(
         (k for k in range(begin, len(lines)) if lines[k].startswith(_HEADS)), begin
     ) if lines[begin].startswith("@") else begin  # fmt: skip
-    keep(begin, lambda j: j <= head or lines[j][0] in _INNER)
+    end = begin + 1
+    while end < len(lines) and (end <= head or lines[end][0] in _INNER):
+        end += 1
+    made[begin:end] = lines[begin:end]
     return "".join(made)
 
 
