@@ -19,12 +19,13 @@ def figures_of(command: Sequence[str]) -> dict[str, Any]:
 
 
 def figures_of_runs(command: Sequence[str], times: int) -> list[dict[str, Any]]:
-    """Those of each run of a command, one after the other, with one cache."""
+    """Those of each run of a command, one after the other, with one cache. What it says of how far
+    it is, on the standard error, is seen at once."""
     with tempfile.TemporaryDirectory() as cache:
         variables = {**os.environ, "NP_COMPILE_CACHE_DIR": cache}
         runs = [
             subprocess.run(
-                command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
+                command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, check=True
             )
             for _ in range(times)
         ]

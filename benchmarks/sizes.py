@@ -12,8 +12,10 @@
 | `transformer` | a transformer's forward pass at 20 lengths: compiles, and calls that wait |
 | `first` | first calls that wait for their compile, with an empty cache and with a full one |
 
-Each part begins with an empty cache, in a process of its own. The seconds of `first` are those of
-processors, compilers included.
+Each part begins with an empty cache, in a process of its own, and says what it has found of each
+program on the standard error, at once. The seconds of `first` are those of processors, compilers
+included. `kernels` takes up to `--rounds` calls each way, or what fits into two seconds, of at
+least five.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ WAIT = 0.03  # seconds: a call that takes longer has kept its user waiting
 SIZES = 10
 LEAST = 10_000  # elements of the largest argument from which kernels are compared
 SETTLED = 0.3  # seconds of a processor, of calls before kernels are compared
+FEWEST, LONG = 5, 2.0  # rounds in which kernels are compared, and seconds after which these do
 _SMALL = 8  # extents up to this are no sizes: taps, colours, classes
 
 
@@ -58,6 +61,11 @@ def seconds_of(call: Callable, *args: Any) -> float:
     start = time.perf_counter()
     call(*args)
     return time.perf_counter() - start
+
+
+def say(part: str, name: str, figure: float) -> None:
+    """Print a figure while a part goes on."""
+    print(f"{part}  {name}: {figure:.4g}", file=sys.stderr, flush=True)
 
 
 def settle(call: Callable, args: tuple) -> None:
@@ -93,6 +101,7 @@ def compiles(options: argparse.Namespace) -> dict[str, Any]:
             made = np_compile.recompiles(fast)
             segments = {(tuple(c.calls), c.line) for c in made}
             found[program.name] = {"compiles": len(made), "segments": len(segments)}
+            say("compiles", program.name, len(made))
     most = [name for name, row in found.items() if row["compiles"] > 2 * row["segments"]]
     return {"programs": found, "more than 2 a segment": most}
 
@@ -113,6 +122,7 @@ def new(options: argparse.Namespace) -> dict[str, Any]:
             alone, args = np_compile.compile(program.function, dynamic=False), several[10]
             kept = min(seconds_of(alone, *args) for _ in range(20)) * 1e6
             found[program.name] = {"new": fresh, "kept": kept, "over": fresh - kept}
+            say("new", program.name, fresh - kept)
     over = [row["over"] for row in found.values()]
     return {
         "programs": found,
@@ -138,10 +148,14 @@ def kernels(options: argparse.Namespace) -> dict[str, Any]:
                 times: dict[str, list[float]] = {name: [] for name in calls}
                 for call in calls.values():
                     settle(call, args)
-                for _ in range(options.rounds):
+                start = time.perf_counter()
+                for k in range(options.rounds):
+                    if k >= FEWEST and time.perf_counter() - start > LONG:
+                        break
                     for name, call in calls.items():
                         times[name].append(seconds_of(call, *args))
                 found[f"{program.name} {size}"] = min(times["many"]) / min(times["one"])
+                say("kernels", f"{program.name} {size}", found[f"{program.name} {size}"])
     ratios = list(found.values())
     return {
         "ratios": found,
@@ -240,6 +254,7 @@ def first_calls(options: argparse.Namespace) -> dict[str, Any]:
             after = _spent()
             program.function(*again)
             found[program.name] = after - before - (_spent() - after)
+            say("first", program.name, found[program.name])
     return found
 
 

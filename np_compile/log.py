@@ -63,6 +63,11 @@ def read(code: types.CodeType, line: int, why: str, stream: TextIO) -> None:
     print(f"np_compile: {code.co_name}: {what}\n  at {code.co_filename}:{line}", file=stream)
 
 
+def failed(what: str, error: Exception, stream: TextIO) -> None:
+    """Report a library of our own that could not be made. what: comes of it."""
+    print(f"np_compile: {what}: {type(error).__name__}: {error}", file=stream)
+
+
 def _type(value: Any) -> str:
     extents = ",".join(map(str, value.shape))
     return f"{value.dtype.name}[{extents}]" if not value.scalar else value.dtype.name

@@ -43,7 +43,7 @@ from .lists import (
 )
 from .nest import kept
 from .objects import new_object, of_class, special
-from .read import LIBRARY, Reader, certain, dotted
+from .read import LIBRARY, Reader, certain, dotted, is_effectful
 from .records import spread
 from .sorting import sort
 from .values import (
@@ -335,7 +335,7 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
     if not recurs and any(x.function is f for x in r.frames):
         recursion.seen(r, node)
     env = bound_arguments(r, f, node, args, kwargs)
-    whole = f.__code__ in r.effectful
+    whole = is_effectful(r, f)
     alone, r.hoisted = r.hoisted, False
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")

@@ -15,6 +15,7 @@ from typing import Any
 from .linear import SAFE
 from .read import Reader
 from .values import Num, Value
+from .walk import walk
 
 STEP = 16
 REACH = 1 << 60
@@ -26,14 +27,14 @@ def counters(loop: ast.AST, shared: frozenset[str]) -> Steps:
     found: Steps = {}
     added: set[int] = set()
     others: set[str] = set(shared)
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             step = _step(node)
             if step is not None:
                 low, high = found.get(node.target.id, (0, 0))
                 found[node.target.id] = min(low, step), max(high, step)
                 added.add(id(node.target))
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.Name) and not (isinstance(node.ctx, ast.Load) or id(node) in added):
             others.add(node.id)
     return {name: steps for name, steps in found.items() if name not in others}

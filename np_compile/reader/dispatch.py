@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from np_compile import config, dict_tags
-from np_compile.kernels.build.beside import Libraries
+from np_compile import config, dict_tags, log
+from np_compile.kernels.build.beside import Job, Libraries
 from np_compile.kernels.build.structures import declarations
 from np_compile.kernels.build.toolchain import CompileFailed, NoCompiler
 from np_compile.kernels.targets.c.prelude import prelude
@@ -497,26 +497,26 @@ def source() -> str:
 
 
 @functools.cache
-def _libraries() -> Libraries | None:
-    try:
-        return Libraries([(source(), "dispatch")], config.waits())
-    except (CompileFailed, NoCompiler):
-        return None
+def _making() -> Job:
+    """What writes the C and has it compiled, beside the program."""
+    return Job(lambda: Libraries([(source(), "dispatch")], False))
 
 
 @functools.cache
 def _library() -> _Library | None:
     """What makes calls; None where the C compiler fails. It is waited for."""
-    libraries = _libraries()
     try:
-        return None if libraries is None else _Library(libraries.get()[0])
-    except CompileFailed:
+        return _Library(_making().result().get()[0])
+    except (CompileFailed, NoCompiler, AttributeError) as e:  # or a name has gone
+        if config.shows("loops"):
+            log.failed("calls of loops go by Python", e, sys.stderr)
         return None
 
 
 def available() -> bool:
-    """Whether the C compiler has done its work."""
-    libraries = _libraries()
-    if libraries is None or not (libraries.ready or config.waits()):
-        return False
+    """Whether the C compiler has done its work; where it is not waited for, it begins."""
+    if not config.waits():
+        making = _making()
+        if not making.ready or (making.error is None and not making.result().ready):
+            return False
     return _library() is not None

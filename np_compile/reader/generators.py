@@ -244,6 +244,7 @@ def _in_place(body: Sequence[ast.stmt], node: ast.For, ended: str, in_loop: bool
             if isinstance(x, (ast.For, ast.While)) and x.orelse:
                 raise Unreadable("a yield in a loop that has else")
             looped = in_loop or isinstance(x, (ast.For, ast.While))
+            x = copy.copy(x)
             x.body = _in_place(x.body, node, ended, looped)
             x.orelse = _in_place(x.orelse, node, ended, looped)
             made.append(x)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -180,6 +181,7 @@ def _in_place(body: Sequence[ast.stmt], node: ast.With, jumps: bool) -> list[ast
         given = _bound(node.items[0], x.value.value or ast.Constant(None))
         middle = [ast.copy_location(given, node), *node.body]
     elif isinstance(x, ast.Try) and any(map(gives, x.body)) and not (jumps and x.orelse):
+        x = copy.copy(x)
         x.body = _in_place(x.body, node, jumps)
         middle = [x]
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import copy
+import functools
 import heapq
 import inspect
 import types
@@ -18,7 +19,7 @@ from .dicts import CHANGING
 from .generators import Renamed, expanded, is_generator
 from .managers import named
 from .objects import class_of
-from .read import Reader, dotted
+from .read import Reader, dotted, is_effectful
 from .source import written
 from .values import Bound, Known, Lst, Rng, Table, Unreadable
 from .walk import walk
@@ -40,7 +41,7 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         made = _with_value_first(r, node)
     if made is not None:
         return made
-    found = _find(r, node, _alone(node))
+    found = _find(r, node, _alone(node)) if _may_change(r, node) else None
     if found is None:
         return None
     cache = r.entry.normalized
@@ -299,6 +300,31 @@ def _alone(node: ast.stmt) -> ast.expr | None:
     return None
 
 
+_CHANGING = (ast.Call, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)
+
+
+@functools.lru_cache(4096)
+def _changing(node: ast.stmt) -> frozenset[str] | None:
+    """The names whose items the expressions of a statement itself ask for; None where more in them
+    may change something."""
+    found: set[str] = set()
+    parts = [node.target] if isinstance(node, ast.AugAssign) else []
+    for x in (x for part in (*parts, *_operands(node)) for x in walk(part)):
+        if isinstance(x, ast.Subscript):
+            if not isinstance(x.value, (ast.Name, ast.Subscript)):
+                return None
+            found |= {x.value.id} if isinstance(x.value, ast.Name) else set()
+        elif isinstance(x, _CHANGING):
+            return None
+    return frozenset(found)
+
+
+def _may_change(r: Reader, node: ast.stmt) -> bool:
+    """Whether there may be what `_find` looks for."""
+    names = _changing(node)
+    return names is None or any(isinstance(r.env.get(name), Table) for name in names)
+
+
 def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
     """The first call in a statement or an expression that changes something, or `name := ...`."""
     before: list[ast.expr] = []
@@ -404,7 +430,7 @@ def _changes(r: Reader, node: ast.Call) -> bool:
         found = f.value if isinstance(f, Known) else None
     if found in _CHANGES:
         return True
-    return isinstance(found, types.FunctionType) and found.__code__ in r.effectful
+    return isinstance(found, types.FunctionType) and is_effectful(r, found)
 
 
 _CHANGES = (heapq.heappush, heapq.heappop, bisect.insort_left, bisect.insort_right)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+from . import source
 from .dependence import Accesses
 from .linear import SAFE, WIDE, Facts, Linear
 from .values import C_TYPE, Conflict, Known, Maybe, Num, Opaque, OrNone, Unreadable, Value
@@ -628,6 +629,13 @@ def dotted(node: ast.AST) -> str:
         owner = dotted(node.value)
         return f"{owner}.{node.attr}" if owner else ""
     return ""
+
+
+def is_effectful(r: Reader, f: FunctionType) -> bool:
+    """Whether a function changes what outlives its calls, as far as is known."""
+    if f.__code__ not in r.effectful and source.stores_into_arguments(f):
+        r.effectful.add(f.__code__)
+    return f.__code__ in r.effectful
 
 
 def certain(r: Reader, x: Value) -> Value:

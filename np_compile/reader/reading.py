@@ -549,10 +549,13 @@ class Reading:
         return made
 
     def _made(self, node: Any, first: int, values: dict[str, Any], small: bool) -> Any:
-        whole = config.loops == "auto" and (self._whole or not self._may_be_kept(values))
+        @functools.cache
+        def whole() -> bool:
+            return config.loops == "auto" and (self._whole or not self._may_be_kept(values))
+
         try:
             declines = functools.partial(self._declines, values, whole)
-            made = read(self.function, node, first, values, small, declines, not whole)
+            made = read(self.function, node, first, values, small, declines, lambda: not whole())
         except RecursionError:
             made = Refused("it is too deep", node.lineno, 0)
         except Exception as e:
@@ -564,20 +567,20 @@ class Reading:
             new = first == 0 and self.for_sizes is None and not self._away
             if made.why == _ALIKE and new:
                 self.for_sizes = Reading(self.function, self._budget, general=True)
-        elif whole and (_is_large(made.work) or _is_idle(made.work)):
+        elif (_is_large(made.work) or _is_idle(made.work)) and whole():
             self.as_not_kept = True
         return made
 
-    def _declines(self, values: dict[str, Any], whole: bool, work: Work) -> str:
+    def _declines(self, values: dict[str, Any], whole: Callable[[], bool], work: Work) -> str:
         """Why a region that does such work for these values is better off in whole-array kernels;
         nothing if it is not. whole: whether it is compiled all the same."""
         if config.loops != "auto":
             return ""
-        if _is_large(work) and not whole:
+        if _is_large(work) and not whole():
             return "its arrays are large"
         if self._away and bytes_of(values) > work.single * _BYTES:
             return "its tensors are large for what its loops do to single elements of them"
-        return _ALIKE if _is_idle(work) and not whole and not self._general else ""
+        return _ALIKE if _is_idle(work) and not self._general and not whole() else ""
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
         """Statements of the body in Python, from one to another one."""

@@ -100,7 +100,7 @@ def selected(
     done = (x.partition("=")[2] for x in made if not x.startswith("/* "))
     if sum(len(_OPERATION.findall(x)) for x in done) > _MOST:
         return None
-    if any(isinstance(x, ast.Name) and x.id in set_ for x in ast.walk(test)):
+    if any(isinstance(x, ast.Name) and x.id in set_ for x in walk(test)):
         chosen = r.fresh("chosen")
         made.append(f"const int {chosen} = {text};")
         for name in names:

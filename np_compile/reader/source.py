@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import linecache
+import opcode
 import types
 from collections import Counter, defaultdict, deque
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .values import Unreadable
-from .walk import children, walk
+from .walk import children, stores, walk
 
 
 @functools.lru_cache(64)
@@ -46,14 +47,20 @@ def _codes_of(module: types.CodeType) -> dict[tuple, types.CodeType | None]:
 @functools.lru_cache(4096)
 def _tree(code: types.CodeType) -> Any:
     linecache.checkcache(code.co_filename)
-    text = "".join(linecache.getlines(code.co_filename))
+    lines = linecache.getlines(code.co_filename)
+    text = "".join(lines)
     if not text:
         raise Unreadable("its source is not there")
-    try:
-        tree = _file(code.co_filename, text)
+    for part in (_statement_around(lines, code.co_firstlineno - 1), text):
+        try:
+            tree = _file(code.co_filename, part)
+        except SyntaxError:
+            continue
         for outer in tree.body:
             if _encloses(outer, code) and _compiles_to(tree, outer, code):
                 return _checked(next(x for x in walk(outer) if _stands_at(x, code)))
+    try:
+        tree = _file(code.co_filename, text)
         found = _codes(code.co_filename, text).get((code.co_name, code.co_firstlineno))
     except SyntaxError as e:
         raise Unreadable("its source is not there") from e
@@ -63,6 +70,33 @@ def _tree(code: types.CodeType) -> Any:
         if _stands_at(node, code):
             return _checked(node)
     raise Unreadable("its source is not there")
+
+
+_INNER = " \t\f\r\n#)]}"  # with which lines within a statement begin
+_HEADS = ("def ", "async ", "class ")
+
+
+def _statement_around(lines: list[str], at: int) -> str:
+    """The text of a file with its imports and the statement that a line stands in alone, as far as
+    can be seen from how lines begin: parsing takes as long as there is text."""
+    made = ["\n"] * len(lines)
+    is_open = goes_on = False  # an import in parentheses, or in several lines
+    for k, line in enumerate(lines):
+        if goes_on or line.startswith(("import ", "from ")):
+            made[k] = line
+            is_open = (is_open or "(" in line) and ")" not in line
+            goes_on = is_open or line.endswith("\\\n")
+    begin = min(at, len(lines) - 1)
+    while begin > 0 and lines[begin][0] in _INNER:
+        begin -= 1
+    head = next(
+        (k for k in range(begin, len(lines)) if lines[k].startswith(_HEADS)), begin
+    ) if lines[begin].startswith("@") else begin  # fmt: skip
+    end = begin + 1
+    while end < len(lines) and (end <= head or lines[end][0] in _INNER):
+        end += 1
+    made[begin:end] = lines[begin:end]
+    return "".join(made)
 
 
 def _encloses(outer: ast.stmt, code: types.CodeType) -> bool:
@@ -180,6 +214,35 @@ def nonlocals(node: Any) -> frozenset[str]:
     return frozenset(n for x in walk(node) if isinstance(x, ast.Nonlocal) for n in x.names)
 
 
+def stores_into_arguments(f: types.FunctionType) -> bool:
+    """Whether a function is sure to store items or attributes of its arguments, by its source."""
+    if f.__name__.startswith("__"):
+        return False
+    try:
+        return _stores_into_arguments(_tree(f.__code__))
+    except Unreadable:
+        return False
+
+
+@functools.lru_cache(4096)
+def _stores_into_arguments(node: Any) -> bool:
+    given = {a.arg for a in (*node.args.posonlyargs, *node.args.args)} - stores(node)
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, (ast.For, ast.While, ast.With)):
+            waiting += x.body
+        targets: list[Any] = list(getattr(x, "targets", ()))
+        targets += [x.target] if isinstance(x, ast.AugAssign) else []
+        for target in (y for t in targets for y in (t.elts if isinstance(t, ast.Tuple) else [t])):
+            root = target
+            while isinstance(root, (ast.Subscript, ast.Attribute)):
+                root = root.value
+            if root is not target and isinstance(root, ast.Name) and root.id in given:
+                return True
+    return False
+
+
 def _checked(node: Any) -> Any:
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
     for x in (y for part in own for y in walk(part)):
@@ -276,9 +339,7 @@ def makes_containers(node: ast.stmt, f: types.FunctionType) -> bool:
 def _loops(code: types.CodeType) -> bool:
     """Whether code jumps back, or has a comprehension, whose code is its own up to Python 3.11, or
     makes a function that calls itself."""
-    import dis
-
-    if any(word in i.opname for i in dis.get_instructions(code) for word in _BACK):
+    if not _BACK.isdisjoint(code.co_code[::2]):
         return True
     return any(
         isinstance(c, types.CodeType)
@@ -287,7 +348,10 @@ def _loops(code: types.CodeType) -> bool:
     )
 
 
-_BACK = ("FOR_ITER", "BACKWARD", "JUMP_ABSOLUTE")
+_BACK = frozenset(
+    code for name, code in opcode.opmap.items()
+    if any(word in name for word in ("FOR_ITER", "BACKWARD", "JUMP_ABSOLUTE"))
+)  # fmt: skip
 
 
 @functools.lru_cache(4096)

@@ -96,7 +96,7 @@ class Read:
 
 def read(
     f: Any, node: Any, first: int, example: dict[str, Any], small: bool, declines: Declines,
-    loops: bool = True,
+    loops: Callable[[], bool] = lambda: True,
 ) -> Read | Refused:  # fmt: skip
     """The rest of a function from a statement of its body on, for values such as these. loops:
     whether it is refused where it has no loop."""
@@ -133,7 +133,13 @@ def read(
 
 
 def _read(
-    r: Reader, entry: Entry, f: Any, node: Any, first: int, declines: Declines, loops: bool
+    r: Reader,
+    entry: Entry,
+    f: Any,
+    node: Any,
+    first: int,
+    declines: Declines,
+    loops: Callable[[], bool],
 ) -> Read | Refused:
     scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
     frame = Frame(f, node, {}, scope)
@@ -149,7 +155,7 @@ def _read(
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
     work = Work(r.seconds, r.single, arrays, not r.guesses)
-    if (not loops or r.called or _has_loops(body)) and (
+    if (r.called or _has_loops(body) or not loops()) and (
         why := declines(work)
     ):  # before any C is put together
         return Refused(why, 0, len(node.body), by_size=True, work=work)
@@ -162,7 +168,7 @@ def _read(
     recursive = _called(r, entry, before)
     top = next((e for e in entry.exits.values() if e.certain and is_first(e)), None)
     has_loops = bool(r.called) or _has_loops([*functions, *lines])
-    if not has_loops and (loops or top is not None):
+    if not has_loops and (top is not None or loops()):
         if top is not None:
             return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
         return Refused(NO_LOOPS, node.lineno, len(node.body))

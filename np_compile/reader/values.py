@@ -9,6 +9,7 @@ integer, its place among `kinds`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -109,15 +110,19 @@ def python(value: Any) -> Num:
     """A literal."""
     kind = type(value).__name__
     if kind == "int":
-        if WIDE <= value < 2 * WIDE:
-            return Num(f"{int(value)}UL", "u64", ("wide",), low=value, high=value, value=value)
-        if not -WIDE <= value < WIDE:
-            raise Unreadable(f"an integer of more than 64 bits, {value}")
-        return Num(c_int(int(value)), "i64", ("int",), lin=Linear(int(value)), low=int(value),
-                   high=int(value), value=value)  # fmt: skip
+        return _integer(int(value))
     low, high = (0, 1) if kind == "bool" else (-WIDE, WIDE - 1)
     text = c_text(value, PYTHON[kind])
     return Num(text, PYTHON[kind], (kind,), low=low, high=high, value=value)
+
+
+@functools.lru_cache(4096)
+def _integer(value: int) -> Num:
+    if WIDE <= value < 2 * WIDE:
+        return Num(f"{value}UL", "u64", ("wide",), low=value, high=value, value=value)
+    if not -WIDE <= value < WIDE:
+        raise Unreadable(f"an integer of more than 64 bits, {value}")
+    return Num(c_int(value), "i64", ("int",), lin=Linear(value), low=value, high=value, value=value)
 
 
 CHAR = Num("", "u32", ("char",))

@@ -1,5 +1,6 @@
 """Walks over syntax trees. A reading asks the same of the same statements again and again: at each
-loop, and at each place where compiled code may leave."""
+loop, and at each place where compiled code may leave. So it is remembered: nobody changes a tree
+that was asked for."""
 
 from __future__ import annotations
 
@@ -13,15 +14,17 @@ Names = frozenset[str]
 _MEMORY = 1 << 14  # nodes of which is known what they mention
 
 
-def walk(node: ast.AST) -> list[ast.AST]:
+@functools.lru_cache(_MEMORY)
+def walk(node: ast.AST) -> tuple[ast.AST, ...]:
     """A node and all below it, as `ast.walk` gives them, but for what says how a name is meant."""
     found = [node]
     for x in found:
         found += children(x)
-    return found
+    return tuple(found)
 
 
-def children(node: ast.AST) -> list[ast.AST]:
+@functools.lru_cache(4 * _MEMORY)
+def children(node: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes that one is made of, as `ast.iter_child_nodes` gives them, likewise."""
     found: list[ast.AST] = []
     for name in node._fields:
@@ -30,7 +33,7 @@ def children(node: ast.AST) -> list[ast.AST]:
             found += [y for y in below if isinstance(y, ast.AST)]
         elif isinstance(below, ast.AST) and name != "ctx":
             found.append(below)
-    return found
+    return tuple(found)
 
 
 @functools.lru_cache(_MEMORY)

@@ -10,7 +10,7 @@ import pytest
 import np_compile
 from np_compile import config
 from np_compile.kernels.build import Job, beside, library
-from np_compile.reader import translation
+from np_compile.reader import source, translation
 from np_compile.reader.reading import Reading
 
 from ..capture.test_budget import counted_nodes
@@ -155,12 +155,61 @@ def trained(net, x):
     return total
 
 
-def test_functions_that_change_something_within_each_other_are_found_at_once(monkeypatch):
+class Hesitant(Layer):
+    def forward(self, x):
+        if x[0] < 2.0:
+            self.last = x
+        return x * self.w
+
+
+class HesitantNet(Net):
+    def __init__(self, n):
+        super().__init__(n)
+        self.layers = [Hesitant(n), Hesitant(n)]
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer.forward(x)
+        if x[0] < 2.0:
+            self.count += 1
+        return x
+
+
+@pytest.mark.parametrize(("kind", "times"), [(Net, 1), (HesitantNet, 2)])
+def test_functions_that_change_something_are_found_at_once(kind, times, monkeypatch):
+    """By their source, or, within each other, by one more reading."""
     passes = []
     read = translation._read
     monkeypatch.setattr(translation, "_read", lambda *given: passes.append(1) or read(*given))
-    fast, net, other = np_compile.compile(trained), Net(6), Net(6)
+    fast, net, other = np_compile.compile(trained), kind(6), kind(6)
     assert fast(net, data(6)) == trained(other, data(6))
     assert fast._reading.is_compiled
     assert net.count == other.count
-    assert len(passes) == 2
+    assert len(passes) == times
+
+
+def stored(x, k):
+    x[k] = 1.0
+    return k + 1
+
+
+def rebound(x, k):
+    x = x * 2.0
+    x[k] = 1.0
+    return x[k] + k
+
+
+def sum_of(step, x):
+    total = 0
+    for k in range(len(x)):
+        total += step(x, k) * step(x, k)
+    return total
+
+
+@pytest.mark.parametrize(("step", "changes"), [(stored, True), (rebound, False)])
+def test_what_is_given_is_stored_into_or_a_name_is(step, changes):
+    assert source.stores_into_arguments(step) == changes
+    fast, x, y = np_compile.compile(lambda z: sum_of(step, z)), data(6), data(6)
+    for _ in range(2):
+        assert fast(x) == sum_of(step, y)
+        np.testing.assert_array_equal(x, y)

@@ -123,7 +123,63 @@ def test_a_function_alone_is_compiled(module, monkeypatch):
 
 def test_a_walk_goes_as_pythons_does():
     tree = ast.parse(TEXT)
-    assert walk(tree) == [x for x in ast.walk(tree) if not isinstance(x, ast.expr_context)]
+    assert [*walk(tree)] == [x for x in ast.walk(tree) if not isinstance(x, ast.expr_context)]
     for x in walk(tree):
         below = [y for y in ast.iter_child_nodes(x) if not isinstance(y, ast.expr_context)]
-        assert children(x) == below
+        assert [*children(x)] == below
+
+
+FILE = '''
+from math import (
+    floor,
+    sqrt,
+)
+import functools
+
+OTHER = "x" "y"
+
+
+def plain(x):
+    return sqrt(x) + floor(x)
+
+
+@functools.lru_cache(
+    maxsize=3,
+)
+def decorated(
+    x,
+):
+    # in between
+
+    return x + 1
+
+
+class Kind:
+    size = 3
+
+    def method(self, x):
+        def inner(y):
+            return y + x
+        return inner(x)
+
+
+def misleading(x):
+    text = """
+def other(x):
+"""
+    return text, x
+'''
+
+
+def test_a_statement_is_parsed_without_the_rest_of_its_file(tmp_path, monkeypatch):
+    path = tmp_path / "several.py"
+    path.write_text(FILE)
+    names: dict = {}
+    exec(compile(FILE, str(path), "exec"), names)
+    parsed, parse = [], source._file
+    monkeypatch.setattr(source, "_file", lambda *of: parsed.append(of[1]) or parse(*of))
+    for f in (names["plain"], names["decorated"].__wrapped__, names["Kind"].method):
+        assert source.tree(f).name == f.__name__
+    assert FILE not in parsed
+    assert source.tree(names["misleading"]).name == "misleading"
+    assert FILE in parsed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import np_compile
 from np_compile import config, errors
+from np_compile.reader import dispatch
 
 from ..support import data
 
@@ -73,6 +75,25 @@ def test_loops(capfd):
     assert read.startswith("total: compiled with its loops\n  at ")
     assert refused.startswith("hopeless: not compiled with its loops: ")
     assert f"{__file__}:{hopeless.__code__.co_firstlineno + 2}" in refused
+
+
+def test_a_library_of_calls_that_fails(capfd, monkeypatch):
+    monkeypatch.setattr(dispatch, "source", lambda: "int f(void) { return nothing; }")
+    for f in (dispatch._making, dispatch._library):
+        monkeypatch.setattr(dispatch, f.__name__, functools.cache(f.__wrapped__))
+
+    def running(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * i
+        return s
+
+    with config.patch(compile_in="call", loops="whole", logs="loops"):
+        fast, x = np_compile.compile(running), data(5)
+        assert [fast(x) for _ in range(3)] == [running(x)] * 3
+    notes = capfd.readouterr().err.split("np_compile: ")
+    (note,) = [text for text in notes if text.startswith("calls of loops go by Python: ")]
+    assert "nothing" in note
 
 
 def test_the_environment_variable(tmp_path):

@@ -219,6 +219,11 @@ class Job:
             self._begin()
         return self.done.is_set()
 
+    @property
+    def error(self) -> BaseException | None:
+        """Why there is no result, once it is done."""
+        return self._error
+
     def result(self) -> Any:
         """What the work gives, once it is done. Errors: those of the work."""
         if not self.ready:

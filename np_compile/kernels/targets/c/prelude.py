@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -406,6 +406,11 @@ def scalar_functions(given: Collection[str] = (), by_hardware: bool = False) -> 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
+@lru_cache(1024)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text))
+
+
 def prelude(source: str, vector_math: str | None = None) -> str:
     """The typedefs, and the functions that the C text `source` names, with those that they name.
 
@@ -417,9 +422,9 @@ def prelude(source: str, vector_math: str | None = None) -> str:
 def needed(table: Mapping[str, str], source: str) -> str:
     """The functions of a table that a text names, with those that they name."""
     found: set[str] = set()
-    waiting = [source]
+    waiting = [_words(source)]
     while waiting:
-        for word in set(_WORD.findall(waiting.pop())) & table.keys() - found:
+        for word in [w for w in waiting.pop() if w in table and w not in found]:
             found.add(word)
-            waiting.append(table[word])
+            waiting.append(_words(table[word]))
     return "".join(text for name, text in table.items() if name in found)
