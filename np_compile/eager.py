@@ -77,10 +77,9 @@ def _to_torch(real: Callable) -> Callable:
         if type(data) is not shim.ndarray:
             return real(data, *args, **kwargs)
         t = data.tensor
-        if real is torch.from_numpy:
-            return t
         if real is not torch.tensor:
-            return real(t, *args, **kwargs)
+            (data if data.base is None else data.base)._shared = True  # who knows what has it now
+            return t if real is torch.from_numpy else real(t, *args, **kwargs)
         grad = kwargs.pop("requires_grad", False)
         kwargs.setdefault("dtype", args[0] if args else None)
         return t.detach().clone().to(**kwargs).requires_grad_(grad)
