@@ -131,6 +131,7 @@ class _Arrays:
             check_place(x, self._place)
             self._place = x.device
             self.found = True
+            within.grads |= x.requires_grad
             if self.device is None and x.device.type != "cpu":
                 self.device = x.device
             known = self._known[id(x)] = (x, shim.from_tensor(x))
@@ -161,6 +162,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     f = substitution.function(wrapped.__wrapped__)
     arrays = _Arrays(substitution)
     exchange = _Exchange(arrays)
+    grads = within.grads
     try:
         given = [exchange.take(a) for a in args]
         named = {k: exchange.take(v) for k, v in kwargs.items()}
@@ -169,6 +171,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         else:
             give = exchange.give
     except BaseException:
+        within.grads = grads
         exchange.copies.clear()
         raise
     substitution.enter()
@@ -181,7 +184,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         ):
             return give(f(*given, **named))
     finally:
-        within.wrapped = outer
+        within.wrapped, within.grads = outer, grads
         state.switch(*before)
         exchange.restore()
         substitution.leave(give)

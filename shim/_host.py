@@ -238,10 +238,9 @@ def _callback(function: Callable) -> Callable:
 
 def hand_over(label: str, own: Callable, args: tuple, kwargs: dict, why: Exception) -> Any:
     """Run a call in NumPy that the shim has refused. Errors are NumPy's own; `why` is raised in a
-    `strict` block, for tensors that NumPy cannot have, and in what `wrap_numpy` runs."""
+    `strict` block, and for tensors that NumPy cannot have."""
     if (
         _mode.strict
-        or within.wrapped
         or isinstance(why, DataDependent)
         or torch._C._len_torch_dispatch_stack()
     ):

@@ -35,6 +35,7 @@ from ._dtypes import (
 
 class _Within(threading.local):
     wrapped = False  # whether NumPy code of tensors runs, which may have others too
+    grads = False  # whether there is one among these that requires a gradient
 
 
 within = _Within()
@@ -248,7 +249,8 @@ def before_write(a: ndarray) -> None:
     Only where nobody else can see it: all views are known, and it is not the caller's.
     """
     owner = a if a._base is None else a._base
-    if not (a._t.requires_grad or owner._t.requires_grad) or not torch.is_grad_enabled():
+    saved = within.grads or a._t.requires_grad or owner._t.requires_grad
+    if not saved or not torch.is_grad_enabled():
         return
     token = owner._shared
     if token is None:
@@ -420,6 +422,8 @@ def from_tensor(t: torch.Tensor) -> ndarray:
     numpy_dtype(t.dtype)
     a = ndarray(t)
     a._shared = True
+    if t.requires_grad and within.wrapped:
+        within.grads = True
     return a
 
 
@@ -439,7 +443,10 @@ def as_array(value: Any) -> ndarray:
     if isinstance(value, np.ndarray):
         if type(value) is not np.ndarray:
             raise NotSupported(f"subclass of ndarray: {type(value).__name__}")
-        return from_numpy(value)
+        a = from_numpy(value)
+        if within.wrapped:
+            a._shared = True
+        return a
     if isinstance(value, np.generic):
         return ndarray(from_numpy(np.array(value))._t, (), True)
     if isinstance(value, (list, tuple)):
