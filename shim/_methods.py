@@ -14,9 +14,9 @@ import torch
 
 from . import _attributes, _unsigned
 from ._assigned import assigned
+from ._door import door, method_of
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
 from ._flags import flagsobj
-from ._host import door, method_of
 from ._index import _fitted, one_element, refuse_list
 from ._ndarray import before_write, ndarray, share_or_host, to_numpy, view_of
 from ._operators import OPERATORS, make_operator

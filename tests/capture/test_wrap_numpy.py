@@ -683,7 +683,7 @@ def test_autocast_changes_nothing_while_a_compile_is_awaited():
 
 
 @pytest.mark.parametrize(
-    "dtype, way", [("complex32", "cfloat"), ("bfloat16", "float"), ("qint8", "dequantize")]
+    ("dtype", "way"), [("complex32", "cfloat"), ("bfloat16", "float"), ("qint8", "dequantize")]
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_remedy_for_a_dtype_keeps_what_it_holds(dtype, way):
