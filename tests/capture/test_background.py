@@ -394,6 +394,32 @@ begun.wait()
 """
 
 
+def test_an_interpreter_that_ends_stops_finalizers_in_silence():
+    code = """
+import time
+from np_compile.kernels.build import beside
+
+
+class Slow:
+    def __del__(self):
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            pass
+
+
+def work():
+    while True:
+        Slow()
+
+
+beside.Job(work)
+time.sleep(0.05)
+"""
+    done = fresh.run(code)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
 def test_an_interpreter_that_ends_waits_for_what_is_in_torch(tmp_path):
     assert "one" in run_python(ENDS_IN_TORCH, tmp_path)
 
