@@ -400,16 +400,21 @@ import time
 from np_compile.kernels.build import beside
 
 
+def spend():
+    end = time.monotonic() + 0.04
+    while time.monotonic() < end:
+        pass
+
+
 class Slow:
     def __del__(self):
-        end = time.monotonic() + 0.1
-        while time.monotonic() < end:
-            pass
+        spend()
 
 
 def work():
     while True:
         Slow()
+        spend()
 
 
 beside.Job(work)
