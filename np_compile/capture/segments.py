@@ -122,7 +122,9 @@ def cut(c: Capture, reason: Break) -> None:
     needs = not program.ready or (c.tensors and needs_operators(program.written, seg.inputs))
     if node.guesses:
         guess.check(program, needs, c.device)
-    if program.written and c.differentiates():
+    # Calls that are kept have their own way with what is saved, see `backends/joint.py`.
+    is_kept = watch is not None and not watch.spoiled and program.backend_name == "native"
+    if program.written and (needs or not is_kept) and c.differentiates():
         _leave_saved(c, [seg.inputs[k] for k in program.written])
     run = program.run_by_operators if needs else program.run
     try:
