@@ -12,7 +12,7 @@ from typing import Any
 import np_compile.shim as shim
 import numpy as np
 import torch
-from np_compile.shim._host import Handed
+from np_compile.shim._handed import Handed
 
 from tests.shim.gradients import TABLE as GRADIENTS
 

@@ -77,10 +77,9 @@ def _to_torch(real: Callable) -> Callable:
         if type(data) is not shim.ndarray:
             return real(data, *args, **kwargs)
         t = data.tensor
-        if real is torch.from_numpy:
-            return t
         if real is not torch.tensor:
-            return real(t, *args, **kwargs)
+            (data if data.base is None else data.base)._shared = True  # who knows what has it now
+            return t if real is torch.from_numpy else real(t, *args, **kwargs)
         grad = kwargs.pop("requires_grad", False)
         kwargs.setdefault("dtype", args[0] if args else None)
         return t.detach().clone().to(**kwargs).requires_grad_(grad)
@@ -132,6 +131,7 @@ class _Arrays:
             check_place(x, self._place)
             self._place = x.device
             self.found = True
+            within.grads |= x.requires_grad
             if self.device is None and x.device.type != "cpu":
                 self.device = x.device
             known = self._known[id(x)] = (x, shim.from_tensor(x))
@@ -162,6 +162,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     f = substitution.function(wrapped.__wrapped__)
     arrays = _Arrays(substitution)
     exchange = _Exchange(arrays)
+    grads = within.grads
     try:
         given = [exchange.take(a) for a in args]
         named = {k: exchange.take(v) for k, v in kwargs.items()}
@@ -170,6 +171,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         else:
             give = exchange.give
     except BaseException:
+        within.grads = grads
         exchange.copies.clear()
         raise
     substitution.enter()
@@ -182,7 +184,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         ):
             return give(f(*given, **named))
     finally:
-        within.wrapped = outer
+        within.wrapped, within.grads = outer, grads
         state.switch(*before)
         exchange.restore()
         substitution.leave(give)

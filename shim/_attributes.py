@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._door import door
 from ._dtypes import NotSupported
 from ._flags import flagsobj, flatiter
-from ._host import door, handed_class, is_concrete
+from ._handed import handed_class
+from ._host import is_concrete
 from ._index import setitem
 from ._ndarray import ndarray, to_numpy, view_of, within
 from ._shapes import let_numpy_warn

@@ -9,7 +9,7 @@ import torch
 
 from ._assigned import assigned
 from ._index import getitem, setitem
-from ._ndarray import ndarray, refuse_own
+from ._ndarray import before_write, ndarray, refuse_own
 from ._unsigned import flip
 
 
@@ -154,6 +154,7 @@ class flatiter:
 
     def _store(self, flat: torch.Tensor) -> None:
         base = self.base
+        before_write(base)
         full = flat.reshape(base._t.shape)
         base._t.copy_(flip(full, base._flip) if base._flip else full)
 

@@ -14,11 +14,11 @@ import torch
 
 from . import _attributes, _unsigned
 from ._assigned import assigned
+from ._door import door, method_of
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
 from ._flags import flagsobj
-from ._host import door, method_of
 from ._index import _fitted, one_element, refuse_list
-from ._ndarray import ndarray, share_or_host, to_numpy, view_of
+from ._ndarray import before_write, ndarray, share_or_host, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
 from ._shapes import let_numpy_raise
 from ._table import TABLE, Deferred, Kind, Row, add_row
@@ -148,6 +148,7 @@ def fill(self: ndarray, value: Any) -> None:
     v = assigned(value, self._t.dtype, self._t.device, True)
     if v.dim():
         v = one_element(v, value)
+    before_write(self)
     self._t.copy_(_fitted(v, self._t.shape, ()))
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ._attributes import FlatIterator
-from ._host import door, handed, handed_class, method_of, ufunc
+from ._door import door, handed, method_of, ufunc
+from ._handed import handed_class
 from ._ndarray import ndarray, share_or_host
 from ._places import getting, setting
 from ._table import TABLE, Kind

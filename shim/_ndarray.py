@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from ._dtypes import (
 
 class _Within(threading.local):
     wrapped = False  # whether NumPy code of tensors runs, which may have others too
+    grads = False  # whether there is one among these that requires a gradient
 
 
 within = _Within()
@@ -222,6 +224,15 @@ def refuse_own(a: ndarray) -> None:
     _ = a._t
 
 
+class _Sharing:
+    """What an array and all views of it hold. views: those that are known, by identity."""
+
+    __slots__ = ("views",)
+
+    def __init__(self) -> None:
+        self.views: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
+
+
 def _calibrated() -> int:
     held = [object()]
     token = held[0]
@@ -232,15 +243,32 @@ _ALONE = _calibrated()  # what Python counts of a token that an array and a vari
 
 
 def before_write(a: ndarray) -> None:
-    """Give an array fresh memory before a write, since autograd may have saved what it holds.
+    """Give an array, and what it is a view of, fresh memory before a write, since autograd may
+    have saved what they hold.
 
-    Only where nobody can see it: no view of the array was taken, nor is it one, nor the caller's.
+    Only where nobody else can see it: all views are known, and it is not the caller's.
     """
-    if not (a._t.requires_grad and torch.is_grad_enabled()) or a.base is not None:
+    owner = a if a._base is None else a._base
+    saved = within.grads or a._t.requires_grad or owner._t.requires_grad
+    if not saved or not torch.is_grad_enabled():
         return
-    token = a._shared
-    if token is None or (token is not True and sys.getrefcount(token) <= _ALONE):  # no view lives
-        a._t = a._t.clone()
+    token = owner._shared
+    if token is None:
+        owner._t = owner._t.clone()
+    elif type(token) is _Sharing:
+        views = list(token.views.values())
+        if sys.getrefcount(token) == _ALONE + len(views) and _is_dense(owner._t):
+            old = owner._t
+            owner._t = old.clone()
+            shift = owner._t.storage_offset() - old.storage_offset()
+            for view in views:
+                t = view._t
+                view._t = owner._t.as_strided(t.shape, t.stride(), t.storage_offset() + shift)
+
+
+def _is_dense(t: torch.Tensor) -> bool:
+    """Whether a copy has the same strides."""
+    return torch.empty_like(t, device="meta").stride() == t.stride()
 
 
 def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -275,9 +303,12 @@ def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
     view._flip = flip
     base = a._base
     view._base = owner = a if base is None else base
-    if owner._shared is None:
-        owner._shared = object()
-    view._shared = owner._shared  # every view holds it: `before_write` counts them
+    token = owner._shared
+    if token is None:
+        owner._shared = token = _Sharing()
+    view._shared = token  # every view holds it: `before_write` counts them
+    if (t.requires_grad or within.wrapped) and type(token) is _Sharing:
+        token.views[id(view)] = view
     if a._scalar or a._readonly:
         view._readonly = True
     return view
@@ -391,6 +422,8 @@ def from_tensor(t: torch.Tensor) -> ndarray:
     numpy_dtype(t.dtype)
     a = ndarray(t)
     a._shared = True
+    if t.requires_grad and within.wrapped:
+        within.grads = True
     return a
 
 
@@ -410,7 +443,10 @@ def as_array(value: Any) -> ndarray:
     if isinstance(value, np.ndarray):
         if type(value) is not np.ndarray:
             raise NotSupported(f"subclass of ndarray: {type(value).__name__}")
-        return from_numpy(value)
+        a = from_numpy(value)
+        if within.wrapped:
+            a._shared = True
+        return a
     if isinstance(value, np.generic):
         return ndarray(from_numpy(np.array(value))._t, (), True)
     if isinstance(value, (list, tuple)):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ._dtypes import Weak
-from ._ndarray import as_array, ndarray
+from ._ndarray import as_array, ndarray, write
 from ._shapes import let_numpy_raise, stand_in
 from ._table import TABLE, Kind, Row, add_row
 from ._ufuncs import UFUNCS
@@ -92,15 +92,32 @@ def _swapped(name: str) -> Callable:
 
 def _in_place(name: str) -> Callable:
     run = _function(name)
+    plain = getattr(UFUNCS.get(name), "plain", None)
 
     def operator(self: ndarray, other: Any, /) -> Any:
         if type(other) not in _KNOWN and defers(other):
             return NotImplemented
         if self._scalar:
             return run(self, other)
+        if plain is not None and _fits(self, other):
+            found = plain(self, other)
+            if found is not None and found._t.dtype is self._t.dtype:
+                if run.before_storing is not None:  # type: ignore[attr-defined]
+                    run.before_storing((found._t,), (self, other), {})  # type: ignore[attr-defined]
+                write(self, found._t)
+                return self
         return run(self, other, out=self)
 
     return operator
+
+
+def _fits(a: ndarray, other: Any) -> bool:
+    """Whether an operator of both that is stored into the first one has nothing to be asked."""
+    if a._readonly or a._flip or hasattr(a, "_own"):
+        return False
+    if type(other) is ndarray:
+        return not (other._flip or hasattr(other, "_own")) and other._t.shape == a._t.shape
+    return type(other) in (int, float)
 
 
 def matmul_in_place(self: ndarray, other: Any, /) -> Any:

@@ -1,6 +1,6 @@
-"""The frequent indices, as users have them: integers and slices of arrays in host memory.
+"""The frequent indices, as users have them, of arrays in host memory: NumPy reads and writes there.
 
-What these give is what the rows of `_index.py` give, at a third of the cost; all else is theirs.
+What these give is what the rows of `_index.py` give, at a fraction of the cost; all else is theirs.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.graph import increment_version
 
+from ._dtypes import TO_NUMPY
 from ._host import is_concrete
-from ._ndarray import ndarray, view_of, within
+from ._ndarray import fresh, ndarray, to_numpy, view_of, within
 
 _WHOLE = frozenset((int, np.int64))
+_BASIC = frozenset((int, type(None), type(Ellipsis)))
 _MAYBE = frozenset((int, type(None)))
 # Python's and NumPy's numbers that torch puts into an array as NumPy does.
 _FITTING = {
@@ -42,10 +45,34 @@ def _names_one(index: Any, t: torch.Tensor) -> bool:
 
 
 def _is_basic(index: Any) -> bool:
-    """Whether an index has integers and forward slices, and torch takes it as NumPy does."""
+    """Whether an index gives a view, and torch takes it as NumPy does."""
     if type(index) is not tuple:
-        return type(index) is int or _is_slice(index)
-    return bool(index) and all(type(i) is int or _is_slice(i) for i in index)
+        return type(index) in _BASIC or _is_slice(index)
+    known = bool(index) and all(type(i) in _BASIC or _is_slice(i) for i in index)
+    return known and index.count(Ellipsis) < 2
+
+
+class _Unusual(ValueError):
+    """An index, or a value, that is the row's."""
+
+
+_PARTS = frozenset((int, slice, type(None), type(Ellipsis)))
+
+
+def _of_numpy(index: Any) -> Any:
+    """An index with arrays among others, for NumPy."""
+    if type(index) is ndarray:
+        return _at_hand(index)
+    if type(index) is not tuple:
+        raise _Unusual
+    return tuple(p if type(p) in _PARTS else _at_hand(p) for p in index)
+
+
+def _at_hand(a: Any) -> np.ndarray:
+    """An array in host memory as NumPy's own, on the same memory."""
+    if type(a) is not ndarray or a._scalar or not is_concrete(a._t):
+        raise _Unusual
+    return to_numpy(a)  # type: ignore[no-any-return]
 
 
 def getting(otherwise: Callable) -> Callable:
@@ -60,6 +87,10 @@ def getting(otherwise: Callable) -> Callable:
                         return t.numpy()[index]
                 elif type(t) is torch.Tensor and _is_basic(index):
                     return view_of(self, t[index])
+                elif is_concrete(t) and not within.wrapped:
+                    found = t.numpy()[_of_numpy(index)]
+                    if type(found) is np.ndarray and found.base is None:
+                        return fresh(torch.from_numpy(found))
             except (IndexError, RuntimeError, ValueError):
                 pass  # of NotSupported, too: an array of NumPy's own
         return otherwise(self, index)
@@ -74,8 +105,13 @@ def setting(otherwise: Callable) -> Callable:
         if not (self._flip or self._scalar or self._readonly):
             try:
                 t = self._t
-                if type(value) in _FITTING.get(t.dtype, ()) and _is_basic(index) and is_concrete(t):
-                    t[index] = value
+                if is_concrete(t) and not within.wrapped:
+                    if type(value) not in _FITTING.get(t.dtype, ()):
+                        value = _at_hand(value)
+                        if value.dtype != TO_NUMPY[t.dtype]:
+                            raise _Unusual
+                    t.numpy()[index if _is_basic(index) else _of_numpy(index)] = value
+                    increment_version(t)  # as autograd wants to know
                     return
             except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
                 pass

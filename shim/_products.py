@@ -11,7 +11,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._matmul import conjugate, matmul, product
-from ._ndarray import as_tensor, ndarray, write
+from ._ndarray import as_tensor, before_write, ndarray, write
 from ._normalize import Array, DType, Into, NoValue, Out, Raw, Static, function
 from ._parts import diagonal_of
 from ._reduce import reduce_engine
@@ -288,6 +288,7 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
             "output array is not acceptable (must have the right datatype, number of dimensions, "
             "and be a C-Array)"
         )
+    before_write(out)
     out._t.copy_(result)
     return out
 

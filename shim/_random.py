@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._host import drawing, handed_class
+from ._handed import drawing, handed_class
 from ._table import Kind, Row, add_row
 
 

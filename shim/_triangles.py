@@ -10,7 +10,7 @@ import torch
 from ._assigned import assigned, held, upheld
 from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
-from ._ndarray import as_array, ndarray
+from ._ndarray import as_array, before_write, ndarray
 from ._normalize import Array, Arrays, Raw, Static, View, function
 from ._parts import diagonal_of
 from ._ranges import offsets
@@ -111,6 +111,7 @@ def fill_diagonal(a: View, val: Raw, wrap: bool = False):
         raise ValueError("All dimensions of input must be of equal length")
     if a._readonly:
         raise ValueError("assignment destination is read-only")
+    before_write(a)
     t = a._t
     values = assigned(val, t.dtype, t.device)
     values = values.reshape(-1) if values.dim() else values

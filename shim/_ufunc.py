@@ -117,7 +117,7 @@ class ufunc:
         self._name = formulas.name
         self._direct: dict[Any, Callable] = {}
         self._resolved: dict[tuple, tuple] = {}
-        # What users have tells errors: see `_host.Storing`.
+        # What users have tells errors: see `_door.Storing`.
         self.before_storing: Callable[[tuple, tuple, dict], None] | None = None
         self._int_power = formulas.name == "power"
         self.__name__ = self.__qualname__ = own.__name__

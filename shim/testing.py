@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as _np
 
-from ._host import Handed as _Handed
+from ._handed import Handed as _Handed
 from ._ndarray import ndarray as _ndarray
 from ._ndarray import to_numpy as _to_numpy
 

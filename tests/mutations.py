@@ -1101,7 +1101,7 @@ MUTATIONS = (
         "capture/test_objects.py",
     ),
     Mutation(
-        "shim/_host.py",
+        "shim/_float_errors.py",
         "if type(size) is int and size <= ONE_THREAD and not noted()",
         "if bool(size <= ONE_THREAD) and not noted()",
         "capture/test_sizes.py",

@@ -122,6 +122,10 @@ def cut(c: Capture, reason: Break) -> None:
     needs = not program.ready or (c.tensors and needs_operators(program.written, seg.inputs))
     if node.guesses:
         guess.check(program, needs, c.device)
+    # Calls that are kept have their own way with what is saved, see `backends/joint.py`.
+    is_kept = watch is not None and not watch.spoiled and program.backend_name == "native"
+    if program.written and (needs or not is_kept) and c.differentiates():
+        _leave_saved(c, [seg.inputs[k] for k in program.written])
     run = program.run_by_operators if needs else program.run
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
@@ -162,6 +166,15 @@ def cut(c: Capture, reason: Break) -> None:
         decision = decide.of_value(c, node)
         if decision.way is Way.NUMPY:
             c.go_plain(decision)
+
+
+def _leave_saved(c: Capture, written: list[Any]) -> None:
+    """Give arrays of the function's own, which are about to be written to, fresh memory: autograd
+    may have saved what they hold."""
+    seen = {id(a) for a in c.lent} | {id(a) for _, a in c.known.values()}
+    for a in written:
+        if a._np is None and a._host is None and a._root is None and id(a) not in seen:
+            a._t = a._t.clone()
 
 
 def _raise(seg: Segment, reason: Break, error: Exception) -> NoReturn:

@@ -167,7 +167,8 @@ class Program:
         tensors = [a._t for a in inputs]
         if self.written and torch.is_grad_enabled():
             _check_leaves([tensors[k] for k in self.written])
-        return run(*self._with_parameters(tensors, floats, self.dynamic_ints(ints)))
+        with torch._C._DisableAutocast():
+            return run(*self._with_parameters(tensors, floats, self.dynamic_ints(ints)))
 
     def _with_parameters(
         self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]

@@ -394,6 +394,37 @@ begun.wait()
 """
 
 
+def test_an_interpreter_that_ends_stops_finalizers_in_silence():
+    code = """
+import time
+from np_compile.kernels.build import beside
+
+
+def spend():
+    end = time.monotonic() + 0.04
+    while time.monotonic() < end:
+        pass
+
+
+class Slow:
+    def __del__(self):
+        spend()
+
+
+def work():
+    while True:
+        Slow()
+        spend()
+
+
+beside.Job(work)
+time.sleep(0.05)
+"""
+    done = fresh.run(code)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
 def test_an_interpreter_that_ends_waits_for_what_is_in_torch(tmp_path):
     assert "one" in run_python(ENDS_IN_TORCH, tmp_path)
 

@@ -592,3 +592,120 @@ def test_code_outside_numpy_that_would_lose_the_gradient_raises():
 def test_a_library_cannot_make_numbers_of_the_type_of_an_element(dtype):
     with pytest.raises(TypeError):
         compiled_eager(lambda x: statistics.mean(x))(torch.arange(4, dtype=dtype))
+
+
+def _by_rows(p):
+    for row in p:
+        row /= row.sum()
+
+
+def _in_held_views(p):
+    v = p[1:]
+    v *= 2
+    p *= 3
+    v += 1
+
+
+IN_PLACE = {
+    "a diagonal": lambda p: np.fill_diagonal(p, 0.0),
+    "fill": lambda p: p.fill(1.0),
+    "a view": lambda p: p[1:].__imul__(2.0),
+    "a transposed view": lambda p: p.T.__imul__(2.0),
+    "a flat view": lambda p: p.reshape(-1).__imul__(2.0),
+    "flat": lambda p: p.flat.__setitem__(slice(0, 3), 0.0),
+    "rows": _by_rows,
+    "views that are held": _in_held_views,
+}
+
+
+@pytest.mark.parametrize("write", IN_PLACE.values(), ids=IN_PLACE)
+def test_what_autograd_has_saved_is_written_to(write):
+    def f(x):
+        p = np.exp(x)
+        q = p * p
+        write(p)
+        return (p * q).sum()
+
+    x, d = tensor(4, 4, grad=True), tensor(4, 4, seed=1)
+    (g,) = torch.autograd.grad(eager(f)(x), x)
+    assert torch.allclose((g * d).sum(), _slope(f, x, d), rtol=1e-5)
+
+
+def _slope(f, x, d):
+    with torch.no_grad():
+        up, down = (f((x + e * d).numpy()).sum() for e in (1e-6, -1e-6))
+    return torch.tensor((up - down) / 2e-6)
+
+
+def _solved_by_elements(x, y):
+    b = np.zeros(3)
+    for j in range(3):
+        r = y - x @ b
+        if r.sum() > 1e9:  # ends a segment
+            break
+        b[j] = np.tanh(x[:, j] @ r)
+    return b
+
+
+def _scaled_by_what_changes(x, y):
+    t = np.ones(3)
+    for _ in range(3):
+        x = x * t
+        if x.sum() > 1e9:
+            break
+        t += y[:3]
+    return x
+
+
+@pytest.mark.parametrize("f", [_solved_by_elements, _scaled_by_what_changes])
+@every
+def test_arrays_of_the_functions_own_that_autograd_has_saved_are_written_to(f, wrap):
+    x, y, d = tensor(4, 3, grad=True), tensor(4, seed=1), tensor(4, 3, seed=2)
+    (g,) = torch.autograd.grad(wrap(f)(x, y).sum(), x)
+    assert torch.allclose((g * d).sum(), _slope(lambda x: f(x, y.numpy()), x, d), rtol=1e-5)
+
+
+@both
+def test_a_tensor_of_an_array_shares_its_memory_with_gradients(wrap):
+    def f(x):
+        p = np.exp(x)
+        t = torch.from_numpy(p)
+        p[0] = 5.0
+        return float(t[0].detach())
+
+    assert wrap(f)(tensor(3, grad=True)) == 5.0
+
+
+def test_autocast_changes_nothing_while_a_compile_is_awaited():
+    with np_compile.config.patch(compile_in="background"), torch.autocast("cpu"):
+        fast = np_compile.compile(np_compile.wrap_numpy(lambda x: x @ x))
+        assert fast(torch.ones(4, 4)).dtype is torch.float32
+
+
+@pytest.mark.parametrize(
+    ("dtype", "way"), [("complex32", "cfloat"), ("bfloat16", "float"), ("qint8", "dequantize")]
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_remedy_for_a_dtype_keeps_what_it_holds(dtype, way):
+    if dtype == "qint8":
+        x = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+    else:
+        x = torch.ones(2, dtype=getattr(torch, dtype))
+    with pytest.raises(errors.TensorArgument, match=rf"`x\.{way}\(\)`"):
+        np_compile.wrap_numpy(lambda a: a)(x)
+
+
+@both
+def test_what_torch_lacks_runs_in_numpy_without_gradients(wrap):
+    window = np.ones(5)
+
+    def f(x):
+        np.add(1.0, 2.0, out=window)
+        return x * np.hanning(5) * window, np.polyfit(x, x + 1, 1)
+
+    x = tensor(5)
+    got = wrap(f)(x)
+    want = f(x.numpy())
+    for g, w in zip(got, want, strict=True):
+        assert type(g) is torch.Tensor
+        np.testing.assert_allclose(g.numpy(), w, atol=1e-12)

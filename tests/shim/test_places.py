@@ -127,3 +127,34 @@ def test_sum(array):
     a = ARRAYS[array]
     assert_same(shim.sum(to_shim(a)), np.sum(a))
     assert_same(to_shim(a).sum(), a.sum())
+
+
+ARRAY_INDICES = {
+    "mask": np.array([[True, False, True], [False, True, True]]),
+    "rows": np.array([1, 0, 1]), "row_mask": np.array([True, False]),
+    "pairs": (np.array([0, 1]), np.array([2, 0])), "column": (slice(None), np.array([2, 0])),
+    "apart": (np.array([0, 1]), None, np.array([2, 0])), "beyond": np.array([0, 5]),
+    "short_mask": np.array([True]), "floats": np.array([0.0]), "none": np.array([], dtype=int),
+    "backwards": (np.array([1, 0]), slice(None, None, -1)), "dots": (Ellipsis, np.array([1])),
+    "two_dots": (Ellipsis, Ellipsis), "new": (None, Ellipsis), "zero_d": np.array(1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [7, np.arange(2) + 5, np.arange(3.0), np.array(2), [1, 2]])
+@pytest.mark.parametrize("index", ARRAY_INDICES.values(), ids=ARRAY_INDICES)
+@pytest.mark.parametrize("dtype", ["i8", "f8"])
+def test_arrays_as_indices(dtype, index, value):
+    a = np.arange(6, dtype=dtype).reshape(2, 3)
+    x, i, v = shim.asarray(a.copy()), to_shim(index), to_shim(value)
+    assert_same(own(outcome(lambda: x[i])), outcome(lambda: a[index]))
+    expected = outcome(lambda: a.__setitem__(index, value))
+    assert_same(outcome(lambda: x.__setitem__(i, v)), expected)
+    assert_same(x, a)
+
+
+def test_autograd_sees_a_short_write():
+    w, a = torch.ones(3, dtype=torch.float64, requires_grad=True), shim.ones(3)
+    y = shim.multiply(shim.from_tensor(w), a)
+    a[0] = 2.0
+    with pytest.raises(RuntimeError, match="inplace"):
+        y.tensor.sum().backward()

@@ -65,9 +65,10 @@ def check_tensor(t: torch.Tensor) -> None:
             "  Remedy: convert it first, `x.to_dense()`, and the result back."
         )
     if dtype not in shim.TO_NUMPY:
+        way = "dequantize()" if t.is_quantized else "cfloat()" if dtype.is_complex else "float()"
         raise TensorArgument(
             f"a tensor of {dtype}: NumPy has no such dtype\n"
-            "  Remedy: convert it first, `x.float()`, and the result back."
+            f"  Remedy: convert it first, `x.{way}`, and the result back."
         )
 
 

@@ -37,6 +37,11 @@ class _Stops(BaseException):
     """Ends what a worker does, as the interpreter ends."""
 
 
+def _but_stops(told: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """As a hook, but for a _Stops that came within a finalizer, where Python drops it."""
+    return lambda found: None if found.exc_type is _Stops else told(found)
+
+
 class _Slices:
     """Threads take the interpreter's lock by short turns while a worker has something to do."""
 
@@ -135,6 +140,7 @@ class _Workers:
                 break
         with self.lock:
             self.jobs.clear()
+        sys.unraisablehook = _but_stops(sys.unraisablehook)
         while (left := self._left()) and time.monotonic() < start + _STOP:
             for job in left:
                 thread = ctypes.c_ulong(self.running.get(job, 0))
