@@ -135,6 +135,7 @@ class Grammar:
     called: Callable[..., Value]
     operate: Callable[..., Value]
     attribute: Callable[..., Value]
+    place: Callable[..., str | None]  # that catches an exception (`catching.py`)
 
 
 class Reader:
@@ -387,12 +388,10 @@ class Reader:
     def fails_if(self, condition: str, why: str, kind: type[Exception]) -> str | None:
         """Where the C condition is true, Python raises an exception of this class: go to what
         catches it, if that is compiled, else leave; the C of leaving."""
-        from . import catching
-
         if self.catches and self.site is not None and not self.site.changed:
             lines: list = []
             with self.elsewhere(lines):
-                goes = catching.place(self, kind)
+                goes = self.grammar.place(self, kind)
             if goes is not None:
                 self.lines += [f"if (__builtin_expect({condition}, 0)) {{", lines, "}"]
                 return None

@@ -23,6 +23,7 @@ from . import (
     words,
 )  # fmt: skip
 from .calls import called
+from .catching import place
 from .entry import Entry, Exit, Unfit
 from .expressions import anything, attribute, expression, operand
 from .kernels import Loops, touched
@@ -37,7 +38,7 @@ from .values import SIZES, Known, Unreadable
 
 NO_LOOPS = "there is no loop in it"
 _GRAMMAR = Grammar(
-    block, anything, expression, operand, function, comprehension, called, operate, attribute
+    block, anything, expression, operand, function, comprehension, called, operate, attribute, place
 )
 _GCC = """\
 #pragma GCC target("prefer-vector-width=256")
