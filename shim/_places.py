@@ -48,7 +48,7 @@ def _is_basic(index: Any) -> bool:
     """Whether an index gives a view, and torch takes it as NumPy does."""
     if type(index) is not tuple:
         return type(index) in _BASIC or _is_slice(index)
-    known = bool(index) and all(type(i) in _BASIC or _is_slice(i) for i in index)
+    known = 0 < len(index) <= 32 and all(type(i) in _BASIC or _is_slice(i) for i in index)
     return known and index.count(Ellipsis) < 2
 
 
