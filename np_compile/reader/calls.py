@@ -437,6 +437,9 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Table):
         return _applied(r, table_method(owner, name), [owner, *args], kwargs)
     if isinstance(owner, twister.Twister):
+        f = twister.by_source(name)
+        if f is not None:
+            return inlined(r, f, [owner, *args], kwargs)
         return twister.call(r, owner, name, args, kwargs)
     if isinstance(owner, Rng):
         return _drawn(r, owner, name, args, kwargs)

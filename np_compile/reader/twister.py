@@ -109,20 +109,26 @@ def attribute(name: str) -> None:
         raise Unreadable(f"the attribute {name!r} of random.Random")
 
 
-def call(r: Reader, g: Twister, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A call of a method."""
-    own = _OWN.get(name)
-    if own is not None and not kwargs and len(args) in own[0]:
-        r.one_by_one()
-        made = own[1](r, g, *args)
-        r.changed()
-        return made
+def by_source(name: str) -> FunctionType | None:
+    """The method, if it is read from the source of `random.py`; None if C has one of its own.
+    Errors: Unreadable."""
     f: Any = getattr(random.Random, name, None)
-    if own is not None or not isinstance(f, FunctionType):
+    if name in _OWN:
+        return None
+    if not isinstance(f, FunctionType):
         raise Unreadable(f"the method {name!r} of random.Random")
-    from .calls import inlined
+    return f
 
-    return inlined(r, f, [g, *args], kwargs)
+
+def call(r: Reader, g: Twister, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of a method that C has."""
+    counts, own = _OWN[name]
+    if kwargs or len(args) not in counts:
+        raise Unreadable(f"the method {name!r} of random.Random")
+    r.one_by_one()
+    made = own(r, g, *args)
+    r.changed()
+    return made
 
 
 def _random(r: Reader, g: Twister) -> Num:
