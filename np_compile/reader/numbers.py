@@ -224,8 +224,8 @@ def modulus(r: Reader, x: Num, kind: str) -> Num:
 def _power_text(rep: str, a: Num, b: Num) -> str:
     if b.value == 2:
         return c_expression("mul", rep, [a.text, a.text])
-    if b.value == 0.5 and rep in FLOATS:
-        return c_expression("sqrt", rep, [a.text]) if rep == "f64" else f"powf({a.text}, 0.5f)"
+    if b.value == 0.5 and rep == "f32":
+        return f"powf({a.text}, 0.5f)"
     if rep == "f64":
         return _pow(a, b)
     return c_expression("pow", rep, [a.text, b.text])

@@ -495,10 +495,10 @@ class _Call:
             return base
         if 0 in shape:
             return base.reshape(-1)[:0].reshape(shape) if base.size else np.empty(shape, dtype)
-        key = (owner, buf if owner < 0 else 0, shape, steps, moved, kind)
+        key = (owner, buf if owner < 0 else 0, dtype, shape, steps, moved, kind)
         found = self._views.get(key)
         if found is None:
-            found = self._attribute(base, moved + start, shape, steps, kind)
+            found = self._attribute(base, moved + start, dtype, shape, steps, kind)
         if found is None:
             found = self._views[key] = _view(base, dtype, shape, moved, steps)
             if kind == 2:
@@ -506,7 +506,7 @@ class _Call:
         return found
 
     def _attribute(
-        self, base: np.ndarray, start: int, shape: tuple, steps: tuple, kind: int
+        self, base: np.ndarray, start: int, dtype: np.dtype, shape: tuple, steps: tuple, kind: int
     ) -> np.ndarray | None:
         """The view that was made for an attribute of an object of Python's, if there is one."""
         if self._kept is None:
@@ -516,11 +516,11 @@ class _Call:
                 b = at.contents
                 if b.form and ctypes.string_at(b.form, 1) == b"v":
                     x = ctypes.cast(b.owner, ctypes.py_object).value
-                    key = (b.object, b.data, x.shape, x.strides, is_writeable(x))
+                    key = (b.object, b.data, x.dtype, x.shape, x.strides, is_writeable(x))
                     self._kept[key] = x
                 at = b.next
         writeable = kind != 2 and is_writeable(base)
-        return self._kept.get((id(base), start, shape, steps, writeable))
+        return self._kept.get((id(base), start, dtype, shape, steps, writeable))
 
     def _owner(self, owner: int, address: int) -> np.ndarray:
         """The array whose memory it is."""
@@ -659,7 +659,7 @@ def _alike(shape: tuple, a: tuple, b: tuple) -> bool:
 def _view(base: np.ndarray, dtype: np.dtype, shape: tuple, moved: int, steps: tuple) -> np.ndarray:
     """A part of an array's memory, `moved` bytes from its first element."""
     made = np.lib.stride_tricks.as_strided(base, shape, steps, writeable=is_writeable(base))
-    if moved:
+    if moved or base.dtype != dtype:
         low = base
         whole = base.reshape(-1, copy=False) if base.flags.c_contiguous else None
         if whole is not None:

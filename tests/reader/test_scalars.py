@@ -284,6 +284,23 @@ def halves(x):
     return found, more, inverse
 
 
+def half_powers(x):
+    """The bits of libm's power, which are not always those of a root."""
+    y = np.empty_like(x)
+    for i in range(len(x)):
+        y[i] = x[i] ** 0.5
+    return y, [float(v) ** 0.5 for v in x]
+
+
+def signs_of_rests(x, d):
+    """A rest that is zero has the sign of the divisor."""
+    y, found = np.empty_like(x), []
+    for i in range(len(x)):
+        y[i] = x[i] % d
+        found.append((float(x[i]) % d, np.mod(x, d)[i], 1 / (x[i] % -d + (x[i] % d != 0))))
+    return y, found, (x % d) // d
+
+
 def complex_sum(x):
     s = 0j
     for i in range(len(x)):
@@ -376,6 +393,9 @@ CASES = [
     exact(float_division, (MIXED, 2.0), (MIXED, -0.75), (MIXED, 0.0), (MIXED, math.inf)),
     exact(powers, (2, 10), (-3, 40), (2, 70), (0, 3), (1, 0)),
     exact(powers, (2.5, 4), (-0.5, 6)),
+    exact(half_powers, (np.random.default_rng(0).random(9000) * 10,), (np.arange(9, dtype="f4"),)),
+    exact(signs_of_rests, (np.array([-1.5, 0.25, -1.0, 2.0, -0.0, 0.0, -3.0]), 1),
+          (np.array([-1.5, -1.0, 2.0, -0.0], "f4"), 0.5)),
     case(power_of_floats, (1.5, 6), (0.0, 3), (2.0, 1), (1e200, 4)),
     exact(shifts, (5, 8), (-5, 61), (1, 70), (0, 3), (7, 0)),
     exact(bit_count, (0,), (255,), (2**62 + 5,), (2**80,), refused="beyond 64 bits"),

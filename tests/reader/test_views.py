@@ -73,6 +73,48 @@ def chosen_by_a_test(x, n):
     return total, x, y
 
 
+# Parts of complex numbers are views
+
+
+def parts_are_written(z, n):
+    p, q = z.real, np.imag(z)
+    for k in range(n):
+        p[k % len(p)] = k
+        q += 1
+        z[-1] = p[0] + 3j
+    return p, q, z, p.sum(), z.real[:1]
+
+
+def parts_backwards(z, n):
+    q = z[::-1].imag
+    for k in range(n):
+        q[k] = z[k].real + q[k - 1]
+        np.add(z.real, 1, out=z.imag)
+    return z, q.T
+
+
+def parts_in_a_list(z, n):
+    found = []
+    for k in range(n):
+        found.append(z[k:].real)
+        found.append(z[k:].imag)
+    whole = z[:]
+    z[0] = 9 + 8j
+    return found, whole, z
+
+
+def parts_of_what_is_made(n):
+    z = np.zeros((n, 2), complex)
+    re, im = z.real, z.imag
+    for k in range(n):
+        re[k] = k
+        im[k, 0] = -k
+    return z, im, re.copy()
+
+
+Z = np.array([1 + 2j, 3, -4j, 0.5])
+
+
 # Diagonals are read-only views
 
 
@@ -227,6 +269,10 @@ CASES = [
     exact(reshaped, (X, 3), (X, 1), (X, 2)),
     exact(reshaped, (X[::-1], 2)),
     exact(chosen_by_a_test, (X, 3), (X + 5, 3)),
+    exact(parts_are_written, (Z, 3), (Z[::2], 2), (Z.astype("c8"), 3), (Z[::-1], 0)),
+    exact(parts_backwards, (Z, 3), (Z.astype("c8"), 2)),
+    exact(parts_in_a_list, (Z, 3), (Z[::-1], 2), (Z.astype("c8"), 1)),
+    exact(parts_of_what_is_made, (3,), (0,)),
     exact(diagonal_of_what_changes, (M, 3), (SPREAD, 2), (M[:2], 1), (M.T, 1)),
     *(exact(f, (M, 3), (SPREAD, 2), (M.T, 1)) for f in (diagonal_backwards, diagonal_or_row)),
     exact(diagonal_is_written, (M, 1), (M, 0), refused="read-only"),

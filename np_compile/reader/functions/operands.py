@@ -14,6 +14,7 @@ import numpy as np
 from ..index import fill, store_text, view
 from ..lists import array_in, as_vector, each, length
 from ..nest import (
+    FAR,
     alloc,
     cast,
     common_extent_of_product,
@@ -297,7 +298,15 @@ def stacked(r: Reader, items: list[Value], axis: int, dtype: Value | None = None
 
 
 def part(r: Reader, x: Value, name: str) -> Value:
-    """`x.real`, `x.imag`."""
+    """`x.real`, `x.imag`: a view, of what has memory."""
+    if isinstance(x, Arr) and x.rep in PARTS:
+        rep = PARTS[x.rep]
+        data = r.named(f"(({rep} *){x.data} + {int(name == 'imag')})", f"{rep} *", "p")
+        steps = tuple([r.integer(f"(2 * {s.text})", -FAR, FAR) for s in x.strides])
+        return Arr(
+            rep, x.buf, data, x.dims, steps, x.roots, (f"{x.data}.{name}", ()), x.readonly,
+            view=x.of_view,
+        )  # fmt: skip
     if x.rep in PARTS:
         source = lazy(x)
         at = source.at
