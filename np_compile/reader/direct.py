@@ -27,8 +27,7 @@ FUNCTIONS = {
     "PyObject_Vectorcall": ("void *, void *, void *const *, u64, void *", None),
     "PyObject_VectorcallMethod": ("void *, void *, void *const *, u64, void *", None),
     "PyComplex_FromDoubles": ("void *, f64, f64", None),
-    "PyComplex_RealAsDouble": ("f64, void *", None),
-    "PyComplex_ImagAsDouble": ("f64, void *", None),
+    "PyComplex_AsCComplex": ("c128, void *", None),
     "PyErr_Occurred": ("void *", None),
     "PyArray_Scalar": ("void *, void *, void *, void *", 60),
     "PyArray_NewFromDescr": (
@@ -254,8 +253,9 @@ static int taken(Runtime *rt, const i64 **p, void *x, int store) {{
     else if (s[0] == {_BOOL}) out->i = PyObject_IsTrue(x);
     else if (s[0] == {_INT}) out->i = PyLong_AsLongLongAndOverflow(x, &far);
     else {{
-        out[0].f = PyComplex_RealAsDouble(x);
-        out[1].f = PyComplex_ImagAsDouble(x);
+        const c128 z = PyComplex_AsCComplex(x); /* of NumPy's types too */
+        out[0].f = z.r;
+        out[1].f = z.i;
     }}
     return !far && !PyErr_Occurred();
 }}

@@ -129,8 +129,9 @@ static int fits(Runtime *rt, const i64 **p, void *x, Word **at) {
         return 1;
     case COMPLEX:
         if (type != (void *)w[1]) return 0;
-        in[0].f = PyComplex_RealAsDouble(x);
-        in[1].f = PyComplex_ImagAsDouble(x);
+        c128 z = PyComplex_AsCComplex(x);
+        in[0].f = z.r;
+        in[1].f = z.i;
         *at = in + 2;
         return 1;
     case ARRAY: /* dtype, whether it is given */

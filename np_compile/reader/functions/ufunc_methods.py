@@ -33,7 +33,7 @@ from ..values import (
     Value,
     python,
 )
-from .operands import array_of, as_operand, operand_kind
+from .operands import array_of, as_operand, operand_kind, rep_or
 from .reductions import cumulative, reduction
 from .ufuncs import operation, ufunc
 
@@ -98,6 +98,8 @@ def _reduce(
     if f.__name__ not in _REDUCED:
         raise Unreadable(f"np.{f.__name__}.reduce")
     is_test = f.__name__.startswith("logical")
+    if is_test and dtype is not None and dtype != Known(None) and rep_or(dtype) != "bool":
+        raise Unreadable(f"np.{f.__name__}.reduce of such a dtype")
     made = reduction(_REDUCED[f.__name__], is_test)
     return made(r, x, python(0) if axis is None else axis, dtype, out, keepdims)
 
