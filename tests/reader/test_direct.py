@@ -56,7 +56,7 @@ def single_complex(w, n):
     return found
 
 
-def of_other_dtypes(x, n):
+def with_dtypes(x, n):
     found = []
     for k in range(n):
         try:
@@ -122,7 +122,7 @@ def searched(x, n):
 CASES = [
     case(many_functions, (np.linspace(0, 1, 16), np.eye(9) + 0.1, 12, 1j), rtol=1e-9),
     exact(single_complex, (np.array(1.5 - 2j, "c8"), 3)),
-    exact(of_other_dtypes, (np.arange(3, dtype="u2"), 3)),
+    exact(with_dtypes, (np.arange(3, dtype="u2"), 3)),
     exact(kinds_of_arguments, (np.linspace(0, 1, 9), 0.3, -4, True, 1.5 - 2j, 4)),
     case(layouts, (RNG.random((6, 8)), 4), (np.asfortranarray(RNG.random((5, 5))), 3), rtol=1e-12),
     case(results_outlive_the_call, (RNG.random(12), 5), (RNG.random(3000), 3), rtol=1e-12),
