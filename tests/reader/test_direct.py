@@ -63,6 +63,7 @@ def with_dtypes(x, n):
             found.append(np.logical_and.reduce(x[k:], dtype="i2"))
         except TypeError:
             found.append(np.logical_or.reduce(x, dtype=bool))
+        found += [np.multiply.reduce(x, dtype="?"), np.add.reduce(x[1:], dtype=bool)]
     return found
 
 

@@ -77,6 +77,8 @@ def reduction(op: str, test: bool = False) -> Callable:
                 if dtype is None or (isinstance(dtype, Known) and dtype.value is None)
                 else rep_or(dtype)
             )
+            if rep == "bool" and op in ("add", "mul"):
+                raise Unreadable("a sum or a product of truth values")
         if len(axes) < x.ndim or x.ndim > 1:
             x = solid(r, x)
         if test and x.rep != "bool":
