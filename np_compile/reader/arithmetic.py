@@ -36,6 +36,9 @@ INLINE i64 chosen_i64(int first, i64 a, i64 b) {
 #endif
     return first ? a : b;
 }
+/* A rest that is zero has the divisor's sign. */
+INLINE f64 rest_f64(f64 r, f64 divisor) { return r == 0 ? __builtin_copysign(0.0, divisor) : r; }
+INLINE f32 rest_f32(f32 r, f32 divisor) { return r == 0 ? __builtin_copysignf(0.0f, divisor) : r; }
 INLINE u64 low_bits(u64 x) {
     x |= x >> 1; x |= x >> 2; x |= x >> 4; x |= x >> 8; x |= x >> 16; x |= x >> 32;
     return x;

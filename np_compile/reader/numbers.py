@@ -6,11 +6,13 @@ Where the result cannot be had in 64 bits, or Python raises, compiled code leave
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from np_compile.kernels.ir.dtypes import DTYPES
 from np_compile.kernels.ir.scalars import c_cast, c_expression
 
 from . import words
@@ -186,9 +188,7 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
     if op in COMPARISONS:
         text = _comparison(name, reps[0], x, y)
         return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(op, a, b))
-    text = (
-        _power_text(reps[0], x, y) if op == "Pow" else c_expression(name, reps[0], [x.text, y.text])
-    )
+    text = _power_text(reps[0], x, y) if op == "Pow" else combined(name, reps[0], [x.text, y.text])
     made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
     if op == "Add" and rep in FLOATS:
         return _added(r, x, y, made)
@@ -219,6 +219,14 @@ def modulus(r: Reader, x: Num, kind: str) -> Num:
     if kind == "float":
         r.leave_if(f"modulus_overflows({name})", "an absolute value that is not finite")
     return replace(r.number(f"abs_c128({name})", "f64", (kind,)), modulus=name)
+
+
+def combined(op: str, rep: str, texts: Sequence[str]) -> str:
+    """The C of an operation on numbers, as NumPy and Python have it."""
+    text = c_expression(op, rep, texts)
+    if op == "remainder" and DTYPES[rep].kind == "f":
+        return f"rest_{DTYPES[rep].register}({text}, {texts[1]})"
+    return text
 
 
 def _power_text(rep: str, a: Num, b: Num) -> str:
@@ -482,7 +490,7 @@ def _floats(r: Reader, op: str, a: Num, b: Num) -> Num:
         return _float_power(r, x, y)
     if op not in ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod"):
         raise Unreadable("a bit operation on floats")
-    made = r.number(c_expression(name, "f64", [x.text, y.text]), "f64", ("float",))
+    made = r.number(combined(name, "f64", [x.text, y.text]), "f64", ("float",))
     return _added(r, x, y, made) if op == "Add" else made
 
 

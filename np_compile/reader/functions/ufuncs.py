@@ -24,7 +24,7 @@ from ..nest import (
     pointwise,
     stretched,
 )
-from ..numbers import convert, fits, kind_of, modulus, rep_of, resolved
+from ..numbers import combined, convert, fits, kind_of, modulus, rep_of, resolved
 from ..read import Reader
 from ..values import (
     DTYPE_OF,
@@ -108,7 +108,7 @@ def operation(name: str, reps: Sequence[str], operands: Sequence[Value]) -> Call
         raise Unreadable(f"np.{name}")
     if name in _COMPARISONS and rep == "f64":
         return lambda a, b: c_expression(op, rep, [_beside(a, b), _beside(b, a)])
-    return lambda *texts: c_expression(op, rep, texts)
+    return lambda *texts: combined(op, rep, texts)
 
 
 def _beside(a: str, b: str) -> str:

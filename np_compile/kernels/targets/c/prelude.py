@@ -111,8 +111,7 @@ _FLOAT = {
     "signbit(a)": "U bits; __builtin_memcpy(&bits, &a, sizeof a); return (u8)(bits >> (N - 1));",
     "remainder(a, b)": """
         T r = fmod_T(a, b);
-        T s = (b < 0) != (r < 0) ? r + b : r;
-        return r == 0 ? __builtin_copysignS((T)0, b) : s;""",
+        return (r != 0) & ((b < 0) != (r < 0)) ? r + b : r;""",
     "floordiv(a, b)": """
         T r = fmod_T(a, b);
         T q = (a - r) / b;
