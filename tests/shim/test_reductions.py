@@ -342,3 +342,21 @@ def test_order_statistics_without_elements_or_axes(name, a):
             for keepdims in (False, True):
                 given = () if q is None else (q,)
                 assert_matches(name, a, *given, axis=axis, keepdims=keepdims, meta=False)
+
+
+@pytest.mark.parametrize("dtype", ["c16", "f8", "i8", "u1", "?"])
+def test_results_share_no_memory(dtype: str) -> None:
+    """Also along axes of one element, where a result has the elements of its argument."""
+    ufuncs = [np.minimum, np.fmax, np.add, np.gcd, np.bitwise_or, np.logaddexp, np.subtract]
+    for f in ufuncs:
+        for options in ({"axis": 1}, {"axis": 1, "keepdims": True}, {"axis": ()}):
+            x = np.array([[3], [0], [1]]).astype(dtype)
+            try:
+                want = f.reduce(x, **options)
+            except (TypeError, ValueError):
+                continue
+            given = to_shim(x)
+            got = getattr(shim, f.__name__).reduce(given, **options)
+            given[...] = 1
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(np.asarray(got), want)
