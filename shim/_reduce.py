@@ -358,6 +358,8 @@ def _fold(name, t, axes, work, keepdims, start):
             paired = run(flat[0:even:2], flat[1:even:2])
             flat = torch.cat([paired, flat[even:]]) if even < flat.shape[0] else paired
         result = flat[0] if start is None else run(start, flat[0])
+        if length == 1 and start is None:
+            result = result.clone()
     else:
         steps = list(flat.unbind(0))
         result = steps.pop(0) if start is None else start
