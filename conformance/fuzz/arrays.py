@@ -67,7 +67,7 @@ SMOOTH = [
     ("np.sqrt(np.abs({}) + 1)", "iuf", "f"), ("({0} / (1 + np.abs({0})))", "iuf", "f"),
     ("(-{})", "iufc", ""), ("({} * 0.5)", "biufc", "f"), ("({} + 1)", "iufc", ""),
     ("({} + t)", "iufc", "f"), ("{}.copy()", "biufc", ""), ("np.conj({})", "fc", ""),
-    ("np.tanh({}) ** 2", "f", ""), ("{}.astype('f8')", "biuf", "f"), ("np.cos({} * t)", "f", ""),
+    ("(np.tanh({}) ** 2)", "f", ""), ("{}.astype('f8')", "biuf", "f"), ("np.cos({} * t)", "f", ""),
     ("({} * i)", "iufc", ""), ("np.square(np.tanh({}))", "f", ""),
 ]  # fmt: skip
 BINARY = [
