@@ -10,7 +10,7 @@ import torch
 
 from ._dtypes import TO_NUMPY, NotSupported, promotion_kind
 from ._index import take_index
-from ._index_plan import readable
+from ._index_plan import has_data, readable
 from ._ndarray import as_array, as_operand, ndarray, write
 from ._reduce import negative_zero, reduce_dtype, reduce_engine
 from ._ufunc_table import loop
@@ -39,7 +39,8 @@ def accumulate_engine(
     axis = _axis_of(axis, tensor.dim())
     work = reduce_dtype(name, tensor.dtype, dtype)
     t = cast(tensor, work)
-    if name in ("add", "multiply") and work is not torch.bool:
+    rounded = work is torch.float16 and has_data(t)  # at each step, where torch keeps float32
+    if name in ("add", "multiply") and work is not torch.bool and not rounded:
         run = torch.cumsum if name == "add" else torch.cumprod
         signed = to_signed(t)
         result = from_signed(run(signed, axis, dtype=signed.dtype), work)

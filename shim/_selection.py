@@ -363,7 +363,17 @@ def _put(a: Any, ind: torch.Tensor, given: Any, mode: Any) -> None:
         return
     if a.size == 0:
         raise IndexError("cannot replace elements of an empty array")
-    index = in_bounds(ind.reshape(-1), a.size, mode, 0)
+    ind = ind.reshape(-1)
+    try:
+        index = in_bounds(ind, a.size, mode, 0)
+    except IndexError:  # what comes before the first one outside is set all the same
+        outside = (ind < -a.size) | (ind >= a.size)
+        _set_flat(a, torch.remainder(ind[: int(torch.nonzero(outside)[0])], a.size), v)
+        raise
+    _set_flat(a, index, v)
+
+
+def _set_flat(a: ndarray, index: torch.Tensor, v: torch.Tensor) -> None:
     values = _cycled(v, torch.arange(len(index), device=a._t.device))
     write(a, _scatter(a.tensor.reshape(-1), 0, index, values).reshape(a.shape))
 

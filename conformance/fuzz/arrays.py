@@ -50,7 +50,7 @@ UNARY = [
     ("np.square({})", "iuf", ""), ("np.logical_not({})", "biuf", "b"), ("(~{})", "biu", ""),
     ("np.isnan({})", "f", "b"), ("np.floor({})", "f", ""), ("np.rint({})", "f", ""),
     ("np.sqrt(np.abs({}))", "iuf", "f"), ("({} + 1)", "iufc", ""), ("({} * 2)", "iufc", ""),
-    ("({} * 0.5)", "biufc", "f"), ("(3 - {})", "iufc", ""), ("({}).copy()", "biufc", ""),
+    ("({} * 0.5)", "biufc", "f"), ("(3 - {})", "iufc", ""), ("{}.copy()", "biufc", ""),
     ("np.clip({}, -2, 3)", "if", ""), ("np.clip({}, 1, 5)", "iuf", ""), ("np.conj({})", "fc", ""),
     ("{}.astype('i8')", "biu", "i"), ("{}.astype('f4')", "biuf", "f"),
     ("{}.astype('f8')", "biuf", "f"),
@@ -66,8 +66,8 @@ SMOOTH = [
     ("np.log1p(np.abs({}))", "iuf", "f"), ("np.arctan({})", "f", ""), ("np.abs({})", "biufc", ""),
     ("np.sqrt(np.abs({}) + 1)", "iuf", "f"), ("({0} / (1 + np.abs({0})))", "iuf", "f"),
     ("(-{})", "iufc", ""), ("({} * 0.5)", "biufc", "f"), ("({} + 1)", "iufc", ""),
-    ("({} + t)", "iufc", "f"), ("({}).copy()", "biufc", ""), ("np.conj({})", "fc", ""),
-    ("np.tanh({}) ** 2", "f", ""), ("{}.astype('f8')", "biuf", "f"), ("np.cos({} * t)", "f", ""),
+    ("({} + t)", "iufc", "f"), ("{}.copy()", "biufc", ""), ("np.conj({})", "fc", ""),
+    ("(np.tanh({}) ** 2)", "f", ""), ("{}.astype('f8')", "biuf", "f"), ("np.cos({} * t)", "f", ""),
     ("({} * i)", "iufc", ""), ("np.square(np.tanh({}))", "f", ""),
 ]  # fmt: skip
 BINARY = [

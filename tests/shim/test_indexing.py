@@ -429,3 +429,15 @@ def test_a_named_tuple_is_a_tuple_of_indices():
         theirs = x.copy()
         theirs[index] = a[index] = -1
         assert_same(a, theirs)
+
+
+@pytest.mark.parametrize("places", [[0, 1, 9, 2], [9, 0], [-1, 0, -9, 1]])
+def test_put_sets_what_comes_before_a_place_outside(places):
+    x = np.arange(4)
+    y = to_shim(x)
+    with pytest.raises(IndexError) as expected:
+        x.put(places, [7, 8])
+    with pytest.raises(IndexError) as told:
+        y.put(to_shim(np.array(places)), [7, 8])
+    assert str(told.value) == str(expected.value)
+    assert_same(y, x)

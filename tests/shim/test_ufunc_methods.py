@@ -240,3 +240,22 @@ def test_a_result_that_is_stored_has_a_say_in_the_dtype(name):
 
         for call in (("reduce", 2), ("accumulate", (2, 3)), ("reduceat", (2, 2), [0, 2])):
             assert stores(shim, *call) == stores(np, *call), (dtype, stored, *call)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_running_results_of_halves_are_rounded_at_each_step(name):
+    for x in ([-57600, 7, 0, 3], [2048, 1, 1, 1, -2048], [60000, 60000, -60000], [1.001] * 9):
+        with quiet():
+            for y in (np.array(x, "e"), np.array([x, x], "e").T):
+                expected = getattr(np, name).accumulate(y)
+                assert_same(getattr(shim, name).accumulate(to_shim(y)), expected, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_what_a_reduction_over_one_element_gives_is_fresh(dtype):
+    for name in FAST + SLOW:
+        if not any(t.startswith(dtype * 2) for t in getattr(np, name).types):
+            continue
+        a = to_shim(np.ones((2, 1), dtype))
+        r = getattr(shim, name).reduce(a, axis=1)
+        assert not shim.may_share_memory(a, r), name
