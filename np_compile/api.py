@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_int64
 from typing import Any
 
@@ -22,6 +22,7 @@ from . import config, cupy_arrays, errstate, tensor_loops
 from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
 from .capture.arrays.transfers import copy
+from .capture.exchange.arguments import attributes, is_record
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
@@ -121,9 +122,13 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         if not self._tensors and cupy_arrays.among(args, kwargs):
             return cupy_arrays.called(self.of_tensors(), self.__wrapped__, args, kwargs)
-        if not self._tensors and _context_depth() and only_devices():
-            device = _device(args, kwargs, False)
-            if device is not None:
+        if _context_depth() and only_devices():
+            device = _device(args, kwargs, self._tensors)
+            if self._tensors:
+                if device is None and default_device().type != "cpu":
+                    with on_the_host():  # as its tensors are
+                        return self(*args, **kwargs)
+            elif device is not None:
                 return self._placed(device, args, kwargs)
         return self._alone(args, kwargs)
 
@@ -402,25 +407,38 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
                 return torch.device("cuda", x.device.id)
     if _context_depth() == 0:  # no `with torch.device(...)`, no torch.set_default_device
         return None
-    device = default_device()
+    t = next(_tensors_in((args, kwargs), set()), None) if tensors else None
+    device = default_device() if t is None else t.device
     return None if device.type == "cpu" else device
 
 
 def _within(capture: Any, wrapped: Any, function: Any, args: tuple, kwargs: dict) -> Any:
     """A call of a wrapped function in captured code. Among wrapped functions it is captured with
     its caller, as long as it gets arrays; else it is a call on its own, which gives tensors."""
-    if capture.tensors and not _holds_tensor((args, kwargs)):
+    if capture.tensors and next(_tensors_in((args, kwargs), set()), None) is None:
         return capture.substitution.function(function)(*args, **kwargs)
     why = Break("foreign", f"calls {wrapped.__name__}, which takes and gives tensors")
     return capture.aside(wrapped, args, kwargs, why)
 
 
-def _holds_tensor(x: Any) -> bool:
+def _tensors_in(x: Any, known: set[int]) -> Iterator[torch.Tensor]:
+    """The tensors in lists, tuples, dicts and the attributes of objects of the user's classes."""
+    if isinstance(x, torch.Tensor):
+        yield x
+        return
+    inner: Iterable[Any]
     if isinstance(x, (tuple, list)):
-        return any(map(_holds_tensor, x))
-    if isinstance(x, dict):
-        return any(map(_holds_tensor, x.values()))
-    return isinstance(x, torch.Tensor)
+        inner = x
+    elif isinstance(x, dict):
+        inner = x.values()
+    elif is_record(x):
+        inner = attributes(x).values()
+    else:
+        return
+    if id(x) not in known:
+        known.add(id(x))
+        for item in inner:
+            yield from _tensors_in(item, known)
 
 
 def _check_function(fn: Any, what: str) -> None:

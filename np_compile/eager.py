@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C import _len_torch_function_stack as _context_depth
 
 from . import shim
 from .capture import state
@@ -108,7 +109,7 @@ _TORCH = _Torch()
 class _Arrays:
     """What an `Exchange` asks of: shim arrays stand for tensors.
 
-    device: of the first tensor that is not in host memory. found: whether there is a tensor.
+    place: where the tensors are; None if there are none.
     """
 
     array_type = shim.ndarray
@@ -116,9 +117,7 @@ class _Arrays:
 
     def __init__(self, substitution: Substitution):
         self.substitution = substitution
-        self.device: torch.device | None = None
-        self._place: torch.device | None = None  # of the tensors so far
-        self.found = False
+        self.place: torch.device | None = None
         self._known: dict[int, tuple[torch.Tensor, shim.ndarray]] = {}
 
     def adopt(self, x: Any) -> Any:
@@ -128,12 +127,9 @@ class _Arrays:
         known = self._known.get(id(x))
         if known is None:
             check_tensor(x)
-            check_place(x, self._place)
-            self._place = x.device
-            self.found = True
+            check_place(x, self.place)
+            self.place = x.device
             within.grads |= x.requires_grad
-            if self.device is None and x.device.type != "cpu":
-                self.device = x.device
             known = self._known[id(x)] = (x, shim.from_tensor(x))
         return known[1]
 
@@ -166,7 +162,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     try:
         given = [exchange.take(a) for a in args]
         named = {k: exchange.take(v) for k, v in kwargs.items()}
-        if not arrays.found and any(type(a) is shim.ndarray for a in (*given, *named.values())):
+        if arrays.place is None and any(type(a) is shim.ndarray for a in (*given, *named.values())):
             give = _as_it_is
         else:
             give = exchange.give
@@ -179,7 +175,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     outer, within.wrapped = within.wrapped, True
     try:
         with (
-            arrays.device if arrays.device is not None else nullcontext(),
+            _context(arrays.place),
             torch._C._DisableAutocast(),  # dtypes are NumPy's
         ):
             return give(f(*given, **named))
@@ -189,6 +185,13 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         exchange.restore()
         substitution.leave(give)
         free.append(substitution)
+
+
+def _context(place: torch.device | None) -> Any:
+    """New arrays are made where those of the caller are."""
+    if place is None or (place.type == "cpu" and _context_depth() == 0):
+        return nullcontext()
+    return place
 
 
 def _as_it_is(x: Any) -> Any:

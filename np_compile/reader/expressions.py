@@ -162,7 +162,7 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
         if members.is_member(owner):
             return members.attribute(r, owner, name)
         if name == "real" or name == "imag":
-            return _part(r, owner, name)
+            return part(r, owner, name)
         return _method(owner, name, *(PYTHON_TYPE.get(k) or getattr(np, k) for k in owner.kinds))
     if isinstance(owner, Tup):
         fields = getattr(owner.made, "_fields", ())
@@ -174,17 +174,6 @@ def attribute(r: Reader, owner: Value, name: str) -> Value:
     if isinstance(owner, twister.Twister):
         twister.attribute(name)
     return Bound(owner, name)
-
-
-def _part(r: Reader, x: Num, name: str) -> Num:
-    if x.kind is None:
-        raise Unreadable(f"{name!r} of a number of one kind or another")
-    if x.rep in PARTS:
-        kind = "float" if x.is_python else {"c128": "float64", "c64": "float32"}[x.rep]
-        return r.number(f"{x.text}.{name[0]}", PARTS[x.rep], (kind,))
-    if name == "real":
-        return x
-    return python(0) if x.is_python else Num("0", x.rep, x.kinds)
 
 
 def _array_attribute(r: Reader, a: Arr | Lazy, name: str) -> Value:

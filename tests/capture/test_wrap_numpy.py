@@ -709,3 +709,28 @@ def test_what_torch_lacks_runs_in_numpy_without_gradients(wrap):
     for g, w in zip(got, want, strict=True):
         assert type(g) is torch.Tensor
         np.testing.assert_allclose(g.numpy(), w, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrap", [eager, compiled_eager, lambda f: np_compile.compile(eager(f))])
+@pytest.mark.parametrize("given", ["itself", "in a list", "in an object"])
+def test_new_arrays_lie_where_the_tensors_do_whatever_the_default_device(wrap, given):
+    def f(x, holder):
+        u = holder[0] if isinstance(holder, list) else getattr(holder, "u", x)
+        r = np.zeros(3)
+        for i in range(3):
+            r[i] = u[i] * 2
+        return r, np.zeros_like(u) + np.linspace(0, 1, 3), np.array([1.0, 2, 3]) + u
+
+    class Holder:
+        pass
+
+    u, holder = tensor(3), Holder()
+    holder.u = u
+    args = {"itself": (u, None), "in a list": (1, [u]), "in an object": (2, holder)}[given]
+    fast = wrap(f)
+    with torch.device("cuda:0"):  # a default device that need not be there
+        for _ in range(3):
+            got = fast(*args)
+            assert {t.device.type for t in got} == {"cpu"}
+    for t, w in zip(got, f(u.numpy(), None), strict=True):
+        np.testing.assert_allclose(t.numpy(), w)

@@ -213,6 +213,17 @@ def complex_orbit(re, im, n):
     return z, k, z.real, z.imag, z.conjugate()
 
 
+def parts_of_numbers(z, x, c, k):
+    """`np.real` and `np.imag` of items, of Python's numbers, of a list."""
+    found = []
+    for a in z:
+        x[:] = np.real(a)
+        x[0] = np.imag(a)
+        found.append((np.real(a), np.imag(a), np.real(c), np.imag(c), np.real(k), np.imag(k)))
+    found.append(((x[0] > 1).real, (x[0] > 1).imag, x[0].imag, np.imag([c, 1j])[1]))
+    return found, (c > 2).real, (c > 2).imag, np.real(k > 2), np.imag(k > 2), c.imag, k.imag
+
+
 def moduli(z, limits):
     """Absolute values of Python's complex numbers against limits, on either side."""
     found = []
@@ -437,6 +448,10 @@ CASES = [
               for t in OTHERS)),
     *rarely(*(exact(extremes_of_items, (np.array([3, 100, 7]).astype(t),)) for t in OTHERS)),
     exact(rounded_items, (MIXED,), refused="keywords of the method 'astype'"),
+    exact(
+        parts_of_numbers, (np.array([1 + 2j, 3j]), np.zeros(2, int), 1.5, 3),
+        (np.array([1 + 2j, 3j], "c8"), np.zeros(2), 2.5, 2),
+    ),
     exact(complex_orbit, (-0.5, 0.5, 30), (2.0, 2.0, 30), (0.0, 0.0, 3), (1.0, 0.0, 0)),
     exact(complex_and_floats, (np.array([0.5, -2.0, np.inf]),), (np.array([1.0, 0.0]),)),
     exact(halves, (_SOME_SIZES,), (2.0 ** np.arange(-90, 90),), (np.array([0.0, 1.0, np.inf]),),

@@ -299,6 +299,9 @@ def stacked(r: Reader, items: list[Value], axis: int, dtype: Value | None = None
 
 def part(r: Reader, x: Value, name: str) -> Value:
     """`x.real`, `x.imag`: a view, of what has memory."""
+    x = as_operand(r, x)
+    if isinstance(x, Num):
+        return _part_of_number(r, x, name)
     if isinstance(x, Arr) and x.rep in PARTS:
         rep = PARTS[x.rep]
         data = r.named(f"(({rep} *){x.data} + {int(name == 'imag')})", f"{rep} *", "p")
@@ -315,6 +318,21 @@ def part(r: Reader, x: Value, name: str) -> Value:
     if name == "real":
         return x
     raise Unreadable("the imaginary part of real numbers")
+
+
+def _part_of_number(r: Reader, x: Num, name: str) -> Num:
+    if x.kind is None or x.is_text:
+        raise Unreadable(f"{name!r} of a number of one kind or another")
+    if x.rep in PARTS:
+        kind = "float" if x.is_python else {"c128": "float64", "c64": "float32"}[x.rep]
+        return r.number(f"{x.text}.{name[0]}", PARTS[x.rep], (kind,))
+    if x.kind == "bool":  # Python's are integers
+        x = to_int(r, x)
+    if name == "real":
+        return x
+    if x.is_python:
+        return python(0.0 if x.kind == "float" else 0)
+    return Num("0", x.rep, x.kinds)
 
 
 def axis_of(x: Value, rank: int) -> int:
