@@ -110,9 +110,10 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     module = load(path)
     own = np_compile.wrap_numpy(module.program) if tensors else module.program
     fast = np_compile.compile(own, backend=setup.backend, dynamic=setup.dynamic)
-    place = torch.device(setup.device) if setup.device else contextlib.nullcontext()
+    there = None if tensors else setup.device
+    place = torch.device(there) if there else contextlib.nullcontext()
     with np_compile.config.patch(**dict(setup.settings)), place:
-        got, got_kept = observed(module, on_tensors(fast) if tensors else fast)
+        got, got_kept = observed(module, on_tensors(fast, setup.device) if tensors else fast)
     _notes(fast, outcome.seen)
     reading = fast._reading if isinstance(fast._reading, Reading) else None
     failed = reading.given_up if reading is not None else ""
