@@ -85,7 +85,8 @@ class Code:
     def axis(self, x: Expr) -> str:
         """The C variable of a loop: the same in every process, so that the disk cache finds it."""
         if x not in self._axes:
-            self._axes[x] = f"{x.value[0][0]}{len(self._axes)}"
+            name = f"{x.value[0][0]}{len(self._axes)}"
+            self._axes[x] = f"{name}_" if name in DTYPES else name  # a type is called i16
         return self._axes[x]
 
     def fresh(self, hint: str = "v") -> str:
