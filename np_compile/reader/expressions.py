@@ -27,7 +27,6 @@ from .records import new_list, spread
 from .source import made_in
 from .unions import binary, unary
 from .values import (
-    PARTS,
     PYTHON_TYPE,
     Arr,
     Begun,
