@@ -390,6 +390,7 @@ def adding(second: fx.GraphModule, adds: Sequence[bool]) -> fx.GraphModule:
     for k, (node, add) in enumerate(zip(found, adds, strict=True)):
         if add:
             sums.append(made.placeholder(f"sum_{k}"))
+            sums[-1].target = sums[-1].name  # what is saved may be called so too
             sums[-1].meta["val"] = _contiguous(node.meta["val"])
     for node in second.graph.nodes:
         if node not in own and node.op != "output":
