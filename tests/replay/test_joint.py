@@ -90,12 +90,23 @@ def recurrence(y, k):
 
 
 def sums(y, k):
-    """Saves sums, and adds to gradients of arguments at the same place."""
+    """Saves sums that are called as the gradients of arguments are, to which is added."""
     u = np.ones(5)
     for _ in range(30):
-        v = k / (y @ y + u.sum())
-        u = y / (v @ v + u.sum())
+        v = k / (y @ u)
+        u = y / (k @ v)
+        u = u / (u @ v)
     return u * v
+
+
+def sweep(y, k):
+    """Makes, beside what has a gradient, floats that have none."""
+    c = 0.1
+    made = np.zeros(40)
+    for t in range(1, 40):
+        c = np.divide(1.0, 4.0 - c)
+        made[t] = c * (y[t % 5] - made[t - 1]) * k[0]
+    return made, c
 
 
 def vec(n, seed=0):
@@ -116,6 +127,7 @@ PROGRAMS = {
     "structure": (structure, lambda: ({"y": vec(5), "k": [vec(5, 1)]},)),
     "momentum": (momentum, lambda: (vec(5), vec(5, 1))),
     "recurrence": (recurrence, lambda: (vec(5), vec(5, 1))),
+    "sweep": (sweep, lambda: (vec(5), vec(5, 1))),
     "sums": (sums, lambda: (vec(5), vec(5, 1))),
     "large": (last_two, lambda: (vec(200_000), vec(200_000, 1))),
 }
@@ -164,7 +176,7 @@ def compiled(f):
 
 
 @pytest.mark.parametrize(
-    "name", first(PROGRAMS, "rnn", "columns", "skipped", "momentum", "sums", "large")
+    "name", first(PROGRAMS, "rnn", "columns", "skipped", "momentum", "sweep", "sums", "large")
 )
 def test_results_and_gradients(name):
     f, make = PROGRAMS[name]
