@@ -101,11 +101,10 @@ def sums(y, k):
 
 def sweep(y, k):
     """Makes, beside what has a gradient, floats that have none."""
-    c = 0.1
-    made = np.zeros(40)
+    c, made = np.zeros(40), np.zeros(40)
     for t in range(1, 40):
-        c = np.divide(1.0, 4.0 - c)
-        made[t] = c * (y[t % 5] - made[t - 1]) * k[0]
+        c[t] = 1.0 / (4.0 - c[t - 1])
+        made[t] = c[t] * (y[0] * t - made[t - 1]) * k[0]
     return made, c
 
 
