@@ -52,8 +52,8 @@ class Halves:
     """A program that autograd differentiates. call: takes tensors, gives the results of the graph.
 
     forward, backward: the halves as AOTAutograd hands them to a compiler; the forward one gives
-    `count` results, then what is saved; floats: numbers of those that have a gradient. make_first, make_second: make their programs, that of the
-    backward one when it is first needed.
+    `count` results, then what is saved. floats: numbers of the results that have a gradient.
+    make_first, make_second: make their programs, that of the backward one when it is first needed.
     """
 
     def __init__(

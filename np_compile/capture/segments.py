@@ -91,7 +91,7 @@ def cut(c: Capture, reason: Break) -> None:
     job = None
     if program is None and (made := variants.jobs.get(key)) is not None and not made.ready:
         job = made
-    if program is None and job is None and _may_be_general(c, seg):
+    if program is None and job is None and not c.alone and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
         if program is not None and node.is_kept:
             node.programs.setdefault(live, variants)
