@@ -54,6 +54,9 @@ def by_itself(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> A
     try:
         result = c.call(name, args, kwargs)
         c.cut(end)
+    except BaseException:
+        c.seg = Segment(c.root)  # what comes is not for operators
+        raise
     finally:
         c.alone = False
     return result
