@@ -257,13 +257,17 @@ def before_write(a: ndarray) -> None:
         owner._t = owner._t.clone()
     elif type(token) is _Sharing:
         views = list(token.views.values())
-        if sys.getrefcount(token) == _ALONE + len(views) and _is_dense(owner._t):
+        known = sys.getrefcount(token) == _ALONE + len(views)
+        dtypes = owner._t.dtype, owner._t.dtype.to_real()  # the latter of `.real` and `.imag`
+        if known and _is_dense(owner._t) and all(view._t.dtype in dtypes for view in views):
             old = owner._t
             owner._t = old.clone()
             shift = owner._t.storage_offset() - old.storage_offset()
             for view in views:
-                t = view._t
-                view._t = owner._t.as_strided(t.shape, t.stride(), t.storage_offset() + shift)
+                t, whole, size = view._t, owner._t, 1
+                if t.dtype is not old.dtype:
+                    whole, size = torch.view_as_real(whole), 2
+                view._t = whole.as_strided(t.shape, t.stride(), t.storage_offset() + shift * size)
 
 
 def _is_dense(t: torch.Tensor) -> bool:

@@ -33,29 +33,42 @@ def only_makes_arrays(graph: fx.Graph) -> bool:
     )
 
 
+def without_copies(graph: fx.Graph) -> None:
+    """Take copies out of a graph that are neither written to nor results: what is copied is saved
+    in their place, and is there anyway."""
+    root, mutated = mutated_roots(graph)
+    fixed = mutated.union(root[r] for r in results_of(graph) if isinstance(r, fx.Node))
+    for node in list(graph.nodes):
+        if node.target is not torch.ops.aten.clone.default or node in fixed:
+            continue
+        (source,) = node.all_input_nodes
+        strides = [n.meta["val"].stride() for n in (node, source)]
+        if root[source] not in mutated and strides[0] == strides[1]:
+            node.replace_all_uses_with(source)
+            graph.erase_node(node)
+
+
 class Halves:
     """A program that autograd differentiates. call: takes tensors, gives the results of the graph.
 
     forward, backward: the halves as AOTAutograd hands them to a compiler; the forward one gives
-    `count` results, then what is saved. make_first, make_second: make their programs, that of the
-    backward one when it is first needed.
+    `count` results, then what is saved. floats: numbers of the results that have a gradient.
+    make_first, make_second: make their programs, that of the backward one when it is first needed.
     """
 
     def __init__(
-        self, forward: fx.GraphModule, backward: fx.GraphModule, count: int,
+        self, forward: fx.GraphModule, backward: fx.GraphModule, floats: list[int], count: int,
         make_first: Callable[[fx.GraphModule], Callable],
         make_second: Callable[[fx.GraphModule], Callable],
     ):  # fmt: skip
-        results = results_of(forward.graph)[:count]
-        given = placeholders(backward.graph)[-sum(map(_differentiable, results)) :]
+        given = placeholders(backward.graph)[-len(floats) :]
         saved = save_bases(forward, backward, count)
         self.second = saved.second
         self.saved_results, self.saved_inputs = saved.results, saved.inputs
         self._make_second = make_second
         self._gradients: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
         self.count = count
-        self.integers = [k for k, r in enumerate(results) if not _differentiable(r)]
-        floats = (k for k in range(count) if k not in self.integers)
+        self.constant = [k for k in range(count) if k not in floats]
         strides = (tuple(n.meta["val"].stride()) for n in given)
         self.tangents = list(zip(floats, strides, strict=True))
         self.none = [r is None for r in results_of(backward.graph)]
@@ -77,9 +90,23 @@ class Halves:
         return self._gradients
 
 
-def complete(forward: fx.Graph, backward: fx.Graph, count: int, inputs: int) -> bool:
-    """Whether the halves fit together: what one saves and the gradients of all results that are
-    not integers are what the other takes, which gives a gradient of each input."""
+def with_gradient(forward: fx.Graph, count: int, differentiated: Sequence[bool]) -> list[int]:
+    """Numbers of the results that have a gradient, if each that depends on an input that is
+    differentiated has one, through floats."""
+    found = {n for n, yes in zip(placeholders(forward), differentiated, strict=False) if yes}
+    for node in forward.nodes:
+        if node.op == "call_function" and not found.isdisjoint(node.all_input_nodes):
+            value = node.meta["val"]
+            if not isinstance(value, torch.Tensor) or _is_float(value.dtype):
+                found.add(node)
+    return [k for k, r in enumerate(results_of(forward)[:count]) if r in found]
+
+
+def complete(
+    forward: fx.Graph, backward: fx.Graph, count: int, inputs: int, floats: list[int]
+) -> bool:
+    """Whether the halves fit together: what one saves and the gradients of these results are what
+    the other takes, which gives a gradient of each input."""
     results = results_of(forward)
     saved = [n.name for n in results[count:] if isinstance(n, fx.Node)]
     names = [n.name for n in placeholders(backward)]
@@ -88,7 +115,7 @@ def complete(forward: fx.Graph, backward: fx.Graph, count: int, inputs: int) -> 
         len(placeholders(forward)) == inputs
         and len(saved) == len(results) - count
         and names[: len(saved)] == saved
-        and len(tangents) == sum(map(_differentiable, results[:count])) > 0
+        and len(tangents) == len(floats) > 0
         and all(name.startswith("tangents_") for name in tangents)
         and len(results_of(backward)) == inputs
     )
@@ -108,8 +135,8 @@ class _Call(torch.autograd.Function):
             *[tensors[k] for k in halves.saved_inputs],
         )
         ctx.inputs = [t for t in tensors if t.requires_grad]
-        if halves.integers:
-            ctx.mark_non_differentiable(*[made[k] for k in halves.integers])
+        if halves.constant:
+            ctx.mark_non_differentiable(*[made[k] for k in halves.constant])
         return made
 
     @staticmethod
@@ -165,10 +192,6 @@ def _on_list(program: Callable) -> Callable[[Sequence[torch.Tensor]], Sequence[t
     if direct is not None:
         return lambda tensors: direct(tensors, (), ())
     return lambda tensors: program(*tensors)
-
-
-def _differentiable(result: Any) -> bool:
-    return isinstance(result, fx.Node) and _is_float(result.meta["val"].dtype)
 
 
 def _is_float(dtype: torch.dtype) -> bool:

@@ -59,7 +59,7 @@ class Joint:
         self._made: dict[_Key, Executable] = {}
         self._forward = _Forward(steps, constants, wanted)
         self.count = len(wanted)
-        self.integers = [k for k, n in enumerate(wanted) if n not in self._forward.differentiable]
+        self.constant = [k for k, n in enumerate(wanted) if n not in self._forward.differentiable]
 
     def is_ready(self) -> bool:
         """Whether it can run: what it needs beside the halves is compiled, where they all are."""
@@ -137,7 +137,7 @@ class _Forward:
             self.first.append(len(self.numbers))
             if halves is not None:
                 base = len(self.numbers)
-                self.differentiable |= {base + k for k in range(count) if k not in halves.integers}
+                self.differentiable |= {base + k for k in range(count) if k not in halves.constant}
             self._runs.append(
                 Step(entry, tuple(s if s >= 0 else -1 - self.numbers[-1 - s] for s in sources),
                      floats, ints)
@@ -390,6 +390,7 @@ def adding(second: fx.GraphModule, adds: Sequence[bool]) -> fx.GraphModule:
     for k, (node, add) in enumerate(zip(found, adds, strict=True)):
         if add:
             sums.append(made.placeholder(f"sum_{k}"))
+            sums[-1].target = sums[-1].name  # what is saved may be called so too
             sums[-1].meta["val"] = _contiguous(node.meta["val"])
     for node in second.graph.nodes:
         if node not in own and node.op != "output":

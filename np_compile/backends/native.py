@@ -152,7 +152,7 @@ class _Differentiable:
         from torch._decomp import core_aten_decompositions
         from torch._dynamo.backends.common import aot_autograd
 
-        from .halves import Halves, complete, only_makes_arrays
+        from .halves import Halves, complete, only_makes_arrays, with_gradient, without_copies
         from .twice import refusing
 
         self._device = device
@@ -160,6 +160,8 @@ class _Differentiable:
         self.second: Callable | None = None
         self.halves: Halves | None = None
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
+        without_copies(graph.graph)
+        graph.recompile()
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
         with torch._functorch.config.patch(
@@ -174,8 +176,12 @@ class _Differentiable:
         self.call: Callable = refusing(program)
         if self._split is not None and only_makes_arrays(graph.graph):
             forward, backward, count = self._split
-            if complete(forward.graph, backward.graph, count, len(example_inputs)):
-                self.halves = Halves(forward, backward, count, self._make_first, self._gradient)
+            asked = [t.requires_grad for t in example_inputs]
+            floats = with_gradient(forward.graph, count, asked)
+            if complete(forward.graph, backward.graph, count, len(asked), floats):
+                self.halves = Halves(
+                    forward, backward, floats, count, self._make_first, self._gradient
+                )
                 self.call = self.halves.call
                 return
         self._make_first(self._whole)

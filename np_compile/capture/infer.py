@@ -133,8 +133,9 @@ def _as_meta(r: shim.ndarray) -> shim.ndarray:
     return shim.ndarray(r._t.to("meta"), r._flip, r._scalar)
 
 
-def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
-    """A new node: the call is run by the shim on meta tensors, which have no data."""
+def infer(seg: Segment, key: tuple, ints_are_data: bool, alone: bool) -> Node:
+    """A new node: the call is run by the shim on meta tensors, which have no data. alone: whether
+    its segment runs by operators, which may raise on the data."""
     parent = seg.node
     node = Node(parent, key)
     call = node.call
@@ -149,7 +150,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     row = _TABLE.get(name)
     if row is None:
         return _special(node, Break("numpy", f"{call.label} is not in the shim"))
-    if row.kind in _DATA:
+    if row.kind in _DATA and not (alone and row.kind is shim.Kind.LIBRARY):
         kind = "library" if row.kind is shim.Kind.LIBRARY else "data"
         why = "" if kind == "library" else ": its result depends on the data"
         return _special(node, Break(kind, call.label + why))

@@ -557,7 +557,7 @@ def _by_rule(c: Capture, seg: Segment, key: tuple) -> Node | None:
 
 def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     start = _clock()
-    node = infer(seg, key, ints_are_data)
+    node = infer(seg, key, ints_are_data, c.alone)
     seconds = min(_clock() - start, _INFERRED)  # the first of a kind may import modules
     c.budget.owed += seconds
     c.overhead += seconds

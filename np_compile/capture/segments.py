@@ -22,9 +22,7 @@ from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
 
 from . import state
-from .arrays.window import (
-    needs_operators,
-)
+from .arrays.window import needs_operators
 from .frames import inside_try, user_line
 from .policy import decide, guess, loops
 from .policy.budget import effort
@@ -72,8 +70,10 @@ def cut(c: Capture, reason: Break) -> None:
             "  Remedy: compute it with NumPy calls that need no value in Python, or drop "
             "fullgraph=True: the function then runs in several compiled segments."
         )
+    renewed = _renewed(c, seg)
     c.seg = Segment(c.root)
-    live = live_roots(seg.values) if node.count else ()
+    alive = live_roots(seg.values) if node.count else ()
+    live = (*renewed, *alive)
     if not live and not any(a._w is seg for a in seg.inputs):
         seg.values.clear()  # nothing of it can be seen any more
         seg.inputs.clear()
@@ -91,7 +91,7 @@ def cut(c: Capture, reason: Break) -> None:
     job = None
     if program is None and (made := variants.jobs.get(key)) is not None and not made.ready:
         job = made
-    if program is None and job is None and _may_be_general(c, seg):
+    if program is None and job is None and not c.alone and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
         if program is not None and node.is_kept:
             node.programs.setdefault(live, variants)
@@ -114,7 +114,7 @@ def cut(c: Capture, reason: Break) -> None:
     if decision is not None and decision.way is Way.NUMPY:
         c.leave_device(decision.reason)
         try:
-            _run_in_numpy(c, seg, live, decision)
+            _run_in_numpy(c, seg, alive, decision)
         except Exception as e:
             _raise(seg, reason, e)
         return
@@ -122,10 +122,6 @@ def cut(c: Capture, reason: Break) -> None:
     needs = not program.ready or (c.tensors and needs_operators(program.written, seg.inputs))
     if node.guesses:
         guess.check(program, needs, c.device)
-    # Calls that are kept have their own way with what is saved, see `backends/joint.py`.
-    is_kept = watch is not None and not watch.spoiled and program.backend_name == "native"
-    if program.written and (needs or not is_kept) and c.differentiates():
-        _leave_saved(c, [seg.inputs[k] for k in program.written])
     run = program.run_by_operators if needs else program.run
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
@@ -168,13 +164,15 @@ def cut(c: Capture, reason: Break) -> None:
             c.go_plain(decision)
 
 
-def _leave_saved(c: Capture, written: list[Any]) -> None:
-    """Give arrays of the function's own, which are about to be written to, fresh memory: autograd
-    may have saved what they hold."""
+def _renewed(c: Capture, seg: Segment) -> tuple[int, ...]:
+    """Numbers of the function's own arrays that a segment writes to, and for which it makes new
+    ones: autograd may have saved what they hold."""
+    if not c.differentiates():
+        return ()
+    written = {root for step, _ in seg.node.calls() for root in step.mutates}
     seen = {id(a) for a in c.lent} | {id(a) for _, a in c.known.values()}
-    for a in written:
-        if a._np is None and a._host is None and a._root is None and id(a) not in seen:
-            a._t = a._t.clone()
+    own = (a for a in seg.inputs if a._np is None and a._host is None and a._root is None)
+    return tuple([a._i for a in own if a._i in written and id(a) not in seen])
 
 
 def _raise(seg: Segment, reason: Break, error: Exception) -> NoReturn:

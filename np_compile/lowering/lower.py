@@ -7,7 +7,8 @@ operators, the contract of every torch compiler back end.
 
 Inputs of the graph: the segment's arrays in order; then, if there are any, its Python floats as one
 float64 vector and its changing integers as one int64 vector, both where the arrays are.
-Outputs: the live arrays, in order. Views are not outputs: they are made again from their bases.
+Outputs: the live arrays, in order; an input among them is not written to, what it becomes is new.
+Views are not outputs: they are made again from their bases.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from .record import Recorder
 from .tensor_graph import TensorGraph
 
 
-def written_inputs(node: Node) -> list[int]:
-    """Positions of the inputs whose memory the segment writes to."""
-    written = {r for step, _ in node.calls() for r in step.mutates}
+def written_inputs(node: Node, live: tuple[int, ...]) -> dict[int, int]:
+    """Numbers of the inputs whose memory the segment writes to, by their positions. It makes new
+    ones of those that are among its results."""
+    written = {r for step, _ in node.calls() for r in step.mutates}.difference(live)
     roots = [v.index for step in node.path() if step.call is None for v in step.values]
-    return [k for k, root in enumerate(roots) if root in written]
+    return {k: root for k, root in enumerate(roots) if root in written}
 
 
 def lower(
@@ -57,7 +59,7 @@ def lower(
             return _record(replay, args, n_inputs, place)
         from .trace import trace  # with much of torch behind it
 
-        return trace(replay, args, written_inputs(node), device)
+        return trace(replay, args, [*written_inputs(node, live)], device)
 
 
 def lower_for_sizes(
@@ -160,7 +162,9 @@ def _replay(
     for step in node.path():
         if step.call is None:
             (value,) = step.values
-            values.append(shim.ndarray(next(inputs), value.meta._flip, value.scalar))
+            t = next(inputs)
+            t = t.clone() if value.index in live else t
+            values.append(shim.ndarray(t, value.meta._flip, value.scalar))
             if told is not None:
                 told([values[-1]._t])
             continue

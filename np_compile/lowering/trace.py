@@ -76,5 +76,21 @@ def _copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False
     return source.to(target.dtype).expand(target.shape).clone()
 
 
-# What functionalization leaves of a write has no derivative in torch; this has.
-_DIFFERENTIABLE = {torch.ops.aten.copy.default: _copy}
+def _by_parts(scatter: Any) -> Callable:
+    """An operator that replaces a part of an array, of complex numbers by their parts."""
+
+    def replaced(whole: torch.Tensor, part: torch.Tensor, *where: Any) -> Any:
+        if not whole.is_complex():
+            return NotImplemented
+        real = scatter(whole.real, part.real, *where)
+        return torch.complex(real, scatter(whole.imag, part.imag, *where))
+
+    return replaced
+
+
+# What functionalization leaves of a write has no derivative in torch; these have.
+_aten = torch.ops.aten
+_DIFFERENTIABLE = {
+    _aten.copy.default: _copy,
+    **{f.default: _by_parts(f) for f in (_aten.slice_scatter, _aten.select_scatter)},
+}

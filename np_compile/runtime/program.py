@@ -28,11 +28,10 @@ class Program:
     """A tensor program made by a back end, with the calling convention of segments.
 
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
-    mutates: numbers of the values whose memory it writes to. written: positions of those of them
-    that are inputs. name: of the compiled function. constant_ints: values of the
-    integers that are constants of it, by number. grad: whether it may be differentiated. sizes:
-    what a graph for many sizes takes beside its tensors. notes: on what it is for. general: what it
-    is of for some sizes, if there are others.
+    mutates: numbers of the inputs whose memory it writes to; written: their positions. name: of the
+    compiled function. constant_ints: values of the integers that are constants of it, by number.
+    grad: whether it may be differentiated. sizes: what a graph for many sizes takes beside its
+    tensors. notes: on what it is for. general: what it is of for some sizes, if there are others.
     """
 
     __slots__ = (
@@ -53,8 +52,8 @@ class Program:
         self.compiled = compiled
         self.backend_name = backend_name
         self.seconds = seconds
-        self.mutates = sorted({r for n, _ in node.calls() for r in n.mutates})
-        self.written = written_inputs(node)
+        written = written_inputs(node, live)
+        self.written, self.mutates = [*written], sorted(written.values())
         self._dynamic = tuple(sorted(dynamic))
         self._device = device
         self._signatures: list[tuple] | None = None
@@ -241,7 +240,7 @@ def joined(
     where they cannot be."""
     from np_compile.backends.joint import joint
 
-    if any(p.backend_name != "native" or p.mutates or p.sizes for p, *_ in steps):
+    if any(p.backend_name != "native" or p.written or p.sizes for p, *_ in steps):
         return None
     return joint([(p.compiled, *rest) for p, *rest in steps], constants, wanted, reads)
 
@@ -256,7 +255,7 @@ def build(
     """
     backend = lookup(options.backend)
     args = [t.detach().requires_grad_(t.requires_grad) for t in inputs]
-    for k in written_inputs(node):
+    for k in written_inputs(node, live):
         if args[k].requires_grad and grad:  # no leaf: AOTAutograd writes to one without its history
             args[k] = args[k].clone()
     if floats:

@@ -326,6 +326,15 @@ DIFFERENTIABLE = {
         )[-1]
     )(x.ravel().copy(), x * 2),
     "windows": lambda x: sliding_window_view(x, (2, 3)) * np.arange(6.0).reshape(2, 3),
+    "complex parts": lambda x: (
+        (z := np.zeros((3, 4), complex)),
+        z.__setitem__(slice(1, None), x[1:] * 1j),
+        z.__setitem__(0, x[2] * (1 + 2j)),
+        (w := np.abs(z[1:]) ** 2),
+        z.real.__setitem__(1, x[0]),
+        z.__setitem__(2, z[1] * z[2]),
+        np.concatenate([w, np.abs(z) ** 2]),
+    )[-1],
     "strides": lambda x: as_strided((x * x)[1], (3, 2, 2), (8, 8, 16)) * np.arange(2.0),
 }
 
@@ -340,6 +349,7 @@ def test_gradients_against_finite_differences(name):
     "name",
     [
         *("arithmetic", "matmul", "indexing", "repeated places", "windows", "in place on a copy"),
+        "complex parts",
         *thorough(
             "trigonometric", "sum mean", "softmax", "loop", "strides", "maximum where", "views"
         ),

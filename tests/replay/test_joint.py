@@ -69,6 +69,45 @@ def structure(d):
     return {"y": y}
 
 
+def momentum(w, k):
+    """Writes, in each segment, to what autograd has saved in the one before."""
+    w, m, v = w.copy(), np.zeros_like(w), np.zeros_like(w)
+    for t in range(1, 40):
+        g = w * k - np.sin(w)
+        m *= 0.9
+        m += 0.1 * g
+        v += 0.1 * g * g
+        w -= 0.1 * m / (1 - 0.9**t) / (np.sqrt(v) + 0.1)
+    return w, m
+
+
+def recurrence(y, k):
+    made = np.empty((40, 5))
+    made[0] = y
+    for t in range(1, 40):
+        made[t] = np.tanh(made[t - 1]) * k
+    return made
+
+
+def sums(y, k):
+    """Saves sums that are called as the gradients of arguments are, to which is added."""
+    u = np.ones(5)
+    for _ in range(30):
+        v = k / (y @ u)
+        u = y / (k @ v)
+        u = u / (u @ v)
+    return u * v
+
+
+def sweep(y, k):
+    """Makes, beside what has a gradient, floats that have none."""
+    c, made = np.zeros(40), np.zeros(40)
+    for t in range(1, 40):
+        c[t] = 1.0 / (4.0 - c[t - 1])
+        made[t] = c[t] * (y[0] * t - made[t - 1]) * k[0]
+    return made, c
+
+
 def vec(n, seed=0):
     return torch.from_numpy(data(n, seed=seed)).to(F64)
 
@@ -85,6 +124,10 @@ PROGRAMS = {
     "skipped": (skipped, lambda: (vec(5), vec(5, 1))),
     "constants": (constants, lambda: (vec(5), vec(5, 1))),
     "structure": (structure, lambda: ({"y": vec(5), "k": [vec(5, 1)]},)),
+    "momentum": (momentum, lambda: (vec(5), vec(5, 1))),
+    "recurrence": (recurrence, lambda: (vec(5), vec(5, 1))),
+    "sweep": (sweep, lambda: (vec(5), vec(5, 1))),
+    "sums": (sums, lambda: (vec(5), vec(5, 1))),
     "large": (last_two, lambda: (vec(200_000), vec(200_000, 1))),
 }
 
@@ -132,7 +175,7 @@ def compiled(f):
 
 
 @pytest.mark.parametrize(
-    "name", first(PROGRAMS, "rnn", "columns", "states", "skipped", "structure", "large")
+    "name", first(PROGRAMS, "rnn", "columns", "skipped", "momentum", "sweep", "sums", "large")
 )
 def test_results_and_gradients(name):
     f, make = PROGRAMS[name]

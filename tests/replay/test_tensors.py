@@ -18,7 +18,7 @@ import np_compile
 from np_compile import config
 from np_compile.tools.explain import kept_calls
 
-from ..support import examples
+from ..support import examples, first
 
 FACTOR = 2.0
 F64 = torch.float64
@@ -903,3 +903,48 @@ def test_each_setting_of_plain(plain):
     with config.patch(plain=plain):
         for _ in range(5):
             torch.testing.assert_close(compiled(x), torch.sin(x) * 2)
+
+
+LIBRARY = {
+    "solve": lambda a, b: np.linalg.solve(a.T, b * 2)[::-1].sum(),
+    "inverse of what is written to": lambda a, b: _written_between(a, b),
+    "cholesky": lambda a, b: np.linalg.cholesky(a @ a.T)[1:] @ b,
+    "no gradient": lambda a, b: np.linalg.inv(np.eye(3) + 1) @ a @ b,
+    "itself": lambda a, b: np.linalg.matrix_power(a, 1) @ b,
+    "eigenvalues": lambda a, b: np.linalg.eigh(a + a.T)[0] * b,
+}
+
+
+def _written_between(a, b):
+    z = a.copy()
+    z += 1
+    y = np.linalg.inv(z)
+    z *= 2
+    return y @ z @ y @ b
+
+
+@pytest.mark.parametrize("name", first(LIBRARY, "inverse of what is written to", "no gradient"))
+def test_calls_of_a_library_between_programs_are_kept_where_gradients_are_asked_for(name):
+    f = LIBRARY[name]
+    quick, slow = wrapped(f), np_compile.wrap_numpy(f)
+    for seed in range(5):
+        found = []
+        for g in (quick, slow):
+            args = tensor(3, 3, seed=seed, grad=True), tensor(3, seed=seed + 1, grad=True)
+            result = g(*args)
+            found.append((result.detach(), *torch.autograd.grad(result.sum(), args)))
+        torch.testing.assert_close(found[0], found[1])
+    assert kept(quick) == 1
+
+
+def test_a_kept_call_of_a_library_that_fails():
+    def f(a, b):
+        return np.linalg.inv(a * 2) @ b
+
+    a, b = tensor(3, 3, grad=True), tensor(3)
+    quick = known(f, a, b)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        quick(torch.zeros(3, 3, dtype=F64, requires_grad=True), b)
+    want = torch.linalg.inv(a.detach() * 2) @ b
+    torch.testing.assert_close(quick(a, b).detach(), want)
+    assert kept(quick) == 1

@@ -79,6 +79,7 @@ IN_THE_MAKING = Decision(Way.NUMPY, "its program is being made", rest=False)
 _FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
 _NOT_KNOWN = Decision(Way.NUMPY, "it is not compiled, and `run` compiles nothing", rest=False)
 _NOT_KNOWN_ON_TENSORS = Decision(Way.OPERATORS, _NOT_KNOWN.reason, rest=False)
+_BY_OPERATORS = Decision(Way.OPERATORS, "it may raise on the data", rest=False)
 _NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
 
 
@@ -107,6 +108,8 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     beside the program."""
     if c.leaving:
         return _LEAVES
+    if c.alone:
+        return _BY_OPERATORS
     if config.only_known():
         by_operators = c.tensors or c.device is not None or bool(node.guesses)
         return _NOT_KNOWN_ON_TENSORS if by_operators else _NOT_KNOWN
