@@ -426,6 +426,26 @@ def test_objects_among_the_arguments(place):
     assert mine[0].calls == 7
 
 
+def filtered(f, x, rng):
+    return f(x) if np.median(x) + rng.random() > 0 else None
+
+
+def test_large_tensors_in_objects_are_not_copied(monkeypatch):
+    copied = []
+    place_on_host = tensor_loops.place_on_host
+    monkeypatch.setattr(tensor_loops, "is_away", lambda device: True)
+    monkeypatch.setattr(tensor_loops, "_FEW", 1000)
+    monkeypatch.setattr(
+        tensor_loops, "place_on_host", lambda x: copied.append(x) or place_on_host(x)
+    )
+    fast, rng = compiled(filtered), np.random.default_rng(3)
+    for taps in (400, 4):
+        f = Filter(series(taps))
+        for _ in range(5):
+            fast(f, series(20), rng)
+        assert bool(copied) == (taps == 4)
+
+
 class Counts:
     known: object = 0
 
