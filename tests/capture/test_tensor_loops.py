@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -424,6 +425,58 @@ def test_objects_among_the_arguments(place):
         fast(*mine)
     assert type(caught.value.args[0]) is torch.Tensor
     assert mine[0].calls == 7
+
+
+class Hashed:
+    def __init__(self, x):
+        self.x = x
+
+    def __hash__(self):
+        KEPT.append(self.x)
+        return 1
+
+
+class Pair(NamedTuple("Pair", [("x", object), ("y", object)])):
+    __slots__ = ()
+
+    def __new__(cls, x, y):
+        KEPT.append(x)
+        return super().__new__(cls, x, y)
+
+
+class Named(NamedTuple):
+    x: object
+    y: object
+
+    def total(self):
+        KEPT.append(self.x)
+        return self.x + self.y
+
+
+KEPT: list = []
+
+
+def hashes(x, rng):
+    known = {Hashed(x + rng.random()): 1}
+    return len(known) if np.median(x) > 0 else None
+
+
+def pairs(x, rng):
+    return Pair(x + rng.random(), x)[1] if np.median(x) > 0 else None
+
+
+def named(x, rng):
+    return Named(x + rng.random(), x).total() if np.median(x) > 0 else None
+
+
+@pytest.mark.parametrize("f", [hashes, pairs, named])
+def test_methods_that_python_calls_keep_tensors(f):
+    fast, rng = compiled(f), np.random.default_rng(3)
+    for _ in range(4):
+        KEPT.clear()
+        fast(series(9), rng)
+        assert [*map(type, KEPT)] == [torch.Tensor]
+    assert "runs on arrays in place of its tensors" in "\n".join(fast._reading.report())
 
 
 def filtered(f, x, rng):
