@@ -164,14 +164,15 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
                 x = [v for f in x.values() for v in (f.default, f.default_factory)]
                 yield from _read_by_items(name, [v for v in x if v is not MISSING], known)
                 continue
-            f = x.__func__ if isinstance(x, (staticmethod, classmethod)) else x
+            f: Any = x.__func__ if isinstance(x, (staticmethod, classmethod)) else x
             generated = isinstance(f, types.FunctionType) and f.__code__.co_filename == "<string>"
             if generated and not _MADE_OF.isdisjoint(vars(base)):
                 continue
             if name == "_field_defaults" and all(map(_is_plain, x.values())):
                 continue
             yield vars(base).get, name, x
-            for part in (f.fget, f.fset, f.fdel) if isinstance(f, property) else (f,):
+            parts: Any = (f.fget, f.fset, f.fdel) if isinstance(f, property) else (f,)
+            for part in parts:
                 if isinstance(part, types.FunctionType) and not _is_plain(part):
                     yield from _read_by(part, known, isinstance(x, classmethod))
                 elif type(part) in _STRUCTURES and len(part) <= _ITEMS:
