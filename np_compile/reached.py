@@ -33,9 +33,9 @@ _FAR = (eval, exec, compile, globals, vars, __import__)
 _CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
 _OF_CLASSES = ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
                "__qualname__", "__firstlineno__", "__static_attributes__", "__match_args__",
-               "__dataclass_params__", "__hash__", "__abstractmethods__",
-               "_abc_impl", "_fields", "_make", "_replace", "_asdict", "__new__",
-               "__getnewargs__", "__replace__", "__orig_bases__")  # fmt: skip
+               "__dataclass_params__", "__abstractmethods__", "_abc_impl", "_fields",
+               "__orig_bases__")  # fmt: skip
+_MADE_OF = frozenset(("__dataclass_fields__", "_fields"))  # what methods of a class are made of
 _OF_FIELDS = (types.MemberDescriptorType, type(NamedTuple("_", [("x", int)]).x))  # type: ignore[attr-defined]
 
 
@@ -158,23 +158,20 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
         if origin_of(base) != "user" or type(base) not in _METACLASSES:
             raise Stays(f"the class {kind.__name__}, which has a base that is not the user's")
         for name, x in list(vars(base).items()):
-            made = name == "__new__" and not issubclass(base, tuple)
-            if (name in _OF_CLASSES and not made) or isinstance(x, _OF_FIELDS):
+            if name in _OF_CLASSES or isinstance(x, _OF_FIELDS):
                 continue
             if name == "__dataclass_fields__":
                 x = [v for f in x.values() for v in (f.default, f.default_factory)]
                 yield from _read_by_items(name, [v for v in x if v is not MISSING], known)
                 continue
-            generated = isinstance(x, types.FunctionType) and x.__code__.co_filename == "<string>"
-            if generated and "__dataclass_fields__" in vars(base):  # made of these
+            f: Any = x.__func__ if isinstance(x, (staticmethod, classmethod)) else x
+            generated = isinstance(f, types.FunctionType) and f.__code__.co_filename == "<string>"
+            if generated and not _MADE_OF.isdisjoint(vars(base)):
                 continue
             if name == "_field_defaults" and all(map(_is_plain, x.values())):
                 continue
             yield vars(base).get, name, x
-            if isinstance(x, property):
-                parts: tuple[Any, ...] = x.fget, x.fset, x.fdel
-            else:
-                parts = (x.__func__ if isinstance(x, (staticmethod, classmethod)) else x,)
+            parts: Any = (f.fget, f.fset, f.fdel) if isinstance(f, property) else (f,)
             for part in parts:
                 if isinstance(part, types.FunctionType) and not _is_plain(part):
                     yield from _read_by(part, known, isinstance(x, classmethod))

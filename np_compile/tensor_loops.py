@@ -65,7 +65,6 @@ class TensorLoops:
         self._never = _NO_LOOPS  # why it is recorded, whatever it is called on
         self._why = ""  # why the last call was
         self._better: set[tuple] = set()
-        self._objects = False  # whether there are some among the arguments, or arrays
 
     def call(self, args: tuple, kwargs: dict, instead: Callable | None = None) -> Any:
         """The result of a call, or MISS if it is to be recorded. instead: gives what is called in
@@ -77,7 +76,7 @@ class TensorLoops:
             return MISS
         try:
             opened = Opened((*args, *kwargs.values()))
-            device = self._device(opened)
+            device, held, only_tensors = self._where(opened)
         except Stays as e:
             self._why = str(e)
             return MISS
@@ -86,12 +85,12 @@ class TensorLoops:
             return self._on_host(args, kwargs, opened, device, in_vain, instead)
         key = *kwargs, opened.form, *map(_kind, opened.leaves)
         result = MISS
-        if not self._never and not self._objects and key not in self._better:
+        if not self._never and only_tensors and key not in self._better:
             with _Direct():
                 result = self._lent(args, kwargs, device)
             if result is MISS:
                 self._is_better(key)
-        if result is MISS and in_vain and _bytes_in(opened) <= _FEW:
+        if result is MISS and in_vain and held <= _FEW:
             return self._on_host(args, kwargs, opened, device, True, instead)
         return result
 
@@ -148,15 +147,16 @@ class TensorLoops:
         except Unreadable as e:
             self._never = str(e)
 
-    def _device(self, opened: Opened) -> torch.device:
-        """Where the tensors of a call are. Errors: Stays."""
+    def _where(self, opened: Opened) -> tuple[torch.device, int, bool]:
+        """Where the tensors of a call are, their bytes, and whether there are no objects, arrays or
+        functions beside them. Errors: Stays."""
         if traced():
             raise Stays("torch looks at each operator")
         if not opened.known:
             raise Stays("a list or dict is there twice, or a key of a dict is no string")
         grad = torch.is_grad_enabled()
         tensors: dict[int, torch.Tensor] = {}
-        self._objects = False
+        only_tensors = True
         for x in self._found(opened.leaves, {}):
             if isinstance(x, torch.Tensor):
                 if not ordinary(x) or x.dtype not in shim.TO_NUMPY or x.is_inference():
@@ -164,8 +164,8 @@ class TensorLoops:
                 if x.requires_grad and grad:
                     raise Stays("a tensor asks for a gradient")
                 tensors[id(x)] = x
-            elif type(x) is np.ndarray or isinstance(x, types.FunctionType):
-                self._objects = True
+            elif type(x) is np.ndarray or isinstance(x, types.FunctionType) or is_record(x):
+                only_tensors = False
             elif not (simple(x) or isinstance(x, (np.generic, np.dtype, *RANDOM_SOURCES))):
                 raise Stays(f"an argument is a {type(x).__name__}")
         places = {x.device for x in tensors.values()} or {default_device()}
@@ -181,18 +181,19 @@ class TensorLoops:
         if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             raise Stays("its stream is captured as a graph")
         self._reached.check()
-        return device
+        held = sum([t.numel() * t.element_size() for t in tensors.values()])
+        return device, held, only_tensors
 
     def _found(self, values: Iterable[Any], known: dict[int, Any]) -> Iterator[Any]:
-        """What is in arguments, in the attributes of objects of the user's classes too. Errors:
-        Stays."""
+        """What is in arguments, and objects of the user's classes with what is in their attributes.
+        Errors: Stays."""
         for x in values:
             if id(x) in known:
                 continue
             known[id(x)] = x
             if is_record(x):
-                self._objects = True
                 self._reached.of(type(x))
+                yield x
                 yield from self._found(attributes(x).values(), known)
             elif isinstance(x, (list, tuple, dict)):
                 yield from self._found(x.values() if isinstance(x, dict) else x, known)
@@ -297,11 +298,6 @@ def _meet(tensors: list[torch.Tensor]) -> bool:
         return False
     spans = sorted(bounds_of(t) for t in tensors if t.numel())
     return any(a[1] > b[0] for a, b in pairwise(spans))
-
-
-def _bytes_in(opened: Opened) -> int:
-    tensors = [x for x in opened.leaves if isinstance(x, torch.Tensor)]
-    return sum([t.numel() * t.element_size() for t in tensors])
 
 
 def _is_sparse(t: torch.Tensor) -> bool:

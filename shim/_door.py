@@ -65,24 +65,16 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
                 r = row(*args, **kwargs)
         except Exception as why:
             return hand_over(label, own, args, kwargs, why)
-        return r if type(r) is ndarray and not r._scalar else results(r)
-
-    def call_and_tell(*args: Any, **kwargs: Any) -> Any:
-        try:
-            r = None if plain is None or kwargs else plain(*args)
-            if r is None:
-                r = row(*args, **kwargs)
-        except Exception as why:
-            return hand_over(label, own, args, kwargs, why)
-        if type(r) is ndarray and r._scalar:
-            found = scalar_or_array(r)
-            if type(found) in _INEXACT:
-                under, others = asked()
-                if under or (others and not cmath.isfinite(found)):
-                    again(own, args, kwargs)
-                return found
-        if kwargs.get("out") is None and doubts(args, r):
-            again(own, args, kwargs)
+        if signals:
+            if type(r) is ndarray and r._scalar:
+                found = scalar_or_array(r)
+                if type(found) in _INEXACT:
+                    under, others = asked()
+                    if under or (others and not cmath.isfinite(found)):
+                        again(own, args, kwargs)
+                    return found
+            if kwargs.get("out") is None and doubts(args, r):
+                again(own, args, kwargs)
         return r if type(r) is ndarray and not r._scalar else results(r)
 
     def call_and_tell_of_cast(*args: Any, **kwargs: Any) -> None:
@@ -103,7 +95,7 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
     looks = noted if label in ARITHMETIC else None
     casts = label.rpartition(".")[2] == "astype"
     doubts = doubtful_cast if casts else lambda _, r: doubtful(r, divides, looks)
-    call = call_and_tell_of_cast if label in STORES else call_and_tell if signals else call
+    call = call_and_tell_of_cast if label in STORES else call
     made = call if hasattr(type(own), "__get__") else Unbound(call, label)
     named_as(made, row, label)
     made.__wrapped__ = row

@@ -64,11 +64,7 @@ def both(r: Reader, a: Value, rest: Any) -> Num:
     if not inner:
         return Num(f"({a.text} && {b.text})", "bool", ("bool",), low=0, high=1,
                    true=(*a.true, *b.true))  # fmt: skip
-    name = r.fresh("c")
-    r.line(f"u8 {name} = {a.text};")
-    with r.block(f"if ({name})"):
-        r.lines.append(inner)
-        r.line(f"{name} = {b.text};")
+    name = _then(r, a, "", inner, b)
     return Num(name, "bool", ("bool",), low=0, high=1, true=(*a.true, *b.true))
 
 
@@ -87,6 +83,17 @@ def _apart(r: Reader, facts: Iterable[Any], rest: Any) -> tuple[list, Num]:
     return inner, b
 
 
+def _then(r: Reader, a: Num, sign: str, inner: list, b: Num) -> str:
+    """The C name of `a`, or of `b` behind its lines where `a` is true, or false if the sign says
+    so."""
+    name = r.fresh("c")
+    r.line(f"u8 {name} = {a.text};")
+    with r.block(f"if ({sign}{name})"):
+        r.lines.append(inner)
+        r.line(f"{name} = {b.text};")
+    return name
+
+
 def either(r: Reader, a: Value, rest: Any) -> Num:
     """`a or rest()`."""
     a = condition_of(r, a)
@@ -96,11 +103,7 @@ def either(r: Reader, a: Value, rest: Any) -> Num:
     if not inner:
         return Num(f"({a.text} || {b.text})", "bool", ("bool",), low=0, high=1,
                    false=(*a.false, *b.false))  # fmt: skip
-    name = r.fresh("c")
-    r.line(f"u8 {name} = {a.text};")
-    with r.block(f"if (!{name})"):
-        r.lines.append(inner)
-        r.line(f"{name} = {b.text};")
+    name = _then(r, a, "!", inner, b)
     return Num(name, "bool", ("bool",), low=0, high=1, false=(*a.false, *b.false))
 
 

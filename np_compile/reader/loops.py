@@ -22,19 +22,14 @@ from .threads import Iteration, Threaded, threaded
 from .values import (
     FLOATS,
     HELD,
+    UNHELD,
     Aggregate,
     Arr,
-    Bound,
     Conflict,
     Flagged,
     Items,
-    Known,
     Maybe,
     Num,
-    Obj,
-    Opaque,
-    Range,
-    Rng,
     Tup,
     Unreadable,
     Value,
@@ -559,7 +554,7 @@ def _new_names(r: Reader, node: ast.stmt, entry: list, state: LoopState) -> dict
             for name, x in env.items():
                 if name in entry[which] or name.startswith("__"):
                     continue
-                if isinstance(x, (Known, Obj, Opaque, Range, Conflict, Rng, Bound)):
+                if isinstance(x, UNHELD):
                     continue
                 if which == 0 and not r.is_read_later(node, name):
                     continue

@@ -97,13 +97,12 @@ class Reading:
     """What is known of one function. `call` carries a call out, or gives MISS. budget: None where
     time does not matter. keeps: whether recorded calls with such arguments may be kept, as they all
     may where it is None. away: whether arrays are copies of tensors on a device, where calls are
-    recorded that are not read. general: whether it
-    serves calls with new sizes, whatever is better for others. is_compiled: whether some of it is.
-    single: operations of loops on single elements, in a call. for_sizes: how such calls are read,
-    where loops do the same to whole arrays, and others are recorded. as_not_kept: whether it would
-    be recorded, if such calls were kept. taker: of the forms of calls that C makes by itself, if
-    there is one. is_new_to_c: whether it makes calls like the last one of `call` only from then
-    on."""
+    recorded that are not read. general: whether it serves calls with new sizes, whatever is better
+    for others. is_compiled: whether some of it is. single: operations of loops on single elements,
+    in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
+    others are recorded. as_not_kept: whether it would be recorded, if such calls were kept. taker:
+    of the forms of calls that C makes by itself, if there is one. is_new_to_c: whether it makes
+    calls like the last one of `call` only from then on."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, away: bool = False,

@@ -173,8 +173,28 @@ def c_text(value: Any, rep: str) -> str:
     return c_constant(value, rep)
 
 
+class _Elements:
+    """What has elements of one type, and extents."""
+
+    rep: str
+    dims: tuple[Num, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return DTYPE_OF[self.rep]
+
+    @property
+    def kind(self) -> str:
+        """The kind of an element that is taken out."""
+        return KIND_OF_DTYPE[self.dtype]
+
+
 @dataclass(frozen=True)
-class Arr:
+class Arr(_Elements):
     """An array: C names of its memory (`buf`), of its first element (`data`), extents and strides
     in elements. roots: whose memory it may be. origin: the array it is a view of by slices and
     integers, with, for each axis of that one, where it starts, and its own axis and step or None.
@@ -195,19 +215,6 @@ class Arr:
     view: str = "0"
 
     @property
-    def ndim(self) -> int:
-        return len(self.dims)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return DTYPE_OF[self.rep]
-
-    @property
-    def kind(self) -> str:
-        """The kind of an element that is taken out."""
-        return KIND_OF_DTYPE[self.dtype]
-
-    @property
     def axes(self) -> tuple[str, tuple]:
         """The array whose part it is, and of each of its axes an index or a slice."""
         if self.origin is not None:
@@ -226,7 +233,7 @@ Element = Callable[[list[str]], str]
 
 
 @dataclass(frozen=True)
-class Lazy:
+class Lazy(_Elements):
     """An array that is not in memory: its extents, and the C of its element at indices.
 
     reads: the arrays it is made of, each with its axes among those of this one (None where it is
@@ -245,18 +252,6 @@ class Lazy:
     def whole(self) -> bool:
         """Whether NumPy has it in memory without gaps: of a view it is not so."""
         return len(self.reads) != 1 or self.made or self.reads[0][0].flat
-
-    @property
-    def ndim(self) -> int:
-        return len(self.dims)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return DTYPE_OF[self.rep]
-
-    @property
-    def kind(self) -> str:
-        return KIND_OF_DTYPE[self.dtype]
 
 
 @dataclass(frozen=True)
@@ -464,3 +459,7 @@ class Bound:
     owner: Any
     name: str
     more: dict[str, Any] = field(default_factory=dict)
+
+
+# What none holds, and no name behind ways of which one alone gives it a value.
+UNHELD = (Known, Obj, Opaque, Range, Conflict, Rng, Bound)

@@ -7,21 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .read import Reader
-from .values import (
-    HELD,
-    Bound,
-    Conflict,
-    Known,
-    Maybe,
-    Num,
-    Obj,
-    Opaque,
-    Range,
-    Rng,
-    Tup,
-    Unreadable,
-    Value,
-)
+from .values import HELD, UNHELD, Conflict, Maybe, Num, Range, Tup, Unreadable, Value
 from .variables import Variable, as_type, is_same, join, stored
 
 Names = dict[str, Value]
@@ -129,7 +115,7 @@ def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable
                 raise Unreadable(f"{name[1:]}: {of.why}")
             continue
         else:
-            if any(isinstance(y, _UNHELD) for y in found):
+            if any(isinstance(y, UNHELD) for y in found):
                 names[name] = Conflict("it has a value on one way only")
                 continue
             of = _joined(r, found)
@@ -140,9 +126,6 @@ def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable
             continue
         variables[name] = Variable(r, name, as_type(of))
     return names, variables
-
-
-_UNHELD = (Known, Obj, Opaque, Range, Conflict, Rng, Bound)
 
 
 def _joined(r: Reader, values: Sequence[Value]) -> Value:

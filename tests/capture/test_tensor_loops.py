@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -424,6 +425,78 @@ def test_objects_among_the_arguments(place):
         fast(*mine)
     assert type(caught.value.args[0]) is torch.Tensor
     assert mine[0].calls == 7
+
+
+class Hashed:
+    def __init__(self, x):
+        self.x = x
+
+    def __hash__(self):
+        KEPT.append(self.x)
+        return 1
+
+
+class Pair(NamedTuple("Pair", [("x", object), ("y", object)])):
+    __slots__ = ()
+
+    def __new__(cls, x, y):
+        KEPT.append(x)
+        return super().__new__(cls, x, y)
+
+
+class Named(NamedTuple):
+    x: object
+    y: object
+
+    def total(self):
+        KEPT.append(self.x)
+        return self.x + self.y
+
+
+KEPT: list = []
+
+
+def hashes(x, rng):
+    known = {Hashed(x + rng.random()): 1}
+    return len(known) if np.median(x) > 0 else None
+
+
+def pairs(x, rng):
+    return Pair(x + rng.random(), x)[1] if np.median(x) > 0 else None
+
+
+def named(x, rng):
+    return Named(x + rng.random(), x).total() if np.median(x) > 0 else None
+
+
+@pytest.mark.parametrize("f", [hashes, pairs, named])
+def test_methods_that_python_calls_keep_tensors(f):
+    fast, rng = compiled(f), np.random.default_rng(3)
+    for _ in range(4):
+        KEPT.clear()
+        fast(series(9), rng)
+        assert [*map(type, KEPT)] == [torch.Tensor]
+    assert "runs on arrays in place of its tensors" in "\n".join(fast._reading.report())
+
+
+def filtered(f, x, rng):
+    return f(x) if np.median(x) + rng.random() > 0 else None
+
+
+def test_large_tensors_in_objects_are_not_copied(monkeypatch):
+    copied = []
+    place_on_host = tensor_loops.place_on_host
+    monkeypatch.setattr(tensor_loops, "is_away", lambda device: True)
+    monkeypatch.setattr(tensor_loops, "_FEW", 1000)
+    monkeypatch.setattr(
+        tensor_loops, "place_on_host", lambda x: copied.append(x) or place_on_host(x)
+    )
+    fast, rng = compiled(filtered), np.random.default_rng(3)
+    for taps in (400, 4):
+        f = Filter(series(taps))
+        for _ in range(5):
+            fast(f, series(20), rng)
+        assert bool(copied) == (taps == 4)
 
 
 class Counts:

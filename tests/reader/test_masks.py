@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import np_compile
 
+from ..support import first
 from .support import calls_in_python, case, check, check_call, exact, whole
 
 DTYPES = ["?", "i1", "i4", "i8", "u2", "f4", "f8", "c16"]
@@ -31,7 +32,7 @@ def places(x, n):
     return found, total, x.nonzero()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", first(DTYPES, "?", "i4", "f8", "c16"))
 def test_places_of_one_axis(dtype) -> None:
     calls = [(some(n, dtype, n), 3) for n in (0, 1, 2, 9, 40)]
     fast = check(exact(places, *calls, (np.ones(7, dtype), 2), (some(20, dtype)[::-2], 2)))

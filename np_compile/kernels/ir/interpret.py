@@ -127,12 +127,12 @@ class _Machine:
             for b in self.scratch.get(loop, ()):
                 self.memory[b][...] = _unwritten(b)
             for inner in loop.body:
-                self.step(inner, {**known, loop.axis: np.int64(k)})
+                self.step(inner, {**known, loop.axis: k})
         for s in starts:
             for key in _points(self.kept[s]):
                 fold = self.folds.pop((s, key))
                 if not s.scan:
-                    at = {**known, **dict(zip(self.kept[s], map(np.int64, key), strict=True))}
+                    at = {**known, **dict(zip(self.kept[s], key, strict=True))}
                     self.memory[s.target][self.place(s.target, s.index, at)] = fold.result()
 
     def once(self, s: Statement, known: dict[Expr, Any]) -> None:
@@ -180,10 +180,10 @@ class _Machine:
 
     def place(self, b: Buffer, index: Sequence[Expr], known: dict[Expr, Any]) -> Any:
         """Where the element at an index lies in the buffer's memory."""
-        total = np.int64(0)
+        total: Any = 0
         for i, extent, stride in zip(index, b.shape, b.strides, strict=True):
             at = self.value(i, known)
-            if np.any(at < 0) or np.any(at >= extent):
+            if _any((at < 0) | (at >= extent)):
                 raise Malformed(f"{b.name}: {i} is outside of its axis of {extent}")
             total = total + at * stride
         return total
@@ -202,30 +202,35 @@ class _Machine:
             return self.memory[x.value][self.place(x.value, x.args, known)]
         args = [self.value(a, known) for a in x.args]
         if x.op == "affine":
-            terms = map(operator.mul, args, map(np.int64, x.value[1:]))
-            return sum(terms, start=np.int64(x.value[0]))
+            return sum(map(operator.mul, args, x.value[1:]), start=x.value[0])
         if x.op == "idiv":
-            return args[0] // np.int64(x.value)
+            return args[0] // x.value
         if x.op == "imod":
-            return args[0] % np.int64(x.value)
+            return args[0] % x.value
         if x.op == "wrap":
             return _wrapped(args[0], *x.value)
         if x.op == "known":
-            if np.any(args[0] < 0) or np.any(args[0] >= x.value):
+            if _any((args[0] < 0) | (args[0] >= x.value)):
                 raise Malformed(f"{x} is not below {x.value}")
             return args[0]
         if x.op == "cast":
             return scalars.evaluate_cast(x.args[0].dtype, x.dtype, args[0])
         if x.op == "bitcast":
-            return np.ascontiguousarray(args[0]).view(DTYPES[x.dtype].numpy).reshape(args[0].shape)
+            flat = np.ascontiguousarray(args[0]).view(DTYPES[x.dtype].numpy)
+            return flat.reshape(np.shape(args[0]))
         if x.op == "axis":
             raise Malformed(f"the axis {x} is not looped over")
         return scalars.evaluate(x.op, x.args[-1].dtype, *args)
 
 
+def _any(bad: Any) -> bool:
+    """As `np.any`, of which one value takes a microsecond."""
+    return bool(bad.any() if isinstance(bad, np.ndarray) else bad)
+
+
 def _wrapped(at: Any, extent: int, dim: int) -> Any:
     bad = (at < -extent) | (at >= extent)
-    if np.any(bad):
+    if _any(bad):
         first = np.atleast_1d(at)[np.atleast_1d(bad)][0]
         raise IndexError(f"index {first} is out of bounds for axis {dim} with size {extent}")
     return np.where(at < 0, at + extent, at)[()]

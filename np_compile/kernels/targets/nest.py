@@ -30,6 +30,20 @@ class Nest:
         array = f"[{max(n, 1)}]" if width or b.kind == "local" else ""
         self._code.line(f"{kind} {b.name}{array};")
 
+    def _inside(self, loop: Loop) -> None:
+        """A loop's body, with the registers and local arrays that belong to it."""
+        mine = [b for b in owned(loop) if b not in self._declared]
+        for b in mine:
+            self._variable(b)
+        self._declared.update(mine)
+        for step in loop.body:
+            self._step(step)
+        self._declared.difference_update(mine)
+
+    def _step(self, step: Loop | Statement) -> None:
+        """A loop or statement of a body."""
+        raise NotImplementedError
+
     def _statement(self, s: Statement) -> None:
         code = self._code
         if s.calls and s.line and self._said != (s.line, s.calls):

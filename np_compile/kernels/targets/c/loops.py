@@ -81,20 +81,13 @@ class Nest(AnyNest):
                 self._inside(loop)
         self._finish(loop, started)
 
-    def _inside(self, loop: Loop) -> None:
-        """A loop's body, with the registers and local arrays that belong to it."""
-        mine = [b for b in owned(loop) if b not in self._declared]
-        for b in mine:
-            self._variable(b)
-        self._declared.update(mine)
-        for step in loop.body:
-            if isinstance(step, Statement):
-                self._statement(step)
-            elif step.kind in _STRIPS:
-                self._strips(step, "0", str(step.axis.extent))
-            else:
-                self._loop(step, "0", f"{long(step.axis.extent)}")
-        self._declared.difference_update(mine)
+    def _step(self, step: Loop | Statement) -> None:
+        if isinstance(step, Statement):
+            self._statement(step)
+        elif step.kind in _STRIPS:
+            self._strips(step, "0", str(step.axis.extent))
+        else:
+            self._loop(step, "0", f"{long(step.axis.extent)}")
 
     def _finish(self, loop: Loop, mine: list[Statement]) -> None:
         """The results of reductions, after their loop."""

@@ -6,25 +6,18 @@ from ...ir.dtypes import DTYPES
 from ...ir.program import Loop, Statement
 from ...ir.scalars import c_load, c_store
 from ..literals import long
-from ..nest import Nest, owned, written
+from ..nest import Nest, written
 from ..reductions import accumulate, begun, combined
 
 
 class Thread(Nest):
     """The loops and statements of one thread."""
 
-    def _inside(self, loop: Loop) -> None:
-        """A loop's body, with the registers and local arrays that belong to it."""
-        mine = [b for b in owned(loop) if b not in self._declared]
-        for b in mine:
-            self._variable(b)
-        self._declared.update(mine)
-        for step in loop.body:
-            if isinstance(step, Statement):
-                self._statement(step)
-            else:
-                self._serial(step)
-        self._declared.difference_update(mine)
+    def _step(self, step: Loop | Statement) -> None:
+        if isinstance(step, Statement):
+            self._statement(step)
+        else:
+            self._serial(step)
 
     def _serial(self, loop: Loop) -> None:
         """A loop that one thread runs in order."""
