@@ -187,7 +187,7 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
     rep = REPRESENTATION[kind]
     if op in COMPARISONS:
         text = _comparison(name, reps[0], x, y)
-        return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(op, a, b))
+        return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(r, op, a, b))
     text = _power_text(reps[0], x, y) if op == "Pow" else combined(name, reps[0], [x.text, y.text])
     made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
     if op == "Add" and rep in FLOATS:
@@ -388,7 +388,7 @@ def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         if known is not None:
             return python(known)
         text = c_expression(OPERATORS[op][1], "i64", [a.text, b.text])
-        return Num(text, "bool", ("bool",), low=0, high=1, **_facts_of(op, a, b))
+        return Num(text, "bool", ("bool",), low=0, high=1, **_facts_of(r, op, a, b))
     if a.kind == b.kind == "bool" and op in ("BitAnd", "BitOr", "BitXor"):
         text = c_expression(OPERATORS[op][1], "bool", [a.text, b.text])
         return Num(text, "bool", ("bool",), low=0, high=1)
@@ -461,15 +461,18 @@ def _known_comparison(r: Reader, op: str, a: Num, b: Num) -> bool | None:
     return None
 
 
-def _facts_of(op: str, a: Num, b: Num) -> dict[str, Any]:
+def _facts_of(r: Reader, op: str, a: Num, b: Num) -> dict[str, Any]:
     """What is known where a comparison of integers is true, and where it is false."""
     if a.lin is None or b.lin is None:
         return {}
     d = b.lin - a.lin
+    unlike: tuple[Linear, ...] = ()
+    if op in ("Eq", "NotEq"):  # one that is not beyond the other is before it
+        unlike = (d - 1,) if r.facts.proves(d) else (-d - 1,) if r.facts.proves(-d) else ()
     table = {
         "Lt": ((d - 1,), (-d,)), "LtE": ((d,), (-d - 1,)),
         "Gt": ((-d - 1,), (d,)), "GtE": ((-d,), (d - 1,)),
-        "Eq": ((d, -d), ()), "NotEq": ((), (d, -d)),
+        "Eq": ((d, -d), unlike), "NotEq": (unlike, (d, -d)),
     }  # fmt: skip
     return dict(zip(("true", "false"), table[op], strict=True))
 
