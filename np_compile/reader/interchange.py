@@ -28,6 +28,7 @@ from .read import Leave, Line, Reader, int_constant
 from .stack import settle
 from .threads import rests_on
 from .values import Arr, Known, Num, Slice, Unreadable
+from .walk import walk
 
 _TILE = 8  # elements of the last axis in a tile
 _WAYS = 16  # copies of the last statement
@@ -45,12 +46,14 @@ class _Refused(Exception):
 @dataclass
 class Plan:
     """A loop that may be interchanged. labels: of each array from around the loop. arrays: these
-    arrays. dims: the extents that the outer loops go along. node: the loop, with a body in which
+    arrays. dims: the extents that the outer loops go along; counted: those of axes that it goes along
+    itself. node: the loop, with a body in which
     nothing follows a branch; made: names that it gives values."""
 
     labels: dict[str, Labels]
     arrays: dict[str, Arr]
     dims: list[Num]
+    counted: list[Num]
     node: ast.For
     made: set[str]
 
@@ -63,18 +66,22 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
     live = r.entry.live(r.frame.node).get(id(node))
     if not r.frame.whole or live is None or node.orelse or not isinstance(node.target, ast.Name):
         return None
-    key = "interchanged", id(node)
+    made, added = _bound_in(node)
+    whole = frozenset(x for x in added - made if isinstance(r.env.get(x), Arr))
+    key = "interchanged", id(node), whole
     if key not in r.entry.normalized:
-        r.entry.normalized[key] = _taken_apart(node)
-    if not r.entry.normalized[key]:
+        r.entry.normalized[key] = _taken_apart(node, whole)
+    own = r.entry.normalized[key]
+    if own is None:
         return None
-    own, made = r.entry.normalized[key]
+    made |= added - whole
     if made & (live.begin | live.after | live.shared):
         return None
     r.entry.live(r.frame.node)[id(own)] = live
     arrays: dict[str, Arr] = {}
     labels: dict[str, Labels] = {}
-    counted = 0
+    counted: list[Num] = []
+    pays = False
     for name, parts in _subscripts(own.body).items():
         a = r.env.get(name)
         if name in made or not isinstance(a, Arr):
@@ -83,12 +90,13 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
         axes = [k for k in range(a.ndim) if all(k < len(p) and _is_all(p[k]) or k >= len(p)
                                                 for p in parts)]
         labels[name] = tuple(k if k in axes else None for k in range(a.ndim))
-        last = [p[-1] for p in parts if len(p) == a.ndim]
-        counted += a.ndim > 1 and a.strides[-1].value == 1 and any(
-            isinstance(x, ast.Name) and x.id == node.target.id for x in last
-        )
+        for p in parts:
+            for k, x in enumerate(p[: a.ndim]):
+                if isinstance(x, ast.Name) and x.id == node.target.id:
+                    counted.append(a.dims[k])
+                    pays |= 0 < k == a.ndim - 1 and a.strides[k].value == 1
     rank = max((sum(k is not None for k in x) for x in labels.values()), default=0)
-    if not counted or not rank:
+    if not pays or not rank:
         return None
     for name, x in labels.items():  # the axes are those of the array with most of them, at the end
         places = iter(range(rank - sum(k is not None for k in x), rank))
@@ -108,26 +116,45 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
         _Elements(r, labels).block(own.body, {node.target.id: ()})
     except _Refused:
         return None
-    return Plan(labels, arrays, dims, own, made)
+    return Plan(labels, arrays, dims, counted, own, made)
 
 
-def _taken_apart(node: ast.For) -> tuple[ast.For, set[str]] | tuple[()]:
-    """The loop with what follows a branch in both of its ways, and the names that it binds."""
+def _bound_in(node: ast.For) -> tuple[set[str], set[str]]:
+    """The names that a loop binds, and those that it adds to."""
+    adds = (x.target for x in walk(node) if isinstance(x, ast.AugAssign))
+    added = {x.id for x in adds if isinstance(x, ast.Name)}
+    targets = (y for x in walk(node) if isinstance(x, ast.Assign) for y in x.targets)
+    made = {y.id for y in (*targets, node.target) if isinstance(y, ast.Name)}
+    return made, added
+
+
+class _InPlace(ast.NodeTransformer):
+    """`y += x` of these names as `y[:] += x`."""
+
+    def __init__(self, names: frozenset[str]):
+        self._names = names
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AugAssign:
+        to = node.target
+        if isinstance(to, ast.Name) and to.id in self._names:
+            part = ast.Subscript(ast.Name(to.id, ast.Load()), ast.Slice(), ast.Store())
+            node.target = ast.copy_location(part, to)
+        return node
+
+
+def _taken_apart(node: ast.For, whole: frozenset[str]) -> ast.For | None:
+    """The loop with what follows a branch in both of its ways. whole: arrays that are added to."""
     plain = (ast.Assign, ast.AugAssign, ast.If, ast.Expr, ast.Pass)
-    inside = [x for s in node.body for x in ast.walk(s)]
-    if any(isinstance(x, ast.stmt) and not isinstance(x, plain) for x in inside):
-        return ()
-    made = {node.target.id} if isinstance(node.target, ast.Name) else set()
-    added = {id(x.target) for x in inside if isinstance(x, ast.AugAssign)}
-    for x in inside:
-        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in added:
-            made.add(x.id)
+    if any(isinstance(x, ast.stmt) and not isinstance(x, plain) for x in walk(node)[1:]):
+        return None
+    if any(isinstance(x, (ast.NamedExpr, ast.comprehension, ast.Lambda)) for x in walk(node)):
+        return None
     try:
         body = _tails(node.body, node.body[-1], [_WAYS])
     except _Refused:
-        return ()
+        return None
     own = ast.copy_location(ast.For(node.target, node.iter, body, [], None), node)
-    return copy.deepcopy(own), made
+    return ast.fix_missing_locations(_InPlace(whole).visit(copy.deepcopy(own)))
 
 
 def _tails(nodes: Sequence[ast.stmt], end: ast.stmt, left: list[int]) -> list[ast.stmt]:
@@ -332,20 +359,20 @@ def tiled(r: Reader, plan: Plan, read: Any) -> tuple[list, str] | None:
 def _agree(r: Reader, plan: Plan, tests: dict[str, None]) -> None:
     """Arrays have the extents that are taken to be the same; looked at where it is not known."""
     first: dict[int, Arr] = {}
+    pairs = [(d, plan.counted[0]) for d in plan.counted]
     for name, a in plan.arrays.items():
-        like = first.setdefault(a.ndim, a)
-        pairs = list(zip(a.dims, like.dims, strict=True))
-        pairs += [(d, plan.dims[k]) for d, k in zip(a.dims, plan.labels[name], strict=True)
-                  if k is not None]  # fmt: skip
-        for d, e in pairs:
-            if d.lin is None or e.lin is None:
-                raise Unreadable("an extent of which nothing is known")
-            if not r.facts.same(d.lin, e.lin):
-                if d.value is not None and e.value is not None:
-                    raise Unreadable("shapes that differ")
-                tests[f"{d.text} != {e.text}"] = None
-                r.facts.add(d.lin - e.lin)
-                r.facts.add(e.lin - d.lin)
+        pairs += zip(a.dims, first.setdefault(a.ndim, a).dims, strict=True)
+        for d, k in zip(a.dims, plan.labels[name], strict=True):
+            pairs += [(d, plan.dims[k])] if k is not None else []
+    for d, e in pairs:
+        if d.lin is None or e.lin is None:
+            raise Unreadable("an extent of which nothing is known")
+        if not r.facts.same(d.lin, e.lin):
+            if d.value is not None and e.value is not None:
+                raise Unreadable("extents that differ")
+            tests[f"{d.text} != {e.text}"] = None
+            r.facts.add(d.lin - e.lin)
+            r.facts.add(e.lin - d.lin)
 
 
 def _tiles(
