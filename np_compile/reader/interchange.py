@@ -1,11 +1,11 @@
 """Loop interchange: a loop that goes along the last axis of arrays, whose statements do the same to
 all elements of the other axes.
 
-`for k in ...: out[:, :, k] = a[:, :, k] * out[:, :, k - 1]` steps over rows in each statement. Where
-each statement takes what it does along an axis only from the same place of that axis, the loops over
-these axes may be the outer ones: a *tile* of some elements goes through all iterations, then the
-next one. The body is read again for a tile, with names that mean parts of the arrays. The order of
-the iterations stays, so that what they hand on is as before.
+`for k in ...: out[:, :, k] = a[:, :, k] * out[:, :, k - 1]` steps over rows in each statement.
+Where each statement takes what it does along an axis only from the same place of that axis, the
+loops over these axes may be the outer ones: a *tile* of some elements goes through all iterations,
+then the next one. The body is read again for a tile, with names that mean parts of the arrays. The
+order of the iterations stays, so that what they hand on is as before.
 
 Nothing in a tile may leave, since Python could not go on there: what may is not interchanged. What
 shows only as it runs (extents, addresses) is looked at before the first tile.
@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from . import index
-from .linear import Linear
 from .nest import FAR
-from .read import Leave, Line, Reader, int_constant
+from .read import Leave, Reader
 from .stack import settle
 from .threads import rests_on
 from .values import Arr, Known, Num, Slice, Unreadable
-from .walk import walk
+from .walk import names_in, walk
 
 _TILE = 8  # elements of the last axis in a tile
 _WAYS = 16  # copies of the last statement
@@ -46,9 +45,9 @@ class _Refused(Exception):
 @dataclass
 class Plan:
     """A loop that may be interchanged. labels: of each array from around the loop. arrays: these
-    arrays. dims: the extents that the outer loops go along; counted: those of axes that it goes along
-    itself. node: the loop, with a body in which
-    nothing follows a branch; made: names that it gives values."""
+    arrays. dims: the extents that the outer loops go along; counted: those of axes that it goes
+    along itself. node: the loop, with a body in which nothing follows a branch; made: names that it
+    gives values."""
 
     labels: dict[str, Labels]
     arrays: dict[str, Arr]
@@ -87,28 +86,29 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
         if name in made or not isinstance(a, Arr):
             continue
         arrays[name] = a
-        axes = [k for k in range(a.ndim) if all(k < len(p) and _is_all(p[k]) or k >= len(p)
-                                                for p in parts)]
+        axes = [k for k in range(a.ndim) if all(k >= len(p) or _is_all(p[k]) for p in parts)]
         labels[name] = tuple(k if k in axes else None for k in range(a.ndim))
-        for p in parts:
-            for k, x in enumerate(p[: a.ndim]):
+        for items in parts:
+            for k, x in enumerate(items[: a.ndim]):
                 if isinstance(x, ast.Name) and x.id == node.target.id:
                     counted.append(a.dims[k])
                     pays |= 0 < k == a.ndim - 1 and a.strides[k].value == 1
     rank = max((sum(k is not None for k in x) for x in labels.values()), default=0)
     if not pays or not rank:
         return None
-    for name, x in labels.items():  # the axes are those of the array with most of them, at the end
-        places = iter(range(rank - sum(k is not None for k in x), rank))
-        labels[name] = tuple(None if k is None else next(places) for k in x)
-    for x in ast.walk(ast.Module(own.body, [])):  # arrays that are meant whole
-        if isinstance(x, ast.Name) and x.id not in made and x.id not in labels:
-            a = r.env.get(x.id)
-            if isinstance(a, Arr):
-                if a.ndim > rank:
-                    return None
-                arrays[x.id] = a
-                labels[x.id] = tuple(range(rank - a.ndim, rank))
+    for (
+        name,
+        own_axes,
+    ) in labels.items():  # they end alike
+        places = iter(range(rank - sum(k is not None for k in own_axes), rank))
+        labels[name] = tuple(None if k is None else next(places) for k in own_axes)
+    for name in sorted(names_in(own) - made - labels.keys()):  # arrays that are meant whole
+        a = r.env.get(name)
+        if isinstance(a, Arr):
+            if a.ndim > rank:
+                return None
+            arrays[name] = a
+            labels[name] = tuple(range(rank - a.ndim, rank))
     dims = _extents(arrays, labels, rank)
     if dims is None or any(d.value is not None and d.value < 2 for d in dims):
         return None
@@ -315,11 +315,11 @@ class _Elements:
 
 def _together(*shapes: Labels) -> Labels:
     """The labels of what goes element by element."""
-    found: list[Any] = list(max(shapes, key=len, default=()))
+    found: Labels = max(shapes, key=lambda x: len(x), default=())
     for shape in shapes:
-        if shape and tuple(found[len(found) - len(shape) :]) != shape:
+        if shape and found[len(found) - len(shape) :] != shape:
             raise _Refused
-    return tuple(found)
+    return found
 
 
 # The tiles
@@ -386,7 +386,8 @@ def _tiles(
     last = axis == len(plan.dims) - 1
     assert n.lin is not None
     for size in (_TILE, 1) if last else (1,):
-        k, body = r.fresh("s"), []
+        k = r.fresh("s")
+        body: list = []
         since, born = len(r.accesses.noted), len(r.born)
         with r.elsewhere(body), r.scope():
             lin = r.facts.name(k, 0, FAR)
@@ -434,6 +435,6 @@ def _flat(lines: list) -> Iterator[str]:
         elif isinstance(x, Leave):
             continue
         elif isinstance(x, str):
-            yield x if isinstance(x, Line) else x
+            yield x
         else:
             yield from _flat(x.in_place(x.lines))

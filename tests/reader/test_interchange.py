@@ -1,5 +1,5 @@
-"""Loops along the last axis of arrays that go through all iterations for some elements at a time, and
-those that may not."""
+"""Loops along the last axis of arrays that go through all iterations for some elements at a time,
+and those that may not."""
 
 from __future__ import annotations
 
@@ -63,6 +63,20 @@ def summed(x):
         s += 1.5
         x[:, k] += x[:, k - 1] * s
     return s
+
+
+def last_number(x):
+    s = 0.0
+    for k in range(1, x.shape[1]):
+        s = k * 0.25
+        x[:, k] += x[:, k - 1] * s
+    return s
+
+
+def first_of_all(x):
+    for k in range(1, x.shape[1]):
+        t = x[:, k] * 0.5
+        x[:, k] = x[:, k - 1] - t[0]
 
 
 def last(x):
@@ -146,6 +160,8 @@ INTERCHANGED = [
 IN_ORDER = [
     (summed, [(a(13, 11),)]),
     (last, [(a(13, 11),)]),
+    (last_number, [(a(13, 11),)]),
+    (first_of_all, [(a(13, 11),)]),
     (one_after_another, [(a(13, 11),)]),
     (shifted, [(a(13, 11),)]),
     (turned, [(a(13, 11),)]),
