@@ -343,6 +343,8 @@ def _divided(r: Reader, op: str, a: Num, b: Num) -> Num:
         r.leave_if(f"{a.text} == {c_int(-WIDE)}", "an integer beyond 64 bits")
     low, high = _interval(op, a, b)
     exact = a.lin is not None and b.lin is not None
+    if op == "FloorDiv" and exact and b.value is not None and (known := _quotient(r, a, b.value)):
+        return r.integer(known, low, high, Linear(0, {known: 1}))
     if b.value is not None and b.value > 0 and b.value & (b.value - 1) == 0:
         bits = b.value.bit_length() - 1  # a power of two
         text = f">> {bits}" if op == "FloorDiv" else f"& {b.value - 1}L"
@@ -366,6 +368,20 @@ def _divided(r: Reader, op: str, a: Num, b: Num) -> Num:
     if a.low >= 0 and b.low > 0:
         r.facts.add(a.lin - made.lin)
     return made
+
+
+def _quotient(r: Reader, a: Num, b: int) -> str:
+    """The C name of a // b, where it has one: by what is known of it."""
+    assert a.lin is not None
+    for fact in r.facts.mentioning(min(a.lin.terms)) if a.lin.terms else ():
+        rest = fact - a.lin
+        if rest.const == 0 and list(rest.terms.values()) == [-b]:
+            (name,) = rest.terms
+            if a.lin.terms.keys() == {name}:
+                continue
+            if Linear(b - 1, {name: b}) - a.lin in r.facts.mentioning(name):
+                return name
+    return ""
 
 
 def _near(r: Reader, a: Num, b: Num) -> str:
