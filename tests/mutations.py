@@ -146,6 +146,30 @@ MUTATIONS = (
         "reader/test_sums.py",
     ),
     Mutation(
+        "np_compile/reader/interchange.py",
+        "            if k is not None:\n                raise _Refused",
+        "            if False:\n                raise _Refused",
+        "reader/test_interchange.py",
+    ),
+    Mutation(
+        "np_compile/reader/interchange.py",
+        "tests |= dict.fromkeys(rests_on(r, found))",
+        "pass",
+        "reader/test_interchange.py",
+    ),
+    Mutation(
+        "np_compile/reader/interchange.py",
+        "made & (live.begin | live.after | live.shared)",
+        "made & live.shared",
+        "reader/test_interchange.py",
+    ),
+    Mutation(
+        "np_compile/reader/interchange.py",
+        "        if found is None:\n            raise",
+        "        if False:\n            raise",
+        "reader/test_interchange.py",
+    ),
+    Mutation(
         "np_compile/reader/conditional_stores.py",
         " and element(way[-1].what) in stored",
         "",

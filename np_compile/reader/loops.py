@@ -12,6 +12,7 @@ from .conditional_stores import selected_stores
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
 from .innermost import hoisted, places
+from .interchange import planned, tiled
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR, FEW
@@ -57,7 +58,13 @@ def for_(r: Reader, node: ast.For) -> None:
         except _Long:
             r.restore(saved)
             values = by_tables(r, node.iter, values)
-    _loop(r, node, _For(r, node, values))
+    header = _For(r, node, values)
+    if header.n is not None and not r.quiet:
+        plan = planned(r, node)
+        if plan is not None:
+            r.lines.append(header.place)
+            header.tiles = tiled(r, plan, for_)
+    _loop(r, node, header)
     for name in values.sources:
         r.env.pop(name, None)
 
@@ -115,6 +122,8 @@ class _For:
         self._hidden = f"__at{node.lineno}_{node.col_offset}"
         self.steady = values.steady
         self.after: list[str] = []  # lines behind it, if there was an iteration
+        self.place: list = []  # before it: for what does the same by tiles
+        self.tiles: tuple[list, str] | None = None
         self.counter = r.fresh("k")
         r.env.update(values.sources)
 
@@ -134,9 +143,9 @@ class _For:
         many iterations; 0 for by the clock."""
         k, there = self.counter, self._values.there
         n = self._values.n.value
-        if not strip or there or (n is not None and n <= strip):
+        if not strip or there or r.quiet or (n is not None and n <= strip):
             test = there(k) if there else f"{k} < {high}"
-            tick = [] if strip and not there else [_tick(body)]
+            tick = [] if r.quiet or (strip and not there) else [_tick(body)]
             ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
             return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}", *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
@@ -179,7 +188,7 @@ class _While:
     """The head of a `while` loop."""
 
     steady: tuple[Items, ...] = ()
-    counter = n = None
+    counter = n = tiles = None
     facts: tuple[Linear, ...] = ()
 
     def __init__(self, node: ast.While):
@@ -322,7 +331,12 @@ def _attempt(
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         if innermost:
             settle(places(body))
-        r.lines += header.around(r, body, "0", header.n.text if header.n else "", strip)
+        high = header.n.text if header.n else ""
+        if header.tiles is not None:
+            lines, done = header.tiles
+            header.place += lines
+            high = f"({done} ? 0 : {high})"
+        r.lines += header.around(r, body, "0", high, strip)
     if header.always and not state.ends:
         frame.dead = True
         return True

@@ -187,7 +187,7 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
     rep = REPRESENTATION[kind]
     if op in COMPARISONS:
         text = _comparison(name, reps[0], x, y)
-        return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(op, a, b))
+        return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(r, op, a, b))
     text = _power_text(reps[0], x, y) if op == "Pow" else combined(name, reps[0], [x.text, y.text])
     made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
     if op == "Add" and rep in FLOATS:
@@ -343,6 +343,8 @@ def _divided(r: Reader, op: str, a: Num, b: Num) -> Num:
         r.leave_if(f"{a.text} == {c_int(-WIDE)}", "an integer beyond 64 bits")
     low, high = _interval(op, a, b)
     exact = a.lin is not None and b.lin is not None
+    if op == "FloorDiv" and exact and b.value is not None and (known := _quotient(r, a, b.value)):
+        return r.integer(known, low, high, Linear(0, {known: 1}))
     if b.value is not None and b.value > 0 and b.value & (b.value - 1) == 0:
         bits = b.value.bit_length() - 1  # a power of two
         text = f">> {bits}" if op == "FloorDiv" else f"& {b.value - 1}L"
@@ -368,6 +370,20 @@ def _divided(r: Reader, op: str, a: Num, b: Num) -> Num:
     return made
 
 
+def _quotient(r: Reader, a: Num, b: int) -> str:
+    """The C name of a // b, where it has one: by what is known of it."""
+    assert a.lin is not None
+    for fact in r.facts.mentioning(min(a.lin.terms)) if a.lin.terms else ():
+        rest = fact - a.lin
+        if rest.const == 0 and list(rest.terms.values()) == [-b]:
+            (name,) = rest.terms
+            if a.lin.terms.keys() == {name}:
+                continue
+            if Linear(b - 1, {name: b}) - a.lin in r.facts.mentioning(name):
+                return name
+    return ""
+
+
 def _near(r: Reader, a: Num, b: Num) -> str:
     """The C of `a % b`, with b above 0, where a is known to be at most one step of b away."""
     assert a.lin is not None
@@ -388,7 +404,7 @@ def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         if known is not None:
             return python(known)
         text = c_expression(OPERATORS[op][1], "i64", [a.text, b.text])
-        return Num(text, "bool", ("bool",), low=0, high=1, **_facts_of(op, a, b))
+        return Num(text, "bool", ("bool",), low=0, high=1, **_facts_of(r, op, a, b))
     if a.kind == b.kind == "bool" and op in ("BitAnd", "BitOr", "BitXor"):
         text = c_expression(OPERATORS[op][1], "bool", [a.text, b.text])
         return Num(text, "bool", ("bool",), low=0, high=1)
@@ -461,15 +477,18 @@ def _known_comparison(r: Reader, op: str, a: Num, b: Num) -> bool | None:
     return None
 
 
-def _facts_of(op: str, a: Num, b: Num) -> dict[str, Any]:
+def _facts_of(r: Reader, op: str, a: Num, b: Num) -> dict[str, Any]:
     """What is known where a comparison of integers is true, and where it is false."""
     if a.lin is None or b.lin is None:
         return {}
     d = b.lin - a.lin
+    unlike: tuple[Linear, ...] = ()
+    if op in ("Eq", "NotEq"):  # one that is not beyond the other is before it
+        unlike = (d - 1,) if r.facts.proves(d) else (-d - 1,) if r.facts.proves(-d) else ()
     table = {
         "Lt": ((d - 1,), (-d,)), "LtE": ((d,), (-d - 1,)),
         "Gt": ((-d - 1,), (d,)), "GtE": ((-d,), (d - 1,)),
-        "Eq": ((d, -d), ()), "NotEq": ((), (d, -d)),
+        "Eq": ((d, -d), unlike), "NotEq": (unlike, (d, -d)),
     }  # fmt: skip
     return dict(zip(("true", "false"), table[op], strict=True))
 

@@ -184,6 +184,7 @@ class Reader:
         self.lists = 0  # that were made by this statement
         self.comprehensions: list[ast.AST] = []  # that are being read
         self.late: set[str] = set()  # attributes that a loop sets
+        self.quiet = False  # whether loops do not look at what Python wants
         self.begun: dict[str, int] = {}  # objects: in which frame their `__init__` runs
         self.called: dict[Any, Any] = {}  # functions that call themselves, by their trees
         self.reading: dict[Any, Any] = {}  # those that are being read
@@ -208,6 +209,10 @@ class Reader:
     def prefix(self) -> str:
         """What its names in C have before their number."""
         return self._prefix
+
+    def goes_on_from(self, names: int) -> None:
+        """As many names are taken."""
+        self._count = names
 
     # Text
 

@@ -270,6 +270,14 @@ def threaded(
     sums: list[Variable], found: Independence, iteration: Iteration, spreads: bool,
 ) -> Threaded:  # fmt: skip
     """A loop whose iterations are independent, where what it rests on holds."""
+    tests = rests_on(r, found)
+    written = [f"{{{span(r, a)}}}" for a in found.written]
+    number = counter.rpartition("_")[2]
+    return Threaded(line, number, lines, n, kept, sums, written, tests, iteration, spreads)
+
+
+def rests_on(r: Reader, found: Independence) -> list[str]:
+    """C that is true where iterations may depend on each other all the same."""
     tests = [f"overlap({span(r, a)}, {span(r, b)})" for a, b in found.apart]
     for a in found.written:
         if a.flat or not a.ndim:
@@ -278,9 +286,7 @@ def threaded(
         tests.append(f"{steps[-1]} < 1")
         inner = zip(steps, a.dims[1:], steps[1:], strict=False)
         tests += [f"{s} < {d.text} * {t}" for s, d, t in inner]
-    written = [f"{{{span(r, a)}}}" for a in found.written]
-    number = counter.rpartition("_")[2]
-    return Threaded(line, number, lines, n, kept, sums, written, tests, iteration, spreads)
+    return tests
 
 
 def outlined(

@@ -464,6 +464,24 @@ def test_loops_over_few_elements_are_innermost() -> None:
     assert body.count("const int out_") == 1
 
 
+def by_halves(x, length, n):
+    """A quotient under no name, of what changes between the loops."""
+    while length <= n:
+        for start in range(0, n, length):
+            for k in range(length // 2):
+                x[start + k + length // 2] += x[start + k]
+                x[start + k] -= 0.25 * x[start + k + length // 2]
+        length *= 2
+
+
+def test_the_same_quotient_is_one() -> None:
+    x = np.arange(40.0)
+    check(exact(by_halves, (x, 2, 32), (x, 3, 40), (x, 4, 9)))
+    check_whatever_leaves(by_halves, [(x, 2, 41), (x, 5, 60), (x[:0], 2, 4)])
+    body = text_of(by_halves, x, 2, 32).split("static i64 run(")[1]
+    assert body.count(" >> 1)") == 1
+
+
 def of_other_arrays(x, c, w, m, n):
     """Elements of arrays that the loop does not change, some read only in some iterations."""
     for i in range(m):
