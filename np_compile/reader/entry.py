@@ -88,6 +88,7 @@ class Entry:
         self.inputs: list[Input] = []
         self.words = 0
         self.arrays = 0
+        self.strided = False  # whether one of them may be written to and is not contiguous
         self.owners: list[tuple] = []
         self.sizes: list[int] = []
         self.formats: list[str] = []
@@ -336,6 +337,7 @@ class Entry:
         self.owners.append(path)
         self.sizes.append(size)
         flat, writeable = x.flags.c_contiguous, is_writeable(x)
+        self.strided |= writeable and not flat
         r.line(f"PyArray *const given_{k} = {self._in('p')};")
         flags = direct.FLAT * flat | direct.WRITEABLE * writeable
         tests = [
@@ -387,7 +389,7 @@ class Entry:
 
     def apart(self) -> list[str]:
         """The C that turns a call away whose arrays share memory."""
-        if self.arrays < 2:
+        if self.arrays < 2 and not self.strided:
             return []
         listed = ", ".join(f"given_{k}" for k in range(self.arrays))
         sizes = ", ".join(map(str, self.sizes))

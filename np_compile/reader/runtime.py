@@ -469,6 +469,24 @@ QUIET int is_wanted(Runtime *rt) {{
 INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{
     return (const char *)a < (const char *)b_end && (const char *)b < (const char *)a_end;
 }}
+/* Whether elements of an array that may be written to lie in one place. */
+QUIET int overlaps_itself(const PyArray *a) {{
+    i64 reach = 0, seen = 0;
+    if ((a->flags & {direct.FLAT}) || !(a->flags & {direct.WRITEABLE})) return 0;
+    for (int d = 0; d < a->nd; d++) if (a->dims[d] == 0) return 0;
+    for (int n = 0; n < a->nd; n++) {{  /* from the least stride on */
+        int next = -1;
+        for (int d = 0; d < a->nd; d++)
+            if (!(seen >> d & 1)
+                && (next < 0 || __builtin_labs(a->strides[d]) < __builtin_labs(a->strides[next])))
+                next = d;
+        seen |= 1L << next;
+        if (a->dims[next] == 1) continue;
+        if (__builtin_labs(a->strides[next]) <= reach) return 1;
+        reach += __builtin_labs(a->strides[next]) * (a->dims[next] - 1);
+    }}
+    return 0;
+}}
 QUIET int share_memory(PyArray *const *arrays, const i64 *sizes, i64 n) {{
     char *low[64], *end[64];
     i64 full = 0;
@@ -484,6 +502,7 @@ QUIET int share_memory(PyArray *const *arrays, const i64 *sizes, i64 n) {{
             if (far < 0) low[full] += far; else end[full] += far;
         }}
         if (empty) continue;
+        if (overlaps_itself(a)) return 1;
         for (i64 j = 0; j < full; j++) if (low[j] < end[full] && low[full] < end[j]) return 1;
         full++;
     }}

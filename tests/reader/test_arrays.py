@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import np_compile
 
@@ -485,6 +486,13 @@ CASES = [
 ]  # fmt: skip
 
 
+def onto_next_column(x):
+    for t in range(1, x.shape[1]):
+        x[:, t] = 0.75 * x[:, t - 1] + 1
+        x[:, t] *= 0.5
+    return x[-1, -1] if x.size else 0.0
+
+
 @each(CASES)
 def test_arrays(c: Case) -> None:
     check(c)
@@ -509,6 +517,23 @@ def test_arguments_that_share_memory(make) -> None:
         for n in (0, 3, 6):
             check_call(fast, both, (*make(np.arange(12.0)), n), 0)
             check_call(fast, both, (np.arange(12.0), np.ones(12), n), 0)
+
+
+@pytest.mark.parametrize("first", [((5, 7), (8, 8)), ((5, 2), (16, 16)), ((3, 4), (0, 8))])
+def test_an_argument_whose_elements_share_memory(first) -> None:
+    fast = np_compile.compile(onto_next_column)
+    with whole():
+        for shape, strides in (
+            first,
+            ((4, 3), (24, 8)),
+            ((3, 4), (8, 24)),
+            ((0, 9), (8, 8)),
+            first,
+        ):
+            a, b = (as_strided(np.arange(60.0), shape, strides) for _ in range(2))
+            assert fast(a) == onto_next_column(b)
+            np.testing.assert_array_equal(a, b)
+    assert fast._reading.is_compiled
 
 
 def test_what_may_not_be_written_stays() -> None:
