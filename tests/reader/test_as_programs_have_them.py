@@ -273,6 +273,27 @@ def test_a_generator_of_several_types(c):
     check(c)
 
 
+def quotients(a, b, n):
+    found = []
+    for i in range(len(a)):
+        found.append(divmod(a[i], b[i]))
+        found.append(divmod(a[i], n))
+    return found
+
+
+N, M = np.arange(-4, 5), np.array([2, -3, 1, -1, 5, -2, 3, 4, -7])
+
+
+@each(
+    [
+        case(quotients, (N, M, 3), (N, M, -4)),
+        case(quotients, (N.astype("i1"), M, 3), (N.astype("i1"), M, -2)),
+    ]
+)
+def test_divmod_of_integers(c):
+    check(c)
+
+
 # Statements
 
 
