@@ -197,7 +197,8 @@ def _names_of(code: types.CodeType, of_class: bool = False) -> tuple[str, ...] |
             added_to[step.argval] = copied
         elif op == "STORE_ATTR" and before is not None and before[0] == "SWAP":
             before = added_to.get(step.argval)
-        last = step.argval[-1] if type(step.argval) is tuple else step.argval
+        is_pair = type(step.argval) is tuple and "FAST" in op  # two locals, no constant
+        last = step.argval[-1] if is_pair else step.argval
         harmless = (
             op == "STORE_ATTR" and before is not None and _is_of_object(before, others)
         ) or (op == "IMPORT_NAME" and str(step.argval).partition(".")[0] in _MODULES)

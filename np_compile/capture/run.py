@@ -85,7 +85,8 @@ def _charged(
         result, work, typical = _captured(*call)
     finally:
         seconds = time.perf_counter() - start
-        budget.captured(seconds - max(budget.owed - owed, 0.0), *work[1:], known)
+        seconds_alone, again = seconds - max(budget.owed - owed, 0.0), typical and not work[0]
+        budget.captured(seconds_alone, *work[1:], known, again)
     return result, work, typical, seconds
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -55,6 +58,7 @@ from .values import (
     item_name,
 )
 from .variables import as_lists
+from .walk import walk
 
 
 def assign(r: Reader, node: ast.Assign) -> None:
@@ -67,7 +71,8 @@ def assign(r: Reader, node: ast.Assign) -> None:
     if isinstance(node.value, ast.Lambda):
         value: Value = made_function(r, node.value, node)
     elif isinstance(node.value, ast.GeneratorExp) and _takes_apart(node.targets):
-        value = r.grammar.comprehension(r, node.value)
+        given = _written_out(r, node.value, len(node.targets[0].elts))  # type: ignore[attr-defined]
+        value = expression(r, given) if given else r.grammar.comprehension(r, node.value)
     elif _takes_apart(node.targets) and (rows := _zipped(r, node.value)) is not None:
         value = columns(r, rows, len(node.targets[0].elts))  # type: ignore[attr-defined]
     else:
@@ -96,6 +101,48 @@ def _zipped(r: Reader, node: ast.expr) -> Value | None:
     if not isinstance(f, Known) or f.value is not zip:
         return None
     return kept(r, expression(r, given.value))
+
+
+def _written_out(r: Reader, node: ast.GeneratorExp, n: int) -> ast.Tuple | None:
+    """The n items of a generator over a tuple that stands there, each of a type of its own; None
+    of others."""
+    if (made := _written.get(node)) is None:
+        made = _written[node] = _items_of(node) or ast.Tuple([], ast.Load())
+    if not made.elts or len(made.elts) != n:
+        return None
+    code, of = r.frame.function.__code__, node.generators[0].iter
+    names = {x.id for x in of.elts if isinstance(x, ast.Name)}  # type: ignore[attr-defined]
+    # Those that no call changes meanwhile.
+    return made if names <= {*code.co_varnames} - {*code.co_cellvars} else None
+
+
+_written: WeakKeyDictionary[ast.GeneratorExp, ast.Tuple] = WeakKeyDictionary()
+
+
+def _items_of(node: ast.GeneratorExp) -> ast.Tuple | None:
+    """Such a generator's items; None where they are not the same outside of it."""
+    (g, *more), nested = node.generators, (ast.Lambda, ast.comprehension, ast.NamedExpr)
+    if more or g.ifs or not isinstance(g.iter, (ast.Tuple, ast.List)):
+        return None
+    if not isinstance(g.target, ast.Name) or any(isinstance(x, nested) for x in walk(node.elt)):
+        return None
+    if not all(isinstance(x, (ast.Constant, ast.Name)) for x in g.iter.elts):
+        return None
+    elts = [_With(g.target.id, x).visit(copy.deepcopy(node.elt)) for x in g.iter.elts]
+    return ast.copy_location(ast.Tuple(elts, ast.Load()), node)
+
+
+@dataclass
+class _With(ast.NodeTransformer):
+    """An expression in the place of a name."""
+
+    name: str
+    value: ast.expr
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id != self.name:
+            return node
+        return ast.copy_location(copy.copy(self.value), node)
 
 
 def _takes_apart(targets: Sequence[ast.expr]) -> bool:

@@ -331,7 +331,8 @@ def _complex(r: Reader, x: Value, y: Value | None = None) -> Value:
 
 def _divmod(r: Reader, a: Value, b: Value) -> Value:
     x, y = single(a), single(b)
-    if not (x.is_python and y.is_python):
+    integers = x.is_int and y.is_int and "bool" not in (x.rep, y.rep)
+    if not (x.is_python and y.is_python) and not integers:
         raise Unreadable("divmod of NumPy's numbers")
     return Tup((binary(r, "FloorDiv", x, y), binary(r, "Mod", x, y)))
 

@@ -51,7 +51,7 @@ from .values import (
 )
 from .walk import count_loads, shared_names
 
-_BRACKETS = (np.r_, np.c_, np.s_, np.index_exp)
+_BRACKETS = (np.r_, np.c_, np.s_, np.index_exp, np.mgrid, np.ogrid)
 _CLASSES = 10  # of objects in lists: each is named by a digit
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from . import calls, members, named_items, objects, text, twister, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import contains_key, new_table
-from .functions.combining import in_brackets
+from .functions.combining import grid, in_brackets
 from .functions.operands import array_of, part
 from .functions.ufuncs import ufunc
 from .functions.views import transposed
@@ -485,6 +485,8 @@ def _subscript(r: Reader, node: ast.Subscript) -> Value:
         return named_items.item(r, owner, items[0])
     if isinstance(owner, Known) and (owner.value is np.r_ or owner.value is np.c_):
         return in_brackets(r, items, owner.value is np.c_)
+    if isinstance(owner, Known) and (owner.value is np.mgrid or owner.value is np.ogrid):
+        return grid(r, items, not isinstance(node.slice, ast.Tuple), owner.value is np.ogrid)
     if isinstance(owner, Known) and (owner.value is np.s_ or owner.value is np.index_exp):
         alone = len(items) == 1 and owner.value is np.s_ and not isinstance(node.slice, ast.Tuple)
         return items[0] if alone else Tup(tuple(items))

@@ -468,14 +468,16 @@ def test_one_long_call_does_not_stand_for_those_that_are_not_timed():
 
 
 def test_compiled_calls_on_trial_are_spent_and_no_work():
-    for way, known, owed in (
-        ("background", False, 0.5),
-        ("background", True, 0.0),
-        ("call", False, 0.0),
+    for way, known, typical, owed in (
+        ("background", False, False, 0.5),
+        ("background", True, True, 0.0),
+        ("call", False, False, 0.0),
+        ("call", False, True, 0.5),
+        ("call", True, True, 0.0),
     ):
         b = Budget(asked=False)
         with config.patch(compile_in=way):
-            b.captured(0.5, 0, 0, known)
+            b.captured(0.5, 0, 0, known, typical)
         assert b.owed == owed
         assert b.worked == 0.5 - owed
 
@@ -694,10 +696,20 @@ def test_longer_calls_are_compiled_where_shorter_ones_are_faster_so():
 
 
 def test_one_call_each_way_decides_where_the_times_are_far_apart():
-    for ratio, way in ((8.0, "compiled"), (2.0, None), (0.5, "plain")):
-        c = timed(None, 1e-3)
-        c._ran_plain(1e-3 * ratio)
+    for seconds, ratio, way in (
+        (5e-3, 8.0, "compiled"), (5e-3, 2.0, None), (5e-3, 0.5, "plain"),
+        (1e-4, 50.0, None),  # another process may have run meanwhile
+    ):  # fmt: skip
+        c = timed(None, seconds)
+        c._ran_plain(seconds * ratio)
         assert c.way == way
+
+
+def test_one_call_that_another_process_has_interrupted_decides_nothing():
+    c = timed(None, 2e-4)
+    for seconds in (5e-3, 1e-4):
+        c._ran_plain(seconds)
+    assert c.way == "plain"
 
 
 def test_a_kind_that_runs_plainly_is_looked_at_again():

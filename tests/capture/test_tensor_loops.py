@@ -669,6 +669,20 @@ def test_transforms_of_torch():
         np.testing.assert_allclose(a, alternating(row.numpy()))
 
 
+def test_the_empty_tuple():
+    def pushes(x):
+        found, t = {0: (1, 2)}, 0.0
+        for k in range(len(x)):
+            for j in found.get(k, ()):
+                t += x[j] * k
+            found[k + 1] = (k, 0)
+        return t
+
+    fast, x = compiled(pushes), series(30)
+    for _ in range(2):
+        np.testing.assert_allclose(fast(x), pushes(x.numpy()))
+
+
 def test_the_setting():
     fast = compiled(smoothed)
     with config.patch(loops="recorded"):

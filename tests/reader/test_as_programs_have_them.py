@@ -237,6 +237,63 @@ def test_brackets(c):
     check(c)
 
 
+def grids(n, m):
+    y, x = np.mgrid[:n, 1:m]
+    a, b = np.ogrid[:n, 1:m]
+    k = np.mgrid[2:m]
+    s = 0
+    for i in range(n):
+        s += y[i, 0] * x[i, i] + a[i, 0] * b[0, i] + k[i]
+    y[0] = 7
+    return y, x, a, b, k, s
+
+
+@each([case(grids, (3, 9), (4, 12), (3, 1))])
+def test_grids(c):
+    check(c)
+
+
+# A generator over a tuple whose items have types of their own
+
+
+def taken_apart(d, n, u):
+    a, b, c = (np.negative(d[k]) for k in ("p", "q", "r"))
+    v, w = (k * 2 for k in (u, n))
+    s = 0.0
+    for i in range(n):
+        s += a[i] * b[i, 0] - c[0, i, 0]
+    return a, b, c, s, v, w
+
+
+D = {"p": V, "q": np.ones((len(V), 2)), "r": np.arange(2.0 * len(V)).reshape(1, -1, 2)}
+
+
+@each([case(taken_apart, (D, 3, 1.5), (D, 4, 2))])
+def test_a_generator_of_several_types(c):
+    check(c)
+
+
+def quotients(a, b, n):
+    found = []
+    for i in range(len(a)):
+        found.append(divmod(a[i], b[i]))
+        found.append(divmod(a[i], n))
+    return found
+
+
+N, M = np.arange(-4, 5), np.array([2, -3, 1, -1, 5, -2, 3, 4, -7])
+
+
+@each(
+    [
+        case(quotients, (N, M, 3), (N, M, -4)),
+        case(quotients, (N.astype("i1"), M, 3), (N.astype("i1"), M, -2)),
+    ]
+)
+def test_divmod_of_integers(c):
+    check(c)
+
+
 # Statements
 
 

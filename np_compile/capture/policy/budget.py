@@ -287,11 +287,15 @@ class Budget:
         compiler, time is lent anew."""
         self.owed = 0.0 if config.waits() else max(self.owed - gain, -SECONDS)
 
-    def captured(self, seconds: float, calls: int, touched: int, known: bool) -> None:
+    def captured(
+        self, seconds: float, calls: int, touched: int, known: bool, typical: bool
+    ) -> None:
         """Note a call that was captured, and took so long, recording and compiling apart. known:
-        whether it was measured to be faster than NumPy, or is asked for in any case."""
+        whether it was measured to be faster than NumPy, or is asked for in any case. typical:
+        whether calls like it will take as long. Where calls wait for the compiler, others cost
+        nothing."""
         spent = 0.0
-        if not known and not config.waits():
+        if not known and (typical or not config.waits()):
             spent = max(seconds - likely_seconds(calls, touched), 0.0)
         self.owed += spent
         self.worked += max(seconds - spent, 0.0)

@@ -33,6 +33,7 @@ _ELEMENT = 2e-8  # seconds, less than Python takes for an operation on a single 
 _ITEM = 4e-6  # seconds, more than it takes to make an item of a list for Python
 _CALLED = 2e-4  # seconds, more than a call that compiled code makes in Python takes beyond its own
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
+_PAUSED = 1e-2  # seconds that another process, or the collector of garbage, may take of a call
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 SAMPLED = 32  # one of so many plain calls is timed,
@@ -279,13 +280,21 @@ class Choice:
         ratio = self.plain / self.compiled
         if ratio < 1 / _CLEAR:
             self.way = "plain"
-        elif ratio > (_CLEAR if self.tries > 1 or self.plain > _LONG else _HOPELESS):
+        elif ratio > self._clear:
             self._is_compiled()
         elif self.tries >= (_CALLS if self.plain > _SHORT else _MORE):
             if ratio < 1:
                 self.way = "plain"
             else:
                 self._is_compiled()
+
+    @property
+    def _clear(self) -> float:
+        """How many times longer the plain calls have to take for the compiled ones to be faster:
+        of a single one that is short the time may be another process's."""
+        if self.tries > 1 or self.plain > _LONG:
+            return _CLEAR
+        return _HOPELESS if self.plain > _PAUSED else math.inf
 
     def _is_compiled(self) -> None:
         self.way = "compiled"

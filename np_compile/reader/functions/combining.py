@@ -219,6 +219,31 @@ def in_brackets(r: Reader, items: Sequence[Any], columns: bool) -> Value:
     return _concatenate(r, Tup(tuple(rows)))
 
 
+def grid(r: Reader, items: Sequence[Any], alone: bool, is_open: bool) -> Value:
+    """`np.mgrid[...]` of ranges of integers, or `np.ogrid[...]`. alone: of one, not in a tuple."""
+    axes: list[Lazy] = []
+    for x in items:
+        if not isinstance(x, Slice) or x.stop is None:
+            raise Unreadable("a grid of these")
+        start, stop = x.start or python(0), x.stop
+        if any(b.kinds != ("int",) for b in (start, stop)) or (x.step and x.step.value != 1):
+            raise Unreadable("a grid of these")
+        r.leave_if(f"{start.text} > {stop.text}", "a grid without points")
+        axes.append(arange(r, start, stop))
+    if alone:
+        return materialized(r, axes[0])
+    dims, one = tuple(x.dims[0] for x in axes), python(1)
+
+    def along(k: int) -> Lazy:
+        here = tuple(d if j == k or not is_open else one for j, d in enumerate(dims))
+        return Lazy("i64", here, lambda index: axes[k].at([index[k]]))
+
+    spread = [along(k) for k in range(len(axes))]
+    if is_open:
+        return Tup(tuple(materialized(r, x) for x in spread))
+    return stacked(r, list(spread), 0)
+
+
 def _column_stack(r: Reader, arrays: Value) -> Value:
     items = _sequence(r, arrays)
     if all(x.ndim == 1 for x in items):
