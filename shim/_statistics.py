@@ -16,6 +16,7 @@ from ._normalize import Array, DType, Operand, Static, function
 from ._quiet import warn
 from ._reductions import average, mean_of
 from ._shapes import let_numpy_raise
+from ._ufunc_math import sqrt
 from ._unsigned import cast, flip, from_signed, to_signed
 
 
@@ -206,7 +207,7 @@ def corrcoef(x: Array, y: Array | None = None, rowvar: bool = True, *, dtype: DT
     c = _cov(x, y, rowvar, False, None, None, None, dtype)
     if c.dim() == 0:
         return c / c
-    spread = torch.sqrt(torch.diagonal(c).real)
+    spread = sqrt(torch.diagonal(c).real)
     c = c / spread[:, None] / spread[None, :]
     if c.dtype.is_complex:
         return torch.complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1))
