@@ -299,6 +299,11 @@ def _check(name: str, value: Any) -> None:
     if name == "backend" and not isinstance(value, str):
         return  # a callable, which `compile` looks at
     try:
+        if name == "backend":
+            from .backends.registry import BACKENDS
+
+            if value not in BACKENDS:
+                raise ValueError(f"there are {', '.join(BACKENDS)}")
         if type(value) is not type(setting.default):
             raise ValueError(f"expected a value such as {setting.default!r}")
         setting.parse(str(int(value) if isinstance(value, bool) else value))

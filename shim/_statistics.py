@@ -33,6 +33,8 @@ def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0):
             if x.dim() == 0
             else "object too deep for desired array"
         )
+    if isinstance(minlength, (bool, np.bool)):
+        let_numpy_raise(np.bincount, np.zeros(0, int), minlength=minlength)
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
     if x.numel() and kind_of(x) in "fc":

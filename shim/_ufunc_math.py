@@ -45,6 +45,8 @@ def by_numpy(name: str, formula: Callable) -> Callable:
 
 
 sqrt = by_numpy("sqrt", torch.sqrt)
+log10 = by_numpy("log10", torch.log10)
+power = by_numpy("power", torch.pow)
 
 
 # integers: division by zero gives 0, INT_MIN // -1 wraps

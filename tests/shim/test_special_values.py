@@ -8,9 +8,8 @@ import itertools
 import numpy as np
 import pytest
 from np_compile.shim._ufunc_table import ROWS
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from .support import from_shim, quiet, shim
+from .support import Formulas, from_shim, quiet, shim
 
 NAMES = [row.name for row in ROWS if row.name != "isnat" and row.numpy.nin <= 2]
 HUGE = {"d": 1e300, "f": 1e30, "e": 6e4}
@@ -31,13 +30,6 @@ ELSEWHERE = {
     "fmin": "as fmax",
     "arccos": "torch loses the square root of a tiny number beside one",
 }
-
-
-class Formulas(TorchDispatchMode):
-    """Here the shim computes by its formulas on tensors, as where it is recorded."""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        return func(*args, **(kwargs or {}))
 
 
 def numbers(char: str, large: bool) -> np.ndarray:
