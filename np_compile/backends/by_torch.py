@@ -17,6 +17,7 @@ from .twice import refusing
 
 _SQRT = torch.ops.aten.sqrt.default
 
+
 def eager(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
     """Run the tensor program operator by operator, with torch's own autograd."""
     if not any(node.target is _SQRT for node in graph.graph.nodes):

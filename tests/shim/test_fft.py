@@ -34,8 +34,8 @@ def formulas():
 
 def test_elements_at_hand_are_transformed_by_numpy():
     a = np.random.default_rng(0).random((7, 30))
-    for given in (a, a.T, a.astype("f"), a[::-1] + 1j):
-        assert_same(shim.fft.fft(to_shim(given), axis=0), np.fft.fft(given, axis=0), rtol=0)
+    for array in (a, a.T, a.astype("f"), a[::-1] + 1j):
+        assert_same(shim.fft.fft(to_shim(array), axis=0), np.fft.fft(array, axis=0), rtol=0)
 
 
 @pytest.mark.usefixtures("formulas")

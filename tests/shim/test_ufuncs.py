@@ -342,7 +342,7 @@ def test_elementary_functions_have_the_last_places_of_numpy(name):
             if name in ("cbrt", "hypot"):
                 continue
             args[0].imag = rng.random((2, 400))
-        for given in (args, [a.T[::2] for a in args]):
-            want = getattr(np, name)(*given)
-            assert_same(getattr(shim, name)(*map(to_shim, given)), want, rtol=0)
+        for arrays in (args, [a.T[::2] for a in args]):
+            want = getattr(np, name)(*arrays)
+            assert_same(getattr(shim, name)(*map(to_shim, arrays)), want, rtol=0)
     assert_same(to_shim(args[0].real) ** 0.5, args[0].real ** 0.5, rtol=0)
