@@ -21,7 +21,7 @@ from ._unsigned import cast, flip, from_signed, to_signed
 
 
 @function()
-def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0):
+def bincount(x: Array, /, weights: Array | None = None, minlength: Static = 0):
     """How often each of the numbers 0, 1, ... appears: int64; or sums of weights: float64.
 
     On tensors without data, the result is taken to have `minlength` elements; without a minlength
