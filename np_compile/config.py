@@ -79,6 +79,15 @@ def _loops(text: str) -> str:
     return text
 
 
+BACKENDS = ("eager", "aot_eager", "inductor", "native")
+
+
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        raise ValueError(f"there are {', '.join(BACKENDS)}")
+    return text
+
+
 def _compile_in(text: str) -> str:
     if text not in ("background", "call"):
         raise ValueError("expected background or call")
@@ -124,7 +133,7 @@ SETTINGS = (
         "folder that gets a folder for each compile: NumPy calls, tensor program, what the back "
         "end made, times and why it was compiled",
     ),
-    Setting("backend", "native", str, "the back end when `backend=` is not given"),
+    Setting("backend", "native", _backend, "the back end when `backend=` is not given"),
     Setting(
         "unroll",
         8,

@@ -15,6 +15,7 @@ from ._index_plan import readable as _readable
 from ._ndarray import ndarray
 from ._reduce import shape_text
 from ._shapes import common_shape
+from ._ufunc_math import sqrt
 from ._ufuncs import UFUNCS
 from ._unsigned import bits, unbits
 
@@ -145,7 +146,7 @@ def smooth_root(t: torch.Tensor, power: float = 0.5) -> torch.Tensor:
     norm and std."""
     zero = t == 0
     safe = torch.where(zero, torch.ones_like(t), t)
-    raised = torch.sqrt(safe) if power == 0.5 else torch.pow(safe, power)
+    raised = sqrt(safe) if power == 0.5 else torch.pow(safe, power)
     return torch.where(zero, torch.zeros_like(t), raised)
 
 

@@ -12,6 +12,7 @@ import torch
 
 from ._apply import call
 from ._dtypes import TO_NUMPY, TO_TORCH, Weak, result_type, torch_dtype
+from ._host import is_concrete
 from ._ndarray import ndarray
 from ._normalize import Array, Operand, Out, Static, function
 from ._ranges import steps
@@ -62,6 +63,10 @@ def _one(name: str, a: torch.Tensor, n: Any, axis: int, norm: Any) -> torch.Tens
     if a.dtype.is_complex and name in ("rfft", "ihfft"):
         let_numpy_raise(getattr(np.fft, name), np.zeros(2, TO_NUMPY[a.dtype]), n)
     work, result = _dtypes(name, a.dtype)
+    if is_concrete(a):  # torch's last places are another library's
+        given = cast(a, work).resolve_conj().resolve_neg().numpy()
+        with np.errstate(all="ignore"):
+            return torch.from_numpy(getattr(np.fft, name)(given, n, axis, norm)).to(result)
     transform: Callable = getattr(torch.fft, name)
     a = _of_length(cast(a, work), n // 2 + 1 if name in ("irfft", "hfft") else n, axis)
     return transform(a, n, axis, norm).to(result)
@@ -199,6 +204,8 @@ def _scaled(t: torch.Tensor, n: int, d: Any) -> torch.Tensor:
 def fftfreq(n: Static, d: Operand = 1.0, device: Static = None):
     """f64[n]: the frequencies of fft's terms for samples `d` apart. ValueError for odd types."""
     n = _check_count(n)
+    if n is True:
+        let_numpy_raise(np.fft.fftfreq, n)
     place = target_device(device)
     below = int(n) // 2
     half = int(n) - below

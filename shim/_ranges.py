@@ -24,6 +24,7 @@ from ._shapes import (
     viewed,
 )
 from ._table import Kind
+from ._ufunc_math import log10, power
 from ._unsigned import bits, cast, from_signed, to_signed, unbits
 from ._views import broadcast_all, reshaped
 
@@ -201,7 +202,7 @@ def _logspaced(
     y, _ = spaced(start, stop, num, endpoint, None, axis)
     dtype = result_type(kind_of(base), y.dtype)
     base = scalar_tensor(base, dtype).to(y.device)
-    return torch.pow(base, cast(y, dtype))
+    return power(base, cast(y, dtype))
 
 
 @function(scalar=False)
@@ -237,7 +238,7 @@ def geomspace(
     work = result_type(start.dtype, stop.dtype, float, torch.float64 if dtype is None else dtype)
     first, last = cast(start, work), cast(stop, work)
     turn = torch.sgn(first)
-    y = _logspaced(torch.log10(first / turn), torch.log10(last / turn), num, endpoint, 10.0, 0)
+    y = _logspaced(log10(first / turn), log10(last / turn), num, endpoint, 10.0, 0)
     y = cast(y, work) * turn
     ends = first.expand(y.shape[1:]).unsqueeze(0), last.expand(y.shape[1:]).unsqueeze(0)
     if num > 1 and endpoint:

@@ -88,6 +88,8 @@ def _whole(shift: Any) -> int:
 @function(scalar=False)
 def resize(a: Array, new_shape: Static):
     """The elements repeated until they fill the new shape: a fresh array (zeros from nothing)."""
+    if isinstance(new_shape, (np.ndarray, ndarray)) and not new_shape.ndim:
+        raise TypeError("iteration over a 0-d array")
     shape = shape_tuple(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")

@@ -16,11 +16,12 @@ from ._normalize import Array, DType, Operand, Static, function
 from ._quiet import warn
 from ._reductions import average, mean_of
 from ._shapes import let_numpy_raise
+from ._ufunc_math import sqrt
 from ._unsigned import cast, flip, from_signed, to_signed
 
 
 @function()
-def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0):
+def bincount(x: Array, /, weights: Array | None = None, minlength: Static = 0):
     """How often each of the numbers 0, 1, ... appears: int64; or sums of weights: float64.
 
     On tensors without data, the result is taken to have `minlength` elements; without a minlength
@@ -32,6 +33,8 @@ def bincount(x: Array, /, weights: Array | None = None, minlength: int = 0):
             if x.dim() == 0
             else "object too deep for desired array"
         )
+    if isinstance(minlength, (bool, np.bool)):
+        let_numpy_raise(np.bincount, np.zeros(0, int), minlength=minlength)
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
     if x.numel() and kind_of(x) in "fc":
@@ -206,7 +209,7 @@ def corrcoef(x: Array, y: Array | None = None, rowvar: bool = True, *, dtype: DT
     c = _cov(x, y, rowvar, False, None, None, None, dtype)
     if c.dim() == 0:
         return c / c
-    spread = torch.sqrt(torch.diagonal(c).real)
+    spread = sqrt(torch.diagonal(c).real)
     c = c / spread[:, None] / spread[None, :]
     if c.dtype.is_complex:
         return torch.complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1))

@@ -29,7 +29,7 @@ from ._dtypes import (
 from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_dtype, reduce_engine, shape_text
 from ._shapes import common_shape, let_numpy_raise
-from ._ufunc_math import complex_whole_power, natural_power, refuse_negative
+from ._ufunc_math import complex_whole_power, natural_power, refuse_negative, sqrt
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
 
@@ -505,7 +505,7 @@ def _power_of_number(run: Callable, dtype: torch.dtype) -> Callable:
             if exponent == 2:
                 return torch.square(a)
             if exponent == 0.5 and dtype is not torch.float16:
-                return torch.sqrt(a)
+                return sqrt(a)
         return run(a, exponent)
 
     return power

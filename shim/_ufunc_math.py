@@ -14,6 +14,7 @@ import torch
 
 from . import _unsigned
 from ._dtypes import DataDependent
+from ._host import is_concrete
 from ._index_plan import readable
 from ._unsigned import divide, less, remainder
 
@@ -23,6 +24,29 @@ where = torch.where
 def clone(a: torch.Tensor) -> torch.Tensor:
     """A physical copy."""
     return a.clone()
+
+
+def by_numpy(name: str, formula: Callable) -> Callable:
+    """The formula; where elements are at hand, NumPy's own loop: torch's functions have other last
+    places, and even its roots are not rounded correctly on the CPU (MKL's)."""
+    own = np.errstate(all="ignore")(getattr(np, name))
+
+    def run(*operands: torch.Tensor) -> torch.Tensor:
+        for t in operands:
+            if not is_concrete(t):
+                return formula(*operands)
+        given = [
+            (t.resolve_conj().resolve_neg() if t.is_neg() or t.is_conj() else t).numpy()
+            for t in operands
+        ]
+        return torch.from_numpy(np.asarray(own(*given)))
+
+    return run
+
+
+sqrt = by_numpy("sqrt", torch.sqrt)
+log10 = by_numpy("log10", torch.log10)
+power = by_numpy("power", torch.pow)
 
 
 # integers: division by zero gives 0, INT_MIN // -1 wraps

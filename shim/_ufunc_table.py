@@ -51,10 +51,16 @@ def _real(name: str, formula: Formula, *aliases: str, **more: object) -> Formula
     return Formulas(name, aliases, float=formula, **more)
 
 
+def _rounded(name: str, formula: Formula, *aliases: str, **more: object) -> Formulas:
+    """An elementary function of real numbers: its last places are the library's."""
+    return _real(name, m.by_numpy(name, formula), *aliases, **more)
+
+
 def _inexact(
     name: str, formula: Formula, *aliases: str, complex: Formula | None = None
 ) -> Formulas:
-    return Formulas(name, aliases, float=formula, complex=m.dense(complex or formula))
+    of_complex = m.by_numpy(name, m.dense(complex or formula))
+    return _rounded(name, formula, *aliases, complex=of_complex)
 
 
 def _whole(name: str, formula: Formula, *aliases: str, **more: object) -> Formulas:
@@ -148,12 +154,12 @@ ROWS: tuple[Formulas, ...] = (
         "power",
         m.int_power,
         "pow",
-        float=m.float_power,
-        complex=m.dense(m.complex_power),
+        float=m.by_numpy("power", m.float_power),
+        complex=m.by_numpy("power", m.dense(m.complex_power)),
         bits=m.bits_power,
         unsigned=m.natural_power,
     ),
-    _real("float_power", torch.pow, complex=m.dense(m.complex_power)),
+    _inexact("float_power", torch.pow, complex=m.complex_power),
     _same("negative", torch.neg, complex=m.by_parts(torch.neg)),
     _same("positive", m.clone),
     _same("absolute", torch.abs, "abs", bool=m.clone, bits=m.clone),
@@ -170,7 +176,7 @@ ROWS: tuple[Formulas, ...] = (
     _inexact("log1p", torch.log1p, complex=m.complex_log1p),
     _inexact("sqrt", torch.sqrt),
     _same("square", torch.square),
-    _real("cbrt", m.cbrt),
+    _rounded("cbrt", m.cbrt),
     _whole(
         "reciprocal",
         m.int_reciprocal,
@@ -187,8 +193,8 @@ ROWS: tuple[Formulas, ...] = (
     _inexact("arcsin", torch.arcsin, "asin"),
     _inexact("arccos", torch.arccos, "acos", complex=m.complex_arccos),
     _inexact("arctan", torch.arctan, "atan"),
-    _real("arctan2", torch.atan2, "atan2"),
-    _real("hypot", torch.hypot),
+    _rounded("arctan2", torch.atan2, "atan2"),
+    _rounded("hypot", torch.hypot),
     _inexact("sinh", torch.sinh),
     _inexact("cosh", torch.cosh),
     _inexact("tanh", torch.tanh),
@@ -247,8 +253,8 @@ ROWS: tuple[Formulas, ...] = (
     _rounding("ceil", torch.ceil),
     _rounding("trunc", torch.trunc),
     _real("heaviside", m.heaviside),
-    _real("logaddexp", m.logaddexp, narrow=False),
-    _real("logaddexp2", m.logaddexp2, narrow=False),
+    _rounded("logaddexp", m.logaddexp, narrow=False),
+    _rounded("logaddexp2", m.logaddexp2, narrow=False),
 )
 BY_NAME: dict[str, Formulas] = {f.name: f for f in ROWS}
 

@@ -35,7 +35,10 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.build": {"config", "errors"},
     "kernels.run": {"kernels.analysis", "kernels.build", "kernels.ir", "kernels.target", "size"},
     "kernels": {"config", "size", *(f"kernels.{room}" for room in _ROOMS)},
-    "backends": {"config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"},
+    "backends": {
+        *("config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"),
+        "shim",
+    },
     "tape": {"shim", "size"},
     "debug_output": {"config"},
     "dict_tags": set(),

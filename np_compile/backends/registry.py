@@ -18,14 +18,9 @@ from .native import native
 Backend = Callable[[torch.fx.GraphModule, list[torch.Tensor]], Callable]
 
 
-BACKENDS: dict[str, Backend] = {
-    "eager": eager,
-    "aot_eager": aot_eager,
-    "inductor": inductor,
-    "native": native,
-}
-if config.backend not in BACKENDS:
-    raise config.senseless("backend", config.backend, f"there are {', '.join(BACKENDS)}")
+BACKENDS: dict[str, Backend] = dict(
+    zip(config.BACKENDS, (eager, aot_eager, inductor, native), strict=True)
+)
 
 
 def lookup(backend: str | Backend) -> Backend:

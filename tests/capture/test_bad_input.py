@@ -367,6 +367,7 @@ def outcome(f, k):
         ("unroll", -1, "not negative"),
         ("debug", 9, "a level from 0 to 5"),
         ("disable", "yes", "expected a value such as False"),
+        ("backend", "indcutor", "there are eager, aot_eager, inductor, native"),
         ("bakend", "eager", "did you mean 'backend'"),
     ],
 )

@@ -201,6 +201,7 @@ def test_linspace_errors():
 def test_logspace_and_geomspace():
     assert_matches("logspace", 0, 1, 5, base=np.array([2.0, 10.0]), axis=-1)
     assert_matches("logspace", 0, 3, 4, dtype=int)
+    assert_matches("logspace", 1.0, 7.0, 50, rtol=0)
     for args in (
         (1, 256),
         (256, 1),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import ALL, assert_matches, assert_same, shim, to_shim
+from .support import ALL, Formulas, assert_matches, assert_same, shim, to_shim
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 MANY = ["fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn", "irfftn"]
@@ -25,6 +25,20 @@ def rtol(dtype):
     return 5e-3 if dtype in "efF" else 1e-9  # of each element; some are nearly zero
 
 
+@pytest.fixture
+def formulas():
+    """torch's transforms: NumPy's own are used where elements are at hand."""
+    with Formulas():
+        yield
+
+
+def test_elements_at_hand_are_transformed_by_numpy():
+    a = np.random.default_rng(0).random((7, 30))
+    for array in (a, a.T, a.astype("f"), a[::-1] + 1j):
+        assert_same(shim.fft.fft(to_shim(array), axis=0), np.fft.fft(array, axis=0), rtol=0)
+
+
+@pytest.mark.usefixtures("formulas")
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("name", ONE)
 def test_one_axis(name, dtype):
@@ -45,6 +59,7 @@ def test_errors(name):
     assert_matches(f"fft.{name}", np.array(3.0))
 
 
+@pytest.mark.usefixtures("formulas")
 @pytest.mark.parametrize("name", MANY)
 def test_many_axes(name):
     for dtype in "dfDFl":
@@ -71,6 +86,7 @@ def test_frequencies():
     for d in (np.array(3), np.array([3, 7]), np.array([True]), np.array([3], "i1")):
         assert_matches("fft.fftfreq", 3, d)
     assert_matches("fft.fftfreq", np.array(3))
+    assert_matches("fft.fftfreq", True)
     for name in ("fft.fftn", "fft.ifft2"):
         assert_matches(name, np.array(3), axes=())
     assert_matches("fft.fftshift", np.array(3), ())

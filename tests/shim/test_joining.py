@@ -135,6 +135,7 @@ def test_repeats(dtype):
     for shape in (4, (3, 4), (0,), (2, 3), (2, -1), ()):
         assert_matches("resize", a, shape)
     assert_matches("resize", np.zeros(0, dtype), (2, 2))
+    assert_matches("resize", np.zeros(2, dtype), np.array(1))
 
 
 def test_repeats_of_traced_counts_need_data():

@@ -76,6 +76,7 @@ COUNTS = [
     ((np.array([], int), np.array([])), {"minlength": 2}),
     (([-1],), {}),
     (([1, 2],), {"minlength": -1}),
+    (([1, 2],), {"minlength": True}),
     (([1, 2], [1, 2, 3]), {}),
 ]
 
