@@ -9,13 +9,15 @@ an empty cache:
 
 | figure | is |
 |---|---|
-| `ratio` | the median of calls 4 to 30, by NumPy's |
+| `ratio` | the median, of calls 4 to 30, of each by the NumPy call beside it |
 | `first` | seconds of the first call beyond NumPy's, and of the first three |
 | `kept` | the call after which calls of the kind are kept, or compiled whole; 0 if none is |
 
-A compiler on the other half of a core takes a part of the calling thread's speed. With `--held`
-nothing is compiled: `ratio` is what calls cost that wait, alone. That of a call of 2 us is over the
-bar: to find out in C that it is to run as it stands takes 0.1 us.
+A compiler on the other half of a core takes a part of the calling thread's speed, now and then:
+so each call is compared with the one beside it, either of which comes first by turns, after one of
+NumPy's that finds the caches as the pause between rounds has left them. With `--held` nothing is
+compiled: `ratio` is what calls cost that wait, alone. That of a call of 2 us is over the bar: to
+find out in C that it is to run as it stands takes 0.1 us.
 
 At the end it lists what is over 1.05 of NumPy's time, and first calls over half a second.
 """
@@ -80,8 +82,11 @@ def measured(name: str, size: str, calls: int) -> dict[str, Any]:
         many = 1
         if k >= SETTLED and not program.in_place and plain[-1] < _SHORT:
             many = max(1, int(_SHORT / max(plain[-1], 1e-6)) // 8)
-        plain.append(seconds_of(program.function, theirs, many))
-        compiled.append(seconds_of(fast, mine, many))
+        if k >= SETTLED:
+            program.function(*program.arguments(size))
+        turns = [(plain, program.function, theirs), (compiled, fast, mine)]
+        for times, call, args in turns if k % 2 or k < SETTLED else turns[::-1]:
+            times.append(seconds_of(call, args, many))
         keeper, reading = fast._keeper, fast._reading
         known = bool(keeper is not None and keeper.kept) or getattr(reading, "runs", 0) > 0
         kept = kept or (k + 1 if known else 0)
@@ -89,7 +94,9 @@ def measured(name: str, size: str, calls: int) -> dict[str, Any]:
     usual = statistics.median(plain)
     return {
         "NumPy": usual,
-        "ratio": statistics.median(compiled[SETTLED:]) / statistics.median(plain[SETTLED:]),
+        "ratio": statistics.median(
+            c / p for c, p in zip(compiled[SETTLED:], plain[SETTLED:], strict=True)
+        ),
         "first": compiled[0] - usual,
         "first three": sum(compiled[:SETTLED]) - SETTLED * usual,
         "kept": kept,
