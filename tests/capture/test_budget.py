@@ -16,7 +16,7 @@ from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import Choice, kind_of
 from np_compile.capture.policy.places import Places
 from np_compile.kernels.build import Job
-from np_compile.replay.calls import MISS
+from np_compile.replay.calls import MISS, available
 from np_compile.replay.keeper import Keeper
 
 from ..support import check, compiled, data
@@ -404,6 +404,7 @@ def test_some_calls_of_a_cold_function_are_not_timed():
 
 @pytest.mark.usefixtures("background")
 def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
+    assert available()  # C is asked
     fast = np_compile.compile(lambda x: x + 1)
     x, budget = data(5), fast._options.budget
     for _ in range(4):
@@ -419,6 +420,7 @@ def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
 
 @pytest.mark.usefixtures("background")
 def test_a_pause_ends_when_a_job_does():
+    assert available()  # C is asked
     fast = np_compile.compile(lambda x: x + 1)
     x, budget = data(5), fast._options.budget
     for _ in range(4):
