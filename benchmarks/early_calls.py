@@ -9,13 +9,15 @@ an empty cache:
 
 | figure | is |
 |---|---|
-| `ratio` | the median of calls 4 to 30, by NumPy's |
+| `ratio` | calls 4 to 30, each by the NumPy call beside it: the usual one |
 | `first` | seconds of the first call beyond NumPy's, and of the first three |
 | `kept` | the call after which calls of the kind are kept, or compiled whole; 0 if none is |
 
-A compiler on the other half of a core takes a part of the calling thread's speed. With `--held`
-nothing is compiled: `ratio` is what calls cost that wait, alone. That of a call of 2 us is over the
-bar: to find out in C that it is to run as it stands takes 0.1 us.
+A compiler on the other half of a core takes a part of the calling thread's speed, now and then:
+so each call is compared with the one beside it. Either comes first by turns, which costs it some
+time, as it finds other things in the caches: of each order there is a median, and `ratio` is their
+geometric mean. With `--held` nothing is compiled: it is what calls cost that wait, alone. That of a
+call of 2 us is over the bar: to find out in C that it is to run as it stands takes 0.1 us.
 
 At the end it lists what is over 1.05 of NumPy's time, and first calls over half a second.
 """
@@ -42,18 +44,19 @@ from np_compile.kernels.build import beside
 
 from .processes import figures_of
 from .programs import PROGRAMS, SIZES
+from .programs.registry import Program
 
 SETTLED = 3  # calls after which none may be slower
 BAR, LONG = 1.05, 0.5
 _SHORT = 2e-3  # seconds: of shorter calls some are timed at once
 
 
-def seconds_of(call: Callable, args: tuple, times: int = 1) -> float:
-    """Processor seconds of a call, the mean of some."""
+def seconds_of(call: Callable, given: list[tuple]) -> float:
+    """Processor seconds of a call, the mean of those with some arguments."""
     start = time.thread_time()
-    for _ in range(times):
+    for args in given:
         call(*args)
-    return (time.thread_time() - start) / times
+    return (time.thread_time() - start) / len(given)
 
 
 def warm() -> None:
@@ -69,6 +72,13 @@ def warm() -> None:
     gc.collect()
 
 
+def arguments(program: Program, size: str, many: int) -> list[tuple]:
+    """Those of so many calls: the same ones, but where calls change them."""
+    if program.in_place:
+        return [program.arguments(size) for _ in range(many)]
+    return [program.arguments(size)] * many
+
+
 def measured(name: str, size: str, calls: int) -> dict[str, Any]:
     """The figures of a program, of one size."""
     program = PROGRAMS[name]
@@ -76,12 +86,15 @@ def measured(name: str, size: str, calls: int) -> dict[str, Any]:
     plain, compiled = [], []
     kept = 0
     for k in range(calls):
-        mine, theirs = program.arguments(size), program.arguments(size)
         many = 1
-        if k >= SETTLED and not program.in_place and plain[-1] < _SHORT:
+        if k >= SETTLED and plain[-1] < _SHORT:
             many = max(1, int(_SHORT / max(plain[-1], 1e-6)) // 8)
-        plain.append(seconds_of(program.function, theirs, many))
-        compiled.append(seconds_of(fast, mine, many))
+        turns = [
+            (times, call, arguments(program, size, many))
+            for times, call in ((plain, program.function), (compiled, fast))
+        ]
+        for times, call, given in turns if k % 2 or k < SETTLED else turns[::-1]:
+            times.append(seconds_of(call, given))
         keeper, reading = fast._keeper, fast._reading
         known = bool(keeper is not None and keeper.kept) or getattr(reading, "runs", 0) > 0
         kept = kept or (k + 1 if known else 0)
@@ -89,7 +102,10 @@ def measured(name: str, size: str, calls: int) -> dict[str, Any]:
     usual = statistics.median(plain)
     return {
         "NumPy": usual,
-        "ratio": statistics.median(compiled[SETTLED:]) / statistics.median(plain[SETTLED:]),
+        "ratio": statistics.geometric_mean(
+            statistics.median(c / p for c, p in zip(compiled[k::2], plain[k::2], strict=True))
+            for k in (SETTLED, SETTLED + 1)
+        ),
         "first": compiled[0] - usual,
         "first three": sum(compiled[:SETTLED]) - SETTLED * usual,
         "kept": kept,

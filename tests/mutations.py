@@ -382,6 +382,12 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/calls.c",
+        "    if (!*pause || pause[3] != *ended) return 0;",
+        "    if (!*pause) return 0;",
+        "capture/test_budget.py",
+    ),
+    Mutation(
+        "np_compile/replay/calls.c",
         "    if (over >= 0 && (pause[1] >= pause[2] || over > LONGER)) return 0;",
         "    if (over >= 0) return 0;",
         "capture/test_budget.py",

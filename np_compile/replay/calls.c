@@ -82,8 +82,9 @@ static object *(*new_array)(object *type, object *dtype, int dimensions, const i
 static object *(*scalar)(object *array); /* of an array without dimensions */
 static i64 (*sequence)(const void *sequence, int threads);
 static i64 (*count_of_modes)(void); /* torch's, or 0: `modes` is called */
-/* The ways that the settings allow, how many captures run; Python's modules, and a name. */
-static const i64 *allowed, *captures;
+/* The ways that the settings allow, how many captures run, and how many jobs have ended; Python's
+ * modules, and a name. */
+static const i64 *allowed, *captures, *ended;
 static object *modules, *cupy, *none, *missed;
 static i64 tag; /* where a dict has its tag (dict_tags.py), or 0 */
 
@@ -95,7 +96,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(sequence), NAME_OF(grad_enabled), NAME_OF(yes),
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
-                   NAME_OF(allowed), NAME_OF(captures), NAME_OF(modules), NAME_OF(cupy),
+                   NAME_OF(allowed), NAME_OF(captures), NAME_OF(ended), NAME_OF(modules), NAME_OF(cupy),
                    NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
                    NAME_OF(calm), NAME_OF(count_of_modes), {0, 0}};
 
@@ -592,10 +593,10 @@ static int undisturbed(void) {
     return callback == none;
 }
 
-/* Whether a pause lasts: until its time is over, and for a while longer until so many calls came as
- * take that time, where the program does other things between them. */
+/* Whether a pause lasts: until a job ends beside the program, or its time is over, and for a while
+ * longer until so many calls came as take that time, where the program does other things. */
 static int rests(i64 *pause) {
-    if (!*pause) return 0;
+    if (!*pause || pause[3] != *ended) return 0;
     i64 now[2]; /* seconds and nanoseconds */
     clock_gettime(MONOTONIC, now);
     i64 over = now[0] * 1000000000 + now[1] - *pause;

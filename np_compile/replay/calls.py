@@ -282,7 +282,7 @@ class Table:
     """
 
     def __init__(self, function: Any = None, pause: Any = None, unweighed: Any = None) -> None:
-        self._function, self._pause = function, (c_int64 * 3)() if pause is None else pause
+        self._function, self._pause = function, (c_int64 * 4)() if pause is None else pause
         self._stands: Any = None
         self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
         if unweighed is not None:
@@ -385,6 +385,7 @@ class _Library:
             "errors": id(errstate.variable), "warnings": id(vars(warnings)),
             "filters": id(_FILTERS), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
+            "ended": ctypes.addressof(build.Job.ended),
             "count_of_modes": count_of_modes, "modules": id(sys.modules), "cupy": id(_CUPY),
             "none": id(None), "missed": id(MISS), "tag": dict_tags.OFFSET,
             **{name: id(value) for name, value in _OF_TORCH.items()},

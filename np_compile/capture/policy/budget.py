@@ -39,7 +39,7 @@ _EXTRA = 10  # and a compile in itself is as long as one of so many calls
 _RECORD = 1e-3  # seconds that recording a new call takes at most
 _FIRST = 2  # attempts that time is lent to, where nobody waits for the compiler
 _SHORTEST = 1e-7  # seconds of a call
-_PAUSE = 1e-3  # seconds in which calls run as they stand, before one is looked at again
+_PAUSE = 5e-2  # seconds in which calls run as they stand, before one is looked at again
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
@@ -83,8 +83,9 @@ class Budget:
     lent: seconds that are lent. owed: seconds that calls took beyond what they take as they stand,
     less what others gained. worked: seconds that calls took otherwise. turn: the number of the last
     call. cold: whether calls that are not known run as they stand. pause: until when they do at no
-    cost but the look at what is known, in nanoseconds, how many have done so, and how many take so
-    long. start: when the last call began that was not known.
+    cost but the look at what is known, in nanoseconds, how many have done so, how many take so
+    long, and the jobs that had ended before it, as the next one's end is the pause's too.
+    start: when the last call began that was not known.
     """
 
     __slots__ = (
@@ -97,7 +98,7 @@ class Budget:
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.pause = (c_int64 * 3)()  # where C reads it
+        self.pause = (c_int64 * 4)()  # where C reads it
         self._inside = False  # a call that is timed
         self._attempts = 0
         self._awaited: Any = None  # a program that the last call has run without, or its job
@@ -168,12 +169,13 @@ class Budget:
     def coldly(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a call that runs as it stands, as the function is cold. Those that come in
         the pause after it do not come here, and are taken to be as long."""
+        ended = Job.ended.value
         try:
             return self.timed(function, args, kwargs)
         finally:
             missing = self._missing()
             self.cold = missing > 0
-            self._rests(min(missing, _PAUSE))
+            self._rests(min(missing, _PAUSE), ended)
 
     def _missing(self) -> float:
         """Seconds that calls have to take as they stand before the next attempt."""
@@ -201,11 +203,12 @@ class Budget:
             return self._has_come()
         return True
 
-    def _rests(self, seconds: float) -> None:
-        """A pause begins."""
+    def _rests(self, seconds: float, ended: int) -> None:
+        """A pause begins. ended: how many jobs had ended before it was looked at them."""
         self.worked += self._usual * self.pause[1]
         self.pause[1] = 0
         self.pause[2] = int(max(seconds, 0.0) / self._took)
+        self.pause[3] = ended
         self.pause[0] = time.monotonic_ns() + int(max(seconds, 0.0) * 1e9)
 
     @property
@@ -248,10 +251,11 @@ class Budget:
     def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a call that runs as it stands, as a compiler is at work. It is looked for
         its work once in a pause."""
+        ended = Job.ended.value
         try:
             return self.timed(function, args, kwargs)
         finally:
-            self._rests(_PAUSE)
+            self._rests(_PAUSE, ended)
 
     def dispatched(self) -> None:
         """Note that it was found out that a call runs as it stands."""

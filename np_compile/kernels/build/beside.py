@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import c_int64
 from typing import Any
 
 from . import library
@@ -118,6 +119,7 @@ class _Workers:
                 job.took = time.perf_counter() - start
             finally:
                 job.done.set()
+                Job.ended.value += 1  # a lost one costs a pause
             with self.lock:
                 self.running.pop(job, None)
                 if isinstance(job, Compile):
@@ -195,8 +197,9 @@ if hasattr(os, "register_at_fork"):
 
 class Job:
     """Work that a thread of the workers does. done: set when it is. took: seconds. waits: whether
-    all that it does is to wait for compilers."""
+    all that it does is to wait for compilers. ended: how many have been done, where C reads it."""
 
+    ended = c_int64()
     waits = False
 
     def __init__(self, work: Callable[[], Any]):
