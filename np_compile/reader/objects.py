@@ -253,7 +253,7 @@ def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
             try:
                 of = join(grown[name], of, r)
             except Again:  # containers are made for other items: it is learnt anew
-                del r.memory[key]
+                r.memory.pop(key, None)
                 raise
             if not isinstance(of, HELD):
                 raise Unreadable(f"the attribute {name!r} of {kind.__name__} has several types")
