@@ -49,10 +49,12 @@ def is_concrete(t: torch.Tensor) -> bool:
         and not t.requires_grad
         and not _dispatch_modes()
         and _transform() is None
+        and not (t._is_zerotensor() or _is_functional(t))
     )
 
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack
+_is_functional = torch._is_functional_tensor
 _transform = torch._C._functorch.peek_interpreter_stack  # the innermost of vmap, grad, ...
 
 
