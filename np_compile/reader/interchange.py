@@ -66,6 +66,8 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
     if not r.frame.whole or live is None or node.orelse or not isinstance(node.target, ast.Name):
         return None
     made, added = _bound_in(node)
+    if not _goes_along_last(r, node, made):
+        return None
     whole = frozenset(x for x in added - made if isinstance(r.env.get(x), Arr))
     key = "interchanged", id(node), whole
     if key not in r.entry.normalized:
@@ -80,7 +82,6 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
     arrays: dict[str, Arr] = {}
     labels: dict[str, Labels] = {}
     counted: list[Num] = []
-    pays = False
     for name, parts in _subscripts(own.body).items():
         a = r.env.get(name)
         if name in made or not isinstance(a, Arr):
@@ -92,14 +93,10 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
             for k, x in enumerate(items[: a.ndim]):
                 if isinstance(x, ast.Name) and x.id == node.target.id:
                     counted.append(a.dims[k])
-                    pays |= 0 < k == a.ndim - 1 and a.strides[k].value == 1
     rank = max((sum(k is not None for k in x) for x in labels.values()), default=0)
-    if not pays or not rank:
+    if not rank:
         return None
-    for (
-        name,
-        own_axes,
-    ) in labels.items():  # they end alike
+    for name, own_axes in labels.items():  # they end alike
         places = iter(range(rank - sum(k is not None for k in own_axes), rank))
         labels[name] = tuple(None if k is None else next(places) for k in own_axes)
     for name in sorted(names_in(own) - made - labels.keys()):  # arrays that are meant whole
@@ -117,6 +114,20 @@ def planned(r: Reader, node: ast.For) -> Plan | None:
     except _Refused:
         return None
     return Plan(labels, arrays, dims, counted, own, made)
+
+
+def _goes_along_last(r: Reader, node: ast.For, made: set[str]) -> bool:
+    """Whether a loop goes along the last axis of an array, where the next element is the next one
+    in memory."""
+    assert isinstance(node.target, ast.Name)
+    for name, parts in _subscripts(node.body).items():
+        a = r.env.get(name)
+        if name in made or not isinstance(a, Arr) or a.ndim < 2 or a.strides[-1].value != 1:
+            continue
+        last = (x[a.ndim - 1] for x in parts if len(x) == a.ndim)
+        if any(isinstance(x, ast.Name) and x.id == node.target.id for x in last):
+            return True
+    return False
 
 
 def _bound_in(node: ast.For) -> tuple[set[str], set[str]]:
