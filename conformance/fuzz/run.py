@@ -24,6 +24,11 @@ from .maker import Program, leaves_signs_open
 # Errors of a recorded segment's data come when it runs, and nothing of it is written then: see
 # docs/deviations.md, "Errors".
 LATE = ("IndexError", "OverflowError")
+_NAN = "ValueError", "cannot convert float NaN to integer"
+
+
+def _is_late(error: tuple[str, str] | None) -> bool:
+    return error is not None and (error[0] in LATE or error == _NAN)
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
             call.sharing = []
     late = outcome.seen["recorded segments"] > 0
     for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
-        if late and w.error is not None and w.error[0] in LATE and g.error and g.error[0] in LATE:
+        if late and _is_late(w.error) and _is_late(g.error):
             return outcome  # nothing can be said of the calls after it
         found = difference(g, w, exact, unit, signs)
         if found:

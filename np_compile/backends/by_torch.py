@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import shutil
 import warnings
@@ -11,23 +10,12 @@ from typing import Any
 
 import torch
 
-from np_compile.shim._ufunc_math import sqrt
-
 from .twice import refusing
-
-_SQRT = torch.ops.aten.sqrt.default
 
 
 def eager(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
     """Run the tensor program operator by operator, with torch's own autograd."""
-    if not any(node.target is _SQRT for node in graph.graph.nodes):
-        return graph.forward
-    copied = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
-    for node in copied.graph.nodes:
-        if node.target is _SQRT:
-            node.target = sqrt
-    copied.recompile()
-    return copied.forward
+    return graph.forward
 
 
 def _torch_backend(name: str) -> Callable:
