@@ -78,17 +78,23 @@ def arrays(x: Any, found: list[np.ndarray] | None = None, met: set[int] | None =
 
 
 def sharing(result: Any, arguments: tuple) -> list[str]:
-    """Which arrays of result and arguments are one object, or lie in one memory."""
+    """Which arrays of result and arguments are one object, or lie in one memory. Two results of the
+    same elements count as one object: see docs/deviations.md, "Memory"."""
     named = [(f"result {k}", a) for k, a in enumerate(arrays(result)[:16])]
     named += [(f"argument {k}", a) for k, a in enumerate(arrays(arguments)[:16])]
     found = []
     for k, (left, a) in enumerate(named):
         for right, b in named[k + 1 :]:
-            if a is b:
+            results = left[0] == right[0] == "r"
+            if a is b or (results and _places(a) == _places(b)):
                 found.append(f"{left} is {right}")
             elif np.may_share_memory(a, b) and np.shares_memory(a, b):
                 found.append(f"{left} shares memory with {right}")
     return found
+
+
+def _places(a: np.ndarray) -> tuple:
+    return a.__array_interface__["data"], a.shape, a.strides, a.dtype
 
 
 def observe(f: Callable, arguments: tuple, state: Callable[[], Any]) -> tuple[Seen, Any]:

@@ -123,9 +123,13 @@ def cut(c: Capture, reason: Break) -> None:
     if node.guesses:
         guess.check(program, needs, c.device)
     run = program.run_by_operators if needs else program.run
+    before = _before(c, seg, program) if needs or program.backend_name != "native" else []
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
     except Exception as e:
+        for t, values in before:
+            t.copy_(values)
+            e.undone = True  # type: ignore[attr-defined]
         try:
             outputs = _failed(c, seg, live, program, e)
         except Exception as error:
@@ -181,6 +185,15 @@ def _raise(seg: Segment, reason: Break, error: Exception) -> NoReturn:
     if reason.kind != "try" and inside_try() and any(n.raises for n in seg.node.path()):
         raise Late(error) from None
     raise error
+
+
+def _before(c: Capture, seg: Segment, program: Program) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The arrays that a program writes to which may fail on its data, and copies: torch's operators
+    leave them as they are by then."""
+    if not program.written or c.grads or not any(node.raises for node in seg.node.path()):
+        return []
+    tensors = [seg.inputs[k]._t for k in program.written]
+    return [(t, t.clone()) for t in tensors]
 
 
 def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exception) -> list:

@@ -161,8 +161,20 @@ def writes_and_fails(x, i):
     x[i] = y[i + 40]
 
 
+def keeps_what_it_read_between(x, i):
+    out = []
+    for _ in range(2):
+        x[...] = x / 2
+        out.append(np.sum(x))
+        try:
+            np.add.at(x, i + 40, 1.0)
+        except IndexError as e:
+            out.append(str(e))
+    return out
+
+
 @pytest.mark.parametrize("backend", ["eager", "native"])
-@pytest.mark.parametrize("f", [fails_after_writes, writes_and_fails])
+@pytest.mark.parametrize("f", [fails_after_writes, writes_and_fails, keeps_what_it_read_between])
 def test_what_comes_before_an_index_that_fails_is_written(f, backend):
     check(f, data(6), np.array([3, 1, 2]), backend=backend)
 
