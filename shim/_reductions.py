@@ -75,7 +75,7 @@ def prod(
 def amax(
     a: Array,
     axis: Static = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     initial: Operand = NoValue,
     where: Operand = NoValue,
@@ -88,7 +88,7 @@ def amax(
 def amin(
     a: Array,
     axis: Static = None,
-    out: Out = None,
+    out: Into = None,
     keepdims: Static = NoValue,
     initial: Operand = NoValue,
     where: Operand = NoValue,

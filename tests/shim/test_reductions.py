@@ -360,3 +360,14 @@ def test_results_share_no_memory(dtype: str) -> None:
             given[...] = 1
             assert got.dtype == want.dtype
             np.testing.assert_allclose(np.asarray(got), want)
+
+
+@pytest.mark.parametrize("name", ["min", "max", "sum", "prod"])
+@pytest.mark.parametrize("dtype", ["i8", "?", "u1"])
+@pytest.mark.parametrize("axis", [(), 0, None])
+def test_a_start_has_the_dtype_of_out(name, dtype, axis):
+    x = (np.arange(6).reshape(2, 3) + 1).astype(dtype)
+    shape = np.min(x, axis=axis).shape
+    want = getattr(np, name)(x, axis=axis, initial=0.5, out=np.zeros(shape))
+    got = getattr(shim, name)(shim.asarray(x), axis=axis, initial=0.5, out=shim.zeros(shape))
+    np.testing.assert_array_equal(np.asarray(got), want)
