@@ -41,6 +41,7 @@ def by_numpy(name: str, formula: Callable) -> Callable:
         ]
         return torch.from_numpy(np.asarray(own(*given)))
 
+    run.__name__ = run.__qualname__ = name  # it stands in a graph's code
     return run
 
 

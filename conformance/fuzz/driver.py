@@ -19,7 +19,7 @@ from typing import Any
 
 from .maker import Program
 from .minimise import minimised
-from .run import Outcome, Setup, run
+from .run import Outcome, Setup, run, run_plainly
 
 SECONDS = 180.0  # for one program
 BATCH = 40  # programs of one process
@@ -99,6 +99,17 @@ def judged(program: Program, how: Setup, folder: Path) -> str:
     return why or (told[-1]["finding"] if told else "")
 
 
+def crashes_in_numpy(program: Program, folder: Path) -> bool:
+    """Whether NumPy alone ends the process."""
+    path = folder / "plain.py"
+    path.write_text(program.source, encoding="utf-8")
+
+    def job(_: Callable) -> None:
+        run_plainly(path)
+
+    return _in_child(job, lambda _: None).startswith("crashes")
+
+
 def _attempt(path: Path, exact: bool, how: Setup) -> dict:
     try:
         outcome = run(path, exact, how)
@@ -160,7 +171,10 @@ class Fuzzing:
         why = _in_child(job, take)
         if why:
             self.seen["programs"] += 1
-            found.append((at["k"], why))
+            if crashes_in_numpy(self._case(kinds, at["k"])[1], folder):
+                self.seen["crashes in NumPy itself"] += 1
+            else:
+                found.append((at["k"], why))
             at["k"] += 1
         for k, finding in found:
             self._report(kinds, k, finding, folder)

@@ -104,12 +104,17 @@ def _unit(source: str) -> float:
     return float(np.finfo(np.float64).eps)
 
 
+def run_plainly(path: Path) -> tuple[bool, list[Seen], list[Any]]:
+    """The program of a file in NumPy: whether it is one of tensors, its calls, its results."""
+    plain = load(path)
+    tensors = hasattr(plain, "ON_TENSORS")
+    return tensors, *observed(plain, without_scalars(plain.program) if tensors else plain.program)
+
+
 def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     """The program of a file, in both ways."""
     outcome = Outcome()
-    plain = load(path)
-    tensors = hasattr(plain, "ON_TENSORS")
-    wanted, kept = observed(plain, without_scalars(plain.program) if tensors else plain.program)
+    tensors, wanted, kept = run_plainly(path)
     outcome.seen["calls"] += len(wanted)
     outcome.seen["calls with an exception"] += sum(s.error is not None for s in wanted)
     module = load(path)

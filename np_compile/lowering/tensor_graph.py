@@ -42,10 +42,11 @@ class TensorGraph(torch.fx.GraphModule):
         roots = [node for node in self.graph.nodes if node.target is _SQRT]
         for node in roots:
             node.target = sqrt
-        made = super().recompile()
-        for node in roots:
-            node.target = _SQRT
-        return made
+        try:
+            return super().recompile()
+        finally:
+            for node in roots:
+                node.target = _SQRT
 
     @property
     def forward(self) -> Callable[..., list[torch.Tensor]]:  # type: ignore[override]
@@ -62,5 +63,5 @@ class TensorGraph(torch.fx.GraphModule):
         return super().__str__()
 
     def __reduce__(self) -> Any:
-        self._generate()
-        return super().__reduce__()
+        """What is read again is traced, and has to be torch's operators."""
+        return torch.fx.GraphModule(self, self.graph).__reduce__()

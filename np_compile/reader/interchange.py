@@ -33,6 +33,7 @@ _TILE = 8  # elements of the last axis in a tile
 _WAYS = 16  # copies of the last statement
 _NUMBERS = (min, max, abs, int, float, bool, round)
 _ALIKE = (np.zeros_like, np.ones_like, np.empty_like, np.copy)
+# What stands in lines that leave, call Python or make arrays.
 _HINTS = ("goto ", "return", "python(", "call_numpy", "allocate(", "retain(", "rt->")
 
 Labels = tuple  # of each axis of an array: which of the outer loops goes along it, or None
@@ -340,6 +341,7 @@ def tiled(r: Reader, plan: Plan, read: Any) -> tuple[list, str] | None:
     """The lines that go through all tiles, and the C name of whether they have; None where it
     cannot be. read: what reads a loop."""
     saved, before = r.save(), r.snapshot()
+    outside = len(r.tables), len(r.declarations)  # what stands before the function's own lines
     kept = r.guesses, r.quiet, set(r.missing), dict(r.dependent), dict(r.accesses.arrays)
     lines: list = []
     tests: dict[str, None] = {}
@@ -350,7 +352,7 @@ def tiled(r: Reader, plan: Plan, read: Any) -> tuple[list, str] | None:
             _tiles(r, plan, read, 0, [], tests)
     except Unreadable:
         lines = []
-    fit = len(r.tables) == saved[6] and len(r.declarations) == saved[9]
+    fit = (len(r.tables), len(r.declarations)) == outside
     names = r.names
     r.restore(saved)
     r.set_names(before)

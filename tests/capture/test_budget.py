@@ -402,14 +402,20 @@ def test_some_calls_of_a_cold_function_are_not_timed():
     assert b.pause[1] == 0
 
 
-@pytest.mark.usefixtures("background")
-def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
-    assert available()  # C is asked
+def asked_of_c():
+    """A function of which C knows calls, and has no more time; an argument; its account."""
+    assert available()
     fast = np_compile.compile(lambda x: x + 1)
     x, budget = data(5), fast._options.budget
     for _ in range(4):
         fast(x)
     spent(budget, 1e9)
+    return fast, x, budget
+
+
+@pytest.mark.usefixtures("background")
+def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
+    fast, x, budget = asked_of_c()
     budget.coldly(lambda: None, (), {})
     assert budget.pause[2] > 0
     for late, calls, runs in ((10**6, 0, True), (10**6, 50, False), (10**9, 0, False)):
@@ -420,12 +426,7 @@ def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
 
 @pytest.mark.usefixtures("background")
 def test_a_pause_ends_when_a_job_does():
-    assert available()  # C is asked
-    fast = np_compile.compile(lambda x: x + 1)
-    x, budget = data(5), fast._options.budget
-    for _ in range(4):
-        fast(x)
-    spent(budget, 1e9)
+    fast, x, budget = asked_of_c()
     budget.pause[:] = time.monotonic_ns() + 10**12, 0, 50, Job.ended.value
     fast(x)
     assert budget.pause[1] == 1

@@ -136,6 +136,27 @@ def test_arrays_are_lent_as_tensors() -> None:
     assert n == 2
 
 
+def test_views_of_the_same_elements_may_be_one_object_but_not_the_other_way_round() -> None:
+    x = np.arange(3.0)
+
+    def seen(result) -> Seen:
+        return observe(lambda: result, (), dict)[0]
+
+    one, two, apart = seen([x, x]), seen([x, x[:]]), seen([x, x.copy()])
+    assert not difference(one, two, True, 0.0, True)
+    for got, want in ((two, one), (one, apart), (apart, one), (two, apart)):
+        assert "memory" in difference(got, want, True, 0.0, True)
+
+
+def test_a_crash_of_numpys_is_no_finding(tmp_path: Path, monkeypatch) -> None:
+    dies = "import os, signal\ndef program():\n    os.kill(os.getpid(), signal.SIGSEGV)\n\n"
+    program = Program(dies + "def history():\n    yield ()\n", True)
+    monkeypatch.setattr(driver, "made", lambda *_: program)
+    fuzzing = driver.Fuzzing(SEED, "eager", None, tmp_path)
+    assert fuzzing.run(["arrays"], 60, 1) == 0
+    assert fuzzing.seen["crashes in NumPy itself"] == 1
+
+
 def test_programs_get_smaller() -> None:
     program = driver.made("arrays", SEED, 2)
     assert "np." in program.source.partition("def program")[2]

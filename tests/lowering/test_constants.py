@@ -65,3 +65,15 @@ def test_code_with_such_a_constant_runs_and_can_be_pickled(number: complex) -> N
     module = TensorGraph({}, graph)
     for each in (module, pickle.loads(pickle.dumps(module))):
         np.testing.assert_array_equal(each.forward()[0].numpy(), np.full(2, number))
+
+
+def test_code_with_a_root_rounds_it_correctly_and_can_be_pickled() -> None:
+    """The graph has torch's operator, before and after."""
+    graph = torch.fx.Graph()
+    graph.output([graph.call_function(torch.ops.aten.sqrt.default, (graph.placeholder("x"),))])
+    module = TensorGraph({}, graph)
+    x = np.random.default_rng(0).random(1000).astype("f4")
+    np.testing.assert_array_equal(module.forward(torch.from_numpy(x))[0].numpy(), np.sqrt(x))
+    for each in (module, pickle.loads(pickle.dumps(module))):
+        targets = [node.target for node in each.graph.nodes if node.op == "call_function"]
+        assert targets == [torch.ops.aten.sqrt.default]

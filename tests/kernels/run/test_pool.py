@@ -457,7 +457,7 @@ print(medians[1] / medians[0])
 def test_stress(name: str, options: str, tmp_path: Path) -> None:
     (tmp_path / "stress.c").write_text(STRESS)
     source = Path(pool.__file__).with_name("pool.c")
-    rounds = f"-DROUNDS={2000 if 'sanitize' in options else 8000}"
+    rounds = f"-DROUNDS={2000 if 'sanitize' in options else 20000}"
     program = str(tmp_path / "stress")
     compiled = subprocess.run(
         [
