@@ -142,7 +142,44 @@ def test_many_values_in_few_elements(dtype, count, size):
     scatter._kernels.cache_clear()
 
 
-def test_few_values_or_many_elements_are_sorted():
+def _runs(*lengths):
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize(
+    "places",
+    [
+        _runs(1), _runs(2047, 1, 2048, 3), _runs(5000, 0, 1, 4000, 7), _runs(2048, 2048),
+        _runs(3, 6200), _runs(*[1] * 3000), _runs(*[0, 3, 9, 1, 30] * 200),
+    ],
+    ids=lambda p: f"{len(p)} in {p[-1] + 1}",
+)  # fmt: skip
+def test_values_of_an_element_that_follow_one_another(places, shuffled, dtype):
+    rng = np.random.default_rng(0)
+    if shuffled:
+        rng.shuffle(places)
+    values = rng.random(len(places)).astype(dtype)
+    x = np.arange(places.max() + 2).astype(dtype)
+    x[-1] = -0.0  # met by no value
+    machine = replace(Gpu(), shared_bytes=0)
+    found = []
+    for turns in TURNS:
+        mine = torch.from_numpy(x.copy())
+        with on_host(turns):
+            scatter._kernels.cache_clear()
+            scatter.add(mine, torch.from_numpy(places), torch.from_numpy(values), machine)
+        found.append(mine.numpy())
+    exact = x.astype(float)
+    np.add.at(exact, places, values.astype(float))
+    np.testing.assert_allclose(found[0], exact, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert all(a.tobytes() == found[0].tobytes() for a in found)
+    assert np.signbit(found[0][-1])
+    scatter._kernels.cache_clear()
+
+
+def test_few_values_or_many_elements_are_no_parts():
     machine = Gpu()
     assert not scatter.parts_of(1000, 10, 8, machine)
     assert not scatter.parts_of(10**6, 10**5, 8, machine)

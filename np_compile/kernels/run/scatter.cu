@@ -1,18 +1,33 @@
-// Sums of many values in few elements, in an order of their own: REAL x[place[i]] += value[i].
+// Sums of values in elements that data tell, in an order of their own: REAL x[place[i]] += value[i].
 //
-// Each warp adds a part of the values to an array of its own, in memory that its threads share. The
+// Many values in few elements (`scatter`, `gather`): each warp adds a part of the values to an array of its own, in memory that its threads share. The
 // threads take 32 values at a time; those that meet in one element take turns, in their order. Then
 // the arrays of all warps are added to x, in the order of the warps.
+//
+// Else the places are in order, or sorted (`segments`, `carry`): the values of one element follow
+// one another, as a segment. A thread adds up a run of values, a block the segments that begin and
+// end in its tile; what crosses tiles is added by the thread of the tile where the segment begins.
 
 typedef long long i64;
 #define EACH 8    // values of a thread that are read before the first of them is added
 #define ROWS 8    // rows of threads that add up some of the arrays each
+#define THREADS 256
+#define RUN 8     // values of a thread, one after the other
+#define TILE (THREADS * RUN)
+enum { ENDS, BEGINS, PASSES };  // what the segment at the end of a tile does
 
 struct Memory {
-    i64 *place;
-    REAL *value, *part, *x;
+    const void *place;
+    const REAL *value;
+    REAL *part, *x;
+    const i64 *order;  // of sorted places, which are int then: where their values are
+    int *state;
     i64 count, size, length, parts;
 };
+
+static __device__ __forceinline__ i64 place_of(const Memory &m, i64 i) {
+    return m.order ? ((const int *)m.place)[i] : ((const i64 *)m.place)[i];
+}
 
 extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__ Memory memory) {
     extern __shared__ __align__(16) char shared[];
@@ -29,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__
         #pragma unroll
         for (int e = 0; e < EACH; e++) {
             const i64 i = base + 32 * e + lane;
-            at[e] = i < end ? (int)m.place[i] : -1 - lane;  // met by no other
+            at[e] = i < end ? (int)((const i64 *)m.place)[i] : -1 - lane;  // met by no other
             v[e] = i < end ? m.value[i] : (REAL)0;
         }
         #pragma unroll
@@ -59,4 +74,83 @@ gather(const __grid_constant__ Memory memory) {
     if (row || k >= m.size) return;
     for (int r = 1; r < ROWS; r++) sum += sums[r][lane];
     m.x[k] += sum;
+}
+
+// Whether any place is less than the one before it.
+extern "C" __global__ void __launch_bounds__(THREADS)
+descents(const __grid_constant__ Memory memory) {
+    const Memory m = memory;
+    const i64 *place = (const i64 *)m.place;
+    bool found = false;
+    const i64 first = (i64)blockIdx.x * TILE + threadIdx.x;
+    #pragma unroll
+    for (int e = 0; e < RUN; e++) {
+        const i64 i = first + e * THREADS;
+        if (i && i < m.count) found |= place[i] < place[i - 1];
+    }
+    if (found) *m.state = 1;
+}
+
+// The values of a segment so far, and whether it begins in what they are from.
+struct Segment { bool begins; REAL sum; };
+
+static __device__ __forceinline__ Segment then(Segment a, Segment b) {
+    return {a.begins || b.begins, b.begins ? b.sum : a.sum + b.sum};
+}
+
+static __device__ __forceinline__ void ended(const Memory &m, Segment s, i64 at) {
+    if (s.begins) m.x[at] += s.sum;
+    else m.part[blockIdx.x] = s.sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+segments(const __grid_constant__ Memory memory) {
+    __shared__ bool begun[2][THREADS];
+    __shared__ REAL sums[2][THREADS];
+    const Memory m = memory;
+    const int t = threadIdx.x;
+    const i64 first = ((i64)blockIdx.x * THREADS + t) * RUN;
+    const i64 end = first + RUN < m.count ? first + RUN : m.count;
+    const bool any = first < m.count;
+    i64 at = any ? place_of(m, first) : -1, front_at = -1;
+    const bool begins = !any || !first || place_of(m, first - 1) != at;
+    bool several = false;  // segments in this run
+    REAL sum = (REAL)-0.0, front = (REAL)-0.0;
+    for (i64 i = first; i < end; i++) {
+        const i64 next = place_of(m, i);
+        if (next != at) {
+            if (several) m.x[at] += sum;
+            else front = sum, front_at = at;
+            several = true;
+            sum = (REAL)-0.0, at = next;
+        }
+        sum += m.value[m.order ? m.order[i] : i];
+    }
+    Segment so_far = {begins || several, sum}, before = {false, (REAL)-0.0};
+    begun[0][t] = so_far.begins, sums[0][t] = so_far.sum;
+    int side = 0;
+    for (int o = 1; o < THREADS; o *= 2) {
+        __syncthreads();
+        if (t >= o) so_far = then({begun[side][t - o], sums[side][t - o]}, so_far);
+        side ^= 1;
+        begun[side][t] = so_far.begins, sums[side][t] = so_far.sum;
+    }
+    __syncthreads();
+    if (t) before = {begun[side][t - 1], sums[side][t - 1]};
+    if (several) ended(m, then(before, {begins, front}), front_at);
+    const bool goes_on = any && end < m.count && place_of(m, end) == at;
+    if (any && !goes_on) ended(m, so_far, at);
+    if (t < THREADS - 1) return;
+    m.state[blockIdx.x] = goes_on ? so_far.begins ? BEGINS : PASSES : ENDS;
+    m.part[m.parts + blockIdx.x] = so_far.sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) carry(const __grid_constant__ Memory memory) {
+    const Memory m = memory;
+    i64 tile = (i64)blockIdx.x * THREADS + threadIdx.x;
+    if (tile >= m.parts || m.state[tile] != BEGINS) return;
+    const i64 at = place_of(m, (tile + 1) * TILE - 1);
+    REAL sum = m.part[m.parts + tile];
+    while (m.state[++tile] == PASSES) sum += m.part[m.parts + tile];
+    m.x[at] += sum + m.part[tile];
 }

@@ -1,7 +1,8 @@
-"""Sums of many floats in few elements on a GPU, `scatter.cu`: the same in each run.
+"""Sums of floats in elements that data tell on a GPU, `scatter.cu`: the same in each run.
 
-Ten times as fast as `index_put_`, which sorts the places, where all elements fit into the memory
-that the threads of a block share.
+Many values in few elements, which fit into the memory that the threads of a block share, are added
+up there. Else the values of an element have to follow one another: places that are in order, as
+those of a sparse matrix or of groups, are used as they are, others are sorted.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ from .private import raw_stream
 _REALS = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 16  # most of a processor, each with an array of its own
 _LEAST = 256  # values of a warp
+_MOST = 2**31 - 1  # elements
 _DENSITY = 2  # most elements of all arrays for each value
-_ROWS = 8  # those of `scatter.cu`
+# Those of `scatter.cu`.
+_ROWS = 8
+_THREADS = 256
+_TILE = 8 * _THREADS
+_ADDRESSES = ("place", "value", "part", "x", "order", "state")
+_KERNELS = ("scatter", "gather", "descents", "segments", "carry")
 
 
 class _Memory(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("place", "value", "part", "x")),
+        *((name, ctypes.c_void_p) for name in _ADDRESSES),
         *((name, ctypes.c_int64) for name in ("count", "size", "length", "parts")),
     ]
 
@@ -36,7 +43,8 @@ def _kernels(dtype: torch.dtype, device: int, machine: Gpu) -> tuple[Modules, di
     """The modules, which own the kernels, and their handles."""
     text = Path(__file__).with_name("scatter.cu").read_text(encoding="utf-8")
     modules = Modules(f"#define REAL {_REALS[dtype]}\n{text}", device, machine.name)
-    return modules, modules.functions({"scatter": machine.shared_bytes, "gather": 0}, False)
+    shared = dict.fromkeys(_KERNELS, 0) | {"scatter": machine.shared_bytes}
+    return modules, modules.functions(shared, False)
 
 
 def parts_of(count: int, size: int, width: int, machine: Gpu) -> int:
@@ -53,19 +61,54 @@ def add(x: torch.Tensor, places: torch.Tensor, values: torch.Tensor, machine: Gp
     """x[places] += values, for each of them; x has one axis, and all lie in memory as they are, on
     the current device."""
     count, size = places.numel(), x.numel()
-    parts = parts_of(count, size, x.element_size(), machine) if x.dtype in _REALS else 0
-    if not parts:
+    if x.dtype not in _REALS or not count or size > _MOST:
         x.index_put_((places,), values, accumulate=True)
         return
+    parts = parts_of(count, size, x.element_size(), machine)
+    if parts:
+        _add_in_parts(x, places, values, parts, machine)
+    else:
+        _add_segments(x, places, values, machine)
+
+
+def _add_in_parts(
+    x: torch.Tensor, places: torch.Tensor, values: torch.Tensor, parts: int, machine: Gpu
+) -> None:
+    """The same, by so many warps."""
+    count, size = places.numel(), x.numel()
+    part = torch.empty(parts * size, dtype=x.dtype, device=x.device)
+    length = -(-count // (32 * parts)) * 32
+    memory = _Memory(*_addresses(places, values, part, x), 0, 0, count, size, length, parts)
+    warps = (parts, 32, size * x.element_size())
+    _run(x, machine, memory, {"scatter": warps, "gather": (-(-size // 32), 32 * _ROWS, 0)})
+
+
+def _add_segments(
+    x: torch.Tensor, places: torch.Tensor, values: torch.Tensor, machine: Gpu
+) -> None:
+    """The same, with the places in order."""
+    count = places.numel()
+    tiles = -(-count // _TILE)
+    part = torch.empty(2 * tiles, dtype=x.dtype, device=x.device)
+    state = torch.zeros(tiles, dtype=torch.int32, device=x.device)
+    given = (*_addresses(places, values, part, x), 0, state.data_ptr())
+    memory = _Memory(*given, count, x.numel(), 0, tiles)
+    _run(x, machine, memory, {"descents": (tiles, _THREADS, 0)})
+    if state[0].item():
+        places, order = torch.sort(places.to(torch.int32), stable=True)
+        memory.place, memory.order = _addresses(places, order)
+    blocks = {"segments": tiles, "carry": -(-tiles // _THREADS)}
+    _run(x, machine, memory, {name: (n, _THREADS, 0) for name, n in blocks.items()})
+
+
+def _addresses(*tensors: torch.Tensor) -> list[int]:
+    return [t.data_ptr() for t in tensors]
+
+
+def _run(x: torch.Tensor, machine: Gpu, memory: _Memory, grids: dict[str, tuple]) -> None:
+    """Launch kernels: blocks, threads and shared bytes of each."""
     index = x.device.index or 0
     _, kernels = _kernels(x.dtype, index, machine)
-    part = torch.empty(parts * size, dtype=x.dtype, device=x.device)
-    addresses = (t.data_ptr() for t in (places, values, part, x))
-    length = -(-count // (32 * parts)) * 32
-    memory = _Memory(*addresses, count, size, length, parts)
     argument = ctypes.addressof(memory)
-    rows = [
-        (kernels["scatter"], argument, parts, 32, size * x.element_size()),
-        (kernels["gather"], argument, -(-size // 32), 32 * _ROWS, 0),
-    ]
+    rows = [(kernels[name], argument, *grid) for name, grid in grids.items()]
     launch(launches_of(rows), raw_stream(index))
