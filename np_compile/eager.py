@@ -109,7 +109,7 @@ _TORCH = _Torch()
 class _Arrays:
     """What an `Exchange` asks of: shim arrays stand for tensors.
 
-    place: where the tensors are; None if there are none.
+    device: where the tensors are; None if there are none.
     """
 
     array_type = shim.ndarray
@@ -117,7 +117,7 @@ class _Arrays:
 
     def __init__(self, substitution: Substitution):
         self.substitution = substitution
-        self.place: torch.device | None = None
+        self.device: torch.device | None = None
         self._known: dict[int, tuple[torch.Tensor, shim.ndarray]] = {}
 
     def adopt(self, x: Any) -> Any:
@@ -127,8 +127,8 @@ class _Arrays:
         known = self._known.get(id(x))
         if known is None:
             check_tensor(x)
-            check_place(x, self.place)
-            self.place = x.device
+            check_place(x, self.device)
+            self.device = x.device
             within.grads |= x.requires_grad
             known = self._known[id(x)] = (x, shim.from_tensor(x))
         return known[1]
@@ -162,7 +162,9 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     try:
         given = [exchange.take(a) for a in args]
         named = {k: exchange.take(v) for k, v in kwargs.items()}
-        if arrays.place is None and any(type(a) is shim.ndarray for a in (*given, *named.values())):
+        if arrays.device is None and any(
+            type(a) is shim.ndarray for a in (*given, *named.values())
+        ):
             give = _as_it_is
         else:
             give = exchange.give
@@ -175,7 +177,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     outer, within.wrapped = within.wrapped, True
     try:
         with (
-            _context(arrays.place),
+            _context(arrays.device),
             torch._C._DisableAutocast(),  # dtypes are NumPy's
         ):
             return give(f(*given, **named))

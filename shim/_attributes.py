@@ -95,17 +95,27 @@ def _set_flat(self: ndarray, value: Any) -> None:
     flatiter(self).assign(value)
 
 
+def _in_host_memory(self: ndarray, name: str) -> np.ndarray:
+    """NumPy's array on the very memory, of which such a protocol tells an address and which nobody
+    else keeps. AttributeError, upon which NumPy asks for `__array__`: it is a copy."""
+    t = self._t
+    if t.device.type != "cpu" or t.is_conj() or t.is_neg():
+        raise AttributeError(f"{name}: the elements do not lie in host memory as they are")
+    return np.asarray(to_numpy(self))
+
+
 def _array_interface(self: ndarray) -> dict:
-    if self._t.device.type != "cpu":
-        raise AttributeError("__array_interface__: the array is not in host memory")
-    return np.asarray(to_numpy(self)).__array_interface__
+    own = getattr(self, "_own", None)
+    if own is not None:
+        return own.__array_interface__
+    return _in_host_memory(self, "__array_interface__").__array_interface__
 
 
 def _array_struct(self: ndarray) -> Any:
     """Only where torch has the dtype: the structure cannot say more, and NumPy misreads others."""
-    if hasattr(self, "_own") or self._t.device.type != "cpu":
+    if hasattr(self, "_own"):
         raise AttributeError("__array_struct__: numbers in host memory have it")
-    return np.asarray(to_numpy(self)).__array_struct__
+    return _in_host_memory(self, "__array_struct__").__array_struct__
 
 
 def _cuda_array_interface(self: ndarray) -> dict:
@@ -139,7 +149,6 @@ _PROPERTIES = {
     "flat": (flatiter, _set_flat, Kind.ARRAY),
     "flags": (flagsobj, None, Kind.QUERY),
     "ctypes": (_ctypes, None, Kind.QUERY),
-    "__array_interface__": (_array_interface, None, Kind.DATA),
     "__cuda_array_interface__": (_cuda_array_interface, None, Kind.DATA),
 }
 for _name, (_get, _set, _kind) in _PROPERTIES.items():
@@ -149,7 +158,10 @@ for _name, (_get, _set, _kind) in _PROPERTIES.items():
     _setter = None if _set is None else door(_label, _set, partial(_set_attribute, _name))
     setattr(ndarray, _name, property(_public, _setter, doc=_get.__doc__))
     add_row(Row(f"ndarray.{_name}", _get, _kind, frozenset(("self",))))
-ndarray.__array_struct__ = property(_array_struct)
+# Not by doors: what goes to NumPy by these is a copy that nothing keeps.
+for _name, _get in (("interface", _array_interface), ("struct", _array_struct)):
+    setattr(ndarray, f"__array_{_name}__", property(_get))
+add_row(Row("ndarray.__array_interface__", _array_interface, Kind.DATA, frozenset(("self",))))
 ndarray.shape = ndarray.shape.setter(
     door("ndarray.shape", _set_shape, partial(_set_attribute, "shape"))
 )

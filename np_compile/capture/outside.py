@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +69,13 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
         if id(a) not in given:
             x = c.shim_array(a, why)
             given[id(a)] = given[id(x)] = a, x, x._t._version
-    args, kwargs = mapped((args, kwargs), lambda v: given[id(v)][1] if type(v) is Array else v)
+
+    def handed(v: Any) -> Any:
+        if type(v) is Array:
+            return given[id(v)][1]
+        return v if isinstance(v, type) or not callable(v) else _called_back(c, v, why)
+
+    args, kwargs = mapped((args, kwargs), handed)
     try:
         with c.device or nullcontext(), torch._C._DisableAutocast():
             result = as_user(1)(partial(shim.TABLE[name].function, **kwargs), *args)
@@ -80,6 +86,17 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
             if x._t._version != version:
                 owner(a)._dirty = True
     return given[id(result)][0] if id(result) in given else c.fresh(result)
+
+
+def _called_back(c: Capture, function: Callable, why: Break) -> Callable:
+    """The user's function for the shim to call: it meets stand-ins, and gives the shim's arrays."""
+
+    @wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*map(c.fresh, args), **kwargs)
+        return mapped(result, lambda v: c.shim_array(v, why) if type(v) is Array else v)
+
+    return call
 
 
 def through_numpy(c: Capture, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:

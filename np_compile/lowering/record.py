@@ -34,7 +34,8 @@ class Recorder(Shapes):
         self.place = place
         self.graph = Graph()
         self.constants: dict[str, torch.Tensor] = {}
-        self._known: dict[int, torch.Tensor] = {}  # id of a constant -> its meta tensor
+        # id of a constant -> it, as its copy on a device does not keep it, and its meta tensor.
+        self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def input(self, like: torch.Tensor, parameters: bool = False) -> torch.Tensor:
         """The meta tensor of the graph's next input, laid out as `like`. parameters: whether it is
@@ -115,8 +116,8 @@ class Recorder(Shapes):
             name = f"_tensor_constant{len(self.constants)}"
             self.constants[name] = t.to(self.place)
             meta = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
-            found = self._known[id(t)] = self._track(meta, self.graph.get_attr(name))
-        return found
+            found = self._known[id(t)] = t, self._track(meta, self.graph.get_attr(name))
+        return found[1]
 
     def _track(self, result: Any, node: Node) -> Any:
         """Note on an operator's result which node gives it."""

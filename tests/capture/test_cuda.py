@@ -339,3 +339,35 @@ def test_program_on_tensors(f, args):
 def test_program_compiled_for_the_device(f, args):
     with torch.device("cuda"):
         check(f, *args, backend="native", rtol=1e-7, alias=False, new=False, plain="auto")
+
+
+def _lists(x, i, j):
+    grid = np.zeros((20, 20))
+    np.add.at(grid, (i, j), x)
+    a, b = map(np.array, zip(*zip(i, j, strict=True), strict=True))
+    return grid, x[a] - x[b], x[i] * x[j]
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "native"])
+def test_lists_of_one_length_are_apart_on_the_device(backend):
+    x = np.random.default_rng(0).random(76)
+    i, j = [k % 20 for k in range(76)], [k * 7 % 20 for k in range(76)]
+    fast = np_compile.compile(np_compile.wrap_numpy(_lists), backend=backend)
+    for _ in range(3):
+        for got, want in zip(fast(torch.from_numpy(x).cuda(), i, j), _lists(x, i, j), strict=True):
+            np.testing.assert_allclose(got.cpu().numpy(), want, rtol=1e-12)
+
+
+def _along(x, weights):
+    return np.apply_along_axis(lambda row: np.convolve(row, weights, mode="same"), 1, x)
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_functions_that_are_called_back_meet_arrays_on_the_device(compile_it):
+    x, weights = data(6, 9), data(3)
+    fast = np_compile.wrap_numpy(_along)
+    if compile_it:
+        fast = np_compile.compile(fast)
+    for _ in range(3):
+        got = fast(torch.from_numpy(x).cuda(), torch.from_numpy(weights).cuda())
+        np.testing.assert_allclose(got.cpu().numpy(), _along(x, weights), rtol=1e-12)

@@ -430,6 +430,37 @@ def test_gradients_through_breaks(f, wrap):
     assert gradcheck(wrap(f), (tensor(5, seed=2, grad=True),), atol=1e-5)
 
 
+@every
+def test_a_function_that_is_called_back_runs_once_for_each_row(wrap):
+    seen = []
+
+    def f(x, w):
+        def smooth(row):
+            seen.append(isinstance(row, np.ndarray))
+            return np.convolve(row, w, mode="same")
+
+        return np.apply_along_axis(smooth, 1, x)
+
+    want = f(data(3, 5), data(3))
+    fast = wrap(f)
+    for grad in (False, True):
+        seen.clear()
+        got = fast(tensor(3, 5, grad=grad), tensor(3))
+        assert seen == [True] * 3
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-12)
+    assert gradcheck(fast, (tensor(3, 5, grad=True), tensor(3, grad=True)), atol=1e-5)
+
+
+@every
+def test_numbers_that_only_numpy_gives_come_back_as_tensors(wrap):
+    def f(x):
+        return np.ma.masked_where(x > 0.5, x).sum()
+
+    got = wrap(f)(tensor(9))
+    assert isinstance(got, torch.Tensor)
+    assert got.item() == f(data(9))
+
+
 def test_a_call_only_numpy_can_run_does_not_lose_a_gradient_silently():
     import scipy.special
 

@@ -210,6 +210,18 @@ def test_a_write_into_a_constant_is_no_program() -> None:
             constant.add_(1)
 
 
+def test_constants_that_come_and_go_are_apart() -> None:
+    """Nothing else keeps the original of what is copied to a device; its place is used again."""
+    recorder = Recorder(torch.device("meta"))  # as any device but the host's
+    x = recorder.input(torch.ones(3))
+    with recorder:
+        for _ in range(20):
+            for t in [torch.from_numpy(np.zeros(3)) for _ in range(20)]:
+                x = torch.add(x, t)
+    recorder.finish([x])
+    assert len(recorder.constants) == 400
+
+
 def test_data_cannot_be_read_while_recording() -> None:
     recorder = Recorder()
     x = recorder.input(torch.ones(3))

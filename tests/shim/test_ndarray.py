@@ -274,6 +274,10 @@ def test_numpy_arrays_meet_ours():
     assert np.shares_memory(np.asarray(a), np.asarray(a))
     assert np.array(a, dtype="f4").dtype == np.float32
     assert a.__array_interface__["shape"] == (2, 3)
+    conjugated = shim.from_tensor(torch.tensor([1 + 2j]).conj())  # no memory holds its elements
+    assert not hasattr(conjugated, "__array_interface__")
+    assert not hasattr(conjugated, "__array_struct__")
+    assert np.asarray(conjugated).tolist() == [1 - 2j]
     assert_same(np.from_dlpack(a), X)
     assert torch.from_dlpack(a).shape == (2, 3)
     assert a.__array_namespace__() is shim

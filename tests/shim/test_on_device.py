@@ -66,3 +66,12 @@ def test_every_dtype(name, dtype):
         g = shim.to_numpy(g) if isinstance(g, shim.ndarray) else np.asarray(g)
         assert g.dtype == np.asarray(w).dtype
         np.testing.assert_allclose(g, w, rtol=1e-3)
+
+
+def test_numpy_reads_a_copy_that_it_keeps():
+    places = np.arange(1000)[::-1].copy()
+    names = np.array([f"n{k}" for k in range(1000)])
+    for _ in range(10):
+        got = names[there(places)]
+        assert got.tolist() == names[places].tolist()
+    assert not hasattr(there(places), "__array_interface__")
