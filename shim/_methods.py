@@ -407,6 +407,14 @@ def _array(self: ndarray, dtype: Any = None, *, copy: bool | None = None) -> np.
     return shared.copy() if copy else shared
 
 
+if hasattr(memoryview, "__buffer__"):  # before Python 3.12 only classes in C have it
+
+    def _buffer(self: ndarray, flags: int) -> memoryview:
+        return np.asarray(to_numpy(self)).__buffer__(flags)
+
+    ndarray.__buffer__ = _buffer  # type: ignore[attr-defined]
+
+
 @_method("__dlpack__", Kind.DATA)
 def _dlpack(
     self: ndarray,

@@ -353,3 +353,14 @@ def test_functional_transforms():
     batched = torch.func.vmap(torch.func.grad(loss))(many)
     for row, point in zip(batched, many, strict=True):
         assert torch.allclose(row, torch.func.grad(loss)(point))
+
+
+@pytest.mark.skipif(not hasattr(memoryview, "__buffer__"), reason="Python 3.12 asks a class for it")
+def test_code_in_c_reads_the_memory():
+    a = to_shim(X)
+    assert memoryview(a).tolist() == X.tolist()
+    assert bytes(a) == X.tobytes()
+    memoryview(a)[0, 1] = 7
+    assert a[0, 1] == 7
+    a.flags.writeable = False
+    assert memoryview(a).readonly
