@@ -18,7 +18,7 @@ from .linear import WIDE, Linear
 from .nest import FAR, FEW
 from .powers import Power, distributed, in_strips
 from .read import BRANCH, LoopState, Reader, assigned
-from .rows import by_rows
+from .rows import by_rows, in_variables
 from .selection import settle
 from .threads import Iteration, Threaded, threaded
 from .values import (
@@ -322,6 +322,11 @@ def _attempt(
             n = header.n.value
             once, header.powers = distributed(r, body, header.counter, n, accesses)
         if found is None or why:
+            if strip and not r.quiet:
+                r.lines += in_variables(  # fmt: skip
+                    r, once, header.counter, header.n, header.facts, accesses, header.powers,
+                    header.after,
+                )
             r.lines += by_rows(r, once, header.counter)
     if found is not None and not why:
         low, high = ("from", "to") if spreads else ("0", header.n.text)

@@ -21,7 +21,7 @@ from .stack import Small
 from .threads import declarations
 from .values import ANYWHERE
 
-_AHEAD = 32  # iterations
+_AHEAD = 64  # iterations
 _FEWEST = 8  # of a loop of which it is known how many it has
 _MOST = 4  # powers of a loop
 
@@ -113,7 +113,8 @@ def in_strips(
         ]
         again = f"if (!({x.name}{at} == {x.name}{at})) "
         again += f"{x.name}{at} = pow_itself({raised}{at}, {x.n} * 0.5);"
-        made += [f"f64 {x.name}[{_AHEAD}], {raised}[{_AHEAD}];", f"i64 {doubt} = 0;"]
+        made += [f"f64 {name}[{_AHEAD}];" for name in (x.name, raised)]
+        made.append(f"i64 {doubt} = 0;")
         if x.stops:
             lines = [re.sub(r"goto leave_\d+;", f"goto {done};", line) for line in x.lines]
             lines.append(f"{x.name}{at} = pow_halves({x.what}, {x.n});")
