@@ -146,11 +146,10 @@ class _For:
         k, there = self.counter, self._values.there
         n = self._values.n.value
         if not strip or there or r.quiet or (n is not None and n <= strip):
-            test = there(k) if there else ""
             tick = [] if r.quiet or (strip and not there) else [_tick(body)]
             ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
             if there:
-                return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}", *ends]
+                return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *tick, body, "}", *ends]
             return [*in_strips(r, self.powers, k, low, high, tick, body), *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
@@ -318,15 +317,13 @@ def _attempt(
         )
         r.lines += first
         selected_stores(r, body, header.counter)
-        if not r.quiet:
+        header.powers = []
+        if strip and not r.quiet:
             n = header.n.value
             once, header.powers = distributed(r, body, header.counter, n, accesses)
         if found is None or why:
             if strip and not r.quiet:
-                r.lines += in_variables(  # fmt: skip
-                    r, once, header.counter, header.n, header.facts, accesses, header.powers,
-                    header.after,
-                )
+                r.lines += in_variables(r, once, header, accesses)
             r.lines += by_rows(r, once, header.counter)
     if found is not None and not why:
         low, high = ("from", "to") if spreads else ("0", header.n.text)

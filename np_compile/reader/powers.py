@@ -46,9 +46,9 @@ _MEMORY = re.compile(r"->|\*\)|&\w")
 
 @dataclass(frozen=True)
 class Power:
-    """What is raised. n: to how many halves. lines: what it needs, with the checks that an iteration
-    leaves by; fast: without them. stops: C that says whether one of them may. name, begin: C names
-    of the powers, and of the iteration that they begin with."""
+    """what: is raised; n: to how many halves. lines: that it needs, with the checks by which an
+    iteration leaves; fast: without them. stops: C that says whether one of them may. name, begin: C
+    names of the powers, and of the iteration that they begin with."""
 
     name: str
     begin: str
@@ -87,7 +87,7 @@ def distributed(
     return (lines, powers) if powers else (body, [])
 
 
-def counted(counter: str, low: str, high: str, tick: list, body: list) -> list:
+def _counted(counter: str, low: str, high: str, tick: list, body: list) -> list:
     return [f"for (i64 {counter} = {low}; {counter} < {high}; {counter}++) {{", *tick, body, "}"]
 
 
@@ -96,7 +96,7 @@ def in_strips(
 ) -> list:
     """A loop from one iteration to another, with powers that are computed ahead."""
     if not powers:
-        return counted(counter, low, high, tick, body)
+        return _counted(counter, low, high, tick, body)
     begin, end = powers[0].begin, r.fresh("end")
     made: list = [
         f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
@@ -119,11 +119,11 @@ def in_strips(
             lines = [re.sub(r"goto leave_\d+;", f"goto {done};", line) for line in x.lines]
             lines.append(f"{x.name}{at} = pow_halves({x.what}, {x.n});")
             made += [f"if (__builtin_expect({' || '.join(x.stops)}, 0)) {{"]
-            made += [*counted(counter, begin, end, [], lines), f"{done}: ;", "} else {"]
-        made += counted(counter, begin, end, [], near)
-        made += [f"if ({doubt}) {{", *counted(counter, begin, end, [], [again]), "}"]
+            made += [*_counted(counter, begin, end, [], lines), f"{done}: ;", "} else {"]
+        made += _counted(counter, begin, end, [], near)
+        made += [f"if ({doubt}) {{", *_counted(counter, begin, end, [], [again]), "}"]
         made += ["}"] if x.stops else []
-    return [*made, *counted(counter, begin, end, tick, body), "}"]
+    return [*made, *_counted(counter, begin, end, tick, body), "}"]
 
 
 def _operands(line: str, at: int) -> tuple[str, int, int]:
@@ -272,8 +272,7 @@ class _Needed:
         return f"({test})"
 
     def _is_pure(self, line: str, written: frozenset[str]) -> None:
-        """Whether a line reads nothing that the loop changes, and does nothing but to give the loop's
-        own names values."""
+        """Make sure that a line reads nothing that the loop changes, and calls nothing."""
         calls = _CALL.findall(line)
         if "?" in line or (line.endswith("{") and not line.startswith("for (")):
             raise _Unclear  # without choices: see `masked_loads.py`

@@ -8,7 +8,8 @@ that are the same in all iterations, `a[i] += f(x[j])`, are in C variables meanw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .dependence import Access, are_apart
 from .innermost import (
@@ -24,10 +25,9 @@ from .innermost import (
     ways_out,
 )
 from .linear import Linear
-from .powers import Power
 from .read import C_STORAGE, Line, Reader
 from .threads import declarations
-from .values import ANYWHERE, PARTS, Num
+from .values import ANYWHERE, PARTS
 
 _MOST = 8  # elements of a row in C variables
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -64,40 +64,37 @@ def by_rows(r: Reader, body: list, counter: str) -> list[str]:
     return made
 
 
-def in_variables(
-    r: Reader, body: list, counter: str, n: Num, facts: Iterable[Linear],
-    accesses: Sequence[Access], powers: Iterable[Power], after: list[str],
-) -> list[str]:  # fmt: skip
+def in_variables(r: Reader, body: list, loop: Any, accesses: Sequence[Access]) -> list[str]:
     """The lines before a loop that read rows which are the same ones in all iterations; its body is
-    changed to use C variables. powers: that it takes from before. after: lines behind it, if there
-    was an iteration."""
+    changed to use C variables. loop: its head, which is given lines for behind it."""
     lines = [x for x in texts(body) if not x.startswith("/* ")]
     rows: dict[str, list[tuple[list, int, Line]]] = {}
     for those, k, line in places(body):
         if isinstance(line.what, View):
             rows.setdefault(line.partition(" = ")[2], []).append((those, k, line))
     writes = [x for x in accesses if x.write]
-    if not rows or not writes or n.lin is None or any(JUMP.search(x) for x in lines):
+    if not rows or not writes or loop.n.lin is None or any(JUMP.search(x) for x in lines):
         return []
     own = declarations(lines)
-    bases = {*(x.base for x in accesses), *(x.name for x in powers)}
+    bases = {*(x.base for x in accesses), *(x.name for x in loop.powers)}
     if not leaves_alone(body, lines) or any(
         name not in own and name not in bases for x in lines for name in _ELEMENT.findall(x)
     ):
         return []
     mark = r.facts.mark()
-    for fact in (*facts, n.lin - Linear(0, {counter: 1}) - 1):
+    for fact in (*loop.facts, loop.n.lin - Linear(0, {loop.counter: 1}) - 1):
         r.facts.add(fact)
     before: list[str] = []
     for text, those in rows.items():
-        if _is_steady(those, text, counter, own, lines) and _is_alone(r, rows, text, accesses):
-            before += _in_variables(r, body, those, n, writes, after)
+        steady = _is_steady(those, text, {loop.counter, *own}, lines)
+        if steady and _is_alone(r, rows, text, accesses):
+            before += _in_variables(r, body, those, loop, writes)
     r.facts.back_to(mark)
     return before
 
 
 def _is_steady(
-    those: list[tuple[list, int, Line]], text: str, counter: str, own: dict[str, str], lines: list
+    those: list[tuple[list, int, Line]], text: str, changed: set[str], lines: list[str]
 ) -> bool:
     """Whether a row is of a few elements, the same in all iterations, and used by its names."""
     a, access = those[0][2].what.a, those[0][2].what.access
@@ -106,13 +103,8 @@ def _is_steady(
         return False
     if a.rep in PARTS or access is None or access.hulls is None:
         return False
-    names = set(_NAME.findall(text))
-    for hull in access.hulls:
-        for end in hull:
-            if end is None or not end.terms.keys() <= names | end.terms.keys() - own.keys():
-                return False
-            names |= end.terms.keys()
-    if names & {counter, *own}:
+    ends = [end for hull in access.hulls for end in hull]
+    if None in ends or changed & {*_NAME.findall(text), *(y for x in ends for y in x.terms)}:
         return False
     used = re.compile(rf"\b(?:{'|'.join(x.what.a.data for _, _, x in those)})\b(?!\[)")
     return sum(len(used.findall(x)) for x in lines) == len(those)
@@ -125,7 +117,7 @@ def _is_alone(
     row = rows[text][0][2].what
     where = row.access
     meeting = [x for x in accesses if x.roots & row.a.roots or ANYWHERE in x.roots | row.a.roots]
-    if not row.a.roots:
+    if not row.a.roots or where.base not in r.accesses.arrays:
         return False
     same = [x for x in meeting if (x.base, x.hulls) == (where.base, where.hulls)]
     is_written = any(x.write for x in same)
@@ -138,7 +130,8 @@ def _is_alone(
         if not any(are_apart(r.facts, p, q, "") for p, q in pairs):
             return False
     return not is_written or all(
-        other == text or (line.what.access.base, line.what.access.hulls) != (where.base, where.hulls)
+        other == text
+        or (line.what.access.base, line.what.access.hulls) != (where.base, where.hulls)
         for other, those in rows.items()
         for _, _, line in those
         if line.what.access is not None
@@ -146,12 +139,11 @@ def _is_alone(
 
 
 def _in_variables(
-    r: Reader, body: list, those: list[tuple[list, int, Line]], n: Num, writes: Sequence[Access],
-    after: list[str],
-) -> list[str]:  # fmt: skip
+    r: Reader, body: list, those: list[tuple[list, int, Line]], loop: Any, writes: Sequence[Access]
+) -> list[str]:
     row = those[0][2].what
     where, size = row.access, row.a.dims[0].value
-    tests = [f"{n.text} > 0"]
+    tests = [f"{loop.n.text} > 0"]
     for (low, high), extent in zip(where.hulls, r.accesses.arrays[where.base].dims, strict=True):
         if not r.facts.proves(low):
             tests.append(f"{linear_text(low)} >= 0")
@@ -164,7 +156,7 @@ def _in_variables(
     if any((x.base, x.hulls) == (where.base, where.hulls) for x in writes):
         stores = " ".join(f"{first}[{k}] = {made}[{k}];" for k in range(size))
         text = f"if ({there}) {{ {stores} }}"
-        after.append(text)
+        loop.after.append(text)
         for way_out in ways_out(body):
             way_out.first.append(text)
     return [

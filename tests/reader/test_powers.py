@@ -33,8 +33,6 @@ def folded(x, length):
         d = x[j] - x[0]
         if d > length / 2:
             d = d - length
-        else:
-            d = d * 1.5
         s = s * 0.5 + (d * d + 1.0) ** -0.5
     return s
 
@@ -89,6 +87,15 @@ def skipping(x):
     return s
 
 
+def stopping(x, most):
+    s = 0.0
+    for j in range(len(x)):
+        s = s * 0.9 + x[j] ** 1.5
+        if s > most:
+            break
+    return s, j
+
+
 def unequal(x, y, s):
     for j in range(len(x)):
         s[0] = s[0] * 0.5 + (x[j] + y[j]) ** 1.5
@@ -117,6 +124,7 @@ PROGRAMS = [
     (one_array, lambda n: (line(n),)),
     (gathered, lambda n: (line(n), R.integers(-n, n, n))),
     (skipping, lambda n: (line(n),)),
+    (stopping, lambda n: (line(n + 1), 4.0)),
     (part_of_own, lambda n: (R.random((n, 3)), np.zeros(1))),
 ]  # fmt: skip
 
@@ -128,7 +136,7 @@ def test_values_are_those_of_libm(f, make):
 
 @pytest.mark.parametrize(("f", "ahead"), [
     (pairs, 1), (summed, 1), (folded, 0), (twice, 2), (each_one, 1), (in_place, 0), (of_before, 0),
-    (one_array, 0), (gathered, 0), (skipping, 0), (part_of_own, 1),
+    (one_array, 0), (gathered, 0), (skipping, 0), (stopping, 0), (part_of_own, 1),
 ])  # fmt: skip
 def test_powers_that_hang_on_what_the_loop_stores_are_not_computed_ahead(f, ahead):
     text = text_of(f, *dict(PROGRAMS)[f](40))

@@ -195,5 +195,6 @@ def test_a_row_that_stays_the_same_is_in_c_variables(f, stored) -> None:
 
 def test_a_row_is_stored_where_a_loop_is_left() -> None:
     x, a = grids((12, 3), (12, 3))
-    check_whatever_leaves(leaving, [(x, a, 12), (x, a, 14), (x, a[:1], 12), (x[:1], a, 3), (x, a, 0)])
+    calls = [(x, a, 12), (x, a, 14), (x, a[:1], 12), (x[:1], a, 3), (x, a, 0)]
+    check_whatever_leaves(leaving, calls)
     check_whatever_leaves(to_a_caller, [(x, a, 3), (x, a, -2), (x, a, 12), (x, a[:10], 10)])
