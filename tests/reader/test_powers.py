@@ -71,6 +71,15 @@ def one_array(x):
     return s
 
 
+def next_row(x):
+    s = 0.0
+    for j in range(len(x) - 1):
+        d = x[j] * 0.5
+        s = s * 0.5 + (d[0] * d[0] + d[1] * d[1] + 1.0) ** 1.5
+        x[j + 1] = s
+    return s
+
+
 def gathered(x, at):
     s = 0.0
     for j in range(len(at)):
@@ -122,6 +131,7 @@ PROGRAMS = [
     (in_place, lambda n: (line(n),)),
     (of_before, lambda n: (line(n),)),
     (one_array, lambda n: (line(n),)),
+    (next_row, lambda n: (R.standard_normal((n, 2)),)),
     (gathered, lambda n: (line(n), R.integers(-n, n, n))),
     (skipping, lambda n: (line(n),)),
     (stopping, lambda n: (line(n + 1), 4.0)),
@@ -136,7 +146,7 @@ def test_values_are_those_of_libm(f, make):
 
 @pytest.mark.parametrize(("f", "ahead"), [
     (pairs, 1), (summed, 1), (folded, 0), (twice, 2), (each_one, 1), (in_place, 0), (of_before, 0),
-    (one_array, 0), (gathered, 0), (skipping, 0), (stopping, 0), (part_of_own, 1),
+    (one_array, 0), (next_row, 0), (gathered, 0), (skipping, 0), (stopping, 0), (part_of_own, 1),
 ])  # fmt: skip
 def test_powers_that_hang_on_what_the_loop_stores_are_not_computed_ahead(f, ahead):
     text = text_of(f, *dict(PROGRAMS)[f](40))

@@ -142,6 +142,15 @@ def reversed_too(x, a):
     return a
 
 
+def by_a_sum(x, a):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            m = i + 1
+            a[i] += x[j]
+            a[m - 1] *= 0.5
+    return a
+
+
 def to_a_caller(x, a, at):
     for j in range(len(x)):
         a[at] += x[at] * x[j]
@@ -182,7 +191,7 @@ def parts(x, a):
 
 @pytest.mark.parametrize(("f", "stored"), [
     (forces, True), (own_row_too, False), (element_too, False), (by_another_name, False),
-    (reversed_too, False), (counts, True), (parts, False),
+    (reversed_too, False), (by_a_sum, False), (counts, True), (parts, False),
 ])  # fmt: skip
 def test_a_row_that_stays_the_same_is_in_c_variables(f, stored) -> None:
     calls = [grids((n, 3), (n, 3)) for n in (12, 33)]
