@@ -45,13 +45,12 @@ INLINE u64 low_bits(u64 x) {
 }
 /* x to the power n / 2, n a constant: in twice the precision, of which pow gives the nearest number
    but where two are about as near, for its error in units of the last place is below 0.51 and
-   2**-14.6 times the logarithm of the result: 0.514 for up to three halves, 0.537 for more. */
-static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) { return pow_f64(x, y); }
-INLINE f64 pow_halves(f64 x, i64 n) {
+   2**-14.6 times the logarithm of the result: 0.514 for up to three halves, 0.537 for more. sure:
+   whether it is that number. */
+INLINE f64 about_halves(f64 x, i64 n, i64 *sure) {
 #ifdef __FP_FAST_FMA
     f64 size = __builtin_fabs(x), high = 1, low = 0;
     i64 m = n < 0 ? -n : n;
-    if (!(size > 0x1p-80 && size < 0x1p80) || (m & 1 && x < 0)) return pow_itself(x, n * 0.5);
     if (m & 1) {
         high = __builtin_sqrt(x);
         low = __builtin_fma(-high, high, x) / (2 * high);
@@ -67,9 +66,28 @@ INLINE f64 pow_halves(f64 x, i64 n) {
         high = inverse;
     }
     f64 sum = high + low, rest = low - (sum - high);
-    if (__builtin_expect(sum + (m > 3 ? 1.08 : 1.04) * rest == sum, 1)) return sum;
+    *sure = sum + (m > 3 ? 1.08 : 1.03) * rest == sum;
+    *sure &= (i64)(size > 0x1p-80) & (i64)(size < 0x1p80);
+    return sum;
+#else
+    *sure = 0;
+    return x;
 #endif
-    return pow_itself(x, n * 0.5);
+}
+static __attribute__((noipa, unused)) f64 pow_itself(f64 x, f64 y) { return pow_f64(x, y); }
+INLINE f64 pow_halves(f64 x, i64 n) {
+    i64 sure;
+    f64 power = about_halves(x, n, &sure);
+    return __builtin_expect(sure, 1) ? power : pow_itself(x, n * 0.5);
+}
+/* The same, or nan where it is not sure, without a choice: see `powers.py`. */
+INLINE f64 near_halves(f64 x, i64 n) {
+    i64 sure, bits;
+    f64 power = about_halves(x, n, &sure);
+    __builtin_memcpy(&bits, &power, 8);
+    bits |= sure - 1;
+    __builtin_memcpy(&power, &bits, 8);
+    return power;
 }
 """
 

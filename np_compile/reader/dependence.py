@@ -176,10 +176,10 @@ def _never_meet(facts: Facts, w: Access, a: Access, counter: str) -> bool:
     """Whether a write of one iteration and an access of another one are to different elements."""
     if w.hulls is None or a.hulls is None or len(w.hulls) != len(a.hulls):
         return False
-    return any(_apart(facts, p, q, counter) for p, q in zip(w.hulls, a.hulls, strict=True))
+    return any(are_apart(facts, p, q, counter) for p, q in zip(w.hulls, a.hulls, strict=True))
 
 
-def _apart(facts: Facts, p: Hull, q: Hull, counter: str) -> bool:
+def are_apart(facts: Facts, p: Hull, q: Hull, counter: str) -> bool:
     (low, high), (bottom, top) = p, q
     if low is None or high is None or bottom is None or top is None:
         return False

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import wide
-from .innermost import Check, Load, Store
+from .innermost import Check, Load, Store, View
 from .linear import Linear
 from .nest import (
     alloc,
@@ -245,8 +245,11 @@ def view(r: Reader, a: Arr, items: Sequence[Any]) -> Arr | Num:
     origin = (base, whole)
     ordered = a.ordered and not any(w[0] == "slice" and w[2] < 0 for w in where)
     flat = (len(dims) == 1 and strides[0].value == 1) or (a.flat and _is_leading(items))
-    return Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
+    view = Arr(a.rep, a.buf, data, tuple(dims), tuple(strides), a.roots, origin, a.readonly, flat,
                ordered, a.of_view)  # fmt: skip
+    if offsets:
+        r.lines[-1] = Line(r.lines[-1], View(view, access))
+    return view
 
 
 def _is_leading(items: Sequence[Any]) -> bool:

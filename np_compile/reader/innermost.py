@@ -23,7 +23,7 @@ from .threads import declarations
 from .values import ANYWHERE, C_TYPE, PARTS, Arr, Num, c_text
 
 _FAR = 4  # iterations over which an element is kept
-_JUMP = re.compile(r"\bgoto (?!leave_)|^\w+: ;")
+JUMP = re.compile(r"\bgoto (?!leave_)|^\w+: ;")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _IF = re.compile(r"if \(.*\) \{$")
 
@@ -47,6 +47,14 @@ class Store:
     value: str
     a: Arr
     where: tuple[Linear, ...]
+    access: Access | None
+
+
+@dataclass(frozen=True)
+class View:
+    """The first element of a view gets a C name."""
+
+    a: Arr
     access: Access | None
 
 
@@ -157,7 +165,7 @@ def _carried(
         elif isinstance(line.what, Store):
             stores.setdefault(element(line.what), []).append((lines, k, line.what))
     flat = list(texts(body))
-    if any(_JUMP.search(x) for x in flat):
+    if any(JUMP.search(x) for x in flat):
         return []
     before = [] if spreads else _read_before(r, loads, counter, n, own, writes)
     heads: list[str] = []
@@ -185,7 +193,7 @@ def _carried(
                 lines[k] = f"{newest} = {x.value};"
             text = f"{place(store.a, [linear_text(x) for x in store.where])} = {newest};"
             after.append(text)
-            for way_out in _ways_out(body):
+            for way_out in ways_out(body):
                 way_out.first.append(text)
             continue
         behind += [(lines, k + 1, f"{newest} = {x.value};") for lines, k, x in those]
@@ -236,10 +244,10 @@ def _is_alone(stores: list[_Place], roots: frozenset[str], writes: Iterable[Acce
 _LEFT = re.compile(r"\bgoto leave_(\d+)|\breturn\b|python\b|\bcall_numpy\b")
 
 
-def _ways_out(lines: list) -> Iterator[Leave]:
+def ways_out(lines: list) -> Iterator[Leave]:
     for x in lines:
         if isinstance(x, list):
-            yield from _ways_out(x)
+            yield from ways_out(x)
         elif isinstance(x, Leave):
             yield x
 
@@ -254,7 +262,12 @@ def _is_unseen(
         meets = x.roots & store.a.roots or ANYWHERE in x.roots
         if not x.write and meets and id(x) not in known:
             return False
-    own = {str(x.number) for x in _ways_out(body)}
+    return leaves_alone(body, lines)
+
+
+def leaves_alone(body: list, lines: Iterable[str]) -> bool:
+    """Whether a loop is left by ways out of its body's own alone."""
+    own = {str(x.number) for x in ways_out(body)}
     return all(x[1] in own for line in lines for x in _LEFT.finditer(line))
 
 

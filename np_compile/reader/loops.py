@@ -16,8 +16,9 @@ from .interchange import planned, tiled
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .nest import FAR, FEW
+from .powers import Power, distributed, in_strips
 from .read import BRANCH, LoopState, Reader, assigned
-from .rows import by_rows
+from .rows import by_rows, in_variables
 from .selection import settle
 from .threads import Iteration, Threaded, threaded
 from .values import (
@@ -124,6 +125,7 @@ class _For:
         self.after: list[str] = []  # lines behind it, if there was an iteration
         self.place: list = []  # before it: for what does the same by tiles
         self.tiles: tuple[list, str] | None = None
+        self.powers: list[Power] = []  # that it takes from loops before it
         self.counter = r.fresh("k")
         r.env.update(values.sources)
 
@@ -144,16 +146,16 @@ class _For:
         k, there = self.counter, self._values.there
         n = self._values.n.value
         if not strip or there or r.quiet or (n is not None and n <= strip):
-            test = there(k) if there else f"{k} < {high}"
             tick = [] if r.quiet or (strip and not there) else [_tick(body)]
             ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
-            return [f"for (i64 {k} = {low}; {test}; {k}++) {{", *tick, body, "}", *ends]
+            if there:
+                return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *tick, body, "}", *ends]
+            return [*in_strips(r, self.powers, k, low, high, tick, body), *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
             f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
             f"{end} = {high} - {begin} <= {strip} ? {high} : {begin} + {strip};",
-            f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{",
-            body, "}", *self.after,
+            *in_strips(r, self.powers, k, begin, end, [], body), *self.after,
             f"if (__builtin_expect({end} < {high}, 0) && is_wanted(rt)) return -1;", "}",
         ]  # fmt: skip
 
@@ -308,17 +310,24 @@ def _attempt(
         sums, why = _sums(r, node, carried, state)
     light = r.is_inside and not _loops_in(body)
     spreads = found is not None and not why and (not light or times >= _LONG)
+    once = body  # what an iteration does that is no kernel
     if header.n is not None and innermost:
         first, header.after = hoisted(
             r, body, header.counter, header.n, header.facts, accesses, strip > 0, spreads
         )
         r.lines += first
         selected_stores(r, body, header.counter)
+        header.powers = []
+        if strip and not r.quiet:
+            n = header.n.value
+            once, header.powers = distributed(r, body, header.counter, n, accesses)
         if found is None or why:
-            r.lines += by_rows(r, body, header.counter)
+            if strip and not r.quiet:
+                r.lines += in_variables(r, once, header, accesses)
+            r.lines += by_rows(r, once, header.counter)
     if found is not None and not why:
         low, high = ("from", "to") if spreads else ("0", header.n.text)
-        lines = header.around(r, body, low, high, strip)
+        lines = header.around(r, once, low, high, strip)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
         as_it_is = Iteration(
@@ -330,13 +339,13 @@ def _attempt(
         if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         if innermost:
-            settle(places(body))
+            settle(places(once))
         high = header.n.text if header.n else ""
         if header.tiles is not None:
             lines, done = header.tiles
             header.place += lines
             high = f"({done} ? 0 : {high})"
-        r.lines += header.around(r, body, "0", high, strip)
+        r.lines += header.around(r, once, "0", high, strip)
     if header.always and not state.ends:
         frame.dead = True
         return True

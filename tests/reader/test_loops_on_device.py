@@ -644,6 +644,18 @@ def test_overflowing_integers_wrap_as_on_the_host():
     compared(powers, R.integers(2**20, 2**21, 200), 4, np.zeros(200, int), ran=[])
 
 
+def test_rows_in_variables_and_powers_ahead():
+    def pulls(x, m, a):
+        for i in range(len(x)):
+            for j in range(len(m)):
+                d = x[j] - x[i]
+                a[i] += m[j] * d * (d[0] * d[0] + d[1] * d[1] + 0.5) ** -1.5
+
+    x, m = R.standard_normal((50, 2)), R.standard_normal(50)
+    compared(pulls, x, m, np.zeros((50, 2)))
+    compared(pulls, x, np.append(m, 1), np.zeros((50, 2)), ran=[])
+
+
 # What is worth it
 
 

@@ -96,3 +96,114 @@ def test_rows_of_several_arrays(back) -> None:
 def test_an_index_beyond_a_row_raises_where_it_does_in_numpy() -> None:
     (x,) = grids((10, 12))
     check_whatever_leaves(beyond, [(x, 10), (x, 11), (x, 13)])
+
+
+def forces(x, a):
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            d = x[j] - x[i]
+            a[i] += d
+            a[j] -= d
+            a[i] *= 0.5
+    return a
+
+
+def own_row_too(x, a):
+    """The row is among those that the loop goes along."""
+    for i in range(len(x)):
+        for j in range(len(x)):
+            a[i] += x[j] * a[j, 0]
+    return a
+
+
+def element_too(x, a):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            a[i] += x[j]
+            a[i, 1] *= 0.5
+    return a
+
+
+def by_another_name(x, a):
+    for i in range(len(x)):
+        row = a[i]
+        for j in range(len(x)):
+            a[i] += x[j]
+            row *= 0.5
+            a[i] -= x[j] / 3
+    return a
+
+
+def reversed_too(x, a):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            a[i] += x[j]
+            a[i, ::-1] *= x[j]
+    return a
+
+
+def by_a_sum(x, a):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            m = i + 1
+            a[i] += x[j]
+            a[m - 1] *= 0.5
+    return a
+
+
+def to_a_caller(x, a, at):
+    for j in range(len(x)):
+        a[at] += x[at] * x[j]
+        if j == 7:
+            break
+    for j in range(len(x)):
+        a[at] -= x[j]
+    return a
+
+
+def leaving(x, a, n):
+    for i in range(2):
+        for j in range(n):
+            a[i] += x[i] + x[j]
+    return a
+
+
+def counts(x, a):
+    for i in range(len(x)):
+        for j in range(i):
+            a[i] += x[j]
+        for j in range(len(x)):
+            if x[j, 0] > x[i, 1]:
+                continue
+            a[i] -= x[i]
+    return a
+
+
+def parts(x, a):
+    """Parts of one row."""
+    for i in range(len(x)):
+        for j in range(len(x)):
+            a[i, :2] += x[j, 1:]
+            a[i, 2:] -= x[j, :1]
+            a[i, 1:] *= 0.5
+    return a
+
+
+@pytest.mark.parametrize(("f", "stored"), [
+    (forces, True), (own_row_too, False), (element_too, False), (by_another_name, False),
+    (reversed_too, False), (by_a_sum, False), (counts, True), (parts, False),
+])  # fmt: skip
+def test_a_row_that_stays_the_same_is_in_c_variables(f, stored) -> None:
+    calls = [grids((n, 3), (n, 3)) for n in (12, 33)]
+    if f is counts:
+        calls += [[x.astype(t) for x in calls[0]] for t in ("i4", "f4")]
+    fast = check(exact(f, *map(tuple, calls)))
+    stores = re.compile(r"if \(there_\d+\) \{ p_\d+\[0\] = row_\d+\[0\]; .*\}$", re.M)
+    assert all(bool(stores.search(text)) == stored for text in fast._reading.texts())
+
+
+def test_a_row_is_stored_where_a_loop_is_left() -> None:
+    x, a = grids((12, 3), (12, 3))
+    calls = [(x, a, 12), (x, a, 14), (x, a[:1], 12), (x[:1], a, 3), (x, a, 0)]
+    check_whatever_leaves(leaving, calls)
+    check_whatever_leaves(to_a_caller, [(x, a, 3), (x, a, -2), (x, a, 12), (x, a[:10], 10)])
