@@ -605,11 +605,14 @@ static int rests(i64 *pause) {
     return 1;
 }
 
-/* Whether all calls run as they stand now. */
-static int stands(const Table *t, i64 ways) {
+/* Whether a call runs as it stands now, of which nothing is known (k < 0), or that entry k may not
+ * make: as all such calls do, or in a pause. */
+static int stands(const Table *t, i64 k, i64 ways) {
+    i64 way = k < 0 ? UNSETTLED : t->entries[k]->way;
+    if (way != UNSETTLED && way != READ) return 0; /* it is to be timed */
     if (has_cupy()) return 0; /* its arrays stand for tensors */
     if (ways & STANDS && t->stands && PyFunction_GetCode(t->function) == t->stands) return 1;
-    return ways & COLD && rests(t->pause);
+    return ways & COLD && (k < 0 || t->pause[4]) && rests(t->pause);
 }
 
 /* A call of a compiled function. Where nothing is known of such calls, Python makes it. Of Python's
@@ -630,7 +633,7 @@ object *npc_enter(object *self, object *const *args, i64 count, object *names) {
             Py_DecRef(result);
             break;
         }
-        if (k < 0 && stands(t, ways) && undisturbed())
+        if (stands(t, k, ways) && undisturbed())
             return PyObject_Vectorcall(t->function, args, count, names);
     }
     object *given[MOST];

@@ -264,7 +264,7 @@ class _Table(ctypes.Structure):
         ("miss", c_void_p),
         ("function", c_void_p),
         ("stands", c_void_p),  # the code with which all calls run as the function stands, or 0
-        # Until when calls that are not known run as it stands, in nanoseconds; such calls.
+        # Until when calls that are not known run as it stands, in nanoseconds; see `Budget`.
         ("pause", POINTER(c_int64)),
         # Calls that are not timed before one is, of those that are READ; 0: none is timed.
         ("unweighed", POINTER(c_int64)),
@@ -282,7 +282,7 @@ class Table:
     """
 
     def __init__(self, function: Any = None, pause: Any = None, unweighed: Any = None) -> None:
-        self._function, self._pause = function, (c_int64 * 4)() if pause is None else pause
+        self._function, self._pause = function, (c_int64 * 5)() if pause is None else pause
         self._stands: Any = None
         self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
         if unweighed is not None:

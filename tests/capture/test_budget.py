@@ -427,7 +427,7 @@ def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
 @pytest.mark.usefixtures("background")
 def test_a_pause_ends_when_a_job_does():
     fast, x, budget = asked_of_c()
-    budget.pause[:] = time.monotonic_ns() + 10**12, 0, 50, Job.ended.value
+    budget.pause[:4] = time.monotonic_ns() + 10**12, 0, 50, Job.ended.value
     fast(x)
     assert budget.pause[1] == 1
     Job(lambda: None).result()

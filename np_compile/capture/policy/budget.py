@@ -40,6 +40,7 @@ _RECORD = 1e-3  # seconds that recording a new call takes at most
 _FIRST = 2  # attempts that time is lent to, where nobody waits for the compiler
 _SHORTEST = 1e-7  # seconds of a call
 _PAUSE = 5e-2  # seconds in which calls run as they stand, before one is looked at again
+_BETWEEN = 1e-3  # and in which they do between two calls that are timed
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
@@ -84,7 +85,8 @@ class Budget:
     less what others gained. worked: seconds that calls took otherwise. turn: the number of the last
     call. cold: whether calls that are not known run as they stand. pause: until when they do at no
     cost but the look at what is known, in nanoseconds, how many have done so, how many take so
-    long, and the jobs that had ended before it, as the next one's end is the pause's too.
+    long, the jobs that had ended before it, as the next one's end is the pause's too, and whether
+    calls that are timed both ways do so too.
     start: when the last call began that was not known.
     """
 
@@ -98,7 +100,7 @@ class Budget:
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.pause = (c_int64 * 4)()  # where C reads it
+        self.pause = (c_int64 * 5)()  # where C reads it
         self._inside = False  # a call that is timed
         self._attempts = 0
         self._awaited: Any = None  # a program that the last call has run without, or its job
@@ -203,12 +205,18 @@ class Budget:
             return self._has_come()
         return True
 
-    def _rests(self, seconds: float, ended: int) -> None:
+    def rests_between(self) -> None:
+        """A short pause begins, after a call that Python has made as it is not known which way is
+        faster, or as C cannot tell that it is as it stands."""
+        if self._took < _BETWEEN:
+            self._rests(_BETWEEN, Job.ended.value, 1)
+
+    def _rests(self, seconds: float, ended: int, between: int = 0) -> None:
         """A pause begins. ended: how many jobs had ended before it was looked at them."""
         self.worked += self._usual * self.pause[1]
         self.pause[1] = 0
         self.pause[2] = int(max(seconds, 0.0) / self._took)
-        self.pause[3] = ended
+        self.pause[3], self.pause[4] = ended, between
         self.pause[0] = time.monotonic_ns() + int(max(seconds, 0.0) * 1e9)
 
     @property
