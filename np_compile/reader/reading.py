@@ -75,10 +75,11 @@ class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
     is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
     compiler is at work. may_wait: whether what is new may. lends_again: time for one more
-    attempt."""
+    attempt. idle: whether such a call may be made without Python for a while."""
 
     owed: float
     cold: bool
+    idle: bool
 
     def begins(self) -> None: ...
 
@@ -349,7 +350,7 @@ class Reading:
         self, node: Any, first: int, values: dict[str, Any], changed: list[Any], ran: Any = None
     ) -> Any:
         """From a statement of the body on, with these values of names. ran: a region that did."""
-        begun = first > 0
+        begun, compiled = first > 0, ran is not None
         beginning: Refused | None = None  # of a call of which nothing was compiled
         while True:
             ran = ran or self._ran(node, first, values)
@@ -364,12 +365,14 @@ class Reading:
                         self._was_idle(node, ran.why, beginning)
                     if not begun:
                         return _LATER if ran.why == _WORKS else _PLAIN
+                    if self._budget is not None and not compiled:
+                        self._budget.idle = True
                     return self._python(node, first, values, None)
                 changed.append(None)
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
-                self._idle, beginning = 0, None
+                self._idle, beginning, compiled = 0, None, True
                 changed += region.changed(values)
                 if left is None:
                     return value

@@ -180,7 +180,7 @@ class Keeper:
             if guards is not None:
                 self._learn(choice, guards, names)
         if choice.way == "plain" and choice not in self.plain:
-            choice.budget.rests_between()
+            choice.budget.idle = True
         return result
 
     def _plain(self, given: tuple, names: tuple[str, ...]) -> Plain | None:

@@ -187,9 +187,10 @@ def test_calls_that_c_cannot_know_come_to_python_now_and_then(monkeypatch):
     keeper, budget = fast._keeper, fast._options.budget
     known = new_choice(fast._options.choices, ("table",), budget)
     known.plain, known.way = 1e-5, "plain"
-    budget.timed(tabled, (given,), {})
     budget.pause[0] = 0
+    budget.begins()
     keeper.run_plainly(known, (given,), {}, True)
+    budget.ended()
     assert not keeper.plain
     assert budget.pause[0] > time.monotonic_ns()
     assert budget.pause[4] == 1

@@ -198,8 +198,7 @@ class Choice:
             return
         self.tries += 1
         self._decide()
-        if self.way is None:
-            self.budget.rests_between()
+        self.budget.between = self.way is None
 
     def ran_kept(self, seconds: float) -> None:
         """Note a compiled call that ran without Python, as those before it did."""
