@@ -89,7 +89,7 @@ class Compiled(Made):
             stands = found.stands if type(found) is Reading else None
             needed = budget.cold or budget.rests or stands is not None
             table = keeper.table(needed)
-            if table is not None and table.begins(self, "_in_c", stands) and keeper.reads:
+            if table is not None and table.begins(self, "_in_c", stands):
                 return self(*args, **kwargs)  # C may know it
             if type(found) is Reading and found.serves:
                 if "cupy" not in sys.modules:

@@ -75,10 +75,11 @@ class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
     is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
     compiler is at work. may_wait: whether what is new may. lends_again: time for one more
-    attempt."""
+    attempt. idle: whether such a call may be made without Python for a while."""
 
     owed: float
     cold: bool
+    idle: bool
 
     def begins(self) -> None: ...
 
@@ -126,6 +127,7 @@ class Reading:
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
         self._left_for_later = False  # whether the first call was not recorded, as it was read
+        self._awaited: Region | None = None  # the first one, where all are the compiler's still
 
     def _look(self, args: tuple) -> Any:
         """The tree of the function, if it has loops that may be read. args: of the first call."""
@@ -136,6 +138,7 @@ class Reading:
             self.for_sizes = None
             self._vain: dict[int, int] = defaultdict(int)
             self.given_up, self._stands, self._idle, self._in_c = "", False, 0, 0
+            self._awaited = None
             self.node: Any = None
             self._continuations: dict[Any, Any] = {}
             self._begins: dict[int, int | None] = {}
@@ -192,8 +195,8 @@ class Reading:
     def waits(self) -> bool:
         """Whether all that there is of it is the compiler's still. To ask costs little, beside the
         calls that lead there otherwise."""
-        known = self._regions.get(0, ())
-        return len(known) == 1 and not known[0].ready
+        awaited = self._awaited
+        return awaited is not None and not awaited.ready
 
     @property
     def is_declined(self) -> bool:
@@ -347,7 +350,7 @@ class Reading:
         self, node: Any, first: int, values: dict[str, Any], changed: list[Any], ran: Any = None
     ) -> Any:
         """From a statement of the body on, with these values of names. ran: a region that did."""
-        begun = first > 0
+        begun, compiled = first > 0, ran is not None
         beginning: Refused | None = None  # of a call of which nothing was compiled
         while True:
             ran = ran or self._ran(node, first, values)
@@ -362,12 +365,14 @@ class Reading:
                         self._was_idle(node, ran.why, beginning)
                     if not begun:
                         return _LATER if ran.why == _WORKS else _PLAIN
+                    if self._budget is not None and not compiled:
+                        self._budget.idle = True
                     return self._python(node, first, values, None)
                 changed.append(None)
                 result = self._python(node, first, values, step)
             else:
                 region, exit_, value, left = ran
-                self._idle, beginning = 0, None
+                self._idle, beginning, compiled = 0, None, True
                 changed += region.changed(values)
                 if left is None:
                     return value
@@ -467,7 +472,7 @@ class Reading:
             if ran is OTHER:
                 continue
             if ran is LATER:
-                return Refused(_WORKS, 0, len(node.body), True)
+                return self._awaits(region, node)
             if ran is None:
                 return _OVERLAP
             if k:
@@ -498,6 +503,12 @@ class Reading:
         finally:
             if self._budget is not None and not self._left_for_later:
                 self._budget.owed += time.perf_counter() - start
+
+    def _awaits(self, region: Region, node: Any) -> Refused:
+        """Why the compiler's region does not run; calls wait for it, if there is no other one."""
+        if not any(r.ready for known in self._regions.values() for r in known):
+            self._awaited = region
+        return Refused(_WORKS, 0, len(node.body), True)
 
     def _leaves_for_later(self, first: int, made: Any) -> bool:
         """Whether a first call that was read, and is to be recorded, runs as it stands: that it is
@@ -537,7 +548,7 @@ class Reading:
             if ran is LATER:
                 known.insert(0, region)
                 self.is_compiled = True
-                return Refused(_WORKS, 0, len(node.body), True)
+                return self._awaits(region, node)
             if ran is not OTHER and ran is not None:
                 known.insert(0, region)
                 self.is_compiled = True

@@ -42,8 +42,6 @@ extern int clock_gettime(int clock, i64 *time);
     X(i64, PyLong_AsLong, (object *))                                \
     X(i64, PyLong_AsLongAndOverflow, (object *, int *))              \
     X(object *, PyObject_GetAttr, (object *, object *))              \
-    X(object *, PyDict_New, (void))                                  \
-    X(int, PyDict_SetItem, (object *, object *, object *))           \
     X(object *, PyDict_GetItem, (object *, object *))                \
     X(i64, PyDict_Size, (object *))                                  \
     X(int, PyDict_Next, (object *, i64 *, object **, object **))     \
@@ -87,6 +85,7 @@ static i64 (*count_of_modes)(void); /* torch's, or 0: `modes` is called */
 static const i64 *allowed, *captures, *ended;
 static object *modules, *cupy, *none, *missed;
 static i64 tag; /* where a dict has its tag (dict_tags.py), or 0 */
+static i64 items; /* where a tuple has its items */
 
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
@@ -97,7 +96,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(is_nested), NAME_OF(current_device), NAME_OF(raw_stream),
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(ended), NAME_OF(modules), NAME_OF(cupy),
-                   NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
+                   NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(items), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
                    NAME_OF(calm), NAME_OF(count_of_modes), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
@@ -605,16 +604,29 @@ static int rests(i64 *pause) {
     return 1;
 }
 
-/* Whether all calls run as they stand now. */
-static int stands(const Table *t, i64 ways) {
+/* Whether a call runs as it stands now, of which nothing is known (k < 0), or that entry k may not
+ * make: as all such calls do, or in a pause. */
+static int stands(const Table *t, i64 k, i64 ways) {
+    i64 way = k < 0 ? UNSETTLED : t->entries[k]->way;
+    if (way != UNSETTLED && way != READ) return 0; /* it is to be timed */
     if (has_cupy()) return 0; /* its arrays stand for tensors */
     if (ways & STANDS && t->stands && PyFunction_GetCode(t->function) == t->stands) return 1;
-    return ways & COLD && rests(t->pause);
+    return ways & COLD && (k < 0 || t->pause[4]) && rests(t->pause);
 }
 
-/* A call of a compiled function. Where nothing is known of such calls, Python makes it. Of Python's
- * kind FASTCALL, as the method `__call__` of their class. */
-object *npc_enter(object *self, object *const *args, i64 count, object *names) {
+/* A call that Python makes. */
+static object *by_python(object *self, object *const *args, i64 count, object *by_name) {
+    object *all = PyTuple_New(count + 1);
+    if (!all) return 0;
+    PyTuple_SetItem(all, 0, held(self));
+    for (i64 k = 0; k < count; k++) PyTuple_SetItem(all, 1 + k, held(args[k]));
+    object *result = PyObject_Call(npc_class.call, all, by_name);
+    Py_DecRef(all);
+    return result;
+}
+
+/* A call of a compiled function. Where nothing is known of such calls, Python makes it. */
+static object *entered(object *self, object *const *args, i64 count, object *names) {
     object *capsule = *(object **)((char *)self + npc_class.table);
     i64 all = names ? count + PyTuple_Size(names) : count, ways = *captures ? 0 : *allowed;
     if (capsule && ways) {
@@ -630,7 +642,7 @@ object *npc_enter(object *self, object *const *args, i64 count, object *names) {
             Py_DecRef(result);
             break;
         }
-        if (k < 0 && stands(t, ways) && undisturbed())
+        if (stands(t, k, ways) && undisturbed())
             return PyObject_Vectorcall(t->function, args, count, names);
     }
     object *given[MOST];
@@ -639,17 +651,25 @@ object *npc_enter(object *self, object *const *args, i64 count, object *names) {
         for (i64 k = 0; k < all; k++) given[1 + k] = args[k];
         return PyObject_Vectorcall(npc_class.call, given, count + 1, names);
     }
-    object *positional = PyTuple_New(count + 1), *by_name = names ? PyDict_New() : 0, *result = 0;
-    if (positional) {
-        PyTuple_SetItem(positional, 0, held(self));
-        for (i64 k = 0; k < count; k++) PyTuple_SetItem(positional, 1 + k, held(args[k]));
+    return by_python(self, args, count, 0);
+}
+
+/* The same as the slot of their class. */
+object *npc_enter(object *self, object *positional, object *by_name) {
+    i64 count = PyTuple_Size(positional), named = by_name ? PyDict_Size(by_name) : 0, place = 0;
+    object *const *args = (object *const *)((const char *)positional + items);
+    if (!named) return entered(self, args, count, 0);
+    if (count + named >= MOST) return by_python(self, args, count, by_name);
+    object *given[MOST], *names = PyTuple_New(named), *name, *value;
+    if (!names) return 0;
+    for (i64 k = 0; k < count; k++) given[k] = args[k];
+    for (i64 k = 0; k < named && PyDict_Next(by_name, &place, &name, &value); k++) {
+        PyTuple_SetItem(names, k, held(name));
+        given[count + k] = held(value);
     }
-    for (i64 k = count; by_name && k < all; k++)
-        PyDict_SetItem(by_name, PyTuple_GetItem(names, k - count), args[k]);
-    if (positional && (by_name || !names))
-        result = PyObject_Call(npc_class.call, positional, by_name);
-    if (positional) Py_DecRef(positional);
-    if (by_name) Py_DecRef(by_name);
+    object *result = entered(self, given, count, names);
+    for (i64 k = 0; k < named; k++) Py_DecRef(given[count + k]);
+    Py_DecRef(names);
     return result;
 }
 

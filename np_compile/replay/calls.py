@@ -55,10 +55,10 @@ _OF_TORCH = {
 }  # fmt: skip
 _CUPY = "cupy"
 _FILTERS = "filters"
-_METHODS = {
-    "npc_call": b"call", "npc_read": b"read", "npc_unchanged": b"unchanged",
-    "npc_enter": b"__call__",
-}  # fmt: skip
+_METHODS = {"npc_call": b"call", "npc_read": b"read", "npc_unchanged": b"unchanged"}
+# A method that is a slot of a class in C, and where in it is what Python knows such slots by.
+_SLOT = types.FunctionType.__dict__["__call__"]
+_BASE = object.__basicsize__ + 3 * 8
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
@@ -264,7 +264,7 @@ class _Table(ctypes.Structure):
         ("miss", c_void_p),
         ("function", c_void_p),
         ("stands", c_void_p),  # the code with which all calls run as the function stands, or 0
-        # Until when calls that are not known run as it stands, in nanoseconds; such calls.
+        # Until when calls that are not known run as it stands, in nanoseconds; see `Budget`.
         ("pause", POINTER(c_int64)),
         # Calls that are not timed before one is, of those that are READ; 0: none is timed.
         ("unweighed", POINTER(c_int64)),
@@ -282,7 +282,7 @@ class Table:
     """
 
     def __init__(self, function: Any = None, pause: Any = None, unweighed: Any = None) -> None:
-        self._function, self._pause = function, (c_int64 * 4)() if pause is None else pause
+        self._function, self._pause = function, (c_int64 * 5)() if pause is None else pause
         self._stands: Any = None
         self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
         if unweighed is not None:
@@ -387,7 +387,8 @@ class _Library:
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
             "ended": ctypes.addressof(build.Job.ended),
             "count_of_modes": count_of_modes, "modules": id(sys.modules), "cupy": id(_CUPY),
-            "none": id(None), "missed": id(MISS), "tag": dict_tags.OFFSET,
+            "items": tuple.__basicsize__, "none": id(None), "missed": id(MISS),
+            "tag": dict_tags.OFFSET,
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))
@@ -408,7 +409,8 @@ class _Library:
             for name, shown in _METHODS.items()
         }
         self._class = _Class.in_dll(library, "npc_class")
-        self._descriptor = _python("PyDescr_NewMethod", thing, thing, pointer)
+        self._descriptor = _python("PyDescr_NewWrapper", thing, thing, pointer, pointer)
+        self._enter = _address(library.npc_enter)
         self._capsule = _python("PyCapsule_New", thing, pointer, pointer, pointer)
         self._function = _python("PyCFunction_NewEx", thing, pointer, thing, pointer)
 
@@ -432,8 +434,9 @@ class _Library:
         if len(places) == 1:
             owner._call_in_python = call
             self._class.call, self._class.table = id(call), places[0]
-            method = ctypes.addressof(self._methods["npc_enter"])
-            owner.__call__ = self._descriptor(owner, method)
+            # As one of the class' slots: Python calls it without looking for it.
+            base = c_void_p.from_address(id(_SLOT) + _BASE)
+            owner.__call__ = self._descriptor(owner, base, self._enter)
 
 
 def _address(function: Any) -> int:

@@ -179,6 +179,8 @@ class Keeper:
             guards = alike(given, parameter_names(self.function, len(given), names), roughly)
             if guards is not None:
                 self._learn(choice, guards, names)
+        if choice.way == "plain" and choice not in self.plain:
+            choice.budget.idle = True
         return result
 
     def _plain(self, given: tuple, names: tuple[str, ...]) -> Plain | None:
@@ -222,11 +224,6 @@ class Keeper:
         with self._lock:
             self._read = (made, *self._read[: READ - 1])
             self._publish()
-
-    @property
-    def reads(self) -> bool:
-        """Whether C makes calls of what was made of the function's source."""
-        return bool(self._read)
 
     def read(self, args: tuple, kwargs: dict) -> Any:
         """The result of such a call, or MISS where C makes none like it."""

@@ -9,9 +9,12 @@ import pytest
 
 import np_compile
 from np_compile import config
+from np_compile.capture.policy import choice
+from np_compile.capture.policy.choice import new_choice
 from np_compile.kernels.build import Job, beside, library
 from np_compile.reader import source, translation
 from np_compile.reader.reading import Reading
+from np_compile.replay.calls import available
 
 from ..capture.test_budget import counted_nodes
 from ..support import data
@@ -23,6 +26,30 @@ def background(monkeypatch):
     monkeypatch.setattr(library, "load_cached", lambda _: None)
     with config.patch(compile_in="background", plain="auto"), beside.held():
         yield
+
+
+@pytest.fixture
+def undecided(monkeypatch):
+    """What takes as long either way: both are timed. C is there."""
+    assert available()
+    monkeypatch.setattr(choice, "_ELEMENT", 0.0)
+    monkeypatch.setattr(choice, "_CLEAR", 1e9)
+    with config.patch(compile_in="background", plain="auto"):
+        yield
+
+
+def running_in_c():
+    """A function of which C makes calls, timed both ways; an argument; its runs."""
+    fast, x = np_compile.compile(running), data(50)
+    with config.patch(compile_in="call"):
+        for _ in range(3):
+            fast(x)
+    for _ in range(3):
+        fast._options.budget.pause[0] = 0
+        fast(x)
+    fast._options.budget.pause[:5] = 0, 0, 0, 0, 0
+    assert fast._unweighed.value == 0
+    return fast, x, fast._reading.runs
 
 
 def rows(x, n):
@@ -40,6 +67,15 @@ def until(x, most):
 
 def running(x):
     total = 0.0
+    for v in x:
+        total += v * v
+    return total
+
+
+def behind(x):
+    """Its first statements are not read."""
+    table = {str(k): v for k, v in enumerate("ab")}
+    total = float(len(table))
     for v in x:
         total += v * v
     return total
@@ -89,16 +125,17 @@ def test_what_was_left_for_later_is_no_attempt(background):
     assert fast._options.budget._attempts == 0
 
 
-def test_calls_that_wait_for_a_compile_are_not_read(background, monkeypatch):
-    fast, x = np_compile.compile(running), data(50)
-    assert fast(x) == running(x)
+@pytest.mark.parametrize("f", [running, behind])
+def test_calls_that_wait_for_a_compile_are_not_read(f, background, monkeypatch):
+    fast, x = np_compile.compile(f), data(50)
+    assert fast(x) == f(x)
     assert fast._reading.waits
     calls = []
     call = Reading.call
     monkeypatch.setattr(Reading, "call", lambda *given: calls.append(1) or call(*given))
     for _ in range(5):
         fast._options.budget.pause[0] = 0  # it is over
-        assert fast(x) == running(x)
+        assert fast(x) == f(x)
     assert not calls
 
 
@@ -115,6 +152,48 @@ def test_they_are_compiled_when_it_has_ended(monkeypatch):
         for _ in range(3):
             assert fast(x) == pytest.approx(running(x), rel=1e-14)
         assert fast._reading.runs > 0
+
+
+@pytest.mark.usefixtures("undecided")
+@pytest.mark.parametrize(("between", "runs"), [(0, 1), (1, 0)])
+def test_calls_between_two_that_are_timed_run_as_they_stand(between, runs):
+    fast, x, before = running_in_c()
+    fast._options.budget.pause[:5] = time.monotonic_ns() + 10**12, 0, 50, Job.ended.value, between
+    assert fast(x) == pytest.approx(running(x), rel=1e-14)
+    assert fast._reading.runs - before == runs
+
+
+@pytest.mark.usefixtures("undecided")
+def test_a_function_that_is_given_up_runs_as_it_stands_in_calls_that_were_compiled(monkeypatch):
+    fast, x, _ = running_in_c()
+    fast._reading.given_up, fast._reading._stands = "it was left in loops", True
+    fast(x)  # C is told
+    fast._options.budget.pause[:5] = 0, 0, 0, 0, 0
+    monkeypatch.setattr(np_compile.api.Compiled, "_alone", None)
+    assert fast(x) == running(x)
+
+
+def tabled(columns):
+    total = np.zeros(len(columns["b"]))
+    for _ in range(2):
+        total = np.sort(total + columns["b"])
+    return total
+
+
+@pytest.mark.usefixtures("undecided")
+def test_calls_that_c_cannot_know_come_to_python_now_and_then(monkeypatch):
+    fast, given = np_compile.compile(tabled), {"b": data(50)}
+    fast(given)
+    keeper, budget = fast._keeper, fast._options.budget
+    known = new_choice(fast._options.choices, ("table",), budget)
+    known.plain, known.way = 1e-5, "plain"
+    budget.pause[0] = 0
+    budget.begins()
+    keeper.run_plainly(known, (given,), {}, True)
+    budget.ended()
+    assert not keeper.plain
+    assert budget.pause[0] > time.monotonic_ns()
+    assert budget.pause[4] == 1
 
 
 def test_held_jobs_begin_afterwards():

@@ -580,6 +580,7 @@ def test_a_compiler_that_fails_beside_the_program(monkeypatch) -> None:
     with config.patch(loops="whole", compile_in="background"):
         for ready in (False, True, True):
             monkeypatch.setattr(_Failing, "ready", ready)
+            fast._options.budget.pause[0] = 0  # as no job ends
             check_call(fast, above, (np.linspace(0, 1, 500), 400), 0)
     assert fast._reading is not None
     assert fast._reading.given_up == "the C compiler: no room on the disk"

@@ -193,11 +193,12 @@ class Choice:
 
     def _ran_plain(self, seconds: float) -> None:
         self.plain = min(self.plain, seconds)
-        if self.way is None:
-            self.tries += 1
-            self._decide()
-        else:
+        if self.way is not None:
             self._compare(seconds, self.compiled)
+            return
+        self.tries += 1
+        self._decide()
+        self.budget.between = self.way is None
 
     def ran_kept(self, seconds: float) -> None:
         """Note a compiled call that ran without Python, as those before it did."""
