@@ -48,6 +48,7 @@ from ..frames import as_user
 from ..names.entrances import captured
 from ..names.substitute import origin_of
 from .flags import Flags
+from .flat import Flat
 
 _new = object.__new__
 # Types of operands beside arrays that NumPy takes as they are.
@@ -315,10 +316,15 @@ class Array:
 
     @property
     def flat(self) -> Any:
+        if self._c.differentiates():
+            return Flat(self)
         return self._c.memory(self, "ndarray.flat runs in NumPy").flat
 
     @flat.setter
     def flat(self, value: Any) -> None:
+        if self._c.differentiates():
+            Flat(self)[:] = value
+            return
         real = self._c.reals(value)
         self._c.memory(self, "ndarray.flat runs in NumPy").flat = real
 
