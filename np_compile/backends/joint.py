@@ -1,9 +1,9 @@
 """The programs of a call, and their gradients, as two calls of C: one forward, one backward.
 
 A loop of five hundred iterations is one node in torch's record, not five hundred, and no Python
-runs between its iterations. What the forward halves save lies in a few blocks, for as long as autograd
-keeps them. The backward halves add what they find to gradients that are there already, in place: so a
-gradient of `x[t]` touches one row of that of `x`.
+runs between its iterations. What the forward halves save lies in a few blocks, for as long as
+autograd keeps them. The backward halves add what they find to gradients that are there already, in
+place: so a gradient of `x[t]` touches one row of that of `x`.
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ class _Forward:
         self._results = [self.types[n] for n in wanted]
         self._call = OnTensors(sequence, [*wanted, *needs], len(self.constants))
 
-    def run(self, tensors: dict[int, torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    def run(
+        self, tensors: dict[int, torch.Tensor]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """The results that are wanted, and the blocks."""
         made = [t.new() for t in self._results]
         blocks = self.blocks.new()
@@ -262,11 +264,12 @@ class _Backward:
                     gradients[-1 - s] = "made", count
                     count += 1
             key = halves, adds
-            if key not in self._made:
+            if adds not in halves.adding:
                 try:
-                    self._made[key] = compile_graph(adding(halves.second, adds))
+                    halves.adding[adds] = compile_graph(adding(halves.second, adds))
                 except Unsupported:
                     raise Refused from None
+            self._made[key] = halves.adding[adds]
             self._runs.append((key, saved, count))
 
     def _value(self, s: int, number: dict[int, int]) -> tuple[str, int]:
@@ -456,9 +459,9 @@ def _contiguous(like: torch.Tensor) -> torch.Tensor:
 
 
 class _Blocks:
-    """Memory of what is saved, for so many bytes each. Of more than `_PIECE` there are several: what
-    is given back in such pieces is in memory still when the next call asks for it, a larger one is
-    mapped anew, which takes as long as the kernels. count: how many."""
+    """Memory of what is saved, for so many bytes each. Of more than `_PIECE` there are several:
+    what is given back in such pieces is in memory still when the next call asks for it, a larger
+    one is mapped anew, which takes as long as the kernels. count: how many."""
 
     def __init__(self, sizes: Sequence[int]):
         self._bytes = [0]

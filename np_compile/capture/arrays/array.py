@@ -297,13 +297,13 @@ class Array:
     # -- where Python needs the value -------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self._c.real(self, "branches on an array's value"))
+        return self._c.decided(self, bool, "branches on an array's value")
 
     def __float__(self) -> float:
         return float(self._c.real(self, "float() of an array"))
 
     def __int__(self) -> int:
-        return int(self._c.real(self, "int() of an array"))
+        return self._c.decided(self, int, "int() of an array")
 
     def __trunc__(self) -> int:
         return trunc(self._c.real(self, "math.trunc() of an array"))
@@ -312,7 +312,7 @@ class Array:
         return complex(self._c.real(self, "complex() of an array"))
 
     def __index__(self) -> int:
-        return operator.index(self._c.real(self, "an array's value as an index or a size"))
+        return self._c.decided(self, operator.index, "an array's value as an index or a size")
 
     @property
     def flat(self) -> Any:

@@ -1,4 +1,4 @@
-"""`a.flat` of an array that may have a gradient: elements are taken and stored by recorded calls."""
+"""`a.flat` of an array that may have a gradient: recorded calls take and store its elements."""
 
 from __future__ import annotations
 
