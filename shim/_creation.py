@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,9 @@ def _given(value: Any, dtype: torch.dtype | None) -> tuple[ndarray, bool]:
         return as_array(value), not isinstance(value, Weak)
     if isinstance(value, np.generic) and dtype is not None:
         return ndarray(as_array(value)._t), True
+    kind = type(value)
+    if hasattr(kind, "__shim_array__") or type(getattr(kind, "__array__", None)) is FunctionType:
+        return as_array(value), False  # its array may have a gradient
     given = np.array(value, dtype=None if dtype is None else _numpy(dtype))
     return as_array(given), True
 

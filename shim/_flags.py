@@ -132,6 +132,8 @@ class flatiter:
         """A one-dimensional copy."""
         return ndarray(self._flat()._t.clone())
 
+    __shim_array__ = copy
+
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any:
         return self._flat().__array__(dtype, copy=copy)
 

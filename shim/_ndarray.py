@@ -249,25 +249,39 @@ def before_write(a: ndarray) -> None:
     Only where nobody else can see it: all views are known, and it is not the caller's.
     """
     owner = a if a._base is None else a._base
-    saved = within.grads or a._t.requires_grad or owner._t.requires_grad
-    if not saved or not torch.is_grad_enabled():
+    if not (_followed(a) or owner._t.requires_grad) or not torch.is_grad_enabled():
         return
+    views = _known_views(owner)
+    if views is None:
+        return
+    old = owner._t
+    owner._t = old.clone()
+    shift = owner._t.storage_offset() - old.storage_offset()
+    for view in views:
+        t, whole, size = view._t, owner._t, 1
+        if t.dtype is not old.dtype:
+            whole, size = torch.view_as_real(whole), 2
+        view._t = whole.as_strided(t.shape, t.stride(), t.storage_offset() + shift * size)
+
+
+def _known_views(owner: ndarray) -> list[ndarray] | None:
+    """All that have the memory of an array, if they can have other memory; None else."""
     token = owner._shared
     if token is None:
-        owner._t = owner._t.clone()
-    elif type(token) is _Sharing:
-        views = list(token.views.values())
-        known = sys.getrefcount(token) == _ALONE + len(views)
-        dtypes = owner._t.dtype, owner._t.dtype.to_real()  # the latter of `.real` and `.imag`
-        if known and _is_dense(owner._t) and all(view._t.dtype in dtypes for view in views):
-            old = owner._t
-            owner._t = old.clone()
-            shift = owner._t.storage_offset() - old.storage_offset()
-            for view in views:
-                t, whole, size = view._t, owner._t, 1
-                if t.dtype is not old.dtype:
-                    whole, size = torch.view_as_real(whole), 2
-                view._t = whole.as_strided(t.shape, t.stride(), t.storage_offset() + shift * size)
+        return []
+    if type(token) is not _Sharing:
+        return None
+    views = list(token.views.values())
+    dtypes = owner._t.dtype, owner._t.dtype.to_real()  # the latter of `.real` and `.imag`
+    known = sys.getrefcount(token) == _ALONE + len(views)
+    if known and _is_dense(owner._t) and all(view._t.dtype in dtypes for view in views):
+        return views
+    return None
+
+
+def _followed(a: ndarray) -> bool:
+    """Whether autograd may have saved what an array holds."""
+    return within.grads or a._t.requires_grad
 
 
 def _is_dense(t: torch.Tensor) -> bool:
@@ -299,6 +313,27 @@ def write(a: ndarray, values: torch.Tensor) -> None:
     check_places(a._t)
     values = _unsigned.cast(values, a._t.dtype)
     a._t.copy_(_unsigned.flip(values, a._flip) if a._flip else values)
+
+
+def write_new(a: ndarray, t: torch.Tensor) -> None:
+    """As `write`, of a tensor of its dtype that nobody else has: it may take the place of what
+    autograd has saved."""
+    alone = a._base is None and a._shared is None
+    saved = alone and _followed(a) and torch.is_grad_enabled()
+    if saved and not a._flip and t.stride() == a._t.stride():
+        a._t = t
+    else:
+        write(a, t)
+
+
+def is_saved(a: ndarray, other: Any) -> bool:
+    """Whether autograd saves what `a` holds where an operator of both is stored into it: in memory
+    that is not given up for that."""
+    if a._shared is None or not torch.is_grad_enabled():
+        return False
+    if not (a._t.requires_grad or (type(other) is ndarray and other._t.requires_grad)):
+        return False
+    return _known_views(a if a._base is None else a._base) is None
 
 
 def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
@@ -456,6 +491,8 @@ def as_array(value: Any) -> ndarray:
     if isinstance(value, (list, tuple)):
         return _stack(value) if _holds_arrays(value) else from_numpy(np.array(value))
     kind = type(value)
+    if hasattr(kind, "__shim_array__"):
+        return value.__shim_array__()
     if hasattr(kind, "__array_wrap__"):
         raise NotSupported(f"{kind.__name__} wraps up what NumPy gives")
     if hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__"):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ._dtypes import Weak
-from ._ndarray import as_array, ndarray, write
+from ._ndarray import as_array, is_saved, ndarray, write_new
 from ._shapes import let_numpy_raise, stand_in
 from ._table import TABLE, Kind, Row, add_row
 from ._ufuncs import UFUNCS
@@ -99,12 +99,12 @@ def _in_place(name: str) -> Callable:
             return NotImplemented
         if self._scalar:
             return run(self, other)
-        if plain is not None and _fits(self, other):
+        if plain is not None and _fits(self, other) and not is_saved(self, other):
             found = plain(self, other)
             if found is not None and found._t.dtype is self._t.dtype:
                 if run.before_storing is not None:  # type: ignore[attr-defined]
                     run.before_storing((found._t,), (self, other), {})  # type: ignore[attr-defined]
-                write(self, found._t)
+                write_new(self, found._t)
                 return self
         return run(self, other, out=self)
 

@@ -71,6 +71,7 @@ class Halves:
         self.constant = [k for k in range(count) if k not in floats]
         strides = (tuple(n.meta["val"].stride()) for n in given)
         self.tangents = list(zip(floats, strides, strict=True))
+        self.adding: dict[tuple[bool, ...], Any] = {}  # see `joint.adding`
         self.none = [r is None for r in results_of(backward.graph)]
         self.forward = _on_list(make_first(saved.first))
         self.call = partial(_apply, self)

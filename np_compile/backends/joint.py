@@ -1,9 +1,9 @@
 """The programs of a call, and their gradients, as two calls of C: one forward, one backward.
 
 A loop of five hundred iterations is one node in torch's record, not five hundred, and no Python
-runs between its iterations. What the forward halves save lies in one block, for as long as autograd
-keeps it. The backward halves add what they find to gradients that are there already, in place: so a
-gradient of `x[t]` touches one row of that of `x`.
+runs between its iterations. What the forward halves save lies in a few blocks, for as long as
+autograd keeps them. The backward halves add what they find to gradients that are there already, in
+place: so a gradient of `x[t]` touches one row of that of `x`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from .halves import Halves, _apply
 from .saved import placeholders, results_of
 
 _ALIGN = 64
+_PIECE = 1 << 22  # bytes of a block of several
 _FEWEST = 3  # programs of a call that are worth it
 _Key = tuple[Any, tuple[bool, ...]]
 aten = torch.ops.aten
@@ -92,8 +93,8 @@ class Joint:
 
         IndexError: an index is out of bounds.
         """
-        made, block = self._forward.run(dict(zip(self._reads, tensors, strict=True)))
-        return [*made, block]
+        made, blocks = self._forward.run(dict(zip(self._reads, tensors, strict=True)))
+        return [*made, *blocks]
 
     def gradients(
         self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
@@ -155,21 +156,23 @@ class _Forward:
         wanted = [self.numbers[n] for n in self.wanted]
         if len(set(wanted)) != len(wanted):
             raise Refused
-        self.offsets, self._bytes = _laid_out([self.types[n].bytes for n in needs])
+        self.blocks = _Blocks([self.types[n].bytes for n in needs])
         sequence = Runs(self._runs, self.constants, [*wanted, *needs])
         self._read = sequence.read
         self._results = [self.types[n] for n in wanted]
         self._call = OnTensors(sequence, [*wanted, *needs], len(self.constants))
 
-    def run(self, tensors: dict[int, torch.Tensor]) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The results that are wanted, and the block."""
+    def run(
+        self, tensors: dict[int, torch.Tensor]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """The results that are wanted, and the blocks."""
         made = [t.new() for t in self._results]
-        block = torch.empty(self._bytes, dtype=torch.uint8)
+        blocks = self.blocks.new()
         own = [tensors[s].data_ptr() for s in self._read] + [t.data_ptr() for t in made]
         assert self._call is not None
-        if not self._call.at(np.concatenate([own, self.offsets + _start(block)])):
+        if not self._call.at(np.concatenate([own, self.blocks.addresses(blocks)])):
             raise IndexError
-        return made, block
+        return made, blocks
 
 
 class _Backward:
@@ -261,11 +264,12 @@ class _Backward:
                     gradients[-1 - s] = "made", count
                     count += 1
             key = halves, adds
-            if key not in self._made:
+            if adds not in halves.adding:
                 try:
-                    self._made[key] = compile_graph(adding(halves.second, adds))
+                    halves.adding[adds] = compile_graph(adding(halves.second, adds))
                 except Unsupported:
                     raise Refused from None
+            self._made[key] = halves.adding[adds]
             self._runs.append((key, saved, count))
 
     def _value(self, s: int, number: dict[int, int]) -> tuple[str, int]:
@@ -312,8 +316,9 @@ class _Backward:
         self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
     ) -> dict[int, torch.Tensor]:
         """The gradients of arguments, by their positions."""
-        block, results = saved[0], saved[1 : 1 + len(self.results)]
-        arguments = saved[1 + len(self.results) :]
+        first = self._forward.blocks.count
+        results = saved[first : first + len(self.results)]
+        arguments = saved[first + len(self.results) :]
         sums = {s: torch.zeros(v.shape, dtype=v.dtype) for s, v in self.sums.items()}
         tangents = {
             k: gradients[k].clone(memory_format=torch.contiguous_format) if k in self._own
@@ -325,7 +330,7 @@ class _Backward:
             "tangent": tangents, "sum": sums,
         }  # fmt: skip
         addresses = np.zeros(len(self._kinds), np.int64)
-        addresses[self._of_block] = self._forward.offsets + _start(block)
+        addresses[self._of_block] = self._forward.blocks.addresses(saved[:first])
         for k, (kind, which) in enumerate(self._kinds):
             if kind != "block" and which in held[kind]:
                 addresses[k] = held[kind][which].data_ptr()
@@ -338,16 +343,16 @@ class _Backward:
         self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
     ) -> dict[int, torch.Tensor]:
         """The same, by torch's operators, of gradients that are more than memory."""
-        block, rest = saved[0], iter(saved[1:])
+        blocks = self._forward.blocks
+        rest = iter(saved[blocks.count :])
         values: dict[tuple[str, int], torch.Tensor] = {}
         values.update((("tangent", k), gradients[k]) for k in self._tangents)
         values.update((("result", k), next(rest)) for k in self.results)
         values.update((("argument", k), next(rest)) for k in self.arguments)
         values.update((("constant", k), c) for k, c in enumerate(self._constants))
-        begin = _start(block) - block.data_ptr()
-        for n, at in zip(self.needs, self._forward.offsets.tolist(), strict=True):
+        for k, n in enumerate(self.needs):
             like = self._forward.types[n]
-            part = block[begin + at : begin + at + like.bytes].view(like.dtype)
+            part = blocks.part(saved, k, like.bytes).view(like.dtype)
             values["block", n] = part.as_strided(like.shape, like.strides)
         for (halves, adds), places, count in self._runs:
             targets = iter(places[len(places) - sum(adds) :])
@@ -453,16 +458,37 @@ def _contiguous(like: torch.Tensor) -> torch.Tensor:
     return torch.empty(like.shape, dtype=like.dtype, device="meta")
 
 
-def _laid_out(sizes: Sequence[int]) -> tuple[np.ndarray, int]:
-    """Places in a block for so many bytes each, and the size of the block."""
-    rounded = [-(-max(n, 1) // _ALIGN) * _ALIGN for n in sizes]
-    ends = np.cumsum([0, *rounded], dtype=np.int64)
-    return ends[:-1], int(ends[-1]) + _ALIGN
+class _Blocks:
+    """Memory of what is saved, for so many bytes each. Of more than `_PIECE` there are several:
+    what is given back in such pieces is in memory still when the next call asks for it, a larger
+    one is mapped anew, which takes as long as the kernels. count: how many."""
 
+    def __init__(self, sizes: Sequence[int]):
+        self._bytes = [0]
+        places = []
+        for n in sizes:
+            size = -(-max(n, 1) // _ALIGN) * _ALIGN
+            if self._bytes[-1] and self._bytes[-1] + size > _PIECE:
+                self._bytes.append(0)
+            places.append((len(self._bytes) - 1, self._bytes[-1]))
+            self._bytes[-1] += size
+        self._which, self._offsets = np.array(places, np.int64).reshape(-1, 2).T
+        self.count = len(self._bytes)
 
-def _start(block: torch.Tensor) -> int:
-    """The first place in a block that begins a cache line."""
-    return math.ceil(block.data_ptr() / _ALIGN) * _ALIGN
+    def new(self) -> list[torch.Tensor]:
+        """The blocks of one call."""
+        return [torch.empty(n + _ALIGN, dtype=torch.uint8) for n in self._bytes]
+
+    def addresses(self, blocks: Sequence[torch.Tensor]) -> np.ndarray:
+        """Where each is, from a cache line on."""
+        starts = [math.ceil(b.data_ptr() / _ALIGN) * _ALIGN for b in blocks]
+        return np.asarray(np.array(starts, np.int64)[self._which] + self._offsets)
+
+    def part(self, blocks: Sequence[torch.Tensor], k: int, size: int) -> torch.Tensor:
+        """The bytes of number k."""
+        block = blocks[self._which[k]]
+        begin = int(self.addresses(blocks)[k]) - block.data_ptr()
+        return block[begin : begin + size]
 
 
 def joint(

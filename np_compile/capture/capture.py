@@ -69,6 +69,7 @@ class Capture:
     settled = values.settled
     noted = values.noted
     real = values.real
+    decided = values.decided
     settle = values.settle
     memory = values.memory
     tensor = values.tensor

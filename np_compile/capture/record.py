@@ -31,6 +31,7 @@ from np_compile.tape.tree import mapped
 
 from . import positions, state
 from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
+from .arrays.flat import Flat
 from .arrays.traced import Traced, has_traced, shape_of, values
 from .arrays.transfers import to_device
 from .frames import inside_try
@@ -395,6 +396,10 @@ def admit(c: Capture, args: Any) -> Any:
                 c.enter(new)
         elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
             new = c.adopt_foreign(v)
+            if new._s is not c.seg:
+                c.enter(new)
+        elif kind is Flat:
+            new = v.copy()
             if new._s is not c.seg:
                 c.enter(new)
         elif is_array_like(v):  # what its `__array__` calls would be recorded amid this call

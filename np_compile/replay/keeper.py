@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C._autograd import _top_saved_tensors_default_hooks as _saved_tensors_hooks
 
 from np_compile import config
 from np_compile.capture.policy.choice import SELDOM, Choice, signature
@@ -34,12 +35,16 @@ from .watch import Watch
 
 # Calls of a function that are kept, and calls kept in vain after which no more are.
 KEPT = 8
+KEPT_WAYS = 16  # the same, of one that goes by what it computes
 READ = 16  # forms of calls of what was made of its source, that C knows
 _MET = 256  # kinds of arguments that are remembered
 _AGAIN = 4  # calls of one kind after which it is clear that they cannot be kept for them alone
 _FOR_SIZES = 4  # calls that are kept for many sizes
 _OTHERS = 16  # calls that looked like those, and were not: they are watched, as others may be
 _VAIN = 64
+_ASTRAY = 8  # calls on other ways than kept ones, after which one of so many tries these
+_GAIN = 4  # calls on new ways that one on a kept way makes up for
+_WAYS = 3  # kept calls that are tried where the way of a call hangs on what it computes
 _ALIKE = 3  # calls that run as they stand, from which on others between them are taken to do so
 # Watched calls that were not kept, after which loops may go on in NumPy while a call is watched.
 PATIENT = 2
@@ -73,6 +78,8 @@ class Keeper:
         self._first = True  # whether there was no call yet
         self._shapes: tuple | None = None  # of the arrays in it
         self._met: dict[tuple, int] = {}  # kinds of arguments, and how often they were met
+        self._gone: dict[tuple, None] = {}  # ways of calls that go by what they compute
+        self._astray = 0  # calls since one was on a kept way
         self._others = 0  # calls of sizes that no program of those kept for many serves
         self.vain = 0
         self.hopeless = False
@@ -112,6 +119,8 @@ class Keeper:
         ):
             self._forget()
             return MISS
+        if kept.plan.decided:
+            return self._along(kept, leaves, given, names)
         self.vain = 0
         choice = kept.choice
         if choice is None or not config.measures():
@@ -128,6 +137,34 @@ class Keeper:
         if kept.heat is not None and (other := kept.heat.ran(kept, seconds, SELDOM)) is not None:
             self._replace(kept, other)
         return result
+
+    def _along(self, kept: Any, leaves: Any, given: tuple, names: tuple[str, ...]) -> Any:
+        """The result of a call that goes by what it computes, on the way of a kept one, or of
+        another one that begins as this one was seen to; MISS where no such way is known."""
+        if _saved_tensors_hooks(True) is not None:  # which would see what is saved in vain
+            return MISS
+        self._astray += 1
+        if self._astray > _ASTRAY and self._astray % _ASTRAY:
+            return MISS
+        for _ in range(_WAYS):
+            result, seen = kept.follow(leaves)
+            if result is not MISS:
+                self.vain = max(self.vain - _GAIN, 0)
+                self._astray = 0
+                if kept not in self.kept[:1]:
+                    with self._lock:
+                        if kept in self.kept:
+                            self.kept = (kept, *[k for k in self.kept if k is not kept])
+                return result
+            ways = [k for k in self.kept if seen and k.plan.decided[: len(seen)] == seen]
+            ways = [k for k in ways if k.reach is self.reach]
+            # The longest one tells most of how others go on.
+            ways.sort(key=lambda k: len(k.plan.decided), reverse=True)
+            found = self._binding.find(ways, self._table, given, names)
+            if found is None:
+                return MISS
+            kept, leaves = found
+        return MISS
 
     def _replace(self, kept: Kept, other: Kept) -> None:
         """From now on a call is kept in another way."""
@@ -340,7 +377,7 @@ class Keeper:
             with self._lock:
                 if watch.reach is not self.reach:
                     return False
-                self.kept = (kept, *self.kept[: KEPT - 1])
+                self.kept = (kept, *self.kept[: (KEPT_WAYS if watch.decided else KEPT) - 1])
                 self._publish()
         if self.vain >= _VAIN:
             self.hopeless = True
@@ -355,6 +392,9 @@ class Keeper:
         if watch.reach is not self.reach or not watch.reach.unchanged():
             raise Refused("what the function reads has changed in the meantime")
         binding = self._binding
+        if watch.decided and not self._came_before(tuple(watch.decided)):
+            watch.for_now = True
+            raise Refused("it goes by a value, in a way that is new")
         stand_ins: dict[int, int] = {}
         positions: dict[int, int] = {}  # of arguments that a program may have read
         for k, stand_in, t in binding.leaves(watch, given, exchange):
@@ -364,13 +404,26 @@ class Keeper:
         steps, constants, place = steps_of(watch, positions)
         outputs = Outputs(place, stand_ins, binding.known(watch, exchange), binding.tensors)
         gives = outputs.of(result)
-        plan = Plan(steps, constants, outputs.wanted, available())
+        decided = [(len(constants) + n, answer) for n, answer in watch.decided]
+        plan = Plan(steps, constants, outputs.wanted, available(), decided)
+        if decided and plan.writes:
+            raise Refused("it goes by a value, and writes to an array")
         if binding.for_sizes:
             try:
                 self._keep_for_sizes(watch, names, plan, gives, outputs.by_size)
             except Refused as e:
                 self.why_one_size = str(e)
         return binding.kept(watch, given, names, plan, gives)
+
+    def _came_before(self, way: tuple) -> bool:
+        """Whether a call has gone this way before; it is noted. To keep one takes as long as some
+        calls, and one that goes by what it computes may not come again."""
+        known = way in self._gone
+        self._gone.pop(way, None)
+        self._gone[way] = None
+        if len(self._gone) > _MET:
+            self._gone.pop(next(iter(self._gone)), None)
+        return known
 
     def _keep_for_sizes(
         self, watch: Watch, names: tuple[str, ...], plan: Plan, gives: Result, by_size: bool
@@ -390,8 +443,10 @@ class Keeper:
 
     @property
     def in_vain(self) -> bool:
-        """Whether no call is kept, and none will be, as far as is known."""
-        return self.hopeless or (self._lasts and not self.kept and not self.for_sizes)
+        """Whether no call is kept, and none will be, as far as is known; but for those with
+        gradients that go by what they compute."""
+        ways = all(k.plan.decided for k in self.kept)
+        return self.hopeless or (self._lasts and ways and not self.for_sizes)
 
     def may_keep(self, args: tuple) -> bool:
         """Whether calls with such arguments may be kept, by these and by the function's code."""

@@ -28,14 +28,19 @@ class Plan:
     k >= 0, or is number -1-k of constants and results so far. wanted: numbers of the results that
     the call gives. whole: whether the steps may be one call, without Python in between; sequence:
     that call, where they can. reads: arguments that are read; written: those that are written to.
+    decided: results that are a truth or an integer of which it is known what they have to be, in
+    the order in which they are made.
     """
 
-    __slots__ = ("_runs", "constants", "reads", "sequence", "steps", "wanted", "written")
+    __slots__ = ("_runs", "constants", "decided", "reads", "sequence", "steps", "wanted", "written")
 
     def __init__(
-        self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], whole: bool
-    ):
+        self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], whole: bool,
+        decided: Sequence[tuple[int, int]] = (),
+    ):  # fmt: skip
         self.steps = steps
+        self.decided = tuple(decided)
+        wanted = [*dict.fromkeys([*wanted, *[n for n, _ in decided]])]
         self.constants = constants
         self.wanted = wanted
         self.reads = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})

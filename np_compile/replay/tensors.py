@@ -68,7 +68,7 @@ class KeptOnTensors(Kept):
             self._joint = joined(plan.steps, plan.constants, plan.wanted, plan.reads)
         self._give = giver(result, int, True)
         apart = any(isinstance(c, Pair) and c.apart for c in checks)  # of which C knows nothing
-        if opened.form is None and not apart and available():
+        if opened.form is None and not apart and not plan.decided and available():
             self.entry = Entry(Way.UNSETTLED, self.count, call.names, self.guards)
             self.entry.calls(self.run)
             if isinstance(self._whole, GpuSequence) and self._whole.few and not self._written:
@@ -79,20 +79,37 @@ class KeptOnTensors(Kept):
             self.entry.settle(settled, sampled)
 
     def run(self, leaves: Sequence[Any]) -> Any:
+        results = self._results(leaves)
+        return MISS if results is None else self._give(leaves, results)
+
+    def follow(self, leaves: Sequence[Any]) -> tuple[Any, tuple]:
+        """As `run`, where the function goes by what it computes. With MISS come the answers as far
+        as they are known: up to the first one that is another than in this call."""
+        results = self._results(leaves)
+        if results is None:
+            return MISS, ()
+        decided = self.plan.decided
+        for k, (number, answer) in enumerate(decided):
+            found = type(answer)(results[number].item())
+            if found != answer:
+                return MISS, (*decided[:k], (number, found))
+        return self._give(leaves, results), ()
+
+    def _results(self, leaves: Sequence[Any]) -> Any:
+        """What is wanted, by number; None where a program raises."""
         plan = self.plan
         if self._joint is not None:
             results = self._jointly(leaves)
             if results is not None:
-                return self._give(leaves, results)
+                return results
         start, before = 0, None
         if self._whole is not None:
             start, before = self._whole.run(leaves)
             if self._written:
                 increment_version([leaves[k] for k in self._written])
             if start == len(plan.steps):
-                return self._give(leaves, before)
-        made = plan.run(leaves, start, before)
-        return MISS if made is None else self._give(leaves, made)
+                return before
+        return plan.run(leaves, start, before)
 
     def _jointly(self, leaves: Sequence[Any]) -> dict[int, torch.Tensor] | None:
         """What is wanted, by number, where all programs run as one call, and their gradients as

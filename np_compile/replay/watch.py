@@ -29,7 +29,8 @@ class Watch:
     user's. read: elements of arguments that Python has read: {(id of the argument, index): its
     bytes}, of small arrays all; parts: whether it has read some that are not noted. own: numbers
     of tensors that programs without inputs have made, the same in each call. touched: those of them
-    whose elements Python has read or written: a kept call has them as they were. patient: whether
+    whose elements Python has read or written: a kept call has them as they were. decided: what
+    Python has made of results, see `decides`; deciding: whether it is about to. patient: whether
     loops go on compiled while it is watched, though NumPy were faster in them: a kept call may not
     be slower. written: whether a program has written to an array. guesses: whether lengths may be
     guessed (see `guess`). traces: whether sizes that Python sees are to know what they are. why: it
@@ -39,8 +40,9 @@ class Watch:
     """
 
     __slots__ = (
-        "_count", "_numbers", "arguments", "asked", "for_now", "given", "guesses", "own", "parts",
-        "patient", "reach", "read", "seen", "steps", "touched", "traces", "why", "written",
+        "_count", "_numbers", "arguments", "asked", "decided", "deciding", "for_now", "given",
+        "guesses", "own", "parts", "patient", "reach", "read", "seen", "steps", "touched", "traces",
+        "why", "written",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +61,8 @@ class Watch:
         self.read: dict[tuple, Any] = {}
         self.own: set[int] = set()
         self.touched: set[int] = set()
+        self.decided: list[tuple[int, int]] = []
+        self.deciding = False
         self.given: dict[int, torch.Tensor] = {}
         self.parts = False
         self.written = False
@@ -128,8 +132,15 @@ class Watch:
 
     def cut(self, reason: Break, inputs: list[Array]) -> None:
         """Note the end of a segment with these inputs."""
-        if reason.kind not in ("loop", "end") and not (reason.kind == "value" and not inputs):
+        if reason.kind in ("loop", "end") or (reason.kind == "value" and not inputs):
+            return
+        if not self.deciding:
             self.spoil(reason.text)
+
+    def decides(self, number: int, answer: int) -> None:
+        """Note that Python goes by the truth of a result, a bool, or by its value, an integer: the
+        call is like another one where that is the same."""
+        self.decided.append((number, answer))
 
     def ran(
         self, program: Any, seg: Segment, tensors: list[torch.Tensor], outputs: list[torch.Tensor]

@@ -678,6 +678,64 @@ def _slope(f, x, d):
     return torch.tensor((up - down) / 2e-6)
 
 
+class _ArrayLike:
+    def __init__(self, a):
+        self.a = a
+
+    def __array__(self, dtype=None, copy=None):
+        return self.a * 2
+
+
+def _filled(z, value):
+    z.flat = value
+    return z
+
+
+def _stored_by_flat(x):
+    z = np.ones((2, 4))
+    z.flat[1] = x[0]
+    z.T.flat[2:6] *= x[1]
+    z.flat[[0, 7]] = x[2:]
+    return z
+
+
+FLAT = {
+    "stored": _stored_by_flat,
+    "repeated": lambda x: _filled(np.zeros((2, 6)), x * 2),
+    "iterated": lambda x: sum(k * v for k, v in enumerate(np.outer(x, x).T.flat)),
+    "read": lambda x: np.outer(x, x).T.flat[2:5] * len(x.flat),
+    "an array": lambda x: np.array(x.flat) * np.sin(x.flat),
+    "an array-like": lambda x: np.asarray(_ArrayLike(x)) * 3,
+}
+
+
+@pytest.mark.parametrize("f", FLAT.values(), ids=FLAT)
+@pytest.mark.parametrize("wrap", [eager, compiled_eager], ids=["wrap_numpy", "compile"])
+def test_gradients_pass_through_the_flat_iterator_and_array_likes(f, wrap):
+    x, d = tensor(4, grad=True), tensor(4, seed=1)
+    if wrap is compiled_eager and f is FLAT["an array-like"]:
+        with pytest.raises(errors.GradientLost):
+            wrap(f)(x)
+        return
+    y = wrap(f)(x)
+    assert np.allclose(y.detach(), f(x.detach().numpy()))
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert torch.allclose((g * d).sum(), _slope(f, x, d), rtol=1e-5)
+
+
+def test_a_callers_tensor_is_written_to_in_place_each_time():
+    def f(x, y):
+        x *= y
+        x[1:] *= y[1:]
+        return x.sum()
+
+    x, y = tensor(3), tensor(3, seed=1, grad=True)
+    for _ in range(3):  # short ways are known from the second call on
+        z = x.clone()
+        (g,) = torch.autograd.grad(eager(f)(z, y), y)
+        assert torch.allclose(g, x * (2 * y) ** torch.tensor([0, 1, 1]))
+
+
 def _solved_by_elements(x, y):
     b = np.zeros(3)
     for j in range(3):

@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 import np_compile
 from np_compile import config
+from np_compile.backends import joint
 from np_compile.backends.joint import adding
 
 from ..support import data, first
@@ -270,9 +271,14 @@ def test_the_gradient_of_a_row_touches_a_row():
         assert "index_put.default" not in text
 
 
-def test_gradients_of_many_results_at_once():
+@pytest.mark.parametrize("piece", [1, joint._PIECE])
+def test_gradients_of_many_results_at_once(piece, monkeypatch):
+    monkeypatch.setattr(joint, "_PIECE", piece)
     f, make = PROGRAMS["columns"]
     fast = kept(f, make)
+    (made,) = joints(fast)
+    count = made._forward.blocks.count
+    assert count == (len(made._backward.needs) if piece == 1 else 1)
     x, w = make()
     want = torch.autograd.functional.jacobian(lambda x: np_compile.wrap_numpy(f)(x, w), x)
     for vectorize in (False, True):

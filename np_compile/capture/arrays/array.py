@@ -48,6 +48,7 @@ from ..frames import as_user
 from ..names.entrances import captured
 from ..names.substitute import origin_of
 from .flags import Flags
+from .flat import Flat
 
 _new = object.__new__
 # Types of operands beside arrays that NumPy takes as they are.
@@ -296,13 +297,13 @@ class Array:
     # -- where Python needs the value -------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self._c.real(self, "branches on an array's value"))
+        return self._c.decided(self, bool, "branches on an array's value")
 
     def __float__(self) -> float:
         return float(self._c.real(self, "float() of an array"))
 
     def __int__(self) -> int:
-        return int(self._c.real(self, "int() of an array"))
+        return self._c.decided(self, int, "int() of an array")
 
     def __trunc__(self) -> int:
         return trunc(self._c.real(self, "math.trunc() of an array"))
@@ -311,14 +312,19 @@ class Array:
         return complex(self._c.real(self, "complex() of an array"))
 
     def __index__(self) -> int:
-        return operator.index(self._c.real(self, "an array's value as an index or a size"))
+        return self._c.decided(self, operator.index, "an array's value as an index or a size")
 
     @property
     def flat(self) -> Any:
+        if self._c.differentiates():
+            return Flat(self)
         return self._c.memory(self, "ndarray.flat runs in NumPy").flat
 
     @flat.setter
     def flat(self, value: Any) -> None:
+        if self._c.differentiates():
+            Flat(self)[:] = value
+            return
         real = self._c.reals(value)
         self._c.memory(self, "ndarray.flat runs in NumPy").flat = real
 

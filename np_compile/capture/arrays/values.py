@@ -71,6 +71,27 @@ def real(c: Capture, a: Array, why: Any) -> Any:
     return _real(c, a, why)
 
 
+def decided(c: Capture, a: Array, of: Callable[[Any], int], why: str) -> Any:
+    """What Python goes by: the truth of a value, or an integer. A call with gradients may be kept
+    with it, as one that is like those in which it is the same."""
+    watch = c.watch
+    known = watch is not None and not watch.spoiled and c.device is None and c.differentiates()
+    known = known and a._base is None and a._sel is None
+    if not known or (of is not bool and a.dtype.kind not in "iu"):
+        return of(c.real(a, why))
+    watch.deciding = True
+    try:
+        _wait_for(c, a, why)
+    finally:
+        watch.deciding = False
+    number = watch.number(a._t)
+    if number is None or number in watch.touched:
+        return of(c.real(a, why))
+    answer = of(_real(c, a, why))
+    watch.decides(number, answer)
+    return answer
+
+
 def _wait_for(c: Capture, a: Array, why: Any) -> None:
     """Cut the tape, if the data of a stand-in are not there."""
     if a._sel is not None:
