@@ -140,3 +140,38 @@ def test_what_may_be_written_to_may_be_made_so(array, view):
 def test_a_view_of_a_frozen_array_may_not(array):
     lines = (f"z = {array}", "v = z[1:]", "z.flags.writeable = False", "v.setflags(write=True)")
     check(function(*lines), np.arange(6.0)[:5])
+
+
+def _given_a_shape_first(x):
+    x.shape = (3, 4)
+    y = x[1:]
+    x.setflags(write=False)
+    try:
+        x[0] = 1
+    except ValueError as e:
+        y[0] = 2
+        return x, str(e)
+
+
+def _writeable_again(x):
+    z = x * 2
+    for a in (x, z):
+        a.setflags(write=False)
+        a.shape = (3, 4)
+        a.setflags(write=True)
+        a[0] = 3
+    return x, z
+
+
+def _a_view_alone(x):
+    y = x[:6]
+    y.shape = (2, 3)
+    y.setflags(write=False)
+    x[0] = 4
+    return x, y, y[0]
+
+
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+@pytest.mark.parametrize("f", [_given_a_shape_first, _writeable_again, _a_view_alone])
+def test_flags_of_arrays_whose_shape_is_set(f):
+    check(f, np.arange(12.0))

@@ -10,7 +10,7 @@ import numpy as np
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from .array import Array
+from .array import Array, viewing
 
 if TYPE_CHECKING:
     from ..capture import Capture
@@ -26,6 +26,11 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
         if write is not None:
             a._readonly = not write
             a._sig = None
+        return
+    if a._reformed:
+        set_flags(c, a._base, write, align, uic)  # the array that it was, and is a view of
+        a._np = a._sig = a._fast = None
+        a._readonly = a._base._readonly
         return
     real = c.real(a, why)
     owner = a
@@ -56,11 +61,15 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     view = c.call(name, (old, value), {})
     if type(view) is not Array:
         view = c.fresh(view)
+    if type(view) is np.ndarray and not view.size:  # what has no memory shares none
+        view = Array(c, view)
     if type(view) is np.ndarray or (view._base is None and not c.plain):  # other memory
         raise AttributeError(
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
             "with the desired shape."
         )
+    if c.plain:  # which knows a view by its place
+        viewing(view, old, (name, (old, value), {}, None))
     for holder in gc.get_referrers(a):  # views of it are views of what it was
         state = holder.__dict__ if type(holder) is Array else holder
         if type(state) is not dict or state.get("_c") is not c:
