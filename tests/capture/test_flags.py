@@ -175,3 +175,18 @@ def _a_view_alone(x):
 @pytest.mark.parametrize("f", [_given_a_shape_first, _writeable_again, _a_view_alone])
 def test_flags_of_arrays_whose_shape_is_set(f):
     check(f, np.arange(12.0))
+
+
+def test_views_that_are_there_stay_writeable():
+    def f(x):
+        z = x * 2
+        y, turned, first = x[1:], x.reshape(3, 4).T[::-1], z[:1]
+        total = turned.sum()
+        x.setflags(write=False)
+        z.flags.writeable = False
+        y[0] = 2
+        turned[0] += 3
+        first[:] = 1
+        return x, y, turned, z, first, total, x[2:]
+
+    check(f, np.arange(12.0))
