@@ -24,7 +24,20 @@ from ._assigned import assigned
 from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
 from ._index_plan import differentiated
 from ._ndarray import as_array, fresh, ndarray, scalar_tensor, store, write
-from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, frequent, function
+from ._normalize import (
+    Array,
+    Arrays,
+    Asked,
+    Operand,
+    Operands,
+    Out,
+    Places,
+    Raw,
+    Static,
+    View,
+    frequent,
+    function,
+)
 from ._reduce import shape_text
 from ._shapes import common_shape, let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
@@ -206,7 +219,7 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
 
 
 @function(method=True)
-def take(a: Array, indices: Array, axis: Static = None, out: Raw = None, mode: Static = "raise"):
+def take(a: Array, indices: Places, axis: Static = None, out: Raw = None, mode: Static = "raise"):
     """Elements at `indices` along `axis` (None: of the flat array).
 
     mode: "raise", "wrap" or "clip" for indices outside. IndexError.
@@ -271,7 +284,7 @@ def _aligned(shape: Any, indices: torch.Tensor, axis: int) -> tuple[torch.Tensor
 
 
 @function()
-def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
+def take_along_axis(arr: Asked, indices: Asked, axis: Static = -1):
     """Elements at `indices` along `axis`, slice by slice; the other axes broadcast."""
     if axis is None:
         if indices.dim() != 1:
@@ -286,7 +299,7 @@ def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
 
 
 @function()
-def put_along_axis(arr: View, indices: Array, values: Raw, axis: Static) -> None:
+def put_along_axis(arr: View, indices: Asked, values: Raw, axis: Static) -> None:
     """Set the elements at `indices` along `axis`, slice by slice, in place."""
     check_writeable(arr)
     t, shape = arr.tensor, arr.shape

@@ -63,14 +63,17 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         args, kwargs = values(args), values(kwargs)
     if c.plain and c.is_plain():
         return c.plainly(name, args, kwargs)
+    refused = ""
     pending = False
     try:
         admitted = c.admit(args)
         named = c.admit_named(kwargs) if kwargs else kwargs
     except Unrecordable as e:
-        return c.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
+        refused = f"{label(name)}: {e}"
     except masked.Pending:
         pending = True
+    if refused:  # here, where it is no context of NumPy's exceptions
+        return c.through_numpy(name, args, kwargs, Break("numpy", refused))
     if pending:  # here, where no frame of the error holds an array
         if sized is not None:
             c.watch.sees(_SELECTED)
@@ -99,8 +102,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
             if node.place is None:
                 loops.see(c, node)
     except Unrecordable as e:
+        refused = f"{label(name)}: {e}"
+    if refused:
         c.rewind(marks)
-        return c.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
+        return c.through_numpy(name, args, kwargs, Break("numpy", refused))
     if node.special and (why := _refusal(c, seg, node, marks)) is not None:
         c.rewind(marks)
         if why.kind == "loop":
