@@ -38,7 +38,6 @@ from ._table import Deferred, Kind, Row, add_row
 from ._unsigned import cast
 
 Array: TypeAlias = torch.Tensor
-Asked: TypeAlias = torch.Tensor
 Places: TypeAlias = torch.Tensor
 View: TypeAlias = ndarray
 Arrays: TypeAlias = list[torch.Tensor]
@@ -62,13 +61,6 @@ def _sequence(convert: Callable) -> Callable:
     return convert_all
 
 
-def _asked(value: Any) -> torch.Tensor:
-    """What NumPy asks for attributes of an array, and does not make one."""
-    if not hasattr(value, "dtype"):
-        raise NotSupported(f"a {type(value).__name__}, of which an attribute is asked")
-    return as_tensor(value)
-
-
 def _places(value: Any) -> torch.Tensor:
     """Indices. OverflowError for Python integers that int64 cannot hold."""
     t = as_tensor(value)
@@ -90,7 +82,6 @@ def _index(value: Any) -> Any:
 
 _CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
     "Array": (as_tensor, True),
-    "Asked": (_asked, True),
     "Places": (_places, True),
     "View": (as_array, True),
     "Arrays": (_sequence(as_tensor), True),
