@@ -190,3 +190,32 @@ def test_views_that_are_there_stay_writeable():
         return x, y, turned, z, first, total, x[2:]
 
     check(f, np.arange(12.0))
+
+
+WHOLE = np.arange(12.0)
+GIVEN = {
+    "its own": np.arange(6.0), "a view": WHOLE[1:7], "backwards": WHOLE[::-1], "none": WHOLE[:0],
+    "a buffer's": np.frombuffer(bytearray(48)), "spread": np.broadcast_to(WHOLE, (2, 12)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loops", ["whole", "recorded"])
+@pytest.mark.parametrize("given", GIVEN)
+def test_whose_the_memory_of_an_argument_is(given, loops):
+    def f(x):
+        first, total = x.flags.owndata, 0.0
+        for i in range(len(x)):
+            total = total + x[i]
+        y = x * 2
+        return (
+            total,
+            first,
+            x.flags["O"],
+            x.flags.num,
+            x.T.flags.owndata,
+            y.flags.owndata,
+            y.flags.num,
+        )
+
+    with np_compile.config.patch(loops=loops, compile_in="call"):
+        check(f, GIVEN[given])
