@@ -273,13 +273,13 @@ def truth_of_complex(z, n):
     return s, out
 
 
-def wrong_constants(x, wrong):
-    s = 0.0
+def wrong_constants(x):
+    out = []
     for v in x:
-        s += v
-        if wrong:
-            s += 3 & -1.25
-    return s
+        out.append(v * 2)
+        if len(out) > 50:
+            out.append(3 & -1.25)
+    return out
 
 
 def complex_quotients(x, y):
@@ -478,8 +478,9 @@ CASES = [
     exact(moduli, (WAYS, np.abs(WAYS)), (WAYS[:0], np.zeros(0)), (FARTHEST[:1], np.ones(2)),
           (FARTHEST[1:], np.ones(2)), (FARTHEST, np.array([1.0, 1e308]))),
     exact(moduli_of_items, (WAYS, np.abs(WAYS)), (FARTHEST[1:], np.array([0.5, np.inf, 1e308]))),
-    exact(truth_of_complex, (np.array([0, -0.25j, 1, 1 + 1j, np.nan * 1j]), np.array([1, 1, 0, 0, 2]))),
-    exact(wrong_constants, (np.arange(5.0), False)),
+    exact(truth_of_complex,
+          (np.array([0, -0.25j, 1, 1 + 1j, np.nan * 1j]), np.array([1, 1, 0, 0, 2]))),
+    exact(wrong_constants, (np.arange(5.0),)),
     exact(complex_quotients, (WAYS, WAYS[WAYS.real != 0]), (FARTHEST[1:], WAYS[3:20]),
           (WAYS[3:20], FARTHEST[1:]), (WAYS[3:6], np.array([2.0, 1j]))),
     exact(complex_functions, (WAYS,), (OF_SPECIAL,),
