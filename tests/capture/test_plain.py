@@ -458,3 +458,29 @@ def test_threads_run_one_program_with_numbers_of_their_own():
         for t in threads:
             t.join()
     assert wrong == []
+
+
+VIEWS = {
+    "flip": lambda z: np.flip(z, 0), "reshape": lambda z: np.reshape(z, (3, 2)),
+    "split": lambda z: np.split(z, 2)[1], "broadcast": lambda z: np.atleast_3d(z),
+    "rot90": np.rot90,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_what_plain_mode_made_have_its_memory(name):
+    call = VIEWS[name]
+
+    def f(x):
+        for k in range(40):
+            x = x + 1
+            if k > 20:
+                z = x * 2
+        view = call(z)
+        view[0] = 5
+        total = z.sum()
+        view += x.mean()
+        return z, view, total
+
+    with config.patch(plain="always", loops="recorded"):
+        check(f, np.arange(6.0).reshape(2, 3))
