@@ -135,7 +135,7 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
 
 
 def _view_of_unseen(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
-    """A call that gives a view of an array met on the way: a real array too, which has its memory."""
+    """A call that gives a view of an array met on the way: a real array with its memory."""
     if c.watch is not None:
         c.watch.spoil("a view of an array of code that is not captured")
     result = c.through_numpy(name, args, kwargs, None)
