@@ -54,6 +54,7 @@ CALLS = {
     "take_along_a_flat_list": (lambda m, a: m.take_along_axis(a, [1], None), A),
     "take_along_axis_of_a_list": (lambda m, a, b: m.take_along_axis([1, 2], b, 0), A, A[0] - 1),
     "put_along_a_list": (lambda m, a: m.put_along_axis(a[0], [1], 3, 0), A),
+    "rounded_by_python": (lambda m, a: round(a, 1), A),
     "choices": (lambda m, a: m.choose(a, [0] * 65), A),
     "table_of_far_values": (
         lambda m, a, b: m.isin(a, b, kind="table"), A, np.array([-1, 2**63 - 1]),
