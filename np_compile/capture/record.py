@@ -102,8 +102,8 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
             if node.place is None:
                 loops.see(c, node)
     except Unrecordable as e:
-        refused = f"{label(name)}: {e}"
-    if refused:
+        node, refused = None, f"{label(name)}: {e}"
+    if node is None:
         c.rewind(marks)
         return c.through_numpy(name, args, kwargs, Break("numpy", refused))
     if node.special and (why := _refusal(c, seg, node, marks)) is not None:
@@ -115,8 +115,8 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         c.rewind(marks)
         why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
         return c.through_numpy(name, args, kwargs, why)
-    met = (v.source is not None and seg.values[v.root]._copied for v in node.values)
-    if any(met) and c.device is None and not c.tensors:
+    met = (admitted is not args or named is not kwargs) and c.device is None and not c.tensors
+    if met and any(v.source is not None and seg.values[v.root]._copied for v in node.values):
         c.rewind(marks)
         return _view_of_unseen(c, name, args, kwargs)
     if node.raises and seg.node.count and inside_try() and _may_raise(seg):
