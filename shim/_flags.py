@@ -12,6 +12,10 @@ from ._index import getitem, setitem
 from ._ndarray import before_write, ndarray, refuse_own
 from ._unsigned import flip
 
+_BITS = {
+    "c_contiguous": 0x1, "f_contiguous": 0x2, "owndata": 0x4, "aligned": 0x100, "writeable": 0x400,
+}  # fmt: skip
+
 
 class flagsobj:
     """Memory layout of an array; `writeable` may be set."""
@@ -61,6 +65,11 @@ class flagsobj:
     behaved = property(lambda self: self.writeable)
     carray = property(lambda self: self.writeable and self.c_contiguous)
     farray = property(lambda self: self.writeable and self.fnc)
+
+    @property
+    def num(self) -> int:
+        """The flags as bits."""
+        return sum(bit for name, bit in _BITS.items() if getattr(self, name))
 
     def _name(self, key: Any) -> str:
         short = {

@@ -67,6 +67,8 @@ class Handing:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, ndarray]] = {}
+        self._owners: list[tuple[Any, ndarray]] = []  # arrays among them, of the first `_counted`
+        self._counted = self._last = 0  # the latter: the place of the owner that was found last
         self._away: list[tuple[ndarray, np.ndarray, np.ndarray]] = []
 
     def give(self, value: Any, depth: int = 0) -> Any:
@@ -159,8 +161,13 @@ class Handing:
         return {k: pair for k, pair in self._known.items() if type(pair[1]) is ndarray}
 
     def _owner(self, result: np.ndarray) -> ndarray | None:
-        for own, a in self._known.values():
-            if type(a) is ndarray and np.may_share_memory(own, result):
+        if self._counted != len(self._known):
+            self._counted, self._owners = len(self._known), [*self.arrays().values()]
+        for k in range(len(self._owners)):  # results come in the order of arguments, mostly
+            at = (self._last + k) % len(self._owners)
+            own, a = self._owners[at]
+            if np.may_share_memory(own, result):
+                self._last = at
                 return a if a._base is None else a._base
         base = result.base
         return share_or_host(base) if type(base) is np.ndarray else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Callable
@@ -67,10 +68,9 @@ def check_matrix(name: str, a: torch.Tensor) -> None:
 
 def _raising(says: str, call: Callable, *args: Any, **kwargs: Any) -> Any:
     """Run a torch.linalg function; its failures are NumPy's LinAlgError with NumPy's text."""
-    try:
+    with contextlib.suppress(torch.linalg.LinAlgError):
         return call(*args, **kwargs)
-    except torch.linalg.LinAlgError:
-        raise LinAlgError(says) from None
+    raise LinAlgError(says)  # of which torch's is no context
 
 
 def _check_finite(*tensors: torch.Tensor) -> None:

@@ -411,6 +411,14 @@ def share_numpy(a: np.ndarray) -> ndarray:
     return x
 
 
+_CPU = torch.device("cpu")
+
+
+def default_device() -> torch.device:
+    """`torch.get_default_device()`, at once where nobody has set one."""
+    return torch.get_default_device() if torch._C._len_torch_function_stack() else _CPU
+
+
 def from_numpy(a: np.ndarray) -> ndarray:
     """A shim array of a NumPy array: on its memory if torch can share that, else a copy; on the
     default device. NotSupported for dtypes that torch has not."""
@@ -422,7 +430,7 @@ def from_numpy(a: np.ndarray) -> ndarray:
     except (ValueError, TypeError):
         x = share_numpy(a.copy())
     assert x._t.dtype == dtype
-    device = torch.get_default_device()
+    device = default_device()
     return x if device.type == "cpu" else ndarray(x._t.to(device), x._flip)
 
 
@@ -440,7 +448,7 @@ def _take_over(x: ndarray, a: np.ndarray) -> None:
         except (ValueError, TypeError):  # torch cannot say where its elements lie
             x._own = a
             return
-        device = torch.get_default_device()
+        device = default_device()
         x._t = shared._t if device.type == "cpu" else shared._t.to(device)
         x._flip, x._readonly = shared._flip, shared._readonly
     else:

@@ -31,13 +31,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from ._dtypes import Weak, torch_dtype
+from ._dtypes import NotSupported, Weak, torch_dtype
 from ._ndarray import as_array, as_operand, as_tensor, fresh, ndarray, store
 from ._reduce import reduce_dtype
 from ._table import Deferred, Kind, Row, add_row
 from ._unsigned import cast
 
 Array: TypeAlias = torch.Tensor
+Places: TypeAlias = torch.Tensor
 View: TypeAlias = ndarray
 Arrays: TypeAlias = list[torch.Tensor]
 Views: TypeAlias = list[ndarray]
@@ -60,14 +61,28 @@ def _sequence(convert: Callable) -> Callable:
     return convert_all
 
 
+def _places(value: Any) -> torch.Tensor:
+    """Indices. OverflowError for Python integers that int64 cannot hold."""
+    t = as_tensor(value)
+    if t.dtype is torch.uint64 and not hasattr(value, "dtype"):
+        np.asarray(value, np.int64)
+    return t
+
+
 # annotation -> (converter or None, takes data)
 def _index(value: Any) -> Any:
     """An integer; one that is a symbol as it is."""
-    return value if isinstance(value, torch.SymInt) else operator.index(value)
+    if isinstance(value, torch.SymInt):
+        return value
+    n = operator.index(value)
+    if not -(2**63) <= n < 2**63:
+        raise NotSupported(f"the integer {n}, which int64 cannot hold")
+    return n
 
 
 _CONVERTERS: dict[str, tuple[Callable | None, bool]] = {
     "Array": (as_tensor, True),
+    "Places": (_places, True),
     "View": (as_array, True),
     "Arrays": (_sequence(as_tensor), True),
     "Views": (_sequence(as_array), True),

@@ -11,7 +11,7 @@ import torch
 from ._assigned import upheld
 from ._dtypes import TO_NUMPY, WIDER, NotSupported, Weak, result_type, torch_dtype
 from ._layout import checked_shape, constant, kind_of, new_order
-from ._ndarray import as_tensor, ndarray, scalar_tensor
+from ._ndarray import as_tensor, default_device, ndarray, scalar_tensor
 from ._normalize import Array, DType, Operand, Static, View, function
 from ._parts import readonly_diagonal
 from ._shapes import (
@@ -156,7 +156,7 @@ def _device(*operands: Any) -> torch.device | None:
     """Where the samples lie: with the first array that has dimensions, else with the first."""
     tensors = [v for v in operands if isinstance(v, torch.Tensor)]
     placed = [t for t in tensors if t.dim()] or tensors
-    return placed[0].device if placed else torch.get_default_device()
+    return placed[0].device if placed else default_device()
 
 
 def _real(dtype: torch.dtype) -> torch.dtype:

@@ -23,8 +23,20 @@ from ._apply import (
 from ._assigned import assigned
 from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
 from ._index_plan import differentiated
-from ._ndarray import as_array, fresh, ndarray, scalar_tensor, store, write
-from ._normalize import Array, Arrays, Operand, Operands, Out, Raw, Static, View, frequent, function
+from ._ndarray import as_array, as_tensor, fresh, ndarray, scalar_tensor, store, write
+from ._normalize import (
+    Array,
+    Arrays,
+    Operand,
+    Operands,
+    Out,
+    Places,
+    Raw,
+    Static,
+    View,
+    frequent,
+    function,
+)
 from ._reduce import shape_text
 from ._shapes import common_shape, let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
@@ -206,7 +218,7 @@ def _take(a: torch.Tensor, indices: torch.Tensor, axis: Any, mode: Any) -> torch
 
 
 @function(method=True)
-def take(a: Array, indices: Array, axis: Static = None, out: Raw = None, mode: Static = "raise"):
+def take(a: Array, indices: Places, axis: Static = None, out: Raw = None, mode: Static = "raise"):
     """Elements at `indices` along `axis` (None: of the flat array).
 
     mode: "raise", "wrap" or "clip" for indices outside. IndexError.
@@ -245,6 +257,12 @@ def _given_back(result: torch.Tensor, out: Any) -> Any:
     return store(out, result)
 
 
+def _asked(value: Any, attribute: str) -> torch.Tensor:
+    """A tensor of what NumPy does not make an array of, but asks for an attribute of one."""
+    getattr(value, attribute)
+    return as_tensor(value)
+
+
 def _check_along(ndim: int, indices: torch.Tensor) -> None:
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is torch.bool:
         raise IndexError("`indices` must be an integer array")
@@ -271,8 +289,10 @@ def _aligned(shape: Any, indices: torch.Tensor, axis: int) -> tuple[torch.Tensor
 
 
 @function()
-def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
+def take_along_axis(arr: Raw, indices: Raw, axis: Static = -1):
     """Elements at `indices` along `axis`, slice by slice; the other axes broadcast."""
+    arr = _asked(arr, "flat" if axis is None else "ndim")
+    indices = _asked(indices, "ndim" if axis is None else "dtype")
     if axis is None:
         if indices.dim() != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
@@ -286,9 +306,10 @@ def take_along_axis(arr: Array, indices: Array, axis: Static = -1):
 
 
 @function()
-def put_along_axis(arr: View, indices: Array, values: Raw, axis: Static) -> None:
+def put_along_axis(arr: View, indices: Raw, values: Raw, axis: Static) -> None:
     """Set the elements at `indices` along `axis`, slice by slice, in place."""
     check_writeable(arr)
+    indices = _asked(indices, "ndim" if axis is None else "dtype")
     t, shape = arr.tensor, arr.shape
     if axis is None:
         if indices.dim() != 1:
@@ -332,7 +353,7 @@ def _scatter(t: torch.Tensor, dim: int, index: torch.Tensor, values: torch.Tenso
 
 
 @function()
-def put(a: Raw, ind: Array, v: Raw, mode: Static = "raise") -> None:
+def put(a: Raw, ind: Places, v: Raw, mode: Static = "raise") -> None:
     """Set elements of the flat array in place; `v` is repeated as needed. IndexError."""
     if not isinstance(a, ndarray):
         let_numpy_raise(np.put, a, 0, 0)
@@ -340,7 +361,7 @@ def put(a: Raw, ind: Array, v: Raw, mode: Static = "raise") -> None:
 
 
 @function("ndarray.put")
-def _put_method(self: View, indices: Array, values: Raw, /, mode: Static = "raise") -> None:
+def _put_method(self: View, indices: Places, values: Raw, /, mode: Static = "raise") -> None:
     """Set elements of the flat array in place; `values` are repeated as needed. IndexError."""
     _put(self, indices, values, mode)
 

@@ -10,7 +10,7 @@ import torch
 from ._assigned import assigned, held, upheld
 from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
-from ._ndarray import as_array, before_write, ndarray
+from ._ndarray import as_array, before_write, default_device, ndarray
 from ._normalize import Array, Arrays, Raw, Static, View, function
 from ._parts import diagonal_of
 from ._ranges import offsets
@@ -50,7 +50,7 @@ def _triangle(n: Any, k: int, m: Any, lower: bool) -> tuple:
     rows = checked_shape((n,))[0]
     columns = rows if m is None else checked_shape((m,))[0]
     make = torch.tril_indices if lower else torch.triu_indices
-    places = make(rows, columns, k, device=torch.get_default_device())
+    places = make(rows, columns, k, device=default_device())
     return ndarray(places[0].clone()), ndarray(places[1].clone())
 
 

@@ -48,6 +48,7 @@ def by_numpy(name: str, formula: Callable) -> Callable:
 sqrt = by_numpy("sqrt", torch.sqrt)
 log10 = by_numpy("log10", torch.log10)
 power = by_numpy("power", torch.pow)
+complex_multiply = by_numpy("multiply", torch.mul)
 
 
 # integers: division by zero gives 0, INT_MIN // -1 wraps
@@ -65,6 +66,9 @@ def true_divide(a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
         elif b.dim() == 0 and not b.is_cuda:
             b = b.to(a.device)
     return torch.true_divide(a, b)
+
+
+complex_divide = by_numpy("divide", true_divide)
 
 
 def int_floor_divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

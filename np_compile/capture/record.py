@@ -27,7 +27,7 @@ from np_compile.tape.key import (
     slices_piece,
 )
 from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
-from np_compile.tape.tree import mapped
+from np_compile.tape.tree import leaves, mapped
 
 from . import positions, state
 from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
@@ -64,14 +64,17 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         args, kwargs = values(args), values(kwargs)
     if c.plain and c.is_plain():
         return c.plainly(name, args, kwargs)
+    refused = ""
     pending = False
     try:
         admitted = c.admit(args)
         named = c.admit_named(kwargs) if kwargs else kwargs
     except Unrecordable as e:
-        return c.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
+        refused = f"{label(name)}: {e}"
     except masked.Pending:
         pending = True
+    if refused:  # here, where it is no context of NumPy's exceptions
+        return c.through_numpy(name, args, kwargs, Break("numpy", refused))
     if pending:  # here, where no frame of the error holds an array
         if sized is not None:
             c.watch.sees(_SELECTED)
@@ -100,8 +103,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
             if node.place is None:
                 loops.see(c, node)
     except Unrecordable as e:
+        node, refused = None, f"{label(name)}: {e}"
+    if node is None:
         c.rewind(marks)
-        return c.through_numpy(name, args, kwargs, Break("numpy", f"{label(name)}: {e}"))
+        return c.through_numpy(name, args, kwargs, Break("numpy", refused))
     if node.special and (why := _refusal(c, seg, node, marks)) is not None:
         c.rewind(marks)
         if why.kind == "loop":
@@ -111,6 +116,10 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         c.rewind(marks)
         why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
         return c.through_numpy(name, args, kwargs, why)
+    met = (admitted is not args or named is not kwargs) and c.device is None and not c.tensors
+    if met and any(v.source is not None and seg.values[v.root]._copied for v in node.values):
+        c.rewind(marks)
+        return _view_of_unseen(c, name, args, kwargs)
     if node.raises and seg.node.count and inside_try() and _may_raise(seg):
         c.rewind(marks)
         c.cut(_BEFORE_TRY)
@@ -124,6 +133,21 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     if node.raises and inside_try():
         c.cut(Break("try", f"{label(name)} may raise inside a try block"))
     return r
+
+
+def _view_of_unseen(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
+    """A call that gives a view of an array met on the way: a real array with its memory."""
+    if c.watch is not None:
+        c.watch.spoil("a view of an array of code that is not captured")
+    result = c.through_numpy(name, args, kwargs, None)
+    met = [v for v in leaves((args, kwargs)) if type(v) is np.ndarray]
+
+    def itself(v: Any) -> Any:
+        if type(v) is not Array or v._np is None or v._base is not None or id(v._np) in c.known:
+            return v
+        return v._np if any(np.may_share_memory(v._np, a) for a in met) else v
+
+    return mapped(result, itself)
 
 
 # What stands before a `try` block runs before a call in it that may raise: so the block's handlers

@@ -124,16 +124,20 @@ def cut(c: Capture, reason: Break) -> None:
         guess.check(program, needs, c.device)
     run = program.run_by_operators if needs else program.run
     before = _before(c, seg, program) if needs or program.backend_name != "native" else []
+    failure: Exception | None = None
     try:
         outputs = run(seg.inputs, seg.floats, seg.ints)
     except Exception as e:
+        failure = e
+    if failure is not None:  # here, where it is no context of NumPy's exception
         for t, values in before:
             t.copy_(values)
-            e.undone = True  # type: ignore[attr-defined]
         try:
-            outputs = _failed(c, seg, live, program, e)
+            outputs = _failed(c, seg, live, program, failure, bool(before))
         except Exception as error:
             _raise(seg, reason, error)
+        finally:
+            failure = None
     if watch is not None:
         watch.ran(program, seg, [a._t for a in seg.inputs], outputs)
     if c.grads:
@@ -196,9 +200,11 @@ def _before(c: Capture, seg: Segment, program: Program) -> list[tuple[torch.Tens
     return [(t, t.clone()) for t in tensors]
 
 
-def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exception) -> list:
+def _failed(
+    c: Capture, seg: Segment, live: tuple, program: Program, error: Exception, restored: bool
+) -> list:
     """A program raised on its data: NumPy says what was wrong; on copies, if something is written
-    already."""
+    already. restored: whether what was written is as it was."""
     if seg.node.guesses:
         raise guess.Wrong
     if c.grads and any(a._t is not None and _is_torchs(a._t) for a in seg.values):
@@ -207,7 +213,7 @@ def _failed(c: Capture, seg: Segment, live: tuple, program: Program, error: Exce
             error.args = (text,)
         raise error
     # NumPy writes what comes before what fails; tensors are left as they were.
-    undone = getattr(error, "undone", False) and not c.grads
+    undone = (restored or getattr(error, "undone", False)) and not c.grads
     if undone:
         c.leave_device(str(error))
     real = [c.real(a, None) if a._t is not None else None for a in seg.values]

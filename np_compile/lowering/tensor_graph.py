@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch.fx import graph as fx_graph
 
-from np_compile.shim._ufunc_math import sqrt
+from np_compile.shim._host import is_concrete
+from np_compile.shim._ufunc_math import complex_divide, sqrt
 
-_SQRT = torch.ops.aten.sqrt.default
+_aten = torch.ops.aten
 # torch writes constants into the code of graphs, those of back ends too, as `repr` has them, and
 # gives that code `inf` and `nan`. A complex one is `(nan+nanj)`.
 for _name, _part in (("infj", math.inf), ("nanj", math.nan)):
@@ -20,11 +22,40 @@ for _name, _part in (("infj", math.inf), ("nanj", math.nan)):
     )
 
 
+def quotient(a: Any, b: Any) -> torch.Tensor:
+    """`torch.div`, of complex numbers by NumPy's algorithm."""
+    if isinstance(a, torch.Tensor) and a.is_complex() and getattr(b, "dtype", None) is a.dtype:
+        return complex_divide(a, b)
+    return torch.div(a, b)
+
+
+def _running(name: str) -> Callable[..., torch.Tensor]:
+    """`torch.cumsum`, `torch.cumprod`, which round halves once: NumPy's do at each step."""
+    plain, own = getattr(torch, name), np.errstate(all="ignore")(getattr(np, name))
+
+    def run(t: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+        if (dtype or t.dtype) is not torch.float16 or not is_concrete(t):
+            return plain(t, dim, dtype=dtype)
+        return torch.from_numpy(own(t.numpy(), dim, np.float16))
+
+    run.__name__ = run.__qualname__ = name  # it stands in a graph's code
+    return run
+
+
+# Operators that Python code of a graph replaces, as torch's on the CPU have other last places
+_EXACTLY = {
+    _aten.sqrt.default: sqrt,
+    _aten.div.Tensor: quotient,
+    _aten.cumsum.default: _running("cumsum"),
+    _aten.cumprod.default: _running("cumprod"),
+}
+
+
 class TensorGraph(torch.fx.GraphModule):
     """A `torch.fx.GraphModule` whose Python code is generated when somebody asks for it.
 
     `forward` and `code` ask for it. A back end that reads the graph alone never does, and that is
-    half the time of lowering. Roots are rounded correctly in it, as torch's on the CPU are not.
+    half the time of lowering. What `_EXACTLY` names is computed as NumPy does it.
     """
 
     def recompile(self) -> Any:
@@ -39,14 +70,14 @@ class TensorGraph(torch.fx.GraphModule):
             self._written()
 
     def _written(self) -> Any:
-        roots = [node for node in self.graph.nodes if node.target is _SQRT]
-        for node in roots:
-            node.target = sqrt
+        replaced = [(node, node.target) for node in self.graph.nodes if node.target in _EXACTLY]
+        for node, operator in replaced:
+            node.target = _EXACTLY[operator]
         try:
             return super().recompile()
         finally:
-            for node in roots:
-                node.target = _SQRT
+            for node, operator in replaced:
+                node.target = operator
 
     @property
     def forward(self) -> Callable[..., list[torch.Tensor]]:  # type: ignore[override]

@@ -141,6 +141,8 @@ def cast_text(src: str, dst: str, text: str) -> str:
         if src in PARTS:
             return f"{dst}_of_{src}({text})"
         return f"({dst}){{{c_cast(src, PARTS[dst], text)}, 0}}"
+    if src in PARTS and dst == "bool":
+        return f"ne_{src}({text}, ({src}){{0, 0}})"
     if src in PARTS:
         return c_cast(PARTS[src], dst, f"{text}.r")
     return c_cast(src, dst, text)

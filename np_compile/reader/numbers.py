@@ -454,7 +454,7 @@ def _folded(op: str, a: Num, b: Num) -> Num:
         raise Unreadable("a large power")
     try:
         return python(getattr(operator, word)(a.value, b.value))
-    except (ArithmeticError, ValueError) as e:
+    except (ArithmeticError, TypeError, ValueError) as e:
         raise Unreadable(str(e)) from None
 
 

@@ -52,6 +52,16 @@ def test_roots_are_rounded_correctly(name):
 
 
 @pytest.mark.parametrize("name", ["eager", "native"])
+def test_quotients_and_sums_of_halves_are_rounded_as_numpy_does(name):
+    rng = np.random.default_rng(0)
+    z, h = rng.random((2, 500)) + 1j * rng.random((2, 500)), rng.random(500).astype("f2")
+    program = lambda z, h: (z[0] / z[1], np.cumsum(h), np.cumprod(h, dtype="f2"))  # noqa: E731
+    ((module, inputs),) = captured(program, z, h)
+    for got, want in zip(lookup(name)(module, inputs)(*inputs), program(z, h), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want)
+
+
+@pytest.mark.parametrize("name", ["eager", "native"])
 def test_roots_of_programs_for_many_sizes_are_rounded_correctly(name):
     fast = np_compile.compile(lambda x: np.sqrt(x[1:]) + x[:-1], backend=name, dynamic=True)
     with config.patch(compile_in="call", plain="never"):

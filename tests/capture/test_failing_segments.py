@@ -300,3 +300,33 @@ def test_tensors_without_gradients_have_numpys_words(compile_in, backend):
             with pytest.raises(IndexError, match="index 5 is out of bounds") as e:
                 fast(torch.arange(2.0, requires_grad=True), torch.tensor([0, 5]))
             assert "While executing" not in str(e.value)
+
+
+CONTEXTS = {
+    "put": lambda x: np.put(x, [1, 99], 5),
+    "rows": lambda x: x[np.array([77])],
+    "one": lambda x: x[len(x)],
+    "singular": lambda x: np.linalg.inv(x.reshape(2, 2) * 0),
+}
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_the_context_of_an_exception_is_the_functions(name, backend):
+    call = CONTEXTS[name]
+
+    def f(x, handles):
+        if handles:
+            try:
+                return {}["k"]
+            except KeyError:
+                return call(x)
+        return call(x)
+
+    fast = np_compile.compile(f, backend=backend)
+    for handles in (False, True):
+        with pytest.raises((IndexError, np.linalg.LinAlgError)) as raised:
+            fast(np.arange(4.0), handles)
+        context = raised.value.__context__
+        assert type(context) is (KeyError if handles else type(None))
+        assert not raised.value.__suppress_context__

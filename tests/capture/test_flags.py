@@ -140,3 +140,82 @@ def test_what_may_be_written_to_may_be_made_so(array, view):
 def test_a_view_of_a_frozen_array_may_not(array):
     lines = (f"z = {array}", "v = z[1:]", "z.flags.writeable = False", "v.setflags(write=True)")
     check(function(*lines), np.arange(6.0)[:5])
+
+
+def _given_a_shape_first(x):
+    x.shape = (3, 4)
+    y = x[1:]
+    x.setflags(write=False)
+    try:
+        x[0] = 1
+    except ValueError as e:
+        y[0] = 2
+        return x, str(e)
+
+
+def _writeable_again(x):
+    z = x * 2
+    for a in (x, z):
+        a.setflags(write=False)
+        a.shape = (3, 4)
+        a.setflags(write=True)
+        a[0] = 3
+    return x, z
+
+
+def _a_view_alone(x):
+    y = x[:6]
+    y.shape = (2, 3)
+    y.setflags(write=False)
+    x[0] = 4
+    return x, y, y[0]
+
+
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+@pytest.mark.parametrize("f", [_given_a_shape_first, _writeable_again, _a_view_alone])
+def test_flags_of_arrays_whose_shape_is_set(f):
+    check(f, np.arange(12.0))
+
+
+def test_views_that_are_there_stay_writeable():
+    def f(x):
+        z = x * 2
+        y, turned, first = x[1:], x.reshape(3, 4).T[::-1], z[:1]
+        total = turned.sum()
+        x.setflags(write=False)
+        z.flags.writeable = False
+        y[0] = 2
+        turned[0] += 3
+        first[:] = 1
+        return x, y, turned, z, first, total, x[2:]
+
+    check(f, np.arange(12.0))
+
+
+WHOLE = np.arange(12.0)
+GIVEN = {
+    "its own": np.arange(6.0), "a view": WHOLE[1:7], "backwards": WHOLE[::-1], "none": WHOLE[:0],
+    "a buffer's": np.frombuffer(bytearray(48)), "spread": np.broadcast_to(WHOLE, (2, 12)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loops", ["whole", "recorded"])
+@pytest.mark.parametrize("given", GIVEN)
+def test_whose_the_memory_of_an_argument_is(given, loops):
+    def f(x):
+        first, total = x.flags.owndata, 0.0
+        for i in range(len(x)):
+            total = total + x[i]
+        y = x * 2
+        return (
+            total,
+            first,
+            x.flags["O"],
+            x.flags.num,
+            x.T.flags.owndata,
+            y.flags.owndata,
+            y.flags.num,
+        )
+
+    with np_compile.config.patch(loops=loops, compile_in="call"):
+        check(f, GIVEN[given])

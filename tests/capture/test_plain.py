@@ -458,3 +458,31 @@ def test_threads_run_one_program_with_numbers_of_their_own():
         for t in threads:
             t.join()
     assert wrong == []
+
+
+def _flipped(x):
+    for k in range(200):
+        x = x + 1
+        if k > 100:
+            z = x * 2
+    view = np.flip(z, 0)
+    view[0] = 5
+    total = z.sum()
+    view += x.mean()
+    return z, view, total
+
+
+def _split(x):
+    for _ in range(200):
+        x = x + 1
+    first, second = np.split(np.reshape(x, 6), 2)
+    second *= first
+    first[1] = 7
+    return x, first, second, x.sum()
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("f", [_flipped, _split])
+def test_views_of_what_plain_mode_made_have_its_memory(f, backend):
+    with config.patch(loops="recorded"):
+        check(f, np.arange(6.0), backend=backend, plain="always")

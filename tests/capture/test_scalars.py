@@ -424,3 +424,12 @@ def test_dates_and_spans_as_arguments(kind, given):
 def test_whole_numbers_of_python(whole, dtype):
     check(lambda x: (whole(x.sum() + 1), whole((x * 1.5)[1])), np.arange(3).astype(dtype))
     check(lambda x: whole(x[1:2] * 1), np.arange(3).astype(dtype))
+
+
+@pytest.mark.parametrize("digits", [(), (1,), (None,)])
+def test_arrays_are_not_rounded_by_python(digits):
+    def f(x):
+        return round((x + 1)[0], *digits), round(x * 2, *digits)
+
+    assert isinstance(check(f, data(3)).first.error, TypeError)
+    check(lambda x: (round(x[1] * 3, *digits), round(x.sum(), *digits)), data(3))

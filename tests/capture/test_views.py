@@ -771,6 +771,22 @@ def test_a_shape_that_needs_other_memory_is_refused(plain):
     check(f, data(4, 4), plain=plain)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
+def test_arrays_without_elements_are_changed_in_place_after_flags_were_set():
+    def f(x, y):
+        x.setflags()
+        part = x[:, 1:]
+        x.shape = (0, 3)
+        part.shape = (-1, 4)
+        new = np.zeros((2, 0))
+        new.shape = 0
+        y.dtype = np.int32
+        x.flags.writeable = False
+        return x, part, new, y, x.shape, y.shape
+
+    check(f, data(5, 0), data(4)[:0])
+
+
 @pytest.mark.parametrize("backend", ["native", "eager"])
 @pytest.mark.parametrize("shape", [(2, 3), (3, 3), (2, 5), (5, 2)])
 @pytest.mark.parametrize("turned", [np.flipud, np.fliplr, lambda x: x[::-1, ::-1]])

@@ -263,6 +263,25 @@ def complex_functions(z):
     return found, np.exp(-2j * np.pi / max(len(z), 1))
 
 
+def truth_of_complex(z, n):
+    """Of arrays beside others, of which NumPy makes bools."""
+    s, out = [], np.zeros(len(z))
+    for i in range(len(z)):
+        s.append(bool(np.logical_xor(n, z)[i]))
+        s.append(bool(np.logical_and(z, n > 1)[i]))
+        np.logical_or(n, z[::-1], out=out)
+    return s, out
+
+
+def wrong_constants(x):
+    out = []
+    for v in x:
+        out.append(v * 2)
+        if len(out) > 50:
+            out.append(3 & -1.25)
+    return out
+
+
 def complex_quotients(x, y):
     """Python's own, which differ in bits from NumPy's."""
     s = []
@@ -459,6 +478,9 @@ CASES = [
     exact(moduli, (WAYS, np.abs(WAYS)), (WAYS[:0], np.zeros(0)), (FARTHEST[:1], np.ones(2)),
           (FARTHEST[1:], np.ones(2)), (FARTHEST, np.array([1.0, 1e308]))),
     exact(moduli_of_items, (WAYS, np.abs(WAYS)), (FARTHEST[1:], np.array([0.5, np.inf, 1e308]))),
+    exact(truth_of_complex,
+          (np.array([0, -0.25j, 1, 1 + 1j, np.nan * 1j]), np.array([1, 1, 0, 0, 2]))),
+    exact(wrong_constants, (np.arange(5.0),)),
     exact(complex_quotients, (WAYS, WAYS[WAYS.real != 0]), (FARTHEST[1:], WAYS[3:20]),
           (WAYS[3:20], FARTHEST[1:]), (WAYS[3:6], np.array([2.0, 1j]))),
     exact(complex_functions, (WAYS,), (OF_SPECIAL,),

@@ -48,6 +48,13 @@ CALLS = {
     "resize_by_text": (lambda m, a: a.copy().resize("hi"), A),
     "resize_refcheck": (lambda m, a: a.copy().resize(4, refcheck="hi"), A),
     "signature_of_none": (lambda m: m.add(3, 4, signature=(None,)),),
+    "take_at_a_large_int": (lambda m, a: m.take(a, 2**64 - 1), A),
+    "put_at_large_ints": (lambda m, a: a.put([2**64 - 1], 1), A),
+    "take_along_a_list": (lambda m, a: m.take_along_axis(a[0], [1], 0), A),
+    "take_along_a_flat_list": (lambda m, a: m.take_along_axis(a, [1], None), A),
+    "take_along_axis_of_a_list": (lambda m, a, b: m.take_along_axis([1, 2], b, 0), A, A[0] - 1),
+    "put_along_a_list": (lambda m, a: m.put_along_axis(a[0], [1], 3, 0), A),
+    "rounded_by_python": (lambda m, a: round(a, 1), A),
     "choices": (lambda m, a: m.choose(a, [0] * 65), A),
     "table_of_far_values": (
         lambda m, a, b: m.isin(a, b, kind="table"), A, np.array([-1, 2**63 - 1]),

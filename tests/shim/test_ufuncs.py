@@ -332,7 +332,10 @@ def test_complex_functions_do_not_depend_on_strides(name):
     np.testing.assert_array_equal(from_shim(f(to_shim(spaced))), from_shim(f(to_shim(a))))
 
 
-@pytest.mark.parametrize("name", ["sqrt", "exp", "log1p", "tanh", "cbrt", "power", "hypot"])
+@pytest.mark.parametrize(
+    "name",
+    ["sqrt", "exp", "log1p", "tanh", "cbrt", "power", "hypot", "multiply", "divide", "abs", "sign"],
+)
 def test_elementary_functions_have_the_last_places_of_numpy(name):
     """torch's own root is not rounded correctly on the CPU."""
     rng = np.random.default_rng(0)

@@ -369,8 +369,8 @@ class Array:
         raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        if ndigits is None:
-            return round(self._c.real(self, "round() to a Python int"))
+        if ndigits is None or not self._is_scalar():
+            return round(self._c.real(self, "round() to a Python int"), ndigits)
         return self._c.call("round", (self, ndigits), {})
 
     def __reduce_ex__(self, protocol: Any) -> Any:

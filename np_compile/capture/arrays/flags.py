@@ -16,7 +16,7 @@ class Flags:
 
     def _now(self) -> Any:
         a = self._array
-        if a._np is not None and (a._v is None or a._c.plain):
+        if a._np is not None and (a._v is None or a._c.plain or id(a._np) in a._c.known):
             return a._np.flags
         return a._c.meta(a).flags
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from np_compile import shim
-from np_compile.tape.node import Break
+from np_compile.tape.node import Break, picked
 
-from .array import Array
+from ..names.numpy_names import numpy_function
+from .array import Array, viewing
 
 if TYPE_CHECKING:
     from ..capture import Capture
@@ -26,6 +28,16 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
         if write is not None:
             a._readonly = not write
             a._sig = None
+        return
+    for state in _referring(c, a):  # views that are there keep their flags
+        if state.get("_base") is a and state.get("_np") is None:
+            name, args, kwargs, pick = state["_via"]
+            view = numpy_function(name)(*c.reals(args, why), **c.reals(kwargs, why))
+            state["_np"] = picked(view, pick)
+    if a._reformed:
+        set_flags(c, a._base, write, align, uic)  # the array that it was, and is a view of
+        a._np = a._sig = a._fast = None
+        a._readonly = a._base._readonly
         return
     real = c.real(a, why)
     owner = a
@@ -44,6 +56,14 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
     c.stay_plain("flags were set")
 
 
+def _referring(c: Capture, a: Array) -> Iterator[dict[str, Any]]:
+    """The attributes of the stand-ins that refer to one: those of its views are among them."""
+    for holder in gc.get_referrers(a):
+        state = holder.__dict__ if type(holder) is Array else holder
+        if type(state) is dict and state.get("_c") is c:
+            yield state
+
+
 def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     """`a.shape = value`, `a.dtype = value`: the stand-in becomes a view of what it was."""
     if c.watch is not None:
@@ -56,15 +76,16 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     view = c.call(name, (old, value), {})
     if type(view) is not Array:
         view = c.fresh(view)
+    if type(view) is np.ndarray and not view.size:  # what has no memory shares none
+        view = Array(c, view)
     if type(view) is np.ndarray or (view._base is None and not c.plain):  # other memory
         raise AttributeError(
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
             "with the desired shape."
         )
-    for holder in gc.get_referrers(a):  # views of it are views of what it was
-        state = holder.__dict__ if type(holder) is Array else holder
-        if type(state) is not dict or state.get("_c") is not c:
-            continue
+    if c.plain:  # which knows a view by its place
+        viewing(view, old, (name, (old, value), {}, None))
+    for state in _referring(c, a):  # views of it are views of what it was
         if state.get("_root") is a:
             state["_root"] = old
         if state.get("_base") is a:  # be it a view itself
