@@ -21,6 +21,7 @@ from np_compile import shim
 from np_compile.tape.tree import with_items
 
 from ..arrays.tensors import of_memory
+from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, RandomSource
 from ..names.substitute import NOT_MADE, contents, origin_of
 from .objects import slot_values, slots
@@ -174,6 +175,7 @@ class Exchange:
             else:
                 set_attributes(copy, {k: self.take(v) for k, v in attributes(x).items()})
             return copy
+        self.capture.substitution.meet(x)
         return x
 
     def _take_method(self, x: types.MethodType) -> Any:
@@ -393,11 +395,11 @@ def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
 
 
 def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
-    """Whether arrays (or, for wrapped functions, tensors) are found inside x.
+    """Whether arrays (or, for wrapped functions, tensors), or locks, are found inside x.
 
     most: how many containers and records to look into, and how many things in each.
     """
-    if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)):
+    if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)) or is_of_threads(x):
         return True
     if type(x) is types.MethodType:
         return _holds(x.__self__, seen, most)

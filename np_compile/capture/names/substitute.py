@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .entrances import Entrances, own_code
+from .entrances import Entrances, is_of_threads, own_code
 
 MISSING = object()
 NOT_MADE = object()  # for a stand-in whose segment has failed: the place keeps what it has
@@ -251,6 +251,7 @@ class Substitution:
         self._functions[id(f)] = _Copy(f, copy)
         self._copied[id(copy)] = f
         self._mentioned(f)
+        self.meet(f.__dict__)
         return copy
 
     def helper(self, f: types.FunctionType) -> Callable:
@@ -347,6 +348,7 @@ class Substitution:
         if unwrapped is not None and not value._tensors:  # those look at what they are given
             copy = self.helper(unwrapped)
             copy.__dict__ = value.__dict__
+            self.meet(value.__dict__)
             return copy
         replaced = self.names.instance(value)
         if replaced is not value:
@@ -389,6 +391,8 @@ class Substitution:
             if origin_of(value) == "user":
                 self.entrances.add(value)
             return
+        if is_of_threads(value):
+            self.entrances.locks = True
         inside: Any = ()
         if isinstance(value, (list, tuple, set, dict)):
             inside = value.values() if isinstance(value, dict) else value
