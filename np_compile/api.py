@@ -406,7 +406,7 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
         for x in (*args, *kwargs.values()):
             if isinstance(x, torch.Tensor):
                 return x.device if x.device.type != "cpu" else None
-            if hasattr(x, "__cuda_array_interface__"):
+            if hasattr(type(x), "__cuda_array_interface__"):
                 return torch.device("cuda", x.device.id)
     if _context_depth() == 0:  # no `with torch.device(...)`, no torch.set_default_device
         return None

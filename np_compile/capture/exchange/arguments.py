@@ -159,7 +159,7 @@ class Exchange:
             copy: Any = with_items(x, items)
             self._pair(x, copy)
             return copy
-        if self.capture.tensors and hasattr(x, "__dlpack__"):
+        if self.capture.tensors and hasattr(kind, "__dlpack__"):
             return self.capture.adopt(of_memory(x))
         if kind in _SEQUENCES or kind in _MAPPINGS or is_record(x):
             self.capture.substitution.meet(x)
@@ -175,7 +175,8 @@ class Exchange:
             else:
                 set_attributes(copy, {k: self.take(v) for k, v in attributes(x).items()})
             return copy
-        self.capture.substitution.meet(x)
+        if is_of_threads(x):
+            self.capture.substitution.entrances.locks = True
         return x
 
     def _take_method(self, x: types.MethodType) -> Any:
