@@ -143,7 +143,7 @@ def keys_with_new_ones(x, p):
         for v in x:
             s += v
         if s > 20:
-            p["new"] = s
+            p["new" + k] = s
     return s, p
 
 

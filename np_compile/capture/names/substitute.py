@@ -343,10 +343,10 @@ class Substitution:
         """What stands for a value that user code reaches by a name."""
         if isinstance(value, types.ModuleType):
             return self.module(value)
-        if origin_of(type(value)) == "own" and hasattr(value, "__np_compile_captured__") and (
-            not value._tensors  # those look at what they are given
-        ):
-            copy = self.helper(value.__np_compile_captured__)
+        own = origin_of(type(value)) == "own"  # others may answer to any name
+        unwrapped = getattr(value, "__np_compile_captured__", None) if own else None
+        if unwrapped is not None and not value._tensors:  # those look at what they are given
+            copy = self.helper(unwrapped)
             copy.__dict__ = value.__dict__
             self.meet(value.__dict__)
             return copy
