@@ -400,7 +400,7 @@ def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
 
     most: how many containers and records to look into, and how many things in each.
     """
-    if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)) or is_of_threads(x):
+    if isinstance(x, (np.ndarray, torch.Tensor, *RANDOM_SOURCES)):
         return True
     if type(x) is types.MethodType:
         return _holds(x.__self__, seen, most)
@@ -410,4 +410,4 @@ def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
     if isinstance(x, (list, tuple, dict, deque)) or is_record(x):
         inside = _inside(x)
         return any(_holds(v, seen, most) for v in inside if len(inside) <= most)
-    return False
+    return is_of_threads(x)
