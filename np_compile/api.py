@@ -27,7 +27,7 @@ from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
 from .capture.policy.choice import kind_of, new_choice, of_types, signature
-from .capture.run import ByOperators
+from .capture.run import NotCaptured
 from .capture.run import run as run_captured
 from .capture.state import Options, current
 from .devices import default_device, on_the_host, only_devices
@@ -368,8 +368,11 @@ class Compiled(Made):
                 function, substitution, self._options, args, kwargs, device,
                 listener, keeper if listener is None else None,
             )  # fmt: skip
-        except ByOperators as e:
+        except NotCaptured as e:
             why = str(e)
+            if self._options.fullgraph:
+                where = _where(function)
+                raise GraphBreak(f"fullgraph=True, but {why}\n  at {where}") from None
         finally:
             free.append(substitution)
         if listener is not None:
@@ -403,7 +406,7 @@ def _device(args: tuple, kwargs: dict, tensors: bool) -> torch.device | None:
         for x in (*args, *kwargs.values()):
             if isinstance(x, torch.Tensor):
                 return x.device if x.device.type != "cpu" else None
-            if hasattr(x, "__cuda_array_interface__"):
+            if hasattr(type(x), "__cuda_array_interface__"):
                 return torch.device("cuda", x.device.id)
     if _context_depth() == 0:  # no `with torch.device(...)`, no torch.set_default_device
         return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 import types
+from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -16,11 +18,11 @@ from torch._C import _len_torch_function_stack as _context_depth
 from . import shim
 from .capture import state
 from .capture.arrays.tensors import check_place, check_tensor
-from .capture.exchange.arguments import Exchange
+from .capture.exchange.arguments import Exchange, is_record
 from .capture.names.numpy_names import row_of_function
-from .capture.names.substitute import Substitution, evaluators, importer
+from .capture.names.substitute import Substitution, contents, evaluators, importer
 from .shim._ndarray import within
-from .tape.tree import mapped
+from .tape.tree import mapped, with_items
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
 
@@ -104,6 +106,7 @@ class _Torch:
 
 _NAMES = frozenset(f.__name__ for f in _DOORS)
 _TORCH = _Torch()
+_OLD = 1000  # items of a container, the last ones, in which nothing new was found
 
 
 class _Arrays:
@@ -185,8 +188,43 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         within.wrapped, within.grads = outer, grads
         state.switch(*before)
         exchange.restore()
+        if give is not _as_it_is:
+            seen: set[int] = set()
+            for x in (*args, *kwargs.values(), *substitution.reachable()):
+                _give_stored(x, seen)
         substitution.leave(give)
         free.append(substitution)
+
+
+def _give_stored(x: Any, seen: set[int]) -> Any:
+    """x, which a name or an argument leads to, with tensors for the shim arrays that were stored in
+    it."""
+    kind = type(x)
+    if kind is shim.ndarray:
+        return x.tensor
+    if kind is types.CellType:
+        return _give_stored(contents(x), seen)
+    if kind is types.FunctionType:
+        return _give_stored((x.__defaults__, x.__kwdefaults__), seen)
+    if id(x) in seen:
+        return x
+    seen.add(id(x))
+    if isinstance(x, tuple):
+        items = [_give_stored(v, seen) for v in x]
+        return x if all(map(operator.is_, items, x)) else with_items(x, items)
+    place: Any = x if isinstance(x, (list, dict, deque)) else None
+    if place is None and is_record(x):
+        place = getattr(x, "__dict__", None)
+    if place is None:
+        return x
+    old = 0
+    for k in reversed(place) if isinstance(place, dict) else reversed(range(len(place))):
+        new = _give_stored(place[k], seen)
+        if new is not place[k]:
+            place[k], old = new, 0
+        elif (old := old + 1) > _OLD:
+            break
+    return x
 
 
 def _context(place: torch.device | None) -> Any:

@@ -213,7 +213,7 @@ def _fill(p: Plan, mask: torch.Tensor, v: torch.Tensor, index: Any) -> bool:
     if flipped:
         mask = torch.flip(mask, flipped)
     rest = tuple(front.shape[k:])
-    plain = not isinstance(index, tuple)
+    plain = not isinstance(index, tuple) or len(index) == 1
     if plain and v.dim() > 1 and not rest:
         raise TypeError(
             "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "

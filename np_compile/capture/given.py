@@ -2,7 +2,7 @@
 
 It may change these: shuffle a list, append to it. So a copy will not do. While such code runs, the
 lists and dicts among its arguments hold arrays; afterwards they hold stand-ins again, for whatever
-is in them then.
+is in them then. So do arrays of objects, for those that were stand-ins before.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Given:
 
     def __init__(self, args: tuple, kwargs: dict, real: Callable[[Array], Any]):
         self._real = real
-        self._lists: dict[int, list | dict] = {}  # the lists and dicts that were met
+        self._lists: dict[int, Any] = {}  # the lists, dicts and arrays of objects that were met
         self._own: dict[int, tuple[Any, Any]] = {}  # by id: what was put in, and what was there
         self.args = tuple(self._filled(v) for v in args)
         self.kwargs = {k: self._filled(v) for k, v in kwargs.items()}
 
     def _filled(self, x: Any) -> Any:
         kind = type(x)
-        if kind is list or kind is dict:
+        if kind is list or kind is dict or _is_of_objects(x):
             if id(x) not in self._lists:
                 self._lists[id(x)] = x
                 _change(x, self._filled)
@@ -49,7 +49,7 @@ class Given:
         """The arrays, and tuples with some, that are referred to here until they are taken back."""
         found = [v for v, _ in self._own.values() if isinstance(v, np.ndarray)]
         for x in self._lists.values():
-            items = x.values() if isinstance(x, dict) else x
+            items = [v for _, v in _items(x)]
             found += [v for v in items if type(v) is not list and type(v) is not dict]
         return found
 
@@ -58,7 +58,8 @@ class Given:
 
         # Not a function that calls itself: it would refer to itself, and hold the capture.
         for x in list(self._lists.values()):
-            _change(x, partial(self._emptied, stand_in))
+            known = isinstance(x, np.ndarray)
+            _change(x, partial(self._emptied, _itself if known else stand_in))
         self._own.clear()
 
     def _emptied(self, stand_in: Callable[[Any], Any], x: Any) -> Any:
@@ -77,9 +78,24 @@ def _of_tuple(x: tuple, change: Callable[[Any], Any]) -> tuple:
     return x if all(a is b for a, b in zip(items, x, strict=True)) else with_items(x, items)
 
 
-def _change(x: list | dict, change: Callable[[Any], Any]) -> None:
+def _is_of_objects(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype == object and x.flags.writeable
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _items(x: Any) -> list[tuple[Any, Any]]:
+    """The items of a list, a dict or an array, and where each lies."""
+    if isinstance(x, np.ndarray):
+        return [(k, x[k]) for k in np.ndindex(x.shape)]
+    return list(x.items() if isinstance(x, dict) else enumerate(x))
+
+
+def _change(x: Any, change: Callable[[Any], Any]) -> None:
     """Put `change(v)` in the place of each item that changes."""
-    for k, v in list(x.items() if isinstance(x, dict) else enumerate(x)):
+    for k, v in _items(x):
         new = change(v)
         if new is not v:
             x[k] = new

@@ -418,7 +418,7 @@ def admit(c: Capture, args: Any) -> Any:
             new = c.snapshot(v)
             if new._s is not c.seg:
                 c.enter(new)
-        elif hasattr(v, "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
+        elif hasattr(type(v), "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
             new = c.adopt_foreign(v)
             if new._s is not c.seg:
                 c.enter(new)

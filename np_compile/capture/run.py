@@ -35,8 +35,12 @@ _END = Break("end", "the function ends")
 _DOORS = ("numpy", "asarray", "from_numpy", "as_tensor")  # between arrays and tensors
 
 
-class ByOperators(Exception):
-    """An argument is a tensor that kernels cannot take: the function has not begun."""
+class NotCaptured(Exception):
+    """The function, which has not begun, is to run as it stands: an argument is a tensor that
+    kernels cannot take, or it may wait for other threads."""
+
+
+_WAITS = "it comes to a lock: what is recorded would be done when the lock is given back"
 
 
 def run(
@@ -139,8 +143,10 @@ def _once(
                 exchange.copies.clear()  # half taken in, there is nothing to carry back
                 if type(e) is Unusual:
                     why = "an argument is a tensor that kernels cannot take: operator by operator"
-                    raise ByOperators(why) from None
+                    raise NotCaptured(why) from None
                 raise
+            if substitution.entrances.locks and not options.tensors:
+                raise NotCaptured(_WAITS)
             if len(capture.known) > 1:
                 capture.separate()
             if substitution.mentions("torch") or (

@@ -15,6 +15,8 @@ from .innermost import hoisted, places
 from .interchange import planned, tiled
 from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
+from .managers import named
+from .named_items import has_named_items
 from .nest import FAR, FEW
 from .powers import Power, distributed, in_strips
 from .read import BRANCH, LoopState, Reader, assigned
@@ -88,10 +90,12 @@ def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
         raise _Long
     hidden = f"__src{node.lineno}_{node.col_offset}"
     before = r.names
+    source: Any = named(r, node.iter)  # Python, where it goes on, sees whether a dict grows
+    source = source if has_named_items(source) else values
     for k, x in enumerate(values.items):
         if k and (r.names - before) * len(values.items) > _UNROLLED * k:
             raise _Long
-        r.env[hidden] = values
+        r.env[hidden] = source
         r.frame.path.append(("unrolled", node, hidden, k))
         with r.at_statement():
             target(r, node.target, x)()

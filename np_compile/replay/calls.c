@@ -433,7 +433,7 @@ static object *run_sequence(Entry *e, object *const *args) {
 
 static object *run_function(const Entry *e, object *const *args) {
     i64 named = e->names ? PyTuple_Size(e->names) : 0;
-    return PyObject_Vectorcall(e->function, args, e->count - named, e->names);
+    return PyObject_Vectorcall(e->function, args, e->given - named, e->names);
 }
 
 static object *run_programs(const Entry *e, object *const *args) {
@@ -501,17 +501,21 @@ done:
 }
 
 static object *run(Entry *e, object *const *args) {
+    if (e->way == PLAIN) {
+        object *owner = held(e->owner), *result = run_function(e, args);
+        Py_DecRef(owner);
+        return result;
+    }
     Leaves to; /* held: another thread may change the lists that they lie in */
     args = leaves(e, args, &to);
     if (!args) return held(missed);
     for (i64 k = 0; e->structures && k < to.leaves; k++) Py_IncRef(to.leaf[k]);
     object *owner = held(e->owner);
     object *(*called)(void *, object *const *) = e->called;
-    object *result = e->way == PLAIN ? run_function(e, args)
-                     : e->way == READ ? called(e->form, args)
-                     : e->layouts    ? run_launches(e, args)
-                     : e->more       ? run_sequence(e, args)
-                                     : run_programs(e, args);
+    object *result = e->way == READ ? called(e->form, args)
+                     : e->layouts  ? run_launches(e, args)
+                     : e->more     ? run_sequence(e, args)
+                                   : run_programs(e, args);
     for (i64 k = 0; e->structures && k < to.leaves; k++) Py_DecRef(to.leaf[k]);
     Py_DecRef(owner);
     return result;

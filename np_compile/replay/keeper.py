@@ -213,9 +213,9 @@ class Keeper:
             self.plain[choice] = found
             found.entry.skips = choice.sampled - 1  # the first calls were longer, as a rule
         elif known is None and not pending() and available():
-            guards = alike(given, parameter_names(self.function, len(given), names), roughly)
-            if guards is not None:
-                self._learn(choice, guards, names)
+            kinds = alike(given, parameter_names(self.function, len(given), names), roughly)
+            if kinds is not None:
+                self._learn(choice, *kinds, names)
         if choice.way == "plain" and choice not in self.plain:
             choice.budget.idle = True
         return result
@@ -227,12 +227,15 @@ class Keeper:
         entry = self._table.find(given, names)
         return next((p for p in self.plain.values() if p.entry is entry), None)
 
-    def _learn(self, choice: Choice, guards: list[Guard], names: tuple[str, ...]) -> None:
+    def _learn(
+        self, choice: Choice, guards: list[Guard], form: tuple | None, names: tuple[str, ...]
+    ) -> None:
         """From now on C makes such calls, if not too many are known; with some that are about the
         same, those between them too."""
         with self._lock:
             known = dict.fromkeys(self.plain.values())
-            near = [p for p in known if p.names == names and wider(p.guards, guards) is not None]
+            like = [p for p in known if (p.names, p.form) == (names, form)]
+            near = [p for p in like if wider(p.guards, guards) is not None]
             if len(near) >= _ALIKE or any(p.is_wide for p in near):
                 for p in near:
                     guards = wider(p.guards, guards) or guards
@@ -240,7 +243,7 @@ class Keeper:
                 return
             else:
                 near = []
-            made = Plain.of(guards, names, self.function, choice.sampled, bool(near))
+            made = Plain.of(guards, form, names, self.function, choice.sampled, bool(near))
             self.plain = {c: made if p in near else p for c, p in self.plain.items()}
             self.plain[choice] = made
             self._publish()

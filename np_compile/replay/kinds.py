@@ -9,15 +9,28 @@ import numpy as np
 
 from np_compile.capture.policy.choice import span, type_of_first
 
-from .calls import Entry, Names, Way
+from .arguments import Opened
+from .calls import LEAVES, Entry, Names, Way
 from .guards import Between, Guard, Kind, Layout, Length, Small, Value
 
 _WORD = 1 << 63
+Kinds = tuple[list[Guard], tuple | None]
 
 
-def alike(args: tuple, names: Sequence[str], roughly: bool = False) -> list[Guard] | None:
-    """Guards that hold for calls of the same `choice.signature`, or `choice.kind_of`; None where
-    they cannot say it."""
+def alike(args: tuple, names: Sequence[str], roughly: bool = False) -> Kinds | None:
+    """Guards that hold for calls of the same `choice.signature`, or `choice.kind_of`, alone, and
+    the form of the arguments where they are of its leaves; None where they cannot say it."""
+    guards = _alike(args, names, roughly)
+    if guards is not None:
+        return guards, None
+    opened = Opened(args)
+    if not opened.known or max(len(opened.leaves), opened.structures) > LEAVES:
+        return None
+    guards = _alike(opened.leaves, opened.names(names), False)
+    return None if guards is None else (guards, opened.form)
+
+
+def _alike(args: Sequence, names: Sequence[str], roughly: bool) -> list[Guard] | None:
     guards: list[Guard] = []
     for k, (a, name) in enumerate(zip(args, names, strict=True)):
         kind = type(a)
@@ -86,19 +99,22 @@ def _small(guard: Guard) -> Small | None:
 
 @dataclass(eq=False)
 class Plain:
-    """Calls of one kind that run as they stand. names: of arguments that are given by name.
-    is_wide: whether they are of several signatures."""
+    """Calls of one kind that run as they stand. form: of the arguments, whose leaves the guards are
+    of (see `Opened`). names: of arguments that are given by name. is_wide: whether they are of
+    several signatures."""
 
     guards: list[Guard]
+    form: tuple | None
     names: Names
     entry: Entry
     is_wide: bool
 
     @staticmethod
     def of(
-        guards: list[Guard], names: Names, function: Callable, sampled: int, is_wide: bool
-    ) -> Plain:
+        guards: list[Guard], form: tuple | None, names: Names, function: Callable, sampled: int,
+        is_wide: bool,
+    ) -> Plain:  # fmt: skip
         """Such calls of a function; one of so many is not made by C."""
-        entry = Entry(Way.PLAIN, len(guards), names, guards)
+        entry = Entry(Way.PLAIN, len(guards), names, guards, form)
         entry.calls(function, sampled)
-        return Plain(guards, names, entry, is_wide)
+        return Plain(guards, form, names, entry, is_wide)

@@ -9,6 +9,8 @@ import np_compile
 from np_compile import config
 from np_compile.capture.exchange.escape import _Search
 
+from ..support import check
+
 KEPT: list = []
 
 
@@ -160,3 +162,15 @@ def test_nobody_is_looked_for_who_holds_what_was_given(f, monkeypatch):
     for seed in range(3):
         KEPT.clear()
         fast([np.arange(n + 1.0) for n in range(4)], np.random.default_rng(seed))
+
+
+def test_an_array_of_objects_with_new_arrays_is_given_to_numpy():
+    def f(x):
+        o = np.empty((2, 1), dtype=object)
+        o[0, 0], o[1, 0] = x * 2, x[:2] + 1
+        joined = np.concatenate(o.ravel())
+        x += 1
+        o[0, 0][0] = 7
+        return o.tolist(), joined, np.concatenate(list(o[:, 0]))
+
+    check(f, np.arange(3.0))

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 from np_compile.capture.names.entrances import own_code
@@ -494,3 +495,33 @@ def test_objects_are_asked_of_numpys_functions_themselves(backend, plain):
         return [(q.values.tolist(), q.unit) for q in means + sums], text, float(x[0])
 
     check(f, data(4), backend=backend, plain=plain)
+
+
+class Settings(dict):
+    __getattr__ = dict.__getitem__  # raises a KeyError of what is not there
+    __setattr__ = dict.__setitem__
+
+    def __call__(self, x):
+        return x * self.lr
+
+
+SETTINGS = Settings(lr=0.5, w=np.ones(3))
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_dicts_whose_items_are_attributes(wraps):
+    def f(x, settings):
+        settings.last = x * SETTINGS.lr + SETTINGS.w
+        SETTINGS.w = SETTINGS.w + 1
+        return SETTINGS(x) + settings(x)
+
+    for make in (np_compile.wrap_numpy, lambda f: np_compile.compile(np_compile.wrap_numpy(f))):
+        fast = make(f) if wraps else np_compile.compile(f, backend="eager")
+        for _ in range(2):
+            own = Settings(lr=2.0)
+            SETTINGS.update(w=np.ones(3))
+            x = np.arange(3.0)
+            result = fast(torch.from_numpy(x) if wraps else x, own)
+            assert result.tolist() == [0.0, 2.5, 5.0]
+            assert own["last"].tolist() == [1.0, 1.5, 2.0]
+            assert np.asarray(SETTINGS["w"]).tolist() == [2.0] * 3

@@ -2,6 +2,7 @@
 what it gets from captured code are stand-ins."""
 
 import dataclasses
+import functools
 import operator
 
 import numpy as np
@@ -434,3 +435,16 @@ def test_variables_of_all_frames_of_a_traceback_can_be_looked_at():
             seen += trace.tb_frame.f_locals
             trace = trace.tb_next
     assert "FrozenInstanceError" in seen
+
+
+def _called_as_it_was(x):
+    return type(x) is np.ndarray, np.sin(x)
+
+
+@functools.wraps(_called_as_it_was)
+def _wrapper(x):
+    return _wrapper.__wrapped__(x)
+
+
+def test_a_function_that_a_wrapper_refers_to():
+    check(lambda x: _wrapper(x * 2), np.arange(3.0))

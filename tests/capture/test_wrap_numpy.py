@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import statistics
+import types
 
 import numpy as np
 import pytest
@@ -833,3 +834,38 @@ def test_new_arrays_lie_where_the_tensors_do_whatever_the_default_device(wrap, g
             assert {t.device.type for t in got} == {"cpu"}
     for t, w in zip(got, f(u.numpy(), None), strict=True):
         np.testing.assert_allclose(t.numpy(), w)
+
+
+class _Table(dict):
+    """A dict of a class of its own."""
+
+
+_LOG: list = []
+_LATEST, _OTHERS, _KEPT = {}, _Table(), types.SimpleNamespace()
+
+
+@pytest.mark.parametrize("make", [np_compile.wrap_numpy, np_compile.compile])
+def test_what_is_stored_where_names_lead_is_tensors(make):
+    cell: list = []
+
+    def f(x, mine, table, log=[]):  # noqa: B006
+        _LOG.append(x * 2)
+        _LATEST["pair"] = x + 1, [x - 1]
+        _OTHERS["x"] = x * 3
+        _KEPT.x = x * 4
+        for own in (cell, log, mine):
+            own.append(x * 5)
+        table["x"] = x * 6
+        return x
+
+    fast = make(np_compile.wrap_numpy(f)) if make is np_compile.compile else make(f)
+    for _ in range(2):
+        mine: list = []
+        table = _Table()
+        fast(torch.ones(2), mine, table)
+        found = [
+            _LOG[-1], *_LATEST["pair"][1], _LATEST["pair"][0], _OTHERS["x"], _KEPT.x, cell[-1],
+            f.__defaults__[0][-1], mine[0], table["x"],
+        ]  # fmt: skip
+        assert [type(t) for t in found] == [torch.Tensor] * 9
+        assert [t[0].item() for t in found] == [2, 0, 2, 3, 4, 5, 5, 5, 6]

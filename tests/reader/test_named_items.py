@@ -135,3 +135,43 @@ def test_keys_of_other_kinds(key):
     with whole():
         for p in (P, {"a": 1.0, key: 2.0}, {**P, key: 1.0}):
             check_call(fast, total, (X, p), 0)
+
+
+def keys_with_new_ones(x, p):
+    s = 0.0
+    for k in p:
+        for v in x:
+            s += v
+        if s > 20:
+            p["new" + k] = s
+    return s, p
+
+
+def items_with_new_ones(x, p):
+    s = 0.0
+    try:
+        for k, w in p.items():
+            for v in x:
+                s += v * w
+            if s > 20:
+                p[k + "new"] = s
+    except RuntimeError as e:
+        return s, p, str(e)
+    return s, p
+
+
+@pytest.mark.parametrize("f", [keys_with_new_ones, items_with_new_ones])
+def test_a_dict_that_gets_new_items_in_a_loop_over_it(f):
+    compiled = np_compile.compile(f)
+    with np_compile.config.patch(loops="whole", compile_in="call"):
+        for n in (1, 12, 1, 12):
+            got, want = [], []
+            for g, found in ((compiled, got), (f, want)):
+                p = {"a": 1.0, "b": 1.0, "c": 1.0}
+                try:
+                    found.append(g(np.ones(n), p))
+                except RuntimeError as e:
+                    found.append(str(e))
+                found.append(list(p))
+            assert got == want
+    assert compiled._reading.is_compiled

@@ -161,11 +161,10 @@ ALIKE = [
 
 def test_plain_calls_are_alike_where_their_signatures_are():
     for a in ALIKE:
-        one = Entry(Way.UNSETTLED, 2, (), alike((a, 0), "ab"))
+        one = Entry(Way.UNSETTLED, 2, (), alike((a, 0), "ab")[0])
         for b in ALIKE:
             same = signature((a, 0), {}) == signature((b, 0), {}) and type(a) is type(b)
             assert (table(one).find((b, 0), ()) is one) == same, (a, b)
-    assert alike(([1],), "a") is None
 
 
 # What an entry does
@@ -200,7 +199,7 @@ def test_a_plain_entry_lets_one_call_of_some_pass():
         return x, k
 
     a = np.zeros(2)
-    one = Entry(Way.PLAIN, 2, ("k",), alike((a, 3), "ak"))
+    one = Entry(Way.PLAIN, 2, ("k",), alike((a, 3), "ak")[0])
     one.calls(f, SAMPLED)
     t = table(one)
     passed = [t.call(a, k=3) is MISS for _ in range(3 * SAMPLED)]

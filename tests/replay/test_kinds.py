@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
 import np_compile
 from np_compile import config
-from np_compile.capture.policy.choice import signature
+from np_compile.capture.policy.choice import new_choice, signature
 from np_compile.replay.calls import MISS, Entry, Table, Way
 from np_compile.replay.kinds import alike, wider
 
 
-def knows(guards, *args):
-    """Whether C takes a call for one of this kind."""
+def knows(guards, *args, form=None):
+    """Whether C takes a call for one of this kind, and hands the arguments on."""
     table = Table()
-    entry = Entry(Way.PLAIN, len(guards), (), guards)
+    entry = Entry(Way.PLAIN, len(guards), (), guards, form)
     entry.calls(lambda *given: given)
     table.publish([entry])
-    return table.call(*args) is not MISS
+    result = table.call(*args)
+    assert result is MISS or all(map(operator.is_, result, args))
+    return result is not MISS
 
 
 def of(*args):
-    return alike(args, [f"a{k}" for k in range(len(args))])
+    guards, form = alike(args, [f"a{k}" for k in range(len(args))])
+    assert form is None
+    return guards
+
+
+def roughly(*args):
+    guards, form = alike(args, "abcde"[: len(args)], True)
+    assert form is None
+    return guards
 
 
 def test_an_integer_is_like_those_of_about_its_size():
@@ -168,7 +180,7 @@ def test_settings_that_ask_for_compiled_loops(settings):
 
 
 def test_guards_of_about_a_size_hold_for_lists_up_to_it():
-    guards = alike(([1] * 9, 20, np.zeros(9)), "abc", True)
+    guards = roughly([1] * 9, 20, np.zeros(9))
     for given, expected in [
         (([1] * 15, 31, np.ones(15)), True), (([1], 16, np.ones(1)), True),
         (([1] * 16, 20, np.zeros(9)), False), (([1.0], 20, np.zeros(9)), False),
@@ -177,7 +189,7 @@ def test_guards_of_about_a_size_hold_for_lists_up_to_it():
         (([1], 20, np.zeros(16)), False), (([1], 20, np.zeros(9, int)), False),
     ]:  # fmt: skip
         assert knows(guards, *given) == expected
-    empty = alike(((),), "a", True)
+    empty = roughly(())
     assert knows(empty, ())
     assert not knows(empty, (1,))
     assert not knows(empty, [])
@@ -192,14 +204,13 @@ def test_long_texts_lists_and_dicts_are_alike_by_their_length():
         assert signature(("y" * n,), {}) == signature((text,), {}) or not 64 <= n < 128
         assert (signature(([0] * n,), {}) == signature((items,), {})) == (48 <= n < 52)
     assert not knows(of(items), (1.5,) * 50)
-    assert of([1] * 16) is None
     assert knows(wider(of(items), of([0] * 30)), [2] * 40)
     assert not knows(of("short"), "other")
 
 
 def test_guards_of_about_a_size_hold_for_dicts_and_long_texts():
     long = "y" * 40
-    guards = alike(({"a": 1, "b": 2.0}, "x" * 40, "mode"), "abc", True)
+    guards = roughly({"a": 1, "b": 2.0}, "x" * 40, "mode")
     for given, expected in [
         (({"z": 7}, "y" * 63, "mode"), True), (({"z": 7}, "", "mode"), False),
         (({1: 1, 2: 2, 3: 3}, long, "mode"), True), (({"z": 7}, "y" * 31, "mode"), False),
@@ -209,20 +220,48 @@ def test_guards_of_about_a_size_hold_for_dicts_and_long_texts():
         (({"z": 7}, long, "mood"), False),
     ]:  # fmt: skip
         assert knows(guards, *given) == expected
-    assert knows(alike(({},), "a", True), {})
-    assert alike(({},), "a") is None
+    assert knows(roughly({}), {})
 
 
-def test_lists_of_arrays_are_of_no_size():
-    for a in [np.zeros(3)], [[np.zeros(3)]], ({"a": np.zeros(3)},), {"a": np.zeros(3)}:
-        assert alike((a,), "a", True) is None
-    assert alike(([[1, 2], [3]],), "a", True) is not None
+def test_structures_are_alike_by_their_leaves():
+    x = np.zeros(3)
+    for rough in (False, True):
+        guards, form = alike(([x, 20], 20, {"w": (x,)}), "abc", rough)
+        for given, expected in [
+            (([x + 1, 21], 21, {"w": (x,)}), True), (([x, 20], 20, {"w": (x + 1,)}), True),
+            (([x[:2], 20], 20, {"w": (x,)}), False), (([x, 40], 20, {"w": (x,)}), False),
+            (([x], 20, {"w": (x,)}), False), (((x, 20), 20, {"w": (x,)}), False),
+            (([x, 20], 20, {"v": (x,)}), False), (([x, 20], 20, {"w": (x, x)}), False),
+            (([x, 20], 20, {"w": [x]}), False), (([x, 20], 40, {"w": (x,)}), False),
+        ]:  # fmt: skip
+            assert knows(guards, *given, form=form) == expected
+    items = [x]
+    assert alike((items, items), "ab") is None
+    assert alike(({1: x},), "a") is None
+    assert alike(([[1, x] * 8] * 8,), "a") is None
+    assert alike(([[1] * 16 for _ in range(5)],), "a") is None
+    for a in [x], [[x]], ({"a": x},), {"a": x}:
+        assert alike((a,), "a", True)[1] is not None
+    assert alike(([[1, 2], [3]],), "a", True)[1] is None
+
+
+def test_calls_with_lists_of_arrays_that_run_as_they_stand_are_known():
+    def f(parts, shape):
+        return sum(p.sum() for p in parts) + shape[0]
+
+    compiled = np_compile.compile(f)
+    keeper, options = compiled._keeper, compiled._options
+    args = [np.arange(3.0)], (2, 2)
+    choice = new_choice(options.choices, signature(args, {}), options.budget)
+    choice.way = "plain"
+    assert keeper.run_plainly(choice, args, {}) == 5
+    assert [keeper._table.call([np.arange(n, n + 3.0)], (2, 2)) for n in (1, 2)] == [8, 11]
+    assert keeper._table.call([np.arange(4.0)], (2, 2)) is MISS
+    assert keeper._table.call((np.arange(3.0),), (2, 2)) is MISS
 
 
 def test_what_is_wider_of_lists():
-    def of(a):
-        return alike((a,), "a", True)
-
+    of = roughly
     assert wider(of([1]), of([1] * 9)) == of([1] * 9)
     assert wider(of([1] * 9), of([1])) == of([1] * 9)
     assert wider(of([1]), of([1.0])) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import re
 
 import numpy as np
 import pytest
@@ -441,3 +442,20 @@ def test_put_sets_what_comes_before_a_place_outside(places):
         y.put(to_shim(np.array(places)), [7, 8])
     assert str(told.value) == str(expected.value)
     assert_same(y, x)
+
+
+@pytest.mark.parametrize("index", [lambda m: m, lambda m: (m,), lambda m: (m, ...)])
+@pytest.mark.parametrize("shape", [(1, 2), (1, 1), (2, 1)])
+def test_values_with_axes_under_a_mask(index, shape):
+    def store(np, v):
+        x = np.arange(4.0)
+        x[index(x > 1)] = v
+        return x
+
+    try:
+        expected = store(np, np.ones(shape))
+    except (TypeError, ValueError) as e:
+        with pytest.raises(type(e), match=re.escape(str(e))):
+            store(shim, shim.ones(shape))
+    else:
+        assert_same(store(shim, shim.ones(shape)), expected)

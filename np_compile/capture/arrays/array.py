@@ -515,7 +515,7 @@ def _is_foreign(other: Any) -> bool:
 
         capture = current()
         return capture is None or not capture.tensors
-    return isinstance(other, np.ndarray) or not hasattr(other, "__dlpack__")
+    return isinstance(other, np.ndarray) or not hasattr(type(other), "__dlpack__")
 
 
 def _with_foreign(a: Array, name: str, other: Any) -> Any:

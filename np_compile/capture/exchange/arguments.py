@@ -21,6 +21,7 @@ from np_compile import shim
 from np_compile.tape.tree import with_items
 
 from ..arrays.tensors import of_memory
+from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, RandomSource
 from ..names.substitute import NOT_MADE, contents, origin_of
 from .objects import slot_values, slots
@@ -158,7 +159,7 @@ class Exchange:
             copy: Any = with_items(x, items)
             self._pair(x, copy)
             return copy
-        if self.capture.tensors and hasattr(x, "__dlpack__"):
+        if self.capture.tensors and hasattr(kind, "__dlpack__"):
             return self.capture.adopt(of_memory(x))
         if kind in _SEQUENCES or kind in _MAPPINGS or is_record(x):
             self.capture.substitution.meet(x)
@@ -174,6 +175,8 @@ class Exchange:
             else:
                 set_attributes(copy, {k: self.take(v) for k, v in attributes(x).items()})
             return copy
+        if is_of_threads(x):
+            self.capture.substitution.entrances.locks = True
         return x
 
     def _take_method(self, x: types.MethodType) -> Any:
@@ -393,7 +396,7 @@ def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
 
 
 def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
-    """Whether arrays (or, for wrapped functions, tensors) are found inside x.
+    """Whether arrays (or, for wrapped functions, tensors), or locks, are found inside x.
 
     most: how many containers and records to look into, and how many things in each.
     """
@@ -407,4 +410,4 @@ def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
     if isinstance(x, (list, tuple, dict, deque)) or is_record(x):
         inside = _inside(x)
         return any(_holds(v, seen, most) for v in inside if len(inside) <= most)
-    return False
+    return is_of_threads(x)

@@ -37,6 +37,7 @@ _FOR_C: dict[str, tuple[type, Callable]] = {
 # Methods that C gives a function of NumPy's, which they compare with names: `ufunc is np.add`.
 _ASKED_OF = ("__array_ufunc__", "__array_function__")
 _OF_NUMPY = (np.ufunc, type(np.mean))
+_OF_THREADS = ("_thread", "threading", "multiprocessing.synchronize")
 
 
 class Entrance:
@@ -140,6 +141,12 @@ def _reads_names(code: types.CodeType) -> bool:
     )
 
 
+def is_of_threads(x: Any) -> bool:
+    """Whether it is a lock, or something else by which threads wait for each other."""
+    kind = type(x)
+    return kind.__module__ in _OF_THREADS and (hasattr(x, "acquire") or hasattr(x, "wait"))
+
+
 _entrances: weakref.WeakKeyDictionary[Any, Entrance] = weakref.WeakKeyDictionary()
 
 
@@ -150,6 +157,7 @@ class Entrances:
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()
         self._classes: weakref.WeakSet[type] = weakref.WeakSet()
         self._open: list[Any] | None = None  # functions whose entrances are in use
+        self.locks = False  # whether code was met that may wait for other threads
 
     def add(self, f: types.FunctionType) -> None:
         """Make an entrance for a function, from now on."""
@@ -159,6 +167,7 @@ class Entrances:
         if code.co_flags & _GENERATOR or not (_reads_names(code) or f.__name__ in _FOR_C):
             return
         self._known.add(f)
+        self.locks |= any(is_of_threads(f.__globals__.get(name)) for name in code.co_names)
         if self._open is not None:
             with _lock:
                 self._open.append(f)

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .entrances import Entrances, own_code
+from .entrances import Entrances, is_of_threads, own_code
 
 MISSING = object()
 NOT_MADE = object()  # for a stand-in whose segment has failed: the place keeps what it has
@@ -43,7 +43,6 @@ _OF_MODULE = (
     "__name__", "__file__", "__package__", "__spec__", "__doc__", "__loader__", "__builtins__",
 )  # fmt: skip
 _LOOKED_AT = 100  # items of a container among which functions are looked for
-_OWN = __file__.rpartition("/capture/")[0] + "/"
 
 
 def contents(cell: types.CellType) -> Any:
@@ -94,7 +93,7 @@ def origin_of(value: Any) -> str:
         file = getattr(value, "__file__", None)
     else:
         name = getattr(value, "__module__", None) or ""
-        code = getattr(value, "__code__", None)
+        code = value.__code__ if hasattr(type(value), "__code__") else None
         module = sys.modules.get(name)
         if isinstance(code, types.CodeType):  # a class written in Cython has a descriptor
             file = code.co_filename
@@ -105,12 +104,12 @@ def origin_of(value: Any) -> str:
         return "numpy"
     if top == "torch":
         return "torch"
+    if top == "np_compile":
+        return "own"
     if top in sys.stdlib_module_names or top == "__builtin__":
         return "library"
     if file is None:
         return "library" if top in ("builtins", "") else "user"
-    if file.startswith(_OWN):
-        return "own"
     if file.startswith(_FOREIGN_FOLDERS) or "site-packages" in file:
         return "foreign"
     if file.startswith(_LIBRARY_FOLDERS) or file.startswith("<frozen"):
@@ -251,6 +250,7 @@ class Substitution:
         self._functions[id(f)] = _Copy(f, copy)
         self._copied[id(copy)] = f
         self._mentioned(f)
+        self.meet(f.__dict__)
         return copy
 
     def helper(self, f: types.FunctionType) -> Callable:
@@ -343,10 +343,12 @@ class Substitution:
         """What stands for a value that user code reaches by a name."""
         if isinstance(value, types.ModuleType):
             return self.module(value)
-        unwrapped = getattr(value, "__np_compile_captured__", None)
+        own = origin_of(type(value)) == "own"  # others may answer to any name
+        unwrapped = getattr(value, "__np_compile_captured__", None) if own else None
         if unwrapped is not None and not value._tensors:  # those look at what they are given
             copy = self.helper(unwrapped)
             copy.__dict__ = value.__dict__
+            self.meet(value.__dict__)
             return copy
         replaced = self.names.instance(value)
         if replaced is not value:
@@ -389,6 +391,8 @@ class Substitution:
             if origin_of(value) == "user":
                 self.entrances.add(value)
             return
+        if is_of_threads(value):
+            self.entrances.locks = True
         inside: Any = ()
         if isinstance(value, (list, tuple, set, dict)):
             inside = value.values() if isinstance(value, dict) else value
