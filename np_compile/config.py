@@ -149,7 +149,7 @@ SETTINGS = (
         "plain",
         "auto",
         _plain,
-        "loops and small calls run in plain NumPy: `auto` where they were measured to be faster, "
+        "calls run in plain NumPy: `auto` where that was measured to be faster, "
         "or compiling takes too long, `never`, or `always` (loops only, and from their start)",
     ),
     Setting(

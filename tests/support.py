@@ -134,6 +134,10 @@ class Copier:
         return x
 
 
+# What holds nothing else: most of what long lists have.
+_SINGLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
 def _is_record(x: Any) -> bool:
     plain = (
         type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
@@ -226,7 +230,8 @@ def same(got: Any, want: Any, where: str = "result", rtol: float | None = None) 
         assert getattr(got, "maxlen", None) == getattr(want, "maxlen", None), where
         assert len(got) == len(want), f"{where}: {len(got)} items, not {len(want)}"
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
-            same(g, w, f"{where}[{i}]", rtol)
+            if type(g) is not type(w) or type(w) not in _SINGLE or g != w:
+                same(g, w, f"{where}[{i}]", rtol)
     elif isinstance(want, dict):
         assert list(got) == list(want), f"{where}: keys {list(got)}, not {list(want)}"
         for k in want:
@@ -254,7 +259,8 @@ def leaves(x: Any, found: list | None = None, seen: set | None = None) -> list[n
         found.append(x)
     elif isinstance(x, (list, tuple)):
         for v in x:
-            leaves(v, found, seen)
+            if type(v) not in _SINGLE:
+                leaves(v, found, seen)
     elif isinstance(x, dict):
         for v in x.values():
             leaves(v, found, seen)
@@ -267,13 +273,14 @@ def leaves(x: Any, found: list | None = None, seen: set | None = None) -> list[n
 def containers(x: Any, found: list | None = None) -> list:
     """The lists, dicts and records of a structure, in a fixed order."""
     found = [] if found is None else found
-    if any(x is y for y in found):
-        return found
     if isinstance(x, (list, dict)) or _is_record(x):
+        if any(x is y for y in found):
+            return found
         found.append(x)
     if isinstance(x, (list, tuple)):
         for v in x:
-            containers(v, found)
+            if type(v) not in _SINGLE:
+                containers(v, found)
     elif isinstance(x, dict):
         for v in x.values():
             containers(v, found)

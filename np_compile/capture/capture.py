@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -145,7 +146,7 @@ class Capture:
         self.born: WeakValueDictionary[int, Array] = WeakValueDictionary()  # not the caller's
         self.left_device = False  # and what torch makes is made on the host since
         self.ahead: list[Array] = []  # those of them that plain mode has touched in host memory
-        self.left = 0  # how often the call left the device for plain mode, see `runs.OnDevice`
+        self.left = 0  # how often the call left the device for plain mode, see `runs.Run`
         self.asked = 0
         self.lent: list[Array] = []  # whose memory torch has too, see `recording.TensorDoors`
         # What `decide` goes by. Plain: calls run in NumPy; nothing waits to run then.
@@ -162,10 +163,8 @@ class Capture:
         self.ran: Program | None = None  # the last one
         self.count = 0  # NumPy calls run in segments, and the bytes of arrays that they touch
         self.bytes = 0
-        self.excess = 0.0  # seconds that segments took more than NumPy, by measurement
-        self.unweighed = 0  # runs of segments of which it is not known yet
-        self.repeats: dict[Node, list] = {}
-        self.began = self.since = _clock()  # the latter: the end of the segment before
+        self.repeats: Counter[Node] = Counter()  # see `decide.of_value`
+        self.began = _clock()
         self.budget = options.budget
         self.turn = self.budget.next_turn()
         self.overhead = 0.0  # seconds of recording and compiling what is new

@@ -1,6 +1,6 @@
 """The calls of a recorded segment, made in NumPy.
 
-For the words of an error, to compare times, and where a segment is not worth a compile.
+For the words of an error, and where a segment is not worth a compile.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from np_compile.tape.node import Segment, picked
 from .names.numpy_names import numpy_function
 
 
-def rerun(
-    seg: Segment, values: list[Any], invoke: Callable | None = None, live: Any = None
-) -> None:
+def rerun(seg: Segment, values: list[Any], live: Any = None) -> None:
     """Make the calls of a segment.
 
     values: real arrays by number, to begin with those of inputs; those that the calls give are put
-    in their places. invoke: makes a call, `invoke(function, args, kwargs)`. live: numbers of the
-    values that are wanted; others go when their last reader has run. None: all are wanted.
+    in their places. live: numbers of the values that are wanted; others go when their last reader
+    has run. None: all are wanted.
     """
     parameter = parameters(seg)
     calls = seg.node.calls()
@@ -38,7 +36,7 @@ def rerun(
         args, kwargs = call.evaluate(values, parameter)
         function = numpy_function(call.name)
         try:
-            made = function(*args, **kwargs) if invoke is None else invoke(function, args, kwargs)
+            made = function(*args, **kwargs)
         except Exception as e:
             if node.user_line:  # the segment may run at a later line, or as the function ends
                 e.add_note(f"  of a call recorded at {node.user_line}")

@@ -27,7 +27,6 @@ from .frames import inside_try, user_line
 from .policy import decide, guess, loops
 from .policy.budget import effort
 from .policy.decide import Decision, Way
-from .policy.weigh import weigh
 from .rerun import rerun
 from .variants import Variants, fixed_ints, index_ints, live_roots
 
@@ -78,8 +77,6 @@ def cut(c: Capture, reason: Break) -> None:
         seg.values.clear()  # nothing of it can be seen any more
         seg.inputs.clear()
         return
-    start = _clock()
-    built = c.built
     variants = node.programs.get(live)
     if variants is None:
         variants = Variants()
@@ -152,20 +149,11 @@ def cut(c: Capture, reason: Break) -> None:
         c.notes_new(root)
     c.count += node.count
     c.bytes += node.bytes
-    if c.weighs:
-        excess = node.excess
-        if excess is not None:
-            c.excess += excess
-        else:
-            c.unweighed += 1
-            if c.built == built:
-                weigh(node, seg, start - c.since, _clock() - start)
-        c.since = _clock()
     seg.values.clear()  # stand-ins hold their segment: leave no cycle
     seg.inputs.clear()
     if c.listener is not None:
         c.listener("segment", node, program)
-    comes_again = reason is loops.COMES_AGAIN and not decide.is_patient(c) and c.immediate
+    comes_again = reason is loops.COMES_AGAIN and c.immediate
     if comes_again or (reason.kind == "value" and (c.immediate or c.device is not None)):
         decision = decide.of_value(c, node)
         if decision.way is Way.NUMPY:
@@ -261,7 +249,6 @@ def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision
                 seg.values[i]._t = shim.share_numpy(np.asarray(r))._t
     c.count += seg.node.count
     c.bytes += seg.node.bytes
-    c.since = _clock()
     seg.values.clear()
     seg.inputs.clear()
     if not why.rest:

@@ -144,14 +144,12 @@ class Node:
     raises: whether running it may raise on the data (an index out of bounds).
     guesses: how many lengths are guessed from the root to here (see `guess`).
     count, bytes: calls from the root to here, and bytes of arrays that they touch.
-    excess: seconds that a compiled run up to here takes more than NumPy, None until there were
-        enough of them; `timing` is of those so far (see `weigh`).
     """
 
     __slots__ = (
-        "_call", "_key", "_met", "_sizes", "bytes", "check", "count", "excess", "floats", "guesses",
+        "_call", "_key", "_met", "_sizes", "bytes", "check", "count", "floats", "guesses",
         "held", "ints", "is_kept", "mutates", "next", "parent", "place", "programs", "raises",
-        "reason", "result", "signature", "special", "step", "timing", "user_line", "value",
+        "reason", "result", "signature", "special", "step", "user_line", "value",
         "values",
     )  # fmt: skip
 
@@ -188,8 +186,6 @@ class Node:
         self.user_line: str = ""
         self.place: tuple[int, int] | None = None
         self.programs: dict[Any, Any] = {}
-        self.excess: float | None = None
-        self.timing: Any = None
         self.count: int = parent.count if parent is not None else 0
         self.bytes: int = parent.bytes if parent is not None else 0
         self.guesses: int = parent.guesses if parent is not None else 0

@@ -224,17 +224,17 @@ def test_a_segment_in_numpy_frees_what_it_has_read():
             x = np.cos(x) + 1
         return x[:3]
 
-    def recorded(seg, values, invoke=None, live=None):
-        real(
-            seg,
-            values,
-            lambda g, a, k: (sizes.append(sum(v is not None for v in values)), g(*a, **k))[1],
-            live,
-        )
+    def recorded(seg, values, live=None):
+        def counted(name):
+            sizes.append(sum(v is not None for v in values))
+            return named(name)
 
-    from np_compile.capture import segments
+        m.setattr(rerun, "numpy_function", counted)
+        real(seg, values, live)
 
-    real = segments.rerun
+    from np_compile.capture import rerun, segments
+
+    real, named = segments.rerun, rerun.numpy_function
     with pytest.MonkeyPatch.context() as m:
         m.setattr(segments, "rerun", recorded)
         np.testing.assert_array_equal(np_compile.compile(f, backend="eager")(data(9)), f(data(9)))

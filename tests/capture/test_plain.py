@@ -1,4 +1,4 @@
-"""Plain NumPy where it is faster: loops and whole calls; decisions that last, equal results."""
+"""Plain NumPy: loops that go on there, and whole calls where it is faster; equal results."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 import np_compile
 from np_compile import config
 from np_compile.capture.exchange import escape
+from np_compile.capture.policy import runs
 from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import Choice, kind_of, signature
+from np_compile.capture.policy.decide import Decision, Way
 
 from ..support import check, compiled, data
-
-SETTINGS = ["auto", "always"]
 
 
 def smooth(x, a):
@@ -35,39 +35,15 @@ def forward(lower, x):
 # -- loops -------------------------------------------------------------------------------------
 
 
-def test_a_small_loop_goes_on_in_numpy_and_a_later_call_knows_it():
+def test_always_has_loops_in_numpy_from_their_start():
     fast, counter = compiled(smooth)
     x = data(40, 3)
-    first = np_compile.explain(fast)(x, 0.3)
-    assert [b.kind for b in first.breaks] == ["plain"]
-    assert "faster in NumPy" in first.breaks[0].reason
-    assert "for i in range" not in first.breaks[0].reason
-    assert sum(s.runs for s in first.segments) < 20
-    second = np_compile.explain(fast)(x, 0.3)
-    assert "as an earlier call found" in second.breaks[0].reason
-    assert sum(s.runs for s in second.segments) <= 2
-    before = counter.count
-    np.testing.assert_array_equal(fast(x, 0.3), smooth(x, 0.3))
-    assert counter.count == before
-
-
-def test_what_is_known_of_some_shapes_says_nothing_of_others():
-    fast, _counter = compiled(smooth)
-    fast(data(40, 3), 0.3)
-    explained = np_compile.explain(fast)(data(40, 4), 0.3)
-    assert all("earlier call" not in b.reason for b in explained.breaks)
-
-
-def test_a_loop_over_large_arrays_stays_compiled():
-    def f(x):
-        for _ in range(12):
-            x = np.sqrt(np.abs(np.sin(x) * 0.5 + np.cos(x) * np.tanh(x)) + np.exp(-x * x))
-        return x
-
-    x = data(200_000)
-    explained = np_compile.explain(np_compile.compile(f, backend="native"))(x)
-    assert [b for b in explained.breaks if b.kind == "plain"] == []
-    np.testing.assert_allclose(explained.result, f(x), rtol=1e-12)
+    with config.patch(plain="always"):
+        explained = np_compile.explain(fast)(x, 0.3)
+    (why,) = explained.breaks
+    assert (why.kind, "setting `plain`" in why.reason) == ("plain", True)
+    assert counter.count <= 1  # what comes before the loop
+    np.testing.assert_array_equal(explained.result, smooth(x, 0.3))
 
 
 def test_never_compiles_each_shape():
@@ -77,7 +53,7 @@ def test_never_compiles_each_shape():
     assert counter.count >= 18
 
 
-def test_a_while_loop_goes_on_in_numpy():
+def test_always_has_a_while_loop_in_numpy():
     def f(x):
         steps = 0
         while np.abs(x).max() > 1e-3:
@@ -85,7 +61,8 @@ def test_a_while_loop_goes_on_in_numpy():
             steps += 1
         return x, steps
 
-    explained = np_compile.explain(np_compile.compile(f, backend="eager"))(data(4))
+    with config.patch(plain="always"):
+        explained = np_compile.explain(np_compile.compile(f, backend="eager"))(data(4))
     assert any(b.kind == "plain" for b in explained.breaks)
     np.testing.assert_allclose(explained.result[0], f(data(4))[0], rtol=1e-12)
 
@@ -218,19 +195,42 @@ STRADDLING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("plain", SETTINGS)
+class Switch:
+    """What follows the iterations of a loop, and has it go on in NumPy after the third."""
+
+    def __init__(self, capture):
+        self.capture, self.left = capture, 3
+
+    def iteration_ends(self, _node):
+        self.left -= 1
+        if self.left == 0:
+            self.capture.go_plain(Decision(Way.NUMPY, "for the test", 100))
+
+
+def of_loop(capture, _site, long):
+    return Switch(capture) if long and not capture.is_plain() else None
+
+
+@pytest.mark.parametrize("way", ["after some iterations", "always", "auto"])
 @pytest.mark.parametrize("f", STRADDLING)
-def test_arrays_that_straddle_the_switch(f, plain):
-    check(f, data(12, 3), plain=plain, rtol=1e-12)
+def test_arrays_that_straddle_the_switch(f, way, monkeypatch):
+    if way == "after some iterations":
+        monkeypatch.setattr(runs, "of_loop", of_loop)
+    with config.patch(unroll=2, plain="always" if way == "always" else "auto"):
+        explained = np_compile.explain(np_compile.compile(f, backend="eager"))(data(12, 3))
+        assert (way != "auto") == any(b.kind == "plain" for b in explained.breaks)
+        check(f, data(12, 3), plain=config.plain, rtol=1e-12)
 
 
 @pytest.mark.parametrize("f", STRADDLING)
-def test_calls_in_one_mode_after_calls_in_another(f):
+def test_calls_in_one_mode_after_calls_in_another(f, monkeypatch):
     fast = np_compile.compile(f, backend="eager")
-    for plain in ["auto", "always", "never", "always", "auto"] * 2:
+    usual = runs.of_loop
+    for way in ["switch", "always", "never", "always", "switch"] * 2:
         want_x, got_x = data(12, 3), data(12, 3)
         want = f(want_x)
-        with config.patch(plain=plain):
+        monkeypatch.setattr(runs, "of_loop", of_loop if way == "switch" else usual)
+        with config.patch(unroll=2, plain="auto" if way == "switch" else way):
             got = fast(got_x)
         for a, b in zip(got, want, strict=True):
             if isinstance(a, str):

@@ -111,13 +111,14 @@ def same_signs(got: Any, want: Any) -> None:
 
 def _floats(x: Any) -> list[np.ndarray]:
     found = [np.asarray(a) for a in leaves(x)]
-    waiting = [x]
+    waiting, numbers = [x], []
     while waiting:
         y = waiting.pop()
         if isinstance(y, (list, tuple)):
             waiting += y
         elif isinstance(y, (float, complex, np.inexact)):
-            found.append(np.asarray(y))
+            numbers.append(y)
+    found.append(np.array(numbers, complex))
     parts = []
     for a in found:
         if a.dtype.kind == "c":

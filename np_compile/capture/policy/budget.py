@@ -28,7 +28,7 @@ from np_compile import config
 from np_compile.runtime.general import Job
 from np_compile.tape.node import Node
 
-from .weigh import likely_seconds
+from .estimates import likely_seconds
 
 SECONDS = 0.5  # that are lent,
 ASKED = 60.0  # and where the user asked for the back end, which is to be used then

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from .budget import Budget
-from .weigh import least_seconds, most_seconds
+from .estimates import least_seconds, most_seconds
 
 if TYPE_CHECKING:
     from np_compile.runtime.general import Job

@@ -6,8 +6,8 @@
 | a NumPy call that is new there | `of_step`: time left |
 | a segment without a program | `of_segment`: time left, and what it is a piece of |
 | a segment whose program is on its way | `of_pending`: how long that takes, and NumPy |
-| a value that Python asks for | `of_value`: what segments took, either way (`weigh`) |
-| an iteration of a marked loop | `runs.Run`: the same; on a device its amount of work |
+| a value that a device is asked for | `of_value`: its amount of work |
+| an iteration of a marked loop on a device | `runs.Run`: the same |
 
 A `Decision` says which way, and why: `explain` prints it.
 """
@@ -25,7 +25,7 @@ from np_compile.tape.node import Node
 from ..arrays.array import elements
 from .budget import effort
 from .choice import Choice, new_choice
-from .weigh import largest, likely_seconds
+from .estimates import likely_seconds
 
 if TYPE_CHECKING:
     from np_compile.runtime.program import Program
@@ -40,7 +40,7 @@ LARGE = 50_000
 # Seconds that it takes to translate a NumPy call, and to compile a program: NumPy runs meanwhile
 # what takes it less.
 _TRANSLATE, _COMPILE = 3e-3, 0.1
-_REPEATS = 3  # slow segments in a row before Python asked for a value
+_REPEATS = 3  # runs of a segment before a value that Python asked for: a loop, to `plain="always"`
 _INPUTS = 256  # of a segment that is compiled whatever that costs, as a piece of the user's code
 _PENDED = 2  # segments that run in NumPy until a program for many sizes is there, then the rest
 _ASKED = 4  # times that Python asked for a value of little work on a device
@@ -79,6 +79,7 @@ IN_THE_MAKING = Decision(Way.NUMPY, "its program is being made", rest=False)
 _FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
 _NOT_KNOWN = Decision(Way.NUMPY, "it is not compiled, and `run` compiles nothing", rest=False)
 _NOT_KNOWN_ON_TENSORS = Decision(Way.OPERATORS, _NOT_KNOWN.reason, rest=False)
+ALWAYS_PLAIN = Decision(Way.NUMPY, "as the setting `plain` says, the loop goes on in NumPy")
 _BY_OPERATORS = Decision(Way.OPERATORS, "it may raise on the data", rest=False)
 _NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
 
@@ -116,13 +117,13 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     if pending:
         c.pended += 1
         if c.pended > _PENDED and c.immediate and not node.guesses:
-            return Decision(Way.NUMPY, _FOR_SIZES.reason, largest(node))
+            return Decision(Way.NUMPY, _FOR_SIZES.reason, _largest(node))
         return _FOR_SIZES_ON_TENSORS if c.tensors else _FOR_SIZES
     if c.options.compiles.are_enough(node, c.options.name):
         return Decision(
             Way.OPERATORS if c.tensors or c.device is not None or node.guesses else Way.NUMPY,
             "it was compiled as often as the setting `recompile_limit` says",
-            largest(node),
+            _largest(node),
         )
     if not c.weighs or node.guesses:
         return _KERNELS
@@ -133,7 +134,7 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     whole = body and node.inputs <= _INPUTS
     if c.budget.compiles(effort(node), node.bytes, _worked(c), whole):
         return _KERNELS
-    return Decision(Way.NUMPY, _NEW, largest(node), rest=not begins)
+    return Decision(Way.NUMPY, _NEW, _largest(node), rest=not begins)
 
 
 def is_beside(c: Capture, node: Node) -> bool:
@@ -165,7 +166,7 @@ def of_pending(c: Capture, program: Program, node: Node, again: bool) -> Decisio
 
 def of_value(c: Capture, node: Node) -> Decision:
     """A segment ended at a node, and has run, as Python asks for a value, or as a loop without
-    marks comes again. A loop that does so again and again goes on where that is faster."""
+    marks comes again."""
     if c.device is not None:
         if is_small(node.count, node.bytes):
             c.asked += 1
@@ -174,18 +175,16 @@ def of_value(c: Capture, node: Node) -> Decision:
                 why = "Python asks for one small value after the other"
                 return to_the_host(why, "function", LARGE)
         return _KERNELS
-    seen = c.repeats.get(node)
-    if seen is None:
-        c.repeats[node] = [c.excess, c.unweighed, 0]
+    if config.plain != "always":
         return _KERNELS
-    if c.weighs and c.unweighed == seen[1] and c.excess > seen[0]:
-        seen[2] += 1
-    seen[:2] = c.excess, c.unweighed
-    if config.plain == "always":
-        seen[2] += 1
-    if seen[2] < _REPEATS:
-        return _KERNELS
-    return Decision(Way.NUMPY, "faster in NumPy: it goes on there", largest(node))
+    c.repeats[node] += 1
+    return ALWAYS_PLAIN if c.repeats[node] > _REPEATS else _KERNELS
+
+
+def _largest(node: Node) -> float:
+    """Elements of an array that is far larger than those up to a node."""
+    sizes = [2 * v.size for v in node.all_values()]
+    return max(LARGE, *sizes) if sizes else float("inf")
 
 
 def is_patient(c: Capture) -> bool:

@@ -83,8 +83,8 @@ class MarkedRange:
 def marked(numbers: range, site: Any) -> Iterator[int]:
     """The numbers, with a cut at each iteration that recorded calls if there are many of them.
 
-    site: what identifies the loop in the user's code. The loop goes on in NumPy where that is the
-    faster way, see `runs`.
+    site: what identifies the loop in the user's code. On a device the loop goes on in NumPy where
+    that is the faster way, see `runs`.
     """
     capture = current()
     if capture is None:
@@ -117,7 +117,7 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                     capture.end_plain()
                 continue
             node = capture.seg.node
-            if run is not None and capture.device is not None:  # before the segment runs there
+            if run is not None:
                 run.iteration_ends(node)
                 if capture.plain:
                     continue
@@ -134,8 +134,6 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                     several = None
             if node.parent is not None and (long or node.count > limit):
                 capture.cut(_LOOP if long else BEGINNING)
-            if run is not None and capture.device is None:
-                run.iteration_ends(node)
     finally:
         capture.unrolled = unrolled
         del iterations[depth:]

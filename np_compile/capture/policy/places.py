@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .weigh import likely_seconds
+from .estimates import likely_seconds
 
 _VAIN = 2  # calls in a row
 _LARGER = 4
