@@ -40,6 +40,7 @@ _NEXT = "it is recorded from the next call on"
 _PLAIN: Any = object()
 _LATER: Any = object()
 _ALIKE = "its loops do the same to whole arrays"
+_MANY = 400  # iterations over arrays; a recorded one takes some 50 us, or as much as NumPy
 _SHORT = 2e-6  # seconds in Python, from which loops over numbers alone are worth a region
 _LONG = 0.02  # and from which a call is recorded at once that was read in vain
 _ELEMENT = 1e-9  # seconds that NumPy takes for one of an array
@@ -590,7 +591,9 @@ class Reading:
             return "its arrays are large"
         if self._away and bytes_of(values) > work.single * _BYTES:
             return "its tensors are large for what its loops do to single elements of them"
-        return _ALIKE if _is_idle(work) and not self._general and not whole() else ""
+        if not _is_idle(work) or self._general or _is_lengthy(work) or whole():
+            return ""
+        return _ALIKE
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
         """Statements of the body in Python, from one to another one."""
@@ -629,6 +632,11 @@ class Reading:
 def _is_large(work: Work) -> bool:
     """Whether what a region does to large arrays loses more than single elements gain."""
     return sum(n * times for n, times in work.arrays if n >= _LARGE) > work.single * _LOSS
+
+
+def _is_lengthy(work: Work) -> bool:
+    """Whether its loops over arrays have so many iterations that to record them takes long."""
+    return any(times > _MANY for _, times in work.arrays)
 
 
 def _is_idle(work: Work) -> bool:

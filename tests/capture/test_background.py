@@ -233,8 +233,9 @@ def test_kernels_are_used_within_the_call_that_waited_for_them(gate, monkeypatch
         return x
 
     monkeypatch.setattr(Program, "run", noted)
-    got = np_compile.compile(f)(data(9), np_compile.disable(gate.open))
-    np.testing.assert_allclose(got, f(data(9), lambda: None), rtol=1e-12)
+    x = data(20_000)  # so that an iteration is worth recording
+    got = np_compile.compile(f)(x, np_compile.disable(gate.open))
+    np.testing.assert_allclose(got, f(x, lambda: None), rtol=1e-12)
     assert len(ran) >= 3
 
 

@@ -211,14 +211,15 @@ def of_loop(capture, _site, long):
     return Switch(capture) if long and not capture.is_plain() else None
 
 
-@pytest.mark.parametrize("way", ["after some iterations", "always", "auto"])
+@pytest.mark.parametrize("way", ["after some iterations", "always", "never"])
 @pytest.mark.parametrize("f", STRADDLING)
 def test_arrays_that_straddle_the_switch(f, way, monkeypatch):
-    if way == "after some iterations":
-        monkeypatch.setattr(runs, "of_loop", of_loop)
+    if way != "always":
+        after = way == "after some iterations"
+        monkeypatch.setattr(runs, "of_loop", of_loop if after else lambda *_: None)
     with config.patch(unroll=2, plain="always" if way == "always" else "auto"):
         explained = np_compile.explain(np_compile.compile(f, backend="eager"))(data(12, 3))
-        assert (way != "auto") == any(b.kind == "plain" for b in explained.breaks)
+        assert (way != "never") == any(b.kind == "plain" for b in explained.breaks)
         check(f, data(12, 3), plain=config.plain, rtol=1e-12)
 
 
@@ -486,3 +487,20 @@ def _split(x):
 def test_views_of_what_plain_mode_made_have_its_memory(f, backend):
     with config.patch(loops="recorded"):
         check(f, np.arange(6.0), backend=backend, plain="always")
+
+
+def test_a_loop_of_little_work_goes_on_in_numpy():
+    """To record an iteration again takes longer than NumPy: from the first call on."""
+
+    def f(x, n, hook):
+        for k in range(n):
+            x = x * 0.5 + np.sin(x)
+            hook(k)
+        return x
+
+    fast = np_compile.compile(f, backend="eager")
+    for size, wanted in ((20, True), (20_000, False)):
+        x = data(size)
+        explained = np_compile.explain(fast)(x, 40, repr)
+        assert any(b.kind == "plain" for b in explained.breaks) == wanted
+        np.testing.assert_allclose(explained.result, f(x, 40, repr), rtol=1e-12)

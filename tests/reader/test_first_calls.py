@@ -87,6 +87,7 @@ def recorded(f, *args):
     for _ in range(2):
         np.testing.assert_array_equal(fast(*args), f(*args))
         counts.append(counted_nodes(fast))
+        fast._options.budget.pause[0] = 0
     return counts
 
 
@@ -182,7 +183,7 @@ def tabled(columns):
 
 @pytest.mark.usefixtures("undecided")
 def test_calls_that_c_cannot_know_come_to_python_now_and_then(monkeypatch):
-    fast, given = np_compile.compile(tabled), {"b": data(50)}
+    fast, given = np_compile.compile(tabled), {"b": data(50), "rest": [data(1)] * 200}
     fast(given)
     keeper, budget = fast._keeper, fast._options.budget
     known = new_choice(fast._options.choices, ("table",), budget)

@@ -7,7 +7,7 @@
 | a segment without a program | `of_segment`: time left, and what it is a piece of |
 | a segment whose program is on its way | `of_pending`: how long that takes, and NumPy |
 | a value that a device is asked for | `of_value`: its amount of work |
-| an iteration of a marked loop on a device | `runs.Run`: the same |
+| an iteration of a marked loop | `runs.Run`: its amount of work |
 
 A `Decision` says which way, and why: `explain` prints it.
 """

@@ -1,4 +1,7 @@
-"""Whether a loop with marked iterations leaves the device.
+"""Whether a loop with marked iterations goes on in NumPy.
+
+To record an iteration again takes tens of microseconds, in which NumPy makes some calls on small
+arrays: a loop that does no more in an iteration goes on there, unless the call may be kept.
 
 A device takes tens of microseconds for the smallest piece of work, a compile for it many seconds: a
 loop that does little in an iteration, or does it to arrays of other shapes each time, goes on in
@@ -14,10 +17,14 @@ from np_compile import config
 from np_compile.tape.node import Node
 
 from .decide import ALWAYS_PLAIN, LARGE, Decision, Way, is_patient, is_small, may_leave, to_the_host
+from .estimates import likely_seconds, recorded_seconds
 
 if TYPE_CHECKING:
     from ..capture import Capture
 
+_TOO_LITTLE = Decision(
+    Way.NUMPY, "an iteration does too little to be recorded: the loop goes on in NumPy", LARGE
+)
 _USES = 256  # runs of a loop in NumPy before it is looked at again
 _PLACES = 256  # loops remembered of one function
 _COMPILES = 3  # iterations of one run of a loop that may compile something
@@ -36,7 +43,7 @@ class Place:
 
 
 class Run:
-    """One run of a loop over arrays on a device. site: what identifies it in the user's code. long:
+    """One run of a loop. site: what identifies it in the user's code. long:
     whether each iteration is a segment; a short loop only follows the loops inside it."""
 
     __slots__ = ("_built", "_bytes", "_calls", "_capture", "_compiles", "_key", "_left", "_long")
@@ -76,6 +83,9 @@ class Run:
         left = capture.left > self._left
         self._compiles += capture.built > self._built
         self._note()
+        if capture.device is None:
+            short = calls and likely_seconds(calls, touched) < recorded_seconds(calls)
+            return _TOO_LITTLE if short and not is_patient(capture) else None
         if not (left or (calls and self._long)) or not may_leave(capture):
             return None
         if is_small(calls, touched):
@@ -105,4 +115,5 @@ def of_loop(capture: Capture, site: Any, long: bool) -> Run | None:
         if capture.immediate or may_leave(capture):
             capture.go_plain(ALWAYS_PLAIN)
         return None
-    return Run(capture, site, long) if may_leave(capture) else None
+    weighed = capture.weighs and long and capture.device is None and not capture.is_plain()
+    return Run(capture, site, long) if weighed or may_leave(capture) else None
