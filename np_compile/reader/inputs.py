@@ -85,7 +85,7 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
     if one:
         ids = ", ".join(f"id({x})" for x in one)
         lines.append(f"if len({{{ids}}}) < {len(one)}: return None")
-    found = ", ".join(names.values())
+    found = ", ".join(f"x{k}" for k in range(len(entry.inputs)))
     lines.append(
         f"return ({found}{',' if found else ''}), ({', '.join(words)}{',' if words else ''}), "
         f"({', '.join(locks)}{',' if locks else ''})"

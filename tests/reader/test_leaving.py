@@ -613,3 +613,33 @@ def test_ways_out_are_not_made_text(monkeypatch):
     fast = np_compile.compile(union_find)
     with whole():
         assert np.array_equal(fast(x), union_find(x))
+
+
+class _Pair:
+    def __init__(self, u, v):
+        self.u, self.v = u, v
+
+
+def _subtracts(x, pair):
+    for _ in range(2):
+        try:
+            x -= np.where(pair.v[::-1] < 0, pair.v, pair.v[-1]) % np.copy(x)
+        except (IndexError, ValueError):  # noqa: PERF203
+            pass
+    return pair.u, pair.v, x
+
+
+def test_attributes_that_are_read_twice_have_their_places():
+    """What is read of a `try` that is then left to Python is read again."""
+    fast = np_compile.compile(_subtracts)
+    with config.patch(loops="whole"):
+        for dtype in ("f4", "f8", "i1"):
+            x, y = (np.arange(1, 6).astype(dtype) for _ in range(2))
+            pair = _Pair(np.arange(5.0), np.arange(5).astype("f2") - 2)
+            if dtype == "i1":
+                for f, z in ((fast, x), (_subtracts, y)):
+                    with pytest.raises(np._core._exceptions.UFuncTypeError, match="float16"):
+                        f(z, pair)
+            else:
+                np.testing.assert_equal(fast(x, pair), _subtracts(y, pair))
+            np.testing.assert_equal(x, y)
