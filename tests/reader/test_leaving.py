@@ -622,9 +622,9 @@ class _Pair:
 
 def _subtracts(x, pair):
     for _ in range(2):
-        try:
+        try:  # noqa: SIM105
             x -= np.where(pair.v[::-1] < 0, pair.v, pair.v[-1]) % np.copy(x)
-        except (IndexError, ValueError):  # noqa: PERF203
+        except (IndexError, ValueError):
             pass
     return pair.u, pair.v, x
 
