@@ -578,7 +578,7 @@ class Reading:
             new = first == 0 and self.for_sizes is None and not self._away
             if made.why == _ALIKE and new:
                 self.for_sizes = Reading(self.function, self._budget, general=True)
-        elif (_is_large(made.work) or _is_idle(made.work)) and whole():
+        elif (_is_large(made.work) or _is_idle(made.work)) and (whole() or _is_lengthy(made.work)):
             self.as_not_kept = True
         return made
 
@@ -591,9 +591,9 @@ class Reading:
             return "its arrays are large"
         if self._away and bytes_of(values) > work.single * _BYTES:
             return "its tensors are large for what its loops do to single elements of them"
-        if not _is_idle(work) or self._general or _is_lengthy(work) or whole():
+        if not _is_idle(work) or self._general or whole():
             return ""
-        return _ALIKE
+        return "" if _is_lengthy(work) and offload.current() is None else _ALIKE
 
     def _python(self, node: Any, first: int, values: dict[str, Any], until: int | None) -> Any:
         """Statements of the body in Python, from one to another one."""
