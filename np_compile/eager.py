@@ -106,6 +106,10 @@ class _Torch:
 
 _NAMES = frozenset(f.__name__ for f in _DOORS)
 _TORCH = _Torch()
+_HOLD_NOTHING = frozenset(
+    (torch.Tensor, torch.nn.Parameter, np.ndarray, int, float, complex, bool, str, type(None),
+     types.ModuleType, np.ufunc)
+)  # fmt: skip
 _OLD = 1000  # items of a container, the last ones, in which nothing new was found
 
 
@@ -202,10 +206,15 @@ def _give_stored(x: Any, seen: set[int]) -> Any:
     kind = type(x)
     if kind is shim.ndarray:
         return x.tensor
+    if kind in _HOLD_NOTHING:
+        return x
     if kind is types.CellType:
-        return _give_stored(contents(x), seen)
+        _give_stored(contents(x), seen)
+        return x
     if kind is types.FunctionType:
-        return _give_stored((x.__defaults__, x.__kwdefaults__), seen)
+        if x.__defaults__ or x.__kwdefaults__:
+            _give_stored((x.__defaults__, x.__kwdefaults__), seen)
+        return x
     if id(x) in seen:
         return x
     seen.add(id(x))

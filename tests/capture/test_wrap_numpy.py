@@ -869,3 +869,23 @@ def test_what_is_stored_where_names_lead_is_tensors(make):
         ]  # fmt: skip
         assert [type(t) for t in found] == [torch.Tensor] * 9
         assert [t[0].item() for t in found] == [2, 0, 2, 3, 4, 5, 5, 5, 6]
+
+
+def _relu(x, floor=0.0):
+    return np.maximum(x, floor)
+
+
+_STEPS = {"relu": _relu, "sine": np.sin, "more": [_relu, np.cos, data, abs]}
+
+
+@every
+def test_functions_in_containers_stay_there(wrap):
+    before = {**_STEPS, "more": list(_STEPS["more"])}
+
+    def f(x):
+        return _STEPS["relu"](_STEPS["sine"](x)) + _STEPS["more"][0](x)
+
+    fast = wrap(f)
+    for _ in range(2):
+        np.testing.assert_allclose(fast(tensor(4)).numpy(), f(data(4)))
+        assert before == _STEPS
