@@ -99,15 +99,17 @@ def judged(program: Program, how: Setup, folder: Path) -> str:
     return why or (told[-1]["finding"] if told else "")
 
 
-def crashes_in_numpy(program: Program, folder: Path) -> bool:
-    """Whether NumPy alone ends the process."""
+def of_numpy(program: Program, folder: Path) -> str:
+    """What NumPy alone does with a program that no process stands: it crashes, or takes longer than
+    there is time; nothing where it does not."""
     path = folder / "plain.py"
     path.write_text(program.source, encoding="utf-8")
 
     def job(_: Callable) -> None:
         run_plainly(path)
 
-    return _in_child(job, lambda _: None).startswith("crashes")
+    why = _in_child(job, lambda _: None)
+    return next((word for word in ("crashes", "takes longer") if why.startswith(word)), "")
 
 
 def _attempt(path: Path, exact: bool, how: Setup) -> dict:
@@ -171,8 +173,8 @@ class Fuzzing:
         why = _in_child(job, take)
         if why:
             self.seen["programs"] += 1
-            if crashes_in_numpy(self._case(kinds, at["k"])[1], folder):
-                self.seen["crashes in NumPy itself"] += 1
+            if word := of_numpy(self._case(kinds, at["k"])[1], folder):
+                self.seen[f"{word} in NumPy itself"] += 1
             else:
                 found.append((at["k"], why))
             at["k"] += 1

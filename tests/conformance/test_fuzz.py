@@ -148,13 +148,19 @@ def test_views_of_the_same_elements_may_be_one_object_but_not_the_other_way_roun
         assert "memory" in difference(got, want, True, 0.0, True)
 
 
-def test_a_crash_of_numpys_is_no_finding(tmp_path: Path, monkeypatch) -> None:
-    dies = "import os, signal\ndef program():\n    os.kill(os.getpid(), signal.SIGSEGV)\n\n"
-    program = Program(dies + "def history():\n    yield ()\n", True)
-    monkeypatch.setattr(driver, "made", lambda *_: program)
+@pytest.mark.parametrize(
+    ("what", "does"),
+    [("crashes", "os.kill(os.getpid(), signal.SIGSEGV)"), ("takes longer", "signal.pause()")],
+)
+def test_what_numpy_itself_does_not_end_is_no_finding(
+    what: str, does: str, tmp_path: Path, monkeypatch
+) -> None:
+    text = f"import os, signal\ndef program():\n    {does}\n\ndef history():\n    yield ()\n"
+    monkeypatch.setattr(driver, "made", lambda *_: Program(text, True))
+    monkeypatch.setattr(driver, "SECONDS", 2.0 if what == "takes longer" else 60.0)
     fuzzing = driver.Fuzzing(SEED, "eager", None, tmp_path)
     assert fuzzing.run(["arrays"], 60, 1) == 0
-    assert fuzzing.seen["crashes in NumPy itself"] == 1
+    assert fuzzing.seen[f"{what} in NumPy itself"] == 1
 
 
 def test_programs_get_smaller() -> None:
