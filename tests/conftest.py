@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, settings
 
 from np_compile import config
 from np_compile.capture.policy import budget
+from np_compile.reader import dispatch
+from np_compile.replay import calls
 
 # A first example compiles something, so deadlines and timing checks say nothing.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -37,6 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("cuda") is not None:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _calls_from_c() -> None:
+    """The C that makes calls is there before a test that stands in for the compiler: it is asked
+    for once in a process."""
+    calls.available()
+    dispatch.available()
 
 
 @pytest.fixture
