@@ -696,3 +696,28 @@ def test_sums_that_run_begin_with_the_first_value() -> None:
             for a, b in zip([*made, *got[:2]], [*wanted, *want[:2]], strict=True):
                 assert a.tobytes() == b.tobytes()
     assert fast._reading.is_compiled
+
+
+def _clips(flags, small, wide, halves, n):
+    made = []
+    for _ in range(n):
+        made += [
+            np.clip(flags, 0, wide), np.clip(small, wide, 3), np.clip(3, small, wide),
+            np.clip(2.5, halves, 4), np.clip(small, 1, halves), np.clip(np.int8(7), small, None),
+        ]  # fmt: skip
+    return made
+
+
+def test_bounds_of_several_dtypes():
+    """The dtype is that of all at once, not of one bound after the other."""
+    fast = np_compile.compile(_clips)
+    args = (
+        np.array([True, False]), np.array([5, -7], "i1"), np.array([3, 1], "i4"),
+        np.array([0.5, 2], "f4"), 2,
+    )  # fmt: skip
+    with whole():
+        got, want = fast(*args), _clips(*args)
+    assert fast._reading.is_compiled
+    for x, y in zip(got, want, strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x, y)

@@ -25,7 +25,7 @@ from ..nest import (
     solid,
     write,
 )
-from ..numbers import rep_of, to_int
+from ..numbers import kind_of, rep_of, to_int
 from ..read import Reader, int_constant
 from ..unions import binary
 from ..values import (
@@ -133,13 +133,25 @@ def _clip(
     out = more.pop("out", None)
     if more:
         raise Unreadable("np.clip with these arguments")
-    made = x
-    if low is not None and not isinstance(low, Known):
-        made = ufunc(r, "maximum", [made, low])
-    if high is not None and not isinstance(high, Known):
-        made = ufunc(r, "minimum", [made, high])
-    if made is x:
+    bounds = {
+        name: v
+        for name, v in (("maximum", low), ("minimum", high))
+        if v is not None and not isinstance(v, Known)
+    }
+    if not bounds:
         raise Unreadable("np.clip without bounds")
+    made = as_operand(r, x)
+    if isinstance(made, Num) and made.is_python:  # NumPy makes an array of it first
+        kind = kind_of(np.asarray(_WEAK[operand_kind(made)]).dtype)
+        made = Num(made.text, made.rep, (kind,), "", made.lin, made.low, made.high)
+    kinds = [operand_kind(as_operand(r, v)) for v in (made, *bounds.values())]
+    dtype = _common_dtype(tuple(kinds))  # of all at once: a bool within 0 and int32 is int32
+    if not isinstance(made, Num):
+        made = cast(lazy(made), rep_of(dtype))
+    elif np.result_type(_common_dtype(tuple(kinds[:2])), dtype) != dtype:
+        raise Unreadable("np.clip of a number within bounds of such dtypes")
+    for name, bound in bounds.items():
+        made = ufunc(r, name, [made, bound])
     return made if out is None else into(r, made, out)
 
 
