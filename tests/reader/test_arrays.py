@@ -698,14 +698,15 @@ def test_sums_that_run_begin_with_the_first_value() -> None:
     assert fast._reading.is_compiled
 
 
-def _clips(flags, small, wide, halves, n):
-    made = []
-    for _ in range(n):
-        made += [
-            np.clip(flags, 0, wide), np.clip(small, wide, 3), np.clip(3, small, wide),
-            np.clip(2.5, halves, 4), np.clip(small, 1, halves), np.clip(np.int8(7), small, None),
-        ]  # fmt: skip
-    return made
+def _clips(flags, small, wide, halves):
+    for _ in range(2):
+        a, b, c = np.clip(flags, 0, wide), np.clip(small, wide, 3), np.clip(3, small, wide)
+        d, e, f = (
+            np.clip(2.5, halves, 4),
+            np.clip(small, 1, halves),
+            np.clip(small, np.int8(7), None),
+        )
+    return a, b, c, d, e, f
 
 
 def test_bounds_of_several_dtypes():
@@ -713,7 +714,7 @@ def test_bounds_of_several_dtypes():
     fast = np_compile.compile(_clips)
     args = (
         np.array([True, False]), np.array([5, -7], "i1"), np.array([3, 1], "i4"),
-        np.array([0.5, 2], "f4"), 2,
+        np.array([0.5, 2], "f4"),
     )  # fmt: skip
     with whole():
         got, want = fast(*args), _clips(*args)
