@@ -36,9 +36,10 @@ _REPLACED: dict[Any, Any] = {np.ndarray: ndarray, np.ufunc: ufunc, np.flatiter: 
 _made: dict[int, tuple[Any, Any]] = {}  # of NumPy's object: itself, and what stands for it
 
 
-def _rows() -> dict[int, str]:
-    """The row's name for a function of NumPy's, by identity."""
-    found: dict[int, str] = {}
+def _rows() -> dict[int, tuple[Any, str]]:
+    """The row's name for a function of NumPy's, by identity; with the function, as methods of
+    ufuncs are made when they are asked for, and others would get their identity."""
+    found: dict[int, tuple[Any, str]] = {}
     for name in TABLE:
         if name.startswith("ndarray."):
             continue
@@ -46,7 +47,7 @@ def _rows() -> dict[int, str]:
         for part in name.split("."):
             value = getattr(value, part, None)
         if value is not None:
-            found.setdefault(id(value), name)
+            found.setdefault(id(value), (value, name))
     return found
 
 
@@ -69,8 +70,9 @@ def public(own: Any, label: str = "") -> Any:
 
 
 def _stand_in(own: Any, label: str) -> Any:
-    name = _ROWS.get(id(own))
-    if name is not None:
+    known = _ROWS.get(id(own))
+    if known is not None:
+        name = known[1]
         row = TABLE[name]
         if isinstance(own, np.ufunc):
             return ufunc(name, row.function, own, _methods(name))

@@ -166,3 +166,10 @@ def test_an_annotation_that_nothing_handles():
     with pytest.raises(TypeError, match=r"bare: nothing handles parameter 'a'"):
         function()(bare)
     assert "wrong" not in TABLE
+
+
+def test_functions_are_known_by_what_stays_there():
+    """What is known by its identity is held: nothing else gets it."""
+    from np_compile.shim import _namespace
+
+    assert all(id(own) == key for key, (own, _) in _namespace._ROWS.items())
