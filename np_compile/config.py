@@ -149,7 +149,7 @@ SETTINGS = (
         "plain",
         "auto",
         _plain,
-        "calls run in plain NumPy: `auto` where that was measured to be faster, "
+        "calls and loops run in plain NumPy: `auto` where that is faster, "
         "or compiling takes too long, `never`, or `always` (loops only, and from their start)",
     ),
     Setting(

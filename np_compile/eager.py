@@ -9,6 +9,7 @@ import types
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,8 @@ _OLD = 1000  # items of a container, the last ones, in which nothing new was fou
 class _Arrays:
     """What an `Exchange` asks of: shim arrays stand for tensors.
 
-    device: where the tensors are; None if there are none.
+    device: where the tensors are; None if there are none. known: the arrays, with their tensors, by
+    identity of these.
     """
 
     array_type = shim.ndarray
@@ -125,20 +127,24 @@ class _Arrays:
     def __init__(self, substitution: Substitution):
         self.substitution = substitution
         self.device: torch.device | None = None
-        self._known: dict[int, tuple[torch.Tensor, shim.ndarray]] = {}
+        self.known: dict[int, tuple[torch.Tensor, shim.ndarray]] = {}
 
     def adopt(self, x: Any) -> Any:
         """The shim array of a tensor, one for each; NumPy arrays stay what they are."""
         if not isinstance(x, torch.Tensor):
             return x
-        known = self._known.get(id(x))
+        known = self.known.get(id(x))
         if known is None:
             check_tensor(x)
             check_place(x, self.device)
             self.device = x.device
             within.grads |= x.requires_grad
-            known = self._known[id(x)] = (x, shim.from_tensor(x))
+            known = self.known[id(x)] = (x, shim.from_tensor(x))
         return known[1]
+
+    def references(self) -> list[int]:
+        """How often each array is referred to."""
+        return [getrefcount(a) for _, a in self.known.values()]
 
     def has_data(self, a: shim.ndarray) -> bool:
         """Whether a shim array has its elements: nothing waits to be run."""
@@ -166,6 +172,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
     arrays = _Arrays(substitution)
     exchange = _Exchange(arrays)
     grads = within.grads
+    alive = getrefcount(shim.ndarray)  # each array refers to its class
     try:
         given = [exchange.take(a) for a in args]
         named = {k: exchange.take(v) for k, v in kwargs.items()}
@@ -179,6 +186,7 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         within.grads = grads
         exchange.copies.clear()
         raise
+    counts = arrays.references()
     substitution.enter()
     before = state.switch(None, substitution)
     outer, within.wrapped = within.wrapped, True
@@ -192,7 +200,9 @@ def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
         within.wrapped, within.grads = outer, grads
         state.switch(*before)
         exchange.restore()
-        if give is not _as_it_is:
+        if give is not _as_it_is and (
+            arrays.references() != counts or getrefcount(shim.ndarray) - alive > len(arrays.known)
+        ):  # arrays are referred to from elsewhere
             seen: set[int] = set()
             for x in (*args, *kwargs.values(), *substitution.reachable()):
                 _give_stored(x, seen)

@@ -1,8 +1,8 @@
 """Plain mode: calls run in NumPy as they come, and nothing waits to run.
 
-A call goes on so where a compile or a device would take longer, for the rest of a loop say, or
-where what is recorded could come too late: while code outside keeps memory, after flags were set,
-with several threads at work.
+A call goes on so where recording, a compile or a device would take longer, for the rest of a loop
+say, or where what is recorded could come too late: while code outside keeps memory, after flags
+were set, with several threads at work.
 """
 
 from __future__ import annotations

@@ -93,4 +93,4 @@ class Options:
         self.calls = 0  # NumPy calls in segments of the last call that was captured
         # Whether the elements of arguments that Python reads were seen to change, see `elements`.
         self.elements_are_data = dynamic is True
-        self.loops: dict[tuple, Any] = {}  # of a device that go on in NumPy, see `runs`
+        self.loops: dict[tuple, Any] = {}  # loops that go on in NumPy, see `runs`

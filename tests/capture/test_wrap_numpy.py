@@ -889,3 +889,28 @@ def test_functions_in_containers_stay_there(wrap):
     for _ in range(2):
         np.testing.assert_allclose(fast(tensor(4)).numpy(), f(data(4)))
         assert before == _STEPS
+
+
+_SEEN: list = []
+
+
+@pytest.mark.parametrize("stored", [None, lambda x: x, lambda x: x * 2])
+def test_what_names_lead_to_is_looked_through_where_arrays_were_stored(stored, monkeypatch):
+    looked = []
+
+    def f(x):
+        if stored is not None:
+            _SEEN.append(stored(x))
+        return x + 1
+
+    look = np_compile.eager._give_stored
+    monkeypatch.setattr(
+        np_compile.eager, "_give_stored", lambda x, seen: [looked.append(x), look(x, seen)][1]
+    )
+    fast = np_compile.wrap_numpy(f)
+    for _ in range(3):
+        looked.clear()
+        fast(tensor(3))
+        assert bool(looked) == (stored is not None)
+    assert all(type(x) is torch.Tensor for x in _SEEN)
+    _SEEN.clear()

@@ -6,7 +6,7 @@
 | a NumPy call that is new there | `of_step`: time left |
 | a segment without a program | `of_segment`: time left, and what it is a piece of |
 | a segment whose program is on its way | `of_pending`: how long that takes, and NumPy |
-| a value that a device is asked for | `of_value`: its amount of work |
+| a value that Python asks for, a loop without marks | `of_value`: its amount of work |
 | an iteration of a marked loop | `runs.Run`: its amount of work |
 
 A `Decision` says which way, and why: `explain` prints it.
@@ -25,7 +25,7 @@ from np_compile.tape.node import Node
 from ..arrays.array import elements
 from .budget import effort
 from .choice import Choice, new_choice
-from .estimates import likely_seconds
+from .estimates import likely_seconds, recorded_seconds
 
 if TYPE_CHECKING:
     from np_compile.runtime.program import Program
@@ -40,7 +40,7 @@ LARGE = 50_000
 # Seconds that it takes to translate a NumPy call, and to compile a program: NumPy runs meanwhile
 # what takes it less.
 _TRANSLATE, _COMPILE = 3e-3, 0.1
-_REPEATS = 3  # runs of a segment before a value that Python asked for: a loop, to `plain="always"`
+_REPEATS = 3  # runs of a segment before a value that Python asked for, from which it is a loop
 _INPUTS = 256  # of a segment that is compiled whatever that costs, as a piece of the user's code
 _PENDED = 2  # segments that run in NumPy until a program for many sizes is there, then the rest
 _ASKED = 4  # times that Python asked for a value of little work on a device
@@ -79,6 +79,9 @@ IN_THE_MAKING = Decision(Way.NUMPY, "its program is being made", rest=False)
 _FOR_SIZES_ON_TENSORS = Decision(Way.OPERATORS, _FOR_SIZES.reason, rest=False)
 _NOT_KNOWN = Decision(Way.NUMPY, "it is not compiled, and `run` compiles nothing", rest=False)
 _NOT_KNOWN_ON_TENSORS = Decision(Way.OPERATORS, _NOT_KNOWN.reason, rest=False)
+TOO_LITTLE = Decision(
+    Way.NUMPY, "an iteration does too little to be recorded: the loop goes on in NumPy", LARGE
+)
 ALWAYS_PLAIN = Decision(Way.NUMPY, "as the setting `plain` says, the loop goes on in NumPy")
 _BY_OPERATORS = Decision(Way.OPERATORS, "it may raise on the data", rest=False)
 _NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
@@ -166,7 +169,7 @@ def of_pending(c: Capture, program: Program, node: Node, again: bool) -> Decisio
 
 def of_value(c: Capture, node: Node) -> Decision:
     """A segment ended at a node, and has run, as Python asks for a value, or as a loop without
-    marks comes again."""
+    marks comes again. Where that is little work again and again, it goes on in NumPy."""
     if c.device is not None:
         if is_small(node.count, node.bytes):
             c.asked += 1
@@ -175,10 +178,13 @@ def of_value(c: Capture, node: Node) -> Decision:
                 why = "Python asks for one small value after the other"
                 return to_the_host(why, "function", LARGE)
         return _KERNELS
-    if config.plain != "always":
+    always = config.plain == "always"
+    if not always and not does_too_little(c, node.count, node.bytes):
         return _KERNELS
     c.repeats[node] += 1
-    return ALWAYS_PLAIN if c.repeats[node] > _REPEATS else _KERNELS
+    if c.repeats[node] <= _REPEATS:
+        return _KERNELS
+    return ALWAYS_PLAIN if always else TOO_LITTLE
 
 
 def _largest(node: Node) -> float:
@@ -190,6 +196,18 @@ def _largest(node: Node) -> float:
 def is_patient(c: Capture) -> bool:
     """Whether loops go on compiled, whatever they take now, for a call that may be kept."""
     return c.watch is not None and c.watch.waits
+
+
+def does_too_little(c: Capture, calls: int, touched: int) -> bool:
+    """Whether NumPy carries out what comes again in host memory sooner than it is recorded, and the
+    call is none that may be kept."""
+    return (
+        c.weighs
+        and c.device is None
+        and calls > 0
+        and likely_seconds(calls, touched) < recorded_seconds(calls)
+        and not is_patient(c)
+    )
 
 
 def is_small(calls: int, touched: int) -> bool:

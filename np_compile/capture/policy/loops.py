@@ -83,8 +83,8 @@ class MarkedRange:
 def marked(numbers: range, site: Any) -> Iterator[int]:
     """The numbers, with a cut at each iteration that recorded calls if there are many of them.
 
-    site: what identifies the loop in the user's code. On a device the loop goes on in NumPy where
-    that is the faster way, see `runs`.
+    site: what identifies the loop in the user's code. The loop goes on in NumPy where an iteration
+    does little, see `runs`.
     """
     capture = current()
     if capture is None:

@@ -16,15 +16,22 @@ from typing import TYPE_CHECKING, Any
 from np_compile import config
 from np_compile.tape.node import Node
 
-from .decide import ALWAYS_PLAIN, LARGE, Decision, Way, is_patient, is_small, may_leave, to_the_host
-from .estimates import likely_seconds, recorded_seconds
+from .decide import (
+    ALWAYS_PLAIN,
+    LARGE,
+    TOO_LITTLE,
+    Decision,
+    Way,
+    does_too_little,
+    is_patient,
+    is_small,
+    may_leave,
+    to_the_host,
+)
 
 if TYPE_CHECKING:
     from ..capture import Capture
 
-_TOO_LITTLE = Decision(
-    Way.NUMPY, "an iteration does too little to be recorded: the loop goes on in NumPy", LARGE
-)
 _USES = 256  # runs of a loop in NumPy before it is looked at again
 _PLACES = 256  # loops remembered of one function
 _COMPILES = 3  # iterations of one run of a loop that may compile something
@@ -43,8 +50,8 @@ class Place:
 
 
 class Run:
-    """One run of a loop. site: what identifies it in the user's code. long:
-    whether each iteration is a segment; a short loop only follows the loops inside it."""
+    """One run of a loop. site: what identifies it in the user's code. long: whether each iteration
+    is a segment; a short loop, on a device, only follows the loops inside it."""
 
     __slots__ = ("_built", "_bytes", "_calls", "_capture", "_compiles", "_key", "_left", "_long")
 
@@ -84,8 +91,7 @@ class Run:
         self._compiles += capture.built > self._built
         self._note()
         if capture.device is None:
-            short = calls and likely_seconds(calls, touched) < recorded_seconds(calls)
-            return _TOO_LITTLE if short and not is_patient(capture) else None
+            return TOO_LITTLE if does_too_little(capture, calls, touched) else None
         if not (left or (calls and self._long)) or not may_leave(capture):
             return None
         if is_small(calls, touched):
