@@ -30,13 +30,14 @@ from .capture.policy.choice import kind_of, new_choice, of_types, signature
 from .capture.run import NotCaptured
 from .capture.run import run as run_captured
 from .capture.state import Options, current
-from .devices import default_device, on_the_host, only_devices
+from .devices import on_the_host, only_devices
 from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
 from .reader import offload, reading
 from .reader.reading import Reading
 from .replay.calls import MISS
 from .replay.keeper import Keeper
+from .shim._devices import default_device
 from .tensor_loops import TensorLoops
 
 _RECORDED = 32  # NumPy calls that take longer to record for other sizes than a region runs,

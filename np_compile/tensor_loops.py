@@ -29,7 +29,6 @@ from .capture.arrays.window import bounds_of, byte_bounds
 from .capture.exchange.arguments import attributes, is_record, set_attributes
 from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
-from .devices import default_device
 from .loan import Loan
 from .reached import Reached, Stays
 from .reader import offload, reading, source
@@ -37,6 +36,7 @@ from .reader.reading import MISS, Reading
 from .reader.values import Unreadable
 from .replay.arguments import Opened
 from .replay.guards import simple
+from .shim._devices import default_device
 from .shim._ndarray import overlaps_itself
 
 _Direct = torch._C.DisableTorchFunction  # a `torch.device` around the call says nothing of copies

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._devices import default_device
+
 _NUMPY = np.__array_namespace_info__()
 
 
@@ -19,7 +21,7 @@ class NamespaceInfo:
 
     def default_device(self) -> str:
         """Where new arrays are made: torch's default device."""
-        return str(torch.get_default_device())
+        return str(default_device())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
         """The dtype of each kind of number. ValueError for a device that torch does not know."""

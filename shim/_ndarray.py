@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from . import _unsigned
+from ._devices import default_device
 from ._dtypes import (
     NUMPY_DTYPES,
     TO_NUMPY,
@@ -409,14 +410,6 @@ def share_numpy(a: np.ndarray) -> ndarray:
     if readonly:
         x._readonly = True
     return x
-
-
-_CPU = torch.device("cpu")
-
-
-def default_device() -> torch.device:
-    """`torch.get_default_device()`, at once where nobody has set one."""
-    return torch.get_default_device() if torch._C._len_torch_function_stack() else _CPU
 
 
 def from_numpy(a: np.ndarray) -> ndarray:

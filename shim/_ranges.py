@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from ._assigned import upheld
+from ._devices import default_device
 from ._dtypes import TO_NUMPY, WIDER, NotSupported, Weak, result_type, torch_dtype
 from ._layout import checked_shape, constant, kind_of, new_order
-from ._ndarray import as_tensor, default_device, ndarray, scalar_tensor
+from ._ndarray import as_tensor, ndarray, scalar_tensor
 from ._normalize import Array, DType, Operand, Static, View, function
 from ._parts import readonly_diagonal
 from ._shapes import (

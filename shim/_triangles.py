@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from ._assigned import assigned, held, upheld
+from ._devices import default_device
 from ._dtypes import TO_NUMPY, DataDependent
 from ._layout import checked_shape
-from ._ndarray import as_array, before_write, default_device, ndarray
+from ._ndarray import as_array, before_write, ndarray
 from ._normalize import Array, Arrays, Raw, Static, View, function
 from ._parts import diagonal_of
 from ._ranges import offsets

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from np_compile import cupy_arrays
-from np_compile.devices import default_device
 from np_compile.reader.reading import MISS
+from np_compile.shim._devices import default_device
 from np_compile.tape.node import Break
 
 from .target import compiled_of
