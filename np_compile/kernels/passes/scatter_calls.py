@@ -3,8 +3,8 @@
     x[wrap(index[i])] += v[i]
 
 cannot run in threads that add in any order, as the result would differ from run to run. The places
-and the values are stored, and `scatter.cu` adds them up in an order of its own, or torch, which
-sorts the places. Few values are added by one thread.
+and the values are stored, and `scatter.cu` adds them up in an order of its own, or torch those of
+other dtypes. Few values are added by one thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 // Sums of values in elements that data tell, in an order of their own: REAL x[place[i]] += value[i].
 //
-// Many values in few elements (`scatter`, `gather`): each warp adds a part of the values to an array of its own, in memory that its threads share. The
-// threads take 32 values at a time; those that meet in one element take turns, in their order. Then
-// the arrays of all warps are added to x, in the order of the warps.
+// Many values in few elements (`scatter`, `gather`): each warp adds a part of the values to an array
+// of its own, in memory that its threads share. The threads take 32 values at a time; those that
+// meet in one element take turns, in their order. Then the arrays of all warps are added to x, in
+// the order of the warps.
 //
 // Else the places are in order, or sorted (`segments`, `carry`): the values of one element follow
 // one another, as a segment. A thread adds up a run of values, a block the segments that begin and

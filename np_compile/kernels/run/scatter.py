@@ -48,8 +48,8 @@ def _kernels(dtype: torch.dtype, device: int, machine: Gpu) -> tuple[Modules, di
 
 
 def parts_of(count: int, size: int, width: int, machine: Gpu) -> int:
-    """How many warps add so many values to so many elements of so many bytes; 0 where sorting is
-    the better way."""
+    """How many warps add so many values to so many elements of so many bytes; 0 where to have
+    them in order is the better way."""
     if not size or size * width > machine.shared_bytes:
         return 0
     each = min(machine.shared_bytes // (size * width), _WARPS)
