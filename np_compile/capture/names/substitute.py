@@ -287,7 +287,9 @@ class Substitution:
         found = self._overlays.get((id(module), id(own)))
         if found is None:
             if id(own) not in self._builtins:
-                self._builtins[id(own)] = own, {k: self._builtin(k, v) for k, v in own.items()}
+                given = {}  # known before it is filled: a user's function may be among them
+                self._builtins[id(own)] = own, given
+                given.update([(k, self._builtin(k, v)) for k, v in own.items()])
             given = self._builtins[id(own)][1]
             names = {n: module[n] for n in _OF_MODULE if n in module}
             names["__builtins__"] = given
