@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import sys
 import types
 from collections.abc import Callable
@@ -20,6 +21,12 @@ class Made:
     __name__: str
     __qualname__: str
     __wrapped__: Any
+
+    # What those ask who look into a function: of `__wrapped__`.
+    __code__, __defaults__, __kwdefaults__, __globals__, __closure__ = (
+        property(operator.attrgetter(f"__wrapped__.{name}"))
+        for name in ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__")
+    )
 
     def __init__(self, function: Any):
         functools.update_wrapper(self, function)

@@ -260,3 +260,18 @@ def test_in_other_processes(tmp_path):
         timeout=300, check=False,
     )  # fmt: skip
     assert ran.stdout == "done\n", ran.stderr
+
+
+def test_those_who_look_into_a_function_find_what_it_was_made_of():
+    def f(x, n=2, *, k=3.0):
+        return x * n + k + X[0]
+
+    for make in (compile, np_compile.wrap_numpy, np_compile.disable):
+        made = make(f)
+        assert made.__code__ is f.__code__
+        assert made.__code__.co_varnames[: made.__code__.co_argcount] == ("x", "n")
+        assert made.__defaults__ == (2,)
+        assert made.__kwdefaults__ == {"k": 3.0}
+        assert made.__globals__ is globals()
+        assert made.__closure__ is None
+    assert not hasattr(compile(functools.partial(f, n=1)), "__code__")

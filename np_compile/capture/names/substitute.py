@@ -287,7 +287,7 @@ class Substitution:
         found = self._overlays.get((id(module), id(own)))
         if found is None:
             if id(own) not in self._builtins:
-                given = {}  # known before it is filled: a user's function may be among them
+                given: dict[str, Any] = {}  # known before it is filled: it may lead to itself
                 self._builtins[id(own)] = own, given
                 given.update([(k, self._builtin(k, v)) for k, v in own.items()])
             given = self._builtins[id(own)][1]
