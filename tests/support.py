@@ -23,6 +23,7 @@ import torch
 
 import np_compile
 from np_compile.backends import lookup
+from np_compile.made import Made
 
 RTOL = {"e": 2e-3, "f": 1e-6, "d": 1e-12, "F": 1e-6, "D": 1e-12}
 
@@ -141,7 +142,7 @@ _SINGLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
 def _is_record(x: Any) -> bool:
     plain = (
         type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
-        np.random.Generator, np.ndarray, torch.Tensor,
+        np.random.Generator, np.ndarray, torch.Tensor, Made,
     )  # fmt: skip
     return hasattr(x, "__dict__") and not isinstance(x, plain)
 

@@ -273,6 +273,24 @@ def test_disallowed_functions_of_the_user_s():
     assert len(explain(fast)(data(4), model).breaks) == 2
 
 
+def tripled(x):
+    return x * 3
+
+
+def test_a_disallowed_function_that_is_handed_on():
+    def f(x, g):
+        same = g is tripled
+        return g(np.exp(x)) + tripled(x), same
+
+    np_compile.disallow_in_graph(tripled)
+    fast = compiled(f)
+    got, same = fast(data(4), tripled)
+    np.testing.assert_allclose(got, np.exp(data(4)) * 3 + data(4) * 3)
+    assert same
+    (found,) = explain(fast)(data(4), tripled).breaks
+    assert found.times == 2
+
+
 @pytest.mark.parametrize("how", ["function", "method", "operator"])
 def test_loops_with_what_is_disallowed_are_not_compiled(how):
     def loop(x):

@@ -1156,3 +1156,51 @@ def test_functions_of_numpy_are_copied_and_pickled_as_numpys():
         return copies, np.mean.__module__, np.sin.__name__
 
     assert compiled(f)[0](data(3)) == f(data(3))
+
+
+# -- what functions are ------------------------------------------------------------------------
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def twice(x):
+    return x * 2
+
+
+@np_compile.compile(backend="eager")
+def halved(x):
+    return np.multiply(x, 0.5)
+
+
+class Net:
+    def __init__(self, act):
+        self.act = act
+
+    def uses(self, f):
+        return self.act is f, self.act == f, self.act in (f,)
+
+
+SLOPES = {relu: "step", twice: "constant", halved: "half"}
+BY_NAME = {"relu": relu, "twice": twice, "halved": halved}
+
+
+@pytest.mark.parametrize("act", [relu, twice, halved], ids=lambda f: f.__name__)
+def test_a_function_is_the_same_one_however_it_is_reached(act):
+    local = act
+
+    def inner(f):
+        return f is local
+
+    def f(x, net, given):
+        y = net.act(np.sin(x)) + given(x) + relu(x) + halved(x)
+        return (
+            y, given is act, net.act is act, BY_NAME[act.__name__] is given, SLOPES[act],
+            SLOPES[net.act], SLOPES.get(given), net.uses(act), net.uses(given), inner(net.act),
+            relu in BY_NAME.values(), list(SLOPES).index(given), {act: 1}[net.act],
+            [name for name, g in BY_NAME.items() if g is act], (act is relu, act is twice),
+            act is BY_NAME["relu"] or act is BY_NAME["twice"] or act is halved, given in SLOPES,
+        )  # fmt: skip
+
+    check(f, data(3), Net(act), act)

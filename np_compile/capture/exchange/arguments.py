@@ -140,7 +140,7 @@ class Exchange:
         if kind is types.MethodType:
             return self._take_method(x)
         if callable(x) and isinstance(x, (*_PLAIN, *_OF_NUMPY)):
-            return self.capture.substitution.value(x)
+            return self.capture.substitution.itself(x)
         if isinstance(x, _PLAIN):
             return x
         if isinstance(x, RANDOM_SOURCES):

@@ -159,19 +159,23 @@ class Entrances:
         self._open: list[Any] | None = None  # functions whose entrances are in use
         self.locks = False  # whether code was met that may wait for other threads
 
-    def add(self, f: types.FunctionType) -> None:
-        """Make an entrance for a function, from now on."""
+    def add(self, f: types.FunctionType, as_it_is: bool = True) -> bool:
+        """Make an entrance for a function, from now on; whether calls of it come to what is behind
+        it. as_it_is: one that looks nothing up needs no entrance."""
         if f in self._known:
-            return
+            return True
         code = own_code(f)
-        if code.co_flags & _GENERATOR or not (_reads_names(code) or f.__name__ in _FOR_C):
-            return
+        if code.co_flags & _GENERATOR:
+            return False
+        if as_it_is and not (_reads_names(code) or f.__name__ in _FOR_C):
+            return True
         self._known.add(f)
         self.locks |= any(is_of_threads(f.__globals__.get(name)) for name in code.co_names)
         if self._open is not None:
             with _lock:
                 self._open.append(f)
                 _enter(f)
+        return True
 
     def add_class(self, kind: type) -> None:
         """As `add`, for the functions of a class of the user's; not of its bases."""

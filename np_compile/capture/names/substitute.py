@@ -10,6 +10,7 @@ of a helper, builtins and attributes of NumPy; `global x; x = ...` is carried ba
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import inspect
 import itertools
@@ -42,6 +43,8 @@ _FOREIGN_FOLDERS = tuple(
 _OF_MODULE = (
     "__name__", "__file__", "__package__", "__spec__", "__doc__", "__loader__", "__builtins__",
 )  # fmt: skip
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+_OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR")
 _LOOKED_AT = 100  # items of a container among which functions are looked for
 
 
@@ -117,6 +120,14 @@ def origin_of(value: Any) -> str:
     return "user"
 
 
+def _is_compiled(value: Any) -> bool:
+    """Whether it is a function of `compile`, on arrays: those on tensors look at what they are
+    given."""
+    if origin_of(type(value)) != "own":  # others may answer to any name
+        return False
+    return getattr(value, "__np_compile_captured__", None) is not None and not value._tensors
+
+
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for constant in code.co_consts:
@@ -130,10 +141,30 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(sorted({name for c in _codes(code) for name in c.co_names}))
 
 
+@functools.cache
+def _compared(code: types.CodeType) -> frozenset[str]:
+    """The names, global and of cells, that a code object and those inside it do more with than call
+    what they lead to, or ask it for an attribute: they may compare it with what lies elsewhere."""
+    found: set[str] = set()
+    for c in _codes(code):
+        steps = list(dis.get_instructions(c))
+        for before, step, after in zip((None, *steps), steps, (*steps[1:], None), strict=False):
+            if step.opname not in _LOADS or (after and after.opname in _OF_ATTRIBUTES):
+                continue
+            called = any(s and s.opname == "PUSH_NULL" for s in (before, after))
+            if step.opname == "LOAD_GLOBAL":
+                called = bool((step.arg or 0) & 1)  # it pushes a NULL itself
+            if not called:
+                found.add(step.argval)
+    return frozenset(found)
+
+
 class _Overlay:
     """The substituted globals of one module, for the functions of one substitution."""
 
-    __slots__ = ("arrays", "builtins", "given", "module", "names", "own", "seen", "written")
+    __slots__ = (
+        "arrays", "builtins", "compared", "given", "module", "names", "own", "seen", "written",
+    )  # fmt: skip
 
     def __init__(self, module: dict, names: dict[str, Any], own: dict, builtins: dict[str, Any]):
         self.module = module  # the module's own globals
@@ -144,6 +175,7 @@ class _Overlay:
         self.given: dict[str, Any] = {}  # name -> what was put in its place
         self.arrays: list[str] = []
         self.written: set[str] = set()  # names that the code has given other values in this call
+        self.compared: set[str] = set()  # names that lead to functions themselves: see `_compared`
 
     def now(self, name: str) -> Any:
         """What a name leads to; MISSING where to nothing."""
@@ -198,12 +230,13 @@ class _Copy:
 
 class _Cell:
     """A closure cell and its copy. seen, given: what the cell held, and what the copy got for it;
-    MISSING, while no call runs."""
+    MISSING, while no call runs. compared: as an overlay's names."""
 
-    __slots__ = ("cell", "copy", "given", "seen")
+    __slots__ = ("cell", "compared", "copy", "given", "seen")
 
-    def __init__(self, cell: types.CellType):
+    def __init__(self, cell: types.CellType, compared: bool):
         self.cell = cell
+        self.compared = compared
         self.copy = types.CellType()
         self.seen: Any = MISSING
         self.given: Any = MISSING
@@ -235,12 +268,14 @@ class Substitution:
             return found.copy
         overlay = self._overlay(f)
         closure = None
+        code = own_code(f)
         if f.__closure__ is not None:
-            closure = tuple(self._cell(c) for c in f.__closure__)
+            compared = _compared(code)
+            named = zip(code.co_freevars, f.__closure__, strict=True)
+            closure = tuple(self._cell(c, name in compared) for name, c in named)
             found = self._functions.get(id(f))
             if found is not None:  # made for a cell that leads back to it
                 return found.copy
-        code = own_code(f)
         copy = types.FunctionType(code, overlay.names, f.__name__, f.__defaults__, closure)
         copy.__kwdefaults__ = f.__kwdefaults__
         copy.__dict__ = f.__dict__  # one dictionary: `f.calls += 1` inside f is seen outside
@@ -276,10 +311,14 @@ class Substitution:
 
     def _mentioned(self, f: types.FunctionType) -> None:
         """Substitute the names in a function's code."""
-        overlay = self._overlay(f)
-        for name in (*_names(own_code(f)), "__warningregistry__"):
+        overlay, code = self._overlay(f), own_code(f)
+        newly = _compared(code) - overlay.compared
+        overlay.compared |= newly
+        for name in (*_names(code), "__warningregistry__"):
             if name not in overlay.seen:
                 overlay.seen[name] = MISSING
+                self._refresh(overlay, name)
+            elif name in newly and overlay.names.get(name) is overlay.given.get(name):
                 self._refresh(overlay, name)
 
     def _overlay(self, f: types.FunctionType) -> _Overlay:
@@ -321,14 +360,18 @@ class Substitution:
             overlay.arrays.append(name)
             given = value
         else:
-            given = self.value(value)
+            given = self.itself(value) if name in overlay.compared else self.value(value)
         overlay.names[name] = overlay.given[name] = given
 
-    def _cell(self, cell: types.CellType) -> types.CellType:
+    def _cell(self, cell: types.CellType, compared: bool) -> types.CellType:
         found = self._cells.get(id(cell))
         if found is None:
-            found = self._cells[id(cell)] = _Cell(cell)
+            found = self._cells[id(cell)] = _Cell(cell, compared)
             self._fill(found)
+        elif compared and not found.compared:
+            found.compared = True
+            if contents(found.copy) is found.given:
+                self._fill(found)
         return found.copy
 
     def _fill(self, known: _Cell) -> None:
@@ -338,17 +381,31 @@ class Substitution:
                 del known.copy.cell_contents
             known.given = MISSING
             return
-        given = self.names.array(value) if self.names.of_one_call(value) else self.value(value)
+        if self.names.of_one_call(value):
+            given = self.names.array(value)
+        else:
+            given = self.itself(value) if known.compared else self.value(value)
         known.copy.cell_contents = known.given = given
 
+    def itself(self, value: Any) -> Any:
+        """As `value`, for code that may compare what it reaches: a function of the user's is
+        itself, as it is in containers and objects; calls of it come to its copy all the same."""
+        if _is_compiled(value):
+            self.meet(value.__dict__)
+            return value
+        called = self.value(value)
+        if isinstance(value, types.FunctionType) and origin_of(value) == "user":
+            as_it_is = called is self._functions[id(value)].copy
+            return value if self.entrances.add(value, as_it_is) else called
+        return called
+
     def value(self, value: Any) -> Any:
-        """What stands for a value that user code reaches by a name."""
+        """What stands for a value that user code reaches by a name, to call it or for its
+        attributes."""
         if isinstance(value, types.ModuleType):
             return self.module(value)
-        own = origin_of(type(value)) == "own"  # others may answer to any name
-        unwrapped = getattr(value, "__np_compile_captured__", None) if own else None
-        if unwrapped is not None and not value._tensors:  # those look at what they are given
-            copy = self.helper(unwrapped)
+        if _is_compiled(value):
+            copy = self.helper(value.__np_compile_captured__)
             copy.__dict__ = value.__dict__
             self.meet(value.__dict__)
             return copy
