@@ -142,7 +142,7 @@ _SINGLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
 def _is_record(x: Any) -> bool:
     plain = (
         type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
-        np.random.Generator, np.ndarray, torch.Tensor, Made,
+        np.random.Generator, np.ndarray, np.ufunc, torch.Tensor, Made,
     )  # fmt: skip
     return hasattr(x, "__dict__") and not isinstance(x, plain)
 

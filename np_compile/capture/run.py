@@ -23,7 +23,8 @@ from .exchange.arguments import Exchange
 from .exchange.escape import replace_escaped
 from .frames import as_user
 from .masks.masked import returned
-from .names.recording import TensorDoors
+from .names.recording import BY_IDENTITY, TensorDoors
+from .names.substitute import compares_numpy
 from .policy import decide
 from .policy.budget import Budget
 from .policy.choice import Choice, new_choice, signature
@@ -145,8 +146,11 @@ def _once(
                     why = "an argument is a tensor that kernels cannot take: operator by operator"
                     raise NotCaptured(why) from None
                 raise
-            if substitution.entrances.locks and not options.tensors:
-                raise NotCaptured(_WAITS)
+            if not options.tensors:
+                if substitution.entrances.locks:
+                    raise NotCaptured(_WAITS)
+                if compares_numpy(function):
+                    raise NotCaptured(f"it {BY_IDENTITY}")
             if len(capture.known) > 1:
                 capture.separate()
             if substitution.mentions("torch") or (

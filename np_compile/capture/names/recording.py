@@ -35,7 +35,9 @@ from .namespace import (
     real_of,
     replacement,
 )
-from .substitute import Substitution, evaluators, importer
+from .substitute import Substitution, compares_numpy, evaluators, importer
+
+BY_IDENTITY = "compares a function of NumPy's by `is`: `==` is recorded"
 
 
 def _label(function: Callable) -> str:
@@ -335,6 +337,9 @@ class RecordingNames:
     def helper(self, f: types.FunctionType, copy: types.FunctionType) -> Callable:
         if disallowed.is_function(f):
             return foreign(f, Break("asked", disallowed.why(f.__qualname__)))
+        capture = current()
+        if compares_numpy(f) and not (capture is None or capture.tensors):
+            return foreign(f, Break("foreign", f"{f.__qualname__} {BY_IDENTITY}"))
         return copy if self._reading(f) is None else _apart(f, copy, self._reading)
 
     def instance(self, value: Any) -> Any:

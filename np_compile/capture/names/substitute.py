@@ -159,6 +159,34 @@ def _compared(code: types.CodeType) -> frozenset[str]:
     return frozenset(found)
 
 
+@functools.cache
+def _identities(code: types.CodeType) -> frozenset[tuple[str, str | None]]:
+    """The global names, each with the attribute of it or None, that code compares by `is`."""
+    found: set[tuple[str, str | None]] = set()
+    for c in _codes(code):
+        steps = list(dis.get_instructions(c))
+        for i, step in enumerate(steps):
+            if step.opname != "IS_OP":
+                continue
+            before = steps[max(i - 4, 0) : i]  # two operands, of a name and an attribute at most
+            for name, attribute in zip(before, (*before[1:], step), strict=True):
+                if name.opname == "LOAD_GLOBAL":
+                    of = attribute.argval if attribute.opname == "LOAD_ATTR" else None
+                    found.add((name.argval, of))
+    return frozenset(found)
+
+
+def compares_numpy(f: types.FunctionType) -> bool:
+    """Whether a function asks by `is` for a function of NumPy's: no stand-in could answer."""
+    for name, attribute in _identities(own_code(f)):
+        value = f.__globals__.get(name)
+        if attribute is not None:
+            value = getattr(value, attribute, None) if isinstance(value, types.ModuleType) else None
+        if callable(value) and not isinstance(value, type) and origin_of(value) == "numpy":
+            return True
+    return False
+
+
 class _Overlay:
     """The substituted globals of one module, for the functions of one substitution."""
 
