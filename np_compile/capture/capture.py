@@ -183,7 +183,8 @@ class Capture:
         self.filters: tuple[Any, ...] | None = errstate.filters()
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
-        self.leaving = False  # for plain mode, and from a device
+        self.leaving = False  # for plain mode, from a device or from the beginning of a loop
+        self.in_vain = False  # whether calls like it are known not to be kept
         self.substitution: Any = None
         self.exchange: Any = None
         self.watch: Any = None  # replay.watch.Watch, where the call may be kept

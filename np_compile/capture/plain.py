@@ -50,7 +50,7 @@ def go_plain(c: Capture, decision: Decision) -> None:
     why = decision.reason
     c.leave_device(why)
     if c.seg.node.parent is not None:
-        c.leaving = c.device is not None
+        c.leaving = c.device is not None or (c.in_vain and not c.tensors)
         try:
             c.cut(Break("loop", why))
         finally:

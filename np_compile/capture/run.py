@@ -123,6 +123,7 @@ def _once(
     capture = Capture(options, device, listener)
     capture.signature = key if device is None else signature(args, kwargs)
     capture.watch = watch
+    capture.in_vain = keeper is not None and keeper.in_vain
     capture.traces = watch is not None and watch.traces and options.dynamic is not False
     capture.substitution = substitution
     exchange = capture.exchange = Exchange(capture)
@@ -200,6 +201,9 @@ def _once(
             choice.awaited = capture.awaited
         options.budget.awaits(capture.awaited)
         typical = not kept and capture.awaited is None
+        if choice is not None and listener is None:
+            nothing = capture.ran is None and (keeper is None or not keeper.may_keep(args))
+            choice.vain = typical and nothing
         return result, (capture.built, capture.count, capture.bytes), typical
     finally:
         state.switch(*before)

@@ -504,7 +504,7 @@ def _making() -> Job:
 
 @functools.cache
 def _library() -> _Library | None:
-    """What makes calls; None where the C compiler fails. It is waited for."""
+    """What makes calls; None where the C compiler fails."""
     try:
         return _Library(_making().result().get()[0])
     except (CompileFailed, NoCompiler, AttributeError) as e:  # or a name has gone
@@ -514,9 +514,13 @@ def _library() -> _Library | None:
 
 
 def available() -> bool:
-    """Whether the C compiler has done its work; where it is not waited for, it begins."""
-    if not config.waits():
-        making = _making()
-        if not making.ready or (making.error is None and not making.result().ready):
+    """Whether the C compiler has done its work. It begins, and nothing waits for it: until then
+    calls go by Python. Where calls wait for what they run, the C text is waited for: it is made in
+    some ms, and its library may be in the cache."""
+    making = _making()
+    try:
+        if not (config.waits() or making.ready) or not making.result().ready:
             return False
+    except NoCompiler:
+        pass  # which is told once
     return _library() is not None

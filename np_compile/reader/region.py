@@ -71,7 +71,6 @@ class Region:
         self._bind = binder(entry)
         in_c = all(s.row is not None for s in sites)
         self._inputs = dispatch.rows(entry) if in_c else None
-        dispatch.available()  # the C compiler begins
         self._forms: dict[tuple, dispatch.Form] = {}
         self._words = struct.Struct("".join(entry.formats))
         self._loops = loops
@@ -81,6 +80,7 @@ class Region:
         self._was_away = False  # whether a call had a device for its loops
         more = [(pool.source(), "pool")] if loops.kernels else []
         self._libraries = Libraries([(text, "region"), *more], waits)
+        dispatch.available()  # the C compiler begins, after this one
         self._function: Any = None
         self._finish: Any = None
         self._free: list[_Call] = []

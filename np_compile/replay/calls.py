@@ -374,7 +374,9 @@ class _Library:
     """The functions of `calls.c`, which hold the interpreter's lock."""
 
     def __init__(self) -> None:
-        self._library = library = build.load_all(_sources())[0]
+        job = _job()
+        found = build.load_all(_sources()) if job is None else job.result()
+        self._library = library = found[0]
         errstate.raises()  # so that there is a state that C knows
         table = ctypes.cast(_numpy_table(), POINTER(c_void_p))
         found = {
@@ -482,9 +484,8 @@ def _job() -> build.Compile | None:
 
 
 def pending() -> bool:
-    """Whether it is not known yet if calls can be known, since the C compiler is at work."""
-    if config.waits():
-        return False
+    """Whether it is not known yet if calls can be known, since the C compiler is at work. It
+    begins."""
     try:
         job = _job()
     except build.NoCompiler:

@@ -324,7 +324,7 @@ class Keeper:
     def watch(self, args: tuple, kwargs: dict) -> Watch | None:
         """A watch for a call that was not kept; None where keeping it has no chance, for the first
         one, and for one with new arguments where there were too many already."""
-        if self.hopeless or config.only_known() or pending():
+        if self.hopeless or config.only_known() or (pending() and not config.waits()):
             return None
         first, self._first = self._first, False
         # With other sizes come other elements, and a program for these is made anyway.

@@ -11,6 +11,7 @@ import torch
 
 import np_compile
 from np_compile.capture.names.entrances import own_code
+from np_compile.capture.names.substitute import _Copy
 
 from ..support import check, compiled, data
 
@@ -374,6 +375,26 @@ def test_code_that_a_call_gives_a_method_stays():
     np.testing.assert_array_equal(np.array(fast[:3]), np.array(plain[:3]))
     np.testing.assert_array_equal(fast[3], plain[3])
     assert (fast[4], plain[4]) == (True, True)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_methods_that_stay_are_not_compared_anew(monkeypatch):
+    compared = []
+
+    class Signal:
+        def __call__(self, k):
+            return str(k)
+
+    def f(x, s):
+        for k in range(30):
+            x = x * 2 - len(s(k))
+        return x
+
+    agree = _Copy._agree
+    monkeypatch.setattr(_Copy, "_agree", lambda copy: compared.append(copy) or agree(copy))
+    x, s = data(4), Signal()
+    np.testing.assert_array_equal(np_compile.compile(f)(x, s), f(x, s))
+    assert 1 <= len(compared) < 10
 
 
 # Functions that a call makes, on objects of the caller's

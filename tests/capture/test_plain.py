@@ -259,6 +259,59 @@ def test_a_small_function_runs_as_it_stands_and_explain_says_so():
     np.testing.assert_array_equal(explained.result, want)
 
 
+class Named:
+    """An argument for which no call is kept."""
+
+    def __call__(self, k):
+        return str(k)
+
+
+def hooked(x, hook):
+    for k in range(500):
+        x = x * 0.5 + np.sin(x)
+        hook(k)
+    return x
+
+
+def test_a_loop_of_little_is_captured_once_where_no_call_is_kept():
+    fast, x, hook = np_compile.compile(hooked), data(20), Named()
+    with config.patch(compile_in="background"):
+        np.testing.assert_array_equal(fast(x, hook), hooked(x, hook))
+        (choice,) = fast._options.choices.values()
+        assert (choice.way, choice.awaited) == ("plain", None)
+        assert "nothing of calls" in str(choice)
+        np.testing.assert_array_equal(fast(x, hook), hooked(x, hook))
+    assert choice.runs == 1
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_call_of_which_nothing_ran_as_kernels_may_be_kept():
+    fast, x = np_compile.compile(lambda x: x), data(20)
+    with config.patch(compile_in="background"):
+        fast(x)
+        (choice,) = fast._options.choices.values()
+        assert choice.way is None
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_does_nothing_at_first_is_compiled_when_it_does():
+    def f(x, does):
+        if not does.much:
+            return x
+        return np.sin(x) * 2 + np.cos(x) ** 2
+
+    fast, x, does = np_compile.compile(f), data(300, 400), Named()
+    does.much = False
+    with config.patch(compile_in="call"):
+        fast(x, does)
+        (choice,) = fast._options.choices.values()
+        assert choice.way == "plain"
+        does.much = True
+        for _ in range(200):
+            np.testing.assert_allclose(fast(x, does), f(x, does), rtol=1e-12)
+        assert choice.way == "compiled"
+
+
 @pytest.mark.parametrize("options", [{"backend": "eager"}, {"fullgraph": True}])
 def test_a_back_end_that_was_asked_for_is_used(options):
     fast = np_compile.compile(lambda x: x * 2 + 1, **options)

@@ -16,6 +16,7 @@ import pytest
 
 import np_compile
 from np_compile import config, dict_tags
+from np_compile.reader import dispatch
 
 from ..support import Copier, compare, observe
 from .support import case, check, each, exact, same_signs, whole
@@ -672,6 +673,35 @@ def test_short_calls_are_timed_as_c_makes_them():
         (choice,) = fast._options.choices.values()
         assert choice.way == "compiled"
         assert in_c(fast) > 300
+
+
+def test_a_call_that_compiles_does_not_wait_for_the_c_that_makes_calls(monkeypatch):
+    class Later:
+        ready = False
+
+        def get(self):
+            raise AssertionError("it is waited for")
+
+    class Making(Later):
+        result = staticmethod(Later)
+
+    monkeypatch.setattr(dispatch, "_library", dispatch._library.__wrapped__)
+    monkeypatch.setattr(dispatch, "_making", Making)
+
+    def f(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i] * i
+        return s
+
+    x = np.linspace(0, 1, 5)
+    fast = np_compile.compile(f)
+    with config.patch(compile_in="call", loops="whole", debug=0):
+        assert [fast(x), fast(x)] == [f(x)] * 2
+        assert in_c(fast) == 0
+        monkeypatch.undo()
+        assert [fast(x), fast(x)] == [f(x)] * 2
+        assert in_c(fast) == 1
 
 
 def test_calls_that_leave_are_pythons_from_there():

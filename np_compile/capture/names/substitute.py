@@ -213,9 +213,10 @@ class _Overlay:
 
 class _Copy:
     """A substituted function. called: what captured code calls in its place. code, defaults,
-    named: what both had when they were last compared."""
+    named: what both had when they were last compared; shown: the function's code then, which may be
+    an entrance."""
 
-    __slots__ = ("called", "code", "copy", "defaults", "function", "named")
+    __slots__ = ("called", "code", "copy", "defaults", "function", "named", "shown")
 
     def __init__(self, function: types.FunctionType, copy: types.FunctionType):
         self.function = function
@@ -225,13 +226,14 @@ class _Copy:
 
     def _agree(self) -> None:
         f = self.function
-        self.code, self.defaults, self.named = own_code(f), f.__defaults__, f.__kwdefaults__
+        self.shown, self.defaults, self.named = f.__code__, f.__defaults__, f.__kwdefaults__
+        self.code = own_code(f)
 
     def follow(self) -> bool:
         """Let the copy be what the function is; whether it has got other code."""
         f, code = self.function, self.code
         if (
-            f.__code__ is code
+            f.__code__ is self.shown
             and f.__defaults__ is self.defaults
             and f.__kwdefaults__ is self.named
         ):
@@ -249,7 +251,7 @@ class _Copy:
             if type(value) is types.FunctionType:
                 f.__dict__[name] = real(value)
         if copy.__code__ is not self.code:
-            f.__code__ = self.code = copy.__code__
+            f.__code__ = self.shown = self.code = copy.__code__
         if copy.__defaults__ is not self.defaults:
             f.__defaults__ = copy.__defaults__ = self.defaults = real(copy.__defaults__)
         if copy.__kwdefaults__ is not self.named:
@@ -318,11 +320,14 @@ class Substitution:
 
     def helper(self, f: types.FunctionType) -> Callable:
         """What captured code calls in the place of a function."""
-        copy = self.function(f)
-        known = self._functions[id(f)]
-        if known.called is None:
+        known = self._functions.get(id(f))
+        if known is None or known.called is None:
+            copy = self.function(f)
+            known = self._functions[id(f)]
             known.called = self.names.helper(f, copy)
             self._copied[id(known.called)] = f
+        elif known.follow():
+            self._mentioned(f)
         return known.called
 
     def _tidy(self) -> None:

@@ -129,18 +129,20 @@ class Choice:
     """The times of calls with arguments of one signature, and what follows from them.
 
     way: "plain", "compiled", or None while calls are timed. budget: of the function. awaited: a
-    program of such calls that is being compiled, or what makes it.
+    program of such calls that is being compiled, or what makes it. vain: whether nothing of the
+    last captured one ran as kernels, nor will of those after it.
     """
 
     __slots__ = (
         "_compiling", "_first", "_slow", "_span", "_until", "awaited", "budget", "compiled",
-        "plain", "runs", "tries", "way",
+        "plain", "runs", "tries", "vain", "way",
     )  # fmt: skip
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.way: str | None = None
         self.awaited: Program | Job | None = None
+        self.vain = False
         self.compiled = self.plain = float("inf")  # the quickest call, in seconds
         self.runs = self.tries = 0  # timed calls, compiled and plain
         self._compiling = 0
@@ -231,6 +233,9 @@ class Choice:
                 return
         self.compiled = min(self.compiled, seconds)
         self.runs += 1
+        if self.vain:  # NumPy and the recorder have worked
+            self.way = "plain"
+            return
         long = self.runs > 1 and self.compiled > _LONG
         slow = long and most_seconds(calls, touched) > self.compiled
         if slow or self.compiled < least_seconds(calls, touched):
@@ -310,6 +315,8 @@ class Choice:
         self._until = self._span = min(max(span, _LOOK_LATER), _LOOK_MOST)
 
     def __str__(self) -> str:
+        if math.isinf(self.plain):
+            return "nothing of calls with such arguments runs as kernels: they run in plain NumPy"
         return (
             f"calls with such arguments run in plain NumPy: {self.plain * 1e6:.0f} us, "
             f"{self.compiled * 1e6:.0f} us compiled"

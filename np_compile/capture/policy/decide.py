@@ -69,6 +69,7 @@ class Decision:
 
 _KERNELS = Decision(Way.KERNELS, "it is compiled")
 _LEAVES = Decision(Way.OPERATORS, "what is left to do before the device is left", rest=False)
+_GOES_ON = Decision(Way.NUMPY, "the loop that it begins goes on in NumPy", rest=False)
 _BEGINNING = Decision(
     Way.NUMPY,
     "the beginning of a loop runs in NumPy: each iteration is a segment",
@@ -111,7 +112,7 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     piece of the user's code. pending: whether a program for its size, among others, is being made
     beside the program."""
     if c.leaving:
-        return _LEAVES
+        return _LEAVES if c.device is not None else _GOES_ON
     if c.alone:
         return _BY_OPERATORS
     if config.only_known():
