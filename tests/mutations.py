@@ -662,7 +662,7 @@ MUTATIONS = (
         "kernels/passes/test_scatter.py",
     ),
     Mutation(
-        "np_compile/capture/arrays/array.py",
+        "np_compile/capture/arrays/operators.py",
         "return c.told(seg, node.value) if c.elements_read else recorded(c, seg, node.value)",
         "return recorded(c, seg, node.value)",
         "capture/test_elements.py",
