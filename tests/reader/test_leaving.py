@@ -13,7 +13,9 @@ import np_compile
 from np_compile import config
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.reader import region
-from np_compile.reader.read import Leave
+from np_compile.reader.entry import Entry, Unfit
+from np_compile.reader.read import Leave, Reader
+from np_compile.reader.translation import _GRAMMAR
 
 from ..support import thorough
 from .support import Case, case, check, check_call, each, exact, refusals, whole
@@ -643,3 +645,14 @@ def test_attributes_that_are_read_twice_have_their_places():
             else:
                 np.testing.assert_equal(fast(x, pair), _subtracts(y, pair))
             np.testing.assert_equal(x, y)
+
+
+def test_guards_of_what_is_read_twice_are_asked_once():
+    entry = Entry(_subtracts, None, {}, small=False)
+    reader = Reader(entry, _GRAMMAR)
+    path = ("local", "pair", ".v")
+    for _ in range(2):
+        with pytest.raises(Unfit, match="float16"):
+            entry.take(reader, path, np.zeros(3, "f2"))
+    assert [*entry.inputs] == [path]
+    assert not entry.inputs[path].taken
