@@ -1215,13 +1215,13 @@ MUTATIONS = (
         "capture/test_python.py",
     ),
     Mutation(
-        "np_compile/reader/entry.py",
+        "np_compile/reader/leaving.py",
         "    return shared_names(node).union(*map(count_loads, nodes[k:]))",
         "    return frozenset().union(*map(count_loads, nodes[k:]))",
         "reader/test_columns.py",
     ),
     Mutation(
-        "np_compile/reader/entry.py",
+        "np_compile/reader/leaving.py",
         "    return shared_names(node).union(*map(count_loads, nodes[k:]))",
         "    return shared_names(node).union(*map(count_loads, nodes[k + 1 :]))",
         "reader/test_columns.py",
