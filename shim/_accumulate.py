@@ -121,7 +121,7 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
     where = take_index(ndarray(places), indices).tensor
     flat = a.tensor.reshape(-1).clone()
     if b is None:
-        ins, outs = ufunc._resolve((flat.dtype,), (None,), "unsafe", None, None)
+        ins, outs = ufunc._resolve((flat.dtype,), (None,), "unsafe", None)
         flat = _in_rounds(ufunc, flat, where.reshape(-1), None, ins, outs)
     else:
         operand = torch.tensor(b) if isinstance(b, bool) else as_operand(b)
@@ -138,9 +138,7 @@ def at_engine(ufunc: Any, a: ndarray, indices: Any, b: Any) -> None:
 
 
 def _update(ufunc, flat, where, value, operand):
-    ins, outs = ufunc._resolve(
-        (flat.dtype, promotion_kind(operand)), (flat.dtype,), "unsafe", None, None
-    )
+    ins, outs = ufunc._resolve((flat.dtype, promotion_kind(operand)), (flat.dtype,), "unsafe", None)
     name, work = ufunc._name, outs[0]
     # Of another dtype than the array's each step is cast.
     plain = flat.dtype is work and ins == (work, work) and work is not torch.bool

@@ -298,12 +298,12 @@ def _bool(self: ndarray) -> bool:
     return bool(self._t != 0)
 
 
-def _delegate(name: str, convert: Callable, kind: Kind = Kind.DATA) -> None:
+def _delegate(name: str, convert: Callable) -> None:
     def method(self: ndarray, /) -> Any:
         return convert(to_numpy(self))
 
     method.__name__ = method.__qualname__ = name
-    _method(name, kind)(method)
+    _method(name, Kind.DATA)(method)
 
 
 for _name, _convert in (

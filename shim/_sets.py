@@ -48,9 +48,9 @@ class _Unique:
 
 
 class _UniqueRows(_Unique):
-    """The distinct rows of a 2-D tensor in lexicographic order."""
+    """The distinct rows of a 2-D tensor in lexicographic order; NaNs are never one value."""
 
-    def __init__(self, rows: torch.Tensor, equal_nan: bool):
+    def __init__(self, rows: torch.Tensor):
         need_data(rows)
         n, width = rows.shape
         columns = [rows[:, i] for i in reversed(range(width))]
@@ -59,8 +59,6 @@ class _UniqueRows(_Unique):
         ordered = select_rows(rows, 0, self.order)
         key = bits(ordered)
         changed = key[1:] != key[:-1]
-        if equal_nan:
-            changed = changed & ~(is_nan(ordered[1:]) & is_nan(ordered[:-1]))
         head = torch.ones(min(n, 1), dtype=torch.bool, device=device)
         self._fill(torch.cat([head, changed.any(1)]))
         self.values = select_rows(ordered, 0, self.begins)
@@ -89,8 +87,7 @@ def unique(
     else:
         moved = ar.movedim(axis, 0)
         width = moved[0].numel() if len(moved) else int(np.prod(moved.shape[1:]))
-        # of rows NaNs are never one value
-        found = _UniqueRows(moved.reshape(len(moved), width), False)
+        found = _UniqueRows(moved.reshape(len(moved), width))
         rows = found.values.reshape(len(found.begins), *moved.shape[1:])
         values, shape = rows.movedim(0, axis), (len(moved),)
     parts = [values]

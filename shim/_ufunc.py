@@ -138,9 +138,9 @@ class ufunc:
 
     # dtypes
 
-    def _resolve(self, keys: tuple, outs: tuple, casting: str, dtype: Any, signature: Any) -> tuple:
+    def _resolve(self, keys: tuple, outs: tuple, casting: str, signature: Any) -> tuple:
         """The torch dtypes of the loop, (ins, outs), by NumPy's rules; NumPy's errors."""
-        memo = (keys, outs, casting, dtype, signature)
+        memo = (keys, outs, casting, signature)
         found = self._resolved.get(memo)
         if found is None:
             alone = all(k in NUMBERS for k in keys)
@@ -298,7 +298,7 @@ class ufunc:
             operands[1] = torch.where(as_tensor(where), operands[1], 1)
         keys = tuple(map(promotion_kind, operands))
         out_keys = tuple(None if t is None else t._t.dtype for t in targets)
-        ins, outs = self._resolve(keys, out_keys, casting, None, self._signature(dtype, signature))
+        ins, outs = self._resolve(keys, out_keys, casting, self._signature(dtype, signature))
         plain = casting == "same_kind" and dtype is None and signature is None
         if plain and out is None and not any(isinstance(o, Weak) for o in operands):
             run = self._bind(keys, ins, outs)

@@ -662,7 +662,7 @@ MUTATIONS = (
         "kernels/passes/test_scatter.py",
     ),
     Mutation(
-        "np_compile/capture/arrays/array.py",
+        "np_compile/capture/arrays/operators.py",
         "return c.told(seg, node.value) if c.elements_read else recorded(c, seg, node.value)",
         "return recorded(c, seg, node.value)",
         "capture/test_elements.py",
@@ -1215,13 +1215,13 @@ MUTATIONS = (
         "capture/test_python.py",
     ),
     Mutation(
-        "np_compile/reader/entry.py",
+        "np_compile/reader/leaving.py",
         "    return shared_names(node).union(*map(count_loads, nodes[k:]))",
         "    return frozenset().union(*map(count_loads, nodes[k:]))",
         "reader/test_columns.py",
     ),
     Mutation(
-        "np_compile/reader/entry.py",
+        "np_compile/reader/leaving.py",
         "    return shared_names(node).union(*map(count_loads, nodes[k:]))",
         "    return shared_names(node).union(*map(count_loads, nodes[k + 1 :]))",
         "reader/test_columns.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import sys
 import tomllib
@@ -116,10 +117,17 @@ def part(module: str) -> str:
     return f"{top}.{room}" if top == "kernels" and room in _ROOMS else top or "package"
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """The imports of a file, and its conditions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [x for x in ast.walk(tree) if isinstance(x, (ast.Import, ast.ImportFrom, ast.If))]
+
+
 def imports(module: str, path: Path) -> Iterator[tuple[int, str]]:
     """Every module that a file imports, with the line; relative imports made absolute."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -134,7 +142,7 @@ def _unchecked(path: Path) -> set[int]:
     """Lines of imports that are made for types alone."""
     return {
         line
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }

@@ -31,9 +31,9 @@ def _is_own(file: str) -> bool:
     return file.startswith(_OWN)
 
 
-def _user_frame(depth: int) -> FrameType | None:
-    """The innermost frame of user code that runs now, from the caller's at this depth on."""
-    frame: FrameType | None = sys._getframe(depth + 1)
+def _user_frame() -> FrameType | None:
+    """The innermost frame of user code that runs now."""
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and _is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
@@ -41,7 +41,7 @@ def _user_frame(depth: int) -> FrameType | None:
 
 def user_line() -> str:
     """file:line and the text of the innermost line of user code that runs now."""
-    frame = _user_frame(1)
+    frame = _user_frame()
     if frame is None:
         return "unknown line"
     name = frame.f_code.co_filename
@@ -65,7 +65,7 @@ def as_user(depth: int, other: int = 0) -> Callable:
         call = _places.get((id(seen.f_globals), id(seen.f_code), seen.f_lasti))
     if call is not None:
         return call
-    frame = _user_frame(1)
+    frame = _user_frame()
     if frame is None:
         return lambda function, *args: function(*args)
     code = frame.f_code

@@ -17,8 +17,9 @@ from np_compile import config, errstate, shim
 from np_compile.tape.node import Break
 
 from . import state
-from .arrays.array import NEVER_WARN, OPERANDS, Array, viewing
+from .arrays.array import Array, viewing
 from .arrays.loans import Loan
+from .arrays.operators import NEVER_WARN, OPERANDS
 from .arrays.transfers import copy
 from .frames import as_user
 from .names.numpy_names import numpy_function

@@ -427,7 +427,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Rec):
         as_lists(r, owner)
     if owner == Known("") and name == "join" and len(args) == 1 and not kwargs:
-        return text.join_texts(r, "", args[0])
+        return text.join_texts(r, args[0])
     if text.is_text(owner) and not kwargs:
         return text.text_method(r, text.in_parts(r, owner), name, args)
     if isinstance(owner, Lst) and owner.made is list and name == "sort":

@@ -107,21 +107,22 @@ class Rows:
 
     def __init__(self, entry: Entry):
         self._held: list[Any] = []
-        self._places = {i.path: k for k, i in enumerate(entry.inputs)}
+        self._places = {path: k for k, path in enumerate(entry.inputs)}
         # The names of dicts that have to be there, and what they have to lead to.
         self.dicts: list[dict] = []
         self.names: list[int] = []
-        self.inputs = [self._settled(self._fetch(i), self._fits(i, entry)) for i in entry.inputs]
-        lists = [self._places[i.path] for i in entry.inputs if i.piece is LISTED]
+        inputs = entry.inputs.values()
+        self.inputs = [self._settled(self._fetch(i), self._fits(i)) for i in inputs]
+        lists = [self._places[i.path] for i in inputs if i.piece is LISTED]
         if lists and (entry.aside or entry.classes):
             raise NotInC
         one = [self._place(path) for path in may_be_one(entry)]
-        parameters = {i.path[1] for i in entry.inputs if i.path[0] == "local" and len(i.path) == 2}
+        parameters = {path[1] for path in entry.inputs if path[0] == "local" and len(path) == 2}
         self.sees_all = parameters >= {*entry.example}  # the arguments of each call
         drawn = [
-            (self._places[i.path], self._address(_bits(entry.fetched[i.path])))
-            for i in entry.inputs
-            if generator_of(entry.fetched[i.path]) is not None
+            (self._places[i.path], self._address(_bits(i.value)))
+            for i in inputs
+            if generator_of(i.value) is not None
         ]
         if len(drawn) > _GENERATORS:
             raise NotInC
@@ -191,8 +192,8 @@ class Rows:
             return [Fetch.OF, self._address(np.random.mtrand), self._address("_rand")]
         raise NotInC
 
-    def _fits(self, i: Input, entry: Entry) -> list[int]:
-        x = entry.fetched[i.path]
+    def _fits(self, i: Input) -> list[int]:
+        x = i.value
         if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
             return [Fits.SAME, self._address(x)]
         if i.piece is KEYS:

@@ -1,4 +1,4 @@
-"""Where a region's values come from, and where they go: inputs, and exits.
+"""Where a region's values come from: inputs, and what is known of them. `leaving` has the exits.
 
 An array is given to C as NumPy's own structure; C looks whether it is what it was compiled for.
 """
@@ -18,13 +18,13 @@ from np_compile.shim import is_writeable
 
 from . import direct, given, members, runtime, twister
 from .calls import inlined
-from .exits import Exit, Export
+from .exits import Exit
 from .linear import WIDE, Linear
 from .liveness import Live, live_names
 from .nest import FAR, contiguous
 from .pieces import CONSTANT, LIST, SMALL, piece
 from .random import IN_PYTHON, METHODS, generator_of
-from .read import C_STORAGE, Again, Frame, Leave, Reader, int_constant
+from .read import C_STORAGE, Again, Reader, int_constant
 from .source import written
 from .values import (
     C_TYPE,
@@ -36,7 +36,6 @@ from .values import (
     Conflict,
     Items,
     Known,
-    Maybe,
     Num,
     Obj,
     Opaque,
@@ -49,7 +48,7 @@ from .values import (
     Value,
     python,
 )
-from .walk import count_loads, shared_names
+from .walk import count_loads
 
 _BRACKETS = (np.r_, np.c_, np.s_, np.index_exp, np.mgrid, np.ogrid)
 _CLASSES = 10  # of objects in lists: each is named by a digit
@@ -64,12 +63,14 @@ class Unfit(Exception):
 
 @dataclass
 class Input:
-    """A value that a region takes. path: how it is found. piece: what it has to be. taken: whether
-    C is given it."""
+    """A value that a region takes. path: how it is found. value: that of the example. piece: what
+    it has to be. taken: whether C is given it; why: it is not, as it does not fit."""
 
     path: tuple
+    value: Any
     piece: Any
     taken: bool = True
+    why: str = ""
 
 
 KEYS = "{}"  # in a path, and the piece of it: all keys of a dict
@@ -85,7 +86,7 @@ class Entry:
         self.example = example
         self.small = small
         self.prologue: list[str] = []
-        self.inputs: list[Input] = []
+        self.inputs: dict[tuple, Input] = {}  # by their paths
         self.words = 0
         self.arrays = 0
         self.strided = False  # whether one of them may be written to and is not contiguous
@@ -95,7 +96,6 @@ class Entry:
         self.exits: dict[int, Exit] = {}
         self.normalized: dict = {}
         self.paths: dict[Any, Any] = {}
-        self.fetched: dict[tuple, Any] = {}
         self._outer: dict[tuple, Value] = {}
         self._counts: dict[Any, dict[str, int]] = {}
         self._live: dict[int, dict[int, Live]] = {}
@@ -132,19 +132,19 @@ class Entry:
 
     def take(self, r: Reader, path: tuple, x: Any) -> Value:
         """A value from outside, that is of this type in each call of the region."""
-        self.inputs.append(Input(path, piece(x, self.small)))
-        self.fetched[path] = x
+        if path in self.inputs:  # it did not fit
+            raise Unfit(self.inputs[path].why)
+        taken = self.inputs[path] = Input(path, x, piece(x, self.small))
         if (method := twister.method_of(x)) is not None:
             return Bound(self.take(r, (*path, ".__self__"), x.__self__), method)
-        taken = self.inputs[-1]
         words, arrays = self.words, self.arrays
         parts: tuple[list, ...] = self.prologue, self.owners, self.sizes, self.aside
         lengths = list(map(len, parts))
         try:
             with r.before(self.prologue):
                 made = self._value(r, path, x)
-        except Unfit:  # C is given nothing of it, not what fits either
-            taken.taken = False
+        except Unfit as e:  # C is given nothing of it, not what fits either
+            taken.taken, taken.why = False, str(e)
             self.words, self.arrays = words, arrays
             for part, n in zip(parts, lengths, strict=True):
                 del part[n:]
@@ -272,9 +272,9 @@ class Entry:
     def growing(self, r: Reader, path: tuple) -> None:
         """Take a list that is found at a path for one that changes, if it can be."""
         whole = _whole(path)
-        x = self.fetched.get(whole)
-        if ("list", "as tuples") in r.memory or not given.KNOWN:
+        if whole not in self.inputs or ("list", "as tuples") in r.memory or not given.KNOWN:
             return
+        x = self.inputs[whole].value
         if type(x) is list and given.form_of(r, given.type_of(r, [x], whole)) is not None:
             r.memory["list", "needed", whole] = {}
             raise Again
@@ -450,9 +450,8 @@ class Entry:
 
     def watch(self, path: tuple, x: Any) -> None:
         """The region is for calls where this very value is at the path."""
-        if path not in self.fetched:
-            self.inputs.append(Input(path, SAME, False))
-            self.fetched[path] = x
+        if path not in self.inputs:
+            self.inputs[path] = Input(path, x, SAME, False)
 
     def attribute(self, r: Reader, owner: Obj, name: str) -> Value:
         """An attribute of an object of the user's."""
@@ -509,10 +508,9 @@ class Entry:
     def keys(self, owner: Obj) -> tuple:
         """The keys of a dict, which are text: the region is for dicts that have these."""
         path = (*self.paths[owner.path], KEYS)
-        if path not in self.fetched:
-            self.fetched[path] = tuple(self._object(owner))
-            self.inputs.append(Input(path, KEYS, False))
-        return self.fetched[path]
+        if path not in self.inputs:
+            self.inputs[path] = Input(path, tuple(self._object(owner)), KEYS, False)
+        return self.inputs[path].value  # type: ignore[no-any-return]
 
     def _object(self, owner: Obj) -> Any:
         return self.object_at(self.paths[owner.path])
@@ -520,11 +518,11 @@ class Entry:
     def object_at(self, path: tuple) -> Any:
         """The object at a path, of the example."""
         items = []
-        while path not in self.fetched:  # it is in a tuple
+        while path not in self.inputs:  # it is in a tuple
             *before, k = path
             path = tuple(before)
             items.append(k)
-        x = self.fetched[path]
+        x = self.inputs[path].value
         for k in reversed(items):
             x = x[k]
         return x
@@ -570,19 +568,6 @@ class Entry:
         r.leave_if(f"!{value.flag}", f"there is no attribute {name!r} yet")
         return value.value
 
-    def _set_ones(self, out: Export, env: dict[str, Value]) -> dict[tuple[str, str], Any]:
-        """The attributes that are set, at an exit."""
-        made = {}
-        for key in self.set:
-            x = env.get(key)
-            if key in self.unset:
-                if x == Known(None):
-                    continue
-                x = Maybe(x.value, x.flag) if isinstance(x, OrNone) else x
-            if x is not None:
-                made[self.set[key]] = out.value(x)
-        return made
-
     def constant(self, r: Reader, x: Any) -> Value:
         """A value that is the same in each call."""
         if type(x) in (bool, int, float, complex):
@@ -625,58 +610,6 @@ class Entry:
             self._live[id(node)] = live_names(node)
         return self._live[id(node)]
 
-    # Exits
-
-    def result(self, r: Reader, x: Value) -> None:
-        """The C that returns a value."""
-        out = Export(r)
-        spec = out.value(x)
-        self._exit(r, out, Exit(spec))
-
-    def _exit(self, r: Reader, out: Export, exit_: Exit) -> None:
-        exit_.attributes |= self._set_ones(out, r.frames[0].env)
-        number = len(self.exits) + 1
-        self.exits[number] = exit_
-        self.most = max(self.most, out.count)
-        r.lines += [*out.lines, f"return {number};"]
-
-    def leave(self, r: Reader, site: Leave, first: int) -> list[str]:
-        """The C of a way out."""
-        out = Export(r)
-        frames = []
-        envs = {id(frame): env for frame, _, env in site.frames}
-        for frame, path, env in site.frames:
-            asked_later = _asked_later(frame.node, path[0])
-            names = {}
-            makes: list[ast.stmt] = []
-            for name, x in _with_free(r, frame, env, envs).items():
-                asked = name in asked_later or name.startswith("__") or name not in env
-                if name.startswith("@") or not asked:
-                    continue
-                if isinstance(x, Conflict):
-                    raise Unreadable(f"{name!r}: {x.why}")
-                if r.is_local(x):
-                    made, home = r.local[x.value]
-                    if _bound(made) != name or home is not (frame if name in env else frame.home):
-                        raise Unreadable("a function that is made in it, under another name")
-                    makes.append(made)
-                    continue
-                names[name] = out.value(x)
-            frames.append((frame.function, frame.node, path, names, makes))
-        exit_ = Exit(frames=frames, reasons=tuple(site.reasons), certain=site.certain)
-        path = site.frames[-1][1]
-        exit_.line = next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
-        exit_.top = site.frames[0][1][0][2] + first
-        exit_.attributes |= self._set_ones(out, site.frames[0][2])
-        number = len(self.exits) + 1
-        self.exits[number] = exit_
-        self.most = max(self.most, out.count)
-        label, give = f"leave_{site.number}: ;", f"return {number};"
-        if r.base:
-            label += f" Word *const out = left_at(rt, {number}, {out.count}); (void)out;"
-            give = "return 1;"
-        return ["if (0) {", label, *site.first, *out.lines, give, "}"]
-
 
 def _whole(path: tuple) -> tuple:
     """The path of what something is an item of, or an item of an item."""
@@ -684,45 +617,3 @@ def _whole(path: tuple) -> tuple:
     while type(path[n - 1]) is int:
         n -= 1
     return path[:n]
-
-
-def _bound(made: ast.stmt | None) -> str:
-    """The name that a statement binds which makes a function."""
-    if isinstance(made, ast.Assign):
-        first = made.targets[0]
-        return first.id if isinstance(first, ast.Name) and len(made.targets) == 1 else ""
-    return made.name if isinstance(made, ast.FunctionDef) else ""
-
-
-def _with_free(
-    r: Reader, frame: Frame, env: dict[str, Value], envs: dict[int, dict[str, Value]]
-) -> dict[str, Value]:
-    """The names that what is left of a function asks for: of one that another makes, also those
-    that it, and such functions that it calls, see of that one."""
-    found = dict(env)
-    waiting = [(frame.function, frame.home)]
-    while waiting:
-        f, home = waiting.pop()
-        if home is None:
-            continue
-        for name in f.__code__.co_freevars:
-            x = envs.get(id(home), home.env).get(name)
-            if x is None:
-                if home.home is not None and name not in home.scope:
-                    raise Unreadable("a function in a function in a function")
-                continue
-            if name in frame.scope or (name in found and found[name] is not x):
-                raise Unreadable(f"the name {name!r} of two functions, one in the other")
-            if name in found:
-                continue
-            found[name] = x
-            if r.is_local(x):
-                waiting.append((x.value, r.local[x.value][1]))
-    return found
-
-
-def _asked_later(node: Any, block: tuple) -> frozenset[str]:
-    """The names that a function asks for from a statement of its body on; Python's objects of
-    others, such as long lists, would be made for nothing. block: the first step of the path."""
-    _, nodes, k, _ = block
-    return shared_names(node).union(*map(count_loads, nodes[k:]))

@@ -30,10 +30,10 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
     locks: list[str] = []
     formats: list[str] = []
     lists: list[str] = []
-    for k, i in enumerate(entry.inputs):
+    for k, i in enumerate(entry.inputs.values()):
         x = names[i.path] = f"x{k}"
         lines.append(f"{x} = {_source(i.path, names, scope, k)}")
-        sample = entry.fetched[i.path]
+        sample = i.value
         kind = type(sample)
         if i.piece is SAME or (type(i.piece) is tuple and i.piece[0] == "same"):
             scope[f"p{k}"] = sample
@@ -85,7 +85,7 @@ def binder(entry: Entry) -> Callable[[dict[str, Any]], tuple | None]:
     if one:
         ids = ", ".join(f"id({x})" for x in one)
         lines.append(f"if len({{{ids}}}) < {len(one)}: return None")
-    found = ", ".join(f"x{k}" for k in range(len(entry.inputs)))
+    found = ", ".join(names.values())
     lines.append(
         f"return ({found}{',' if found else ''}), ({', '.join(words)}{',' if words else ''}), "
         f"({', '.join(locks)}{',' if locks else ''})"

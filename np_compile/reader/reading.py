@@ -237,7 +237,7 @@ class Reading:
                 ran = known[0], *ran
             else:
                 ran = None
-        result = self._go_on(node, 0, values, changed, ran)
+        result = self._go_on(node, values, changed, ran)
         self._offer(args, kwargs)
         if result is not _PLAIN and result is not _LATER:
             return result
@@ -277,10 +277,10 @@ class Reading:
         values = self._bound(args, kwargs)
         assert values is not None
         if self._budget is None:
-            return self._go_on(node, 0, values, [], (region, exit_, value, left))
+            return self._go_on(node, values, [], (region, exit_, value, left))
         self._budget.begins()
         try:
-            return self._go_on(node, 0, values, [], (region, exit_, value, left))
+            return self._go_on(node, values, [], (region, exit_, value, left))
         finally:
             self._budget.ended()
 
@@ -347,11 +347,9 @@ class Reading:
             made += [f"for sizes that are new: {line}" for line in self.for_sizes.report()]
         return made
 
-    def _go_on(
-        self, node: Any, first: int, values: dict[str, Any], changed: list[Any], ran: Any = None
-    ) -> Any:
-        """From a statement of the body on, with these values of names. ran: a region that did."""
-        begun, compiled = first > 0, ran is not None
+    def _go_on(self, node: Any, values: dict[str, Any], changed: list[Any], ran: Any) -> Any:
+        """The body, with these values of names. ran: a region that did its beginning, or none."""
+        first, begun, compiled = 0, False, ran is not None
         beginning: Refused | None = None  # of a call of which nothing was compiled
         while True:
             ran = ran or self._ran(node, first, values)

@@ -59,7 +59,7 @@ class Region:
         self._runs = self.left = self.listed = self.called = 0
         self._room = max(entry.most, 1)
         self._paths = {k: v for k, v in entry.paths.items() if isinstance(k, str)}
-        self._places = {i.path: k for k, i in enumerate(entry.inputs)}
+        self._places = {path: k for k, path in enumerate(entry.inputs)}
         self.arrays = tuple(entry.owners)
         anything = ANYWHERE in written
         self._written = [

@@ -15,6 +15,7 @@ import numpy as np
 from . import assignments, builtins, catching, loops, outside
 from .dicts import new_table
 from .expressions import anything, condition, expression, kept, made_function
+from .leaving import returning
 from .managers import Entered, goes_out
 from .normalize import normalized, of_generator
 from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
@@ -200,7 +201,7 @@ def _return(r: Reader, node: ast.Return) -> None:
     frame = r.frame
     frame.dead = True
     if len(r.frames) == 1:
-        r.entry.result(r, value)
+        returning(r, value)
         return
     place: list = []
     r.lines.append(place)

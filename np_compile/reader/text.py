@@ -213,10 +213,10 @@ def text_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
     raise Unreadable(f"the method {name!r} of a {a.made.__name__}")
 
 
-def join_texts(r: Reader, between: str, x: Value) -> Value:
+def join_texts(r: Reader, x: Value) -> Value:
     """`"".join(x)` of a list of characters."""
     x = kept(r, x)
-    if between or not isinstance(x, Lst) or x.made is not list or x.kind != "char":
+    if not isinstance(x, Lst) or x.made is not list or x.kind != "char":
         raise Unreadable("join of these")
     made = list_of(r, x)
     return Lst(made.buf, made.of, made.roots, made=str)

@@ -24,9 +24,11 @@ from . import (
 )  # fmt: skip
 from .calls import called
 from .catching import place
-from .entry import Entry, Exit, Unfit
+from .entry import Entry, Unfit
+from .exits import Exit
 from .expressions import anything, attribute, expression, operand
 from .kernels import Loops, touched
+from .leaving import leaving, returning
 from .nest import FEW
 from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
@@ -152,7 +154,7 @@ def _read(
     with r.elsewhere(body):
         block(r, nodes, "body")
         if not frame.dead:
-            entry.result(r, Known(None))
+            returning(r, Known(None))
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
     work = Work(r.seconds, r.single, arrays, not r.guesses)
@@ -161,12 +163,12 @@ def _read(
     ):  # before any C is put together
         return Refused(why, 0, len(node.body), by_size=True, work=work)
     entry.layouts = objects.described(r)
-    shared = _flat(body, r, entry, first)
+    shared = _flat(body, r, first)
     lists = entry.listed(r.written)
     on_stack = {x.data: SIZES[x.item] * x.n for x in r.on_stack.values()}
     before = [*entry.prologue, *lists]
     functions, lines, kernels = outlined(shared, before, r.declarations, on_stack)
-    recursive = _called(r, entry, before)
+    recursive = _called(r, before)
     top = next((e for e in entry.exits.values() if e.certain and is_first(e)), None)
     has_loops = bool(r.called) or _has_loops([*functions, *lines])
     if not has_loops and (top is not None or loops()):
@@ -195,22 +197,22 @@ def is_first(e: Exit) -> bool:
     return e.frames is not None and all(step[0] == "block" for step in e.frames[0][2])
 
 
-def _flat(lines: list, r: Reader, entry: Entry, first: int) -> list[str | Threaded]:
+def _flat(lines: list, r: Reader, first: int) -> list[str | Threaded]:
     made: list[str | Threaded] = []
     for x in lines:
         if isinstance(x, str):
             made.append(x)
         elif isinstance(x, Threaded):
-            x.lines = _flat(x.lines, r, entry, first)
+            x.lines = _flat(x.lines, r, first)
             made += [x] if x.spreads else x.lines
         elif isinstance(x, Leave):
-            made += entry.leave(r, x, first)
+            made += leaving(r, x, first)
         else:
-            made += _flat(x, r, entry, first)
+            made += _flat(x, r, first)
     return made
 
 
-def _called(r: Reader, entry: Entry, before: list[str]) -> list[str]:
+def _called(r: Reader, before: list[str]) -> list[str]:
     """The C of functions that call themselves, and of what they see; the last line is the region's.
     before: the lines with which it begins."""
     if not r.called:
@@ -219,7 +221,7 @@ def _called(r: Reader, entry: Entry, before: list[str]) -> list[str]:
     functions: list[tuple[Called, list[str]]] = []
     for f in r.called.values():
         f.reader.on_stack = settle(f.lines)
-        functions.append((f, threads.in_one(_flat(f.lines, f.reader, entry, 0))))
+        functions.append((f, threads.in_one(_flat(f.lines, f.reader, 0))))
     found = [(f, lines, taken(lines, declared)) for f, lines in functions]
     fields = {name: ctype for _, _, those in found for name, ctype in those.items()}
     values = ", ".join(f".{name} = {name}" for name in fields)

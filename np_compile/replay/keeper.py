@@ -8,6 +8,7 @@ values of the other arguments: guards compare all these (`guards`), and a plan h
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -57,11 +58,10 @@ class Keeper:
     kept: the kept calls. for_sizes: those that hold for many sizes. plain: calls that run
     as they stand. reach: what the function reads, which kept calls hold for. vain: calls
     watched since a kept one was last run. hopeless: whether none can be kept. why: it is so, or the
-    last call that was watched was not kept; why_one_size: it was not kept for many sizes. guesses:
-    as of a `Watch`. elements_change: whether elements that Python has read in a kept call are
-    others in a later one, or a call is not kept as it reads some. call_in_python: as the function
-    is called; gives what it gives, or MISS. None where C finds all calls that are known. pause: see
-    `Budget`; unweighed: see `Table`.
+    last call that was watched was not kept. guesses: as of a `Watch`. elements_change: whether
+    elements that Python has read in a kept call are others in a later one, or a call is not kept as
+    it reads some. call_in_python: as the function is called; gives what it gives, or MISS. None
+    where C finds all calls that are known. pause: see `Budget`; unweighed: see `Table`.
     """
 
     def __init__(
@@ -85,7 +85,6 @@ class Keeper:
         self.hopeless = False
         self.why: str | None = None
         self._lasts = False  # whether what that says is so for later calls too
-        self.why_one_size: str | None = None
         self.guesses = True
         self.elements_change = False
         self.call_in_python: Callable | None = None
@@ -412,10 +411,8 @@ class Keeper:
         if decided and plan.writes:
             raise Refused("it goes by a value, and writes to an array")
         if binding.for_sizes:
-            try:
+            with contextlib.suppress(Refused):
                 self._keep_for_sizes(watch, names, plan, gives, outputs.by_size)
-            except Refused as e:
-                self.why_one_size = str(e)
         return binding.kept(watch, given, names, plan, gives)
 
     def _came_before(self, way: tuple) -> bool:
@@ -442,7 +439,6 @@ class Keeper:
             with self._lock:
                 known = [k for k in self.for_sizes if k not in like]
                 self.for_sizes = (made, *known[: _FOR_SIZES - 1])
-        self.why_one_size = None
 
     @property
     def in_vain(self) -> bool:

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import np_compile
 
+from ..support import thorough
 from .support import Case, case, check, check_call, each, exact, rarely, whole
 
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
@@ -655,7 +656,7 @@ def places_of_extremes(x, n):
     return columns, halves, rows
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1"])
+@pytest.mark.parametrize("dtype", ["f8", "u1", *thorough("f4", "i8")])
 def test_where_extremes_are_along_axes(dtype) -> None:
     """The first of equal ones, and of NaN; in rows of four and eight, which are vectors, too."""
     grids = [grid(n, m, dtype) for n, m in ((4, 4), (6, 8), (2, 3), (12, 40))]

@@ -20,7 +20,8 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from ..arrays.array import OPERANDS, Array, binary, read, recorded
+from ..arrays.array import Array, read, recorded
+from ..arrays.operators import OPERANDS, binary
 from ..arrays.traced import has_traced, known
 from ..frames import as_user
 from ..state import current, switch

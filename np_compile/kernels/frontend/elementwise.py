@@ -18,7 +18,7 @@ from . import views
 from .arrays import Array, of_torch
 from .aten import ROWS, frexp
 from .complex import COMPLEX
-from .nodes import args_of, argument_of, arguments_of, node_of, overload_of, packet, schema_of
+from .nodes import args_of, argument_of, arguments_of, overload_of, packet, schema_of, source_of
 
 
 def _common(node: fx.Node, args: Sequence[Any]) -> torch.dtype:
@@ -158,7 +158,7 @@ def _copy(t: Any, node: fx.Node) -> Array | None:
     source = t.array(args_of(node)[1])
     if in_place:
         target = t.array(args_of(node)[0])
-        return t.cast(source, node_of(node, 0).meta["val"].dtype).broadcast(target.shape)
+        return t.cast(source, source_of(node).meta["val"].dtype).broadcast(target.shape)
     return t.cast(source, node.meta["val"].dtype).broadcast(node.meta["val"].shape)
 
 

@@ -13,7 +13,7 @@ from ..ir.expr import Expr, new_axes, number
 from ..ir.program import elements
 from . import arrays, views
 from .arrays import Array, of_torch
-from .nodes import args_of, argument_of, arguments_of, from_front, node_of, overload_of, schema_of
+from .nodes import args_of, argument_of, arguments_of, from_front, overload_of, schema_of, source_of
 from .reductions import scan
 
 
@@ -147,7 +147,7 @@ def _scatter_to(
 def _own(t: Any, node: fx.Node, in_place: bool) -> Array:
     """What is written to: the argument itself, or a copy of it."""
     target = t.array(args_of(node)[0])
-    return target if in_place else t.copy(target, node_of(node, 0).meta["val"])
+    return target if in_place else t.copy(target, source_of(node).meta["val"])
 
 
 def _index_put(t: Any, node: fx.Node) -> Array | None:
@@ -155,7 +155,7 @@ def _index_put(t: Any, node: fx.Node) -> Array | None:
     accumulate = bool(argument_of(node, "accumulate", False))
     target = t.array(args_of(node)[0])
     indices = _index_list(t, args_of(node)[1])
-    values = t.cast(t.array(args_of(node)[2]), node_of(node, 0).meta["val"].dtype)
+    values = t.cast(t.array(args_of(node)[2]), source_of(node).meta["val"].dtype)
     masks = [k for k, i in enumerate(indices) if i is not None and i.dtype == "bool"]
     if masks:
         return _masked_put(t, node, target, indices, values, in_place, accumulate)
@@ -333,7 +333,7 @@ def _search(t: Any, node: fx.Node) -> Array | None:
     if len(base.axes) != 1 or node.kwargs.get("sorter") is not None:
         return None
     right = node.kwargs.get("right", False) or node.kwargs.get("side") == "right"
-    common = torch.result_type(node_of(node, 0).meta["val"], _value(wanted))
+    common = torch.result_type(source_of(node).meta["val"], _value(wanted))
     if common.is_complex:
         return None
     base = t.cast(base, common)

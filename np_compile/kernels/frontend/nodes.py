@@ -28,9 +28,9 @@ def overload_of(node: fx.Node) -> str:
     return str(target._overloadname)
 
 
-def node_of(node: fx.Node, position: int) -> fx.Node:
-    """The argument at a position, which is a node."""
-    found: Any = node.args[position]
+def source_of(node: fx.Node) -> fx.Node:
+    """The first argument, which is a node."""
+    found: Any = node.args[0]
     return found
 
 

@@ -31,7 +31,7 @@ from ..ir.program import (
 )
 from . import arrays, elementwise, indexing, library, products, reductions, views
 from .arrays import Array, of_torch
-from .nodes import Unsupported, args_of, argument_of, mutated_roots, node_of, packet
+from .nodes import Unsupported, args_of, argument_of, mutated_roots, packet, source_of
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 _HOST = torch.device("cpu")
@@ -357,7 +357,7 @@ class Translation:
     def _at_own_offset(self, node: fx.Node) -> tuple[tuple, dict]:
         """The arguments of such an operator without the offset in the storage, which is another one
         where the program has its memory: torch takes that of the tensor."""
-        source, offset = node_of(node, 0), argument_of(node, "storage_offset")
+        source, offset = source_of(node), argument_of(node, "storage_offset")
         if self._root[source] is not source or offset not in (
             None, source.meta["val"].storage_offset()
         ):  # fmt: skip
@@ -367,7 +367,7 @@ class Translation:
 
     def _stored(self, node: fx.Node, into: library.Into, why: str) -> Any:
         """A call that stores its only result that is read in memory of the program."""
-        source = node_of(node, 0)
+        source = source_of(node)
         given = self.tensor(self.array(source), source.meta["val"])
         values: Any = node.meta["val"]
         like = values if into.result is None else values[into.result]

@@ -137,33 +137,26 @@ class _Pair:
         """The body of a chunk: reader(0..lag), then reader(i) and writer(i-lag) by turns."""
         body: list[Loop | Statement] = []
 
-        def read(row: Expr) -> None:
-            body_of(row, self.reader, row)
+        def add(body: list[Loop | Statement], loop: Loop, local: Expr) -> None:
+            body.extend(self._at(program, loop, base, local, lag, length, before, halo, chunk))
 
-        def body_of(row: Expr, loop: Loop, local: Expr) -> None:
-            target.extend(self._at(program, loop, base, local, lag, length, before, halo, chunk))
-
-        target = body
         first = max(before, lag)
         last = length - after
         for r in span(0, min(first, length)):
-            read(E.integer(r))
+            add(body, self.reader, E.integer(r))
             if r >= lag:
-                body_of(E.integer(r - lag), self.writer, E.integer(r - lag))
+                add(body, self.writer, E.integer(r - lag))
         if last > first:
             main = E.axis(last - first, "i")
             loop = Loop(main, [])
-            target = loop.body
-            read(E.plus(main, first))
-            shifted = E.plus(main, first - lag)
-            body_of(shifted, self.writer, shifted)
-            target = body
+            add(loop.body, self.reader, E.plus(main, first))
+            add(loop.body, self.writer, E.plus(main, first - lag))
             body.append(loop)
         for r in span(max(last, first), length):
-            read(E.integer(r))
-            body_of(E.integer(r - lag), self.writer, E.integer(r - lag))
+            add(body, self.reader, E.integer(r))
+            add(body, self.writer, E.integer(r - lag))
         for r in span(max(length - lag, 0), length):
-            body_of(E.integer(r), self.writer, E.integer(r))
+            add(body, self.writer, E.integer(r))
         return body
 
     def _at(

@@ -101,8 +101,8 @@ _REALS = {
 }
 
 
-def _polynomial(real: _Real, result: str, power: str, coefficients: tuple[str, ...]) -> str:
-    """Statements that compute a polynomial, its even and its odd powers apart: neither waits for
+def _polynomial(real: _Real, power: str, coefficients: tuple[str, ...]) -> str:
+    """Statements that set q to a polynomial, its even and its odd powers apart: neither waits for
     the other."""
     name, fma = real.name, f"__builtin_fma{real.suffix}"
     odd, even = coefficients[-2::-2][::-1], coefficients[-1::-2][::-1]
@@ -110,7 +110,7 @@ def _polynomial(real: _Real, result: str, power: str, coefficients: tuple[str, .
     for part, (first, *others) in (("odd", odd), ("even", even)):
         lines.append(f"{name} {part} = {first};")
         lines += [f"{part} = {fma}({part}, square, {c});" for c in others]
-    lines.append(f"{name} {result} = {fma}(odd, {power}, even);")
+    lines.append(f"{name} q = {fma}(odd, {power}, even);")
     return "".join(f"    {line}\n" for line in lines)
 
 
@@ -122,7 +122,7 @@ def _reduce(real: _Real, times: str, shift: int, argument: str) -> str:
         f"    {real.name} n = shifted - {far};\n"
         f"    {real.name} r = {fma}(-n, {real.ln2_high}, {argument});\n"
         f"    r = {fma}(-n, {real.ln2_low}, r);\n"
-        + _polynomial(real, "q", "r", real.exp_tail)
+        + _polynomial(real, "r", real.exp_tail)
         + f"    {real.name} p = {fma}(r * r, q, r);\n"
         f"    {real.unsigned} k; __builtin_memcpy(&k, &shifted, sizeof k);\n"
     )
@@ -185,7 +185,7 @@ def _log(real: _Real) -> str:
     {name} s = f / (2 + f);
     {name} z = s * s;
 """
-        + _polynomial(real, "q", "z", real.log_tail)
+        + _polynomial(real, "z", real.log_tail)
         + f"""\
     {name} half = f * f / 2;
     {name} low = __builtin_{fma}(k, {real.ln2_rest}, s * __builtin_{fma}(q, z, half));
