@@ -11,6 +11,7 @@ from .assignments import target
 from .conditional_stores import selected_stores
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
+from .forwarding import forwarded
 from .innermost import hoisted, places
 from .interchange import planned, tiled
 from .iterables import Run, by_tables, iterable
@@ -46,6 +47,7 @@ _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python
 _STRIP_OF_FEW = 1 << 12  # where they go over a few elements
 _FEW = ("#pragma GCC unroll", FEW)  # what stands before a loop of a few elements
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
+_FEW_TIMES = 8  # iterations that need no look at what Python wants
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
 _SOME = 30  # iterations of a loop of which nothing is known
@@ -150,7 +152,8 @@ class _For:
         k, there = self.counter, self._values.there
         n = self._values.n.value
         if not strip or there or r.quiet or (n is not None and n <= strip):
-            tick = [] if r.quiet or (strip and not there) else [_tick(body)]
+            few = n is not None and n <= _FEW_TIMES
+            tick = [] if r.quiet or (strip and not there) or few else [_tick(body)]
             ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
             if there:
                 return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *tick, body, "}", *ends]
@@ -321,6 +324,7 @@ def _attempt(
         )
         r.lines += first
         selected_stores(r, body, header.counter)
+        forwarded(r, body, accesses)
         header.powers = []
         if strip and not r.quiet:
             n = header.n.value
