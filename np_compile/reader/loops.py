@@ -280,14 +280,14 @@ def _attempt(
             _guess_extents(r, before[which].get(name), x)
             if isinstance(x, Num) and x.rep in FLOATS:
                 r.sums[x.text] = 0
-        entry = r.snapshot()
+        entry = state.entry = r.snapshot()
         frame.path.append(header.step(r))
         header.begin(r)
         r.grammar.block(r, node.body, "body")
         frame.path.pop()
         if not frame.dead:
             end: list = []
-            state.agains.append((r.snapshot(), end))
+            state.agains.append((_narrowed(r, state), end))
             r.lines.append(end)
             r.lines += r.releases(state.scopes)
         accesses = r.accesses.noted[since:]
@@ -522,11 +522,24 @@ def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     memory[key] = _widened(of, as_type(join(of, x, r), keep=True))
 
 
+def _narrowed(r: Reader, state: LoopState) -> list[dict[str, Value]]:
+    """The names at the end of an iteration. Integers that it has changed are no larger than indices
+    where that is known, as of those that were indices."""
+    names = r.snapshot()
+    for env, was in zip(names, state.entry, strict=True):
+        for name, x in env.items():
+            if not isinstance(x, Num) or x.rep != "i64" or x.lin is None or x.high <= FAR:
+                continue
+            if not (name in was and is_same(was[name], x)) and r.facts.proves(-x.lin + FAR):
+                env[name] = replace(x, high=FAR)
+    return names
+
+
 def _widened(of: Value, new: Value) -> Value:
     """A type that has grown, with bounds of integers that will not do so for ever."""
     if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
         low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
-        high = of.high if new.high <= of.high else WIDE - 1
+        high = of.high if new.high <= of.high else FAR if new.high <= FAR else WIDE - 1
         return replace(new, low=low, high=high)
     if isinstance(new, Flagged):
         return type(new)(_widened(of.value if isinstance(of, Flagged) else of, new.value), "")
@@ -612,6 +625,6 @@ def continue_(r: Reader, node: ast.Continue) -> None:
     if not r.loops:
         raise Unreadable("continue")
     state = r.loops[-1]
-    state.agains.append((r.snapshot(), lines))
+    state.agains.append((_narrowed(r, state), lines))
     r.lines += [lines, *r.releases(state.scopes), "continue;"]
     r.frame.dead = True

@@ -656,3 +656,36 @@ def test_a_stored_element_is_not_read_again():
     text = text_of(stored_and_read, *(np.ones(20) for _ in range(3)))
     body = text[text.index("b[i] = a[i] - c[i]") :]
     assert not re.search(r"const f64 v_\w+ = p_\w+\[", body[: body.index("}")])
+
+
+def sift(key, size, k):
+    i = 0
+    while 2 * i + 1 < size:
+        c = 2 * i + 1
+        if c + 1 < size and key[c + 1] < key[c]:
+            c += 1
+        if key[c] >= k:
+            break
+        key[i] = key[c]
+        i = c
+    key[i] = k
+
+
+def test_an_integer_that_was_an_index_does_not_overflow():
+    keys = np.sort(np.random.default_rng(2).random(20))
+    check(Case(sift, [(keys, 20, 0.7), (keys, 19, 2.0), (keys, 0, 0.5), (keys, 30, 2.0)]))
+    assert "_overflow(2L" not in text_of(sift, keys, 20, 0.7)
+
+
+def doubles(a, n):
+    i, steps = 1, 0
+    while steps < n:
+        i *= 2
+        steps += 1
+        if i < len(a):
+            a[i] = i
+    return i
+
+
+def test_an_integer_that_was_one_once_may():
+    check_whatever_leaves(doubles, [(np.zeros(20), 5), (np.zeros(20), 63), (np.zeros(20), 70)])
