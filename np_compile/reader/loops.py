@@ -11,6 +11,7 @@ from .assignments import target
 from .conditional_stores import selected_stores
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
+from .forwarding import forwarded
 from .innermost import hoisted, places
 from .interchange import planned, tiled
 from .iterables import Run, by_tables, iterable
@@ -46,6 +47,7 @@ _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python
 _STRIP_OF_FEW = 1 << 12  # where they go over a few elements
 _FEW = ("#pragma GCC unroll", FEW)  # what stands before a loop of a few elements
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
+_FEW_TIMES = 8  # iterations that need no look at what Python wants
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
 _SOME = 30  # iterations of a loop of which nothing is known
@@ -150,7 +152,8 @@ class _For:
         k, there = self.counter, self._values.there
         n = self._values.n.value
         if not strip or there or r.quiet or (n is not None and n <= strip):
-            tick = [] if r.quiet or (strip and not there) else [_tick(body)]
+            few = n is not None and n <= _FEW_TIMES
+            tick = [] if r.quiet or (strip and not there) or few else [_tick(body)]
             ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
             if there:
                 return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *tick, body, "}", *ends]
@@ -277,14 +280,14 @@ def _attempt(
             _guess_extents(r, before[which].get(name), x)
             if isinstance(x, Num) and x.rep in FLOATS:
                 r.sums[x.text] = 0
-        entry = r.snapshot()
+        entry = state.entry = r.snapshot()
         frame.path.append(header.step(r))
         header.begin(r)
         r.grammar.block(r, node.body, "body")
         frame.path.pop()
         if not frame.dead:
             end: list = []
-            state.agains.append((r.snapshot(), end))
+            state.agains.append((_narrowed(r, state), end))
             r.lines.append(end)
             r.lines += r.releases(state.scopes)
         accesses = r.accesses.noted[since:]
@@ -321,6 +324,7 @@ def _attempt(
         )
         r.lines += first
         selected_stores(r, body, header.counter)
+        forwarded(r, body, accesses)
         header.powers = []
         if strip and not r.quiet:
             n = header.n.value
@@ -518,11 +522,24 @@ def _grow(r: Reader, memory: dict, key: Key, of: Value, x: Value) -> None:
     memory[key] = _widened(of, as_type(join(of, x, r), keep=True))
 
 
+def _narrowed(r: Reader, state: LoopState) -> list[dict[str, Value]]:
+    """The names at the end of an iteration. Integers that it has changed are no larger than indices
+    where that is known, as of those that were indices."""
+    names = r.snapshot()
+    for env, was in zip(names, state.entry, strict=True):
+        for name, x in env.items():
+            if not isinstance(x, Num) or x.rep != "i64" or x.lin is None or x.high <= FAR:
+                continue
+            if not (name in was and is_same(was[name], x)) and r.facts.proves(-x.lin + FAR):
+                env[name] = replace(x, high=FAR)
+    return names
+
+
 def _widened(of: Value, new: Value) -> Value:
     """A type that has grown, with bounds of integers that will not do so for ever."""
     if isinstance(new, Num) and isinstance(of, Num) and new.rep == of.rep:
         low = of.low if new.low >= of.low else 0 if new.low >= 0 else -WIDE
-        high = of.high if new.high <= of.high else WIDE - 1
+        high = of.high if new.high <= of.high else FAR if new.high <= FAR else WIDE - 1
         return replace(new, low=low, high=high)
     if isinstance(new, Flagged):
         return type(new)(_widened(of.value if isinstance(of, Flagged) else of, new.value), "")
@@ -608,6 +625,6 @@ def continue_(r: Reader, node: ast.Continue) -> None:
     if not r.loops:
         raise Unreadable("continue")
     state = r.loops[-1]
-    state.agains.append((r.snapshot(), lines))
+    state.agains.append((_narrowed(r, state), lines))
     r.lines += [lines, *r.releases(state.scopes), "continue;"]
     r.frame.dead = True

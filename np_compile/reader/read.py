@@ -101,7 +101,8 @@ class Leave:
 class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
     lines that store them. steady: containers that must not grow or shrink meanwhile. counted: the
-    names of a frame that it does nothing to but add small constants."""
+    names of a frame that it does nothing to but add small constants. entry: the names at the
+    beginning of an iteration."""
 
     scopes: int
     steady: tuple[Any, ...] = ()
@@ -109,6 +110,7 @@ class LoopState:
     counted: frozenset[str] = frozenset()
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
+    entry: list[dict[str, Value]] = field(default_factory=list)
 
 
 class Line(str):

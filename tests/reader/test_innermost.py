@@ -539,3 +539,153 @@ def test_elements_of_other_arrays_are_read_once() -> None:
     assert text_of(of_other_arrays, *arguments).count("f64 same_") == 3
     for f in OF_OTHERS[1:]:
         assert "f64 same_" not in text_of(f, *arguments)
+
+
+# Elements that an iteration has read or stored, and reads again
+
+
+def stored_and_read(a, b, c):
+    for i in range(1, len(a)):
+        a[i] = b[i] + a[i - 1]
+        c[i] = b[i] * 2
+        b[i] = a[i] - c[i]
+
+
+def stored_twice(a, b):
+    for i in range(len(a)):
+        a[i] = b[i] * 3
+        b[i] = 7
+        a[i] += b[i]
+        b[i] = a[i] + b[i]
+
+
+def neighbours(a, k):
+    for i in range(2, len(a) - 2):
+        a[i] = a[i + 1] + 1
+        a[i + 1] = a[i] + a[i - k]  # which is one or the other
+        a[i - k] = a[i] + a[i + 1]
+
+
+def on_one_way(a, b):
+    for i in range(len(a)):
+        a[i] = b[i]
+        if b[i] > 2:
+            a[i] = b[i] * 10
+        elif b[i] < -2:
+            b[i] = -a[i]
+        b[i] = a[i] + b[i]
+
+
+def read_on_one_way(a, b):
+    s = 0.0
+    for i in range(len(a)):
+        if a[i] > 0:
+            s += b[i]
+            b[i] = s
+        s += b[i]
+        a[i] = s
+    return s
+
+
+def in_few(a, b):
+    for i in range(len(a)):
+        b[i] = a[i]
+        for j in range(3):
+            a[i] = a[i] + b[(i + j) % len(b)]
+            b[i] = a[i] / 2
+        b[i] += a[i]
+
+
+def two_names(a, b):
+    u, v = a, b
+    for _ in range(3):
+        for i in range(len(u)):
+            u[i] = v[i] + 1
+            v[i] = u[i] * 0.5
+            u[i] = v[i] + u[i]
+        u, v = v, u
+
+
+def views(a):
+    odd, all_, back = a[1::2], a[1:], a[::-1]
+    for i in range(len(odd) - 1):
+        odd[i] = all_[2 * i] + 1
+        all_[2 * i] = odd[i] * 2
+        odd[i] += all_[2 * i]
+        back[i] = odd[i] + 1
+        odd[i] += back[i]
+
+
+def whole_rows(m, v):
+    for i in range(len(v)):
+        v[i] = m[i, 0] + 1
+        m[i] = v[i] * 2
+        v[i] = m[i, 0] + v[i]
+
+
+def by_index(a, at):
+    for i in range(len(at)):
+        j = at[i]
+        a[j] = a[i] + 1
+        a[i] = a[j] + a[i]
+        a[j] += a[i]
+
+
+R = np.random.default_rng(5)
+
+AGAIN = [
+    Case(stored_and_read, [tuple(R.random((3, 9)))]),
+    Case(stored_twice, [tuple(R.random((2, 9)))]),
+    Case(neighbours, [(R.random(12), k) for k in (-1, 0, 1, 2)]),
+    Case(on_one_way, [tuple(8 * R.random((2, 30)) - 4)]),
+    Case(read_on_one_way, [tuple(R.random((2, 19)) - 0.5)]),
+    Case(in_few, [tuple(R.random((2, 10)))]),
+    Case(two_names, [tuple(R.random((2, 9)))]),
+    Case(views, [(R.random(24),)]),
+    Case(whole_rows, [(R.random((15, 3)), R.random(15))]),
+    Case(by_index, [(R.random(12), R.integers(0, 12, 12))]),
+]
+
+
+@each(AGAIN)
+def test_elements_that_an_iteration_reads_again(c):
+    check(c)
+
+
+def test_a_stored_element_is_not_read_again():
+    text = text_of(stored_and_read, *(np.ones(20) for _ in range(3)))
+    body = text[text.index("b[i] = a[i] - c[i]") :]
+    assert not re.search(r"const f64 v_\w+ = p_\w+\[", body[: body.index("}")])
+
+
+def sift(key, size, k):
+    i = 0
+    while 2 * i + 1 < size:
+        c = 2 * i + 1
+        if c + 1 < size and key[c + 1] < key[c]:
+            c += 1
+        if key[c] >= k:
+            break
+        key[i] = key[c]
+        i = c
+    key[i] = k
+
+
+def test_an_integer_that_was_an_index_does_not_overflow():
+    keys = np.sort(np.random.default_rng(2).random(20))
+    check(Case(sift, [(keys, 20, 0.7), (keys, 19, 2.0), (keys, 0, 0.5), (keys, 30, 2.0)]))
+    assert "_overflow(2L" not in text_of(sift, keys, 20, 0.7)
+
+
+def doubles(a, n):
+    i, steps = 1, 0
+    while steps < n:
+        i *= 2
+        steps += 1
+        if i < len(a):
+            a[i] = i
+    return i
+
+
+def test_an_integer_that_was_one_once_may():
+    check_whatever_leaves(doubles, [(np.zeros(20), 5), (np.zeros(20), 63), (np.zeros(20), 70)])
