@@ -28,10 +28,10 @@ from ._dtypes import (
 )
 from ._ndarray import as_array, as_operand, as_tensor, may_share, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_dtype, reduce_engine, shape_text
+from ._saved import is_followed
 from ._shapes import common_shape, let_numpy_raise
 from ._ufunc_math import complex_whole_power, natural_power, refuse_negative, sqrt
 from ._ufunc_table import Formulas, loop
-from ._saved import is_followed
 from ._unsigned import cast, choose_by
 
 # Loop dtypes whose torch kernels take a Python number as second operand, rounded as NumPy does.

@@ -95,7 +95,8 @@ def save_copies(forward: fx.GraphModule, count: int, written: set[str]) -> None:
             copies[n] = forward.graph.call_function(torch.ops.aten.clone.default, (n,))
         copies[n].meta = dict(n.meta)
     output = next(iter(reversed(forward.graph.nodes)))
-    output.args = (tuple([*results[:count], *[copies.get(n, n) for n in results[count:]]]),)
+    saved = [copies.get(n, n) for n in results[count:]]
+    output.args = ((*results[:count], *saved),)
     forward.recompile()
 
 
