@@ -933,7 +933,7 @@ def _masked(x, y):
     x[x > 0] *= 2 * y[x > 0]
 
 
-def _filled(x, y):
+def _with_threes(x, y):
     z = x * y
     x.fill(3.0)
     x[:] = x * z
@@ -950,7 +950,7 @@ def _sorted(x, y):
     x *= z
 
 
-_CHANGES = [_stored, _out, _slices, _masked, _filled, _exchanged, _sorted]
+_CHANGES = [_stored, _out, _slices, _masked, _with_threes, _exchanged, _sorted]
 
 
 @pytest.mark.parametrize(
