@@ -10,7 +10,7 @@ import torch
 
 from ._assigned import assigned
 from ._index_plan import Plan, differentiated, plan, positions_of, readable
-from ._ndarray import before_write, check_places, ndarray, view_of
+from ._ndarray import before_write, check_places, may_share, ndarray, view_of
 from ._shapes import common_shape, let_numpy_raise
 from ._table import Kind, Row, add_row
 from ._unsigned import bits, choose_by, flip, unbits
@@ -78,7 +78,7 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
     if p.scalar:
         refuse_list(value, self.dtype)
     v = assigned(value, t.dtype, t.device, p.basic)
-    if isinstance(v, torch.Tensor) and v.dim() and _share(v, t):
+    if isinstance(v, torch.Tensor) and v.dim() and may_share(v, t):
         v = v.clone()
     if p.scalar and v.dim():
         v = one_element(v, value)
@@ -100,14 +100,6 @@ def one_element(v: torch.Tensor, value: Any) -> torch.Tensor:
         raise ValueError("setting an array element with a sequence.")
     let_numpy_raise(np.zeros(1).__setitem__, 0, np.ones(v.shape))  # from NumPy 2.4 on
     return v.reshape(())
-
-
-def _share(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors may overlap in memory."""
-    try:
-        return a.untyped_storage()._cdata == b.untyped_storage()._cdata
-    except (RuntimeError, NotImplementedError):
-        return True
 
 
 def _fitted(v: torch.Tensor, shape: Any, backwards: tuple[int, ...]) -> torch.Tensor:
@@ -166,7 +158,7 @@ def _scatter(p: Plan, v: torch.Tensor, index: Any) -> None:
     if backwards:
         v = flip(v, tuple(len(lead) + k for k in backwards))
     unique = bool(masks) and len(p.gathers) == 1
-    where = [i.clone() if _share(i, front) else i for i in where]  # read before any write
+    where = [i.clone() if may_share(i, front) else i for i in where]  # read before any write
     _put(front, where, v, lead, unique)
 
 

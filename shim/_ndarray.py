@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from . import _unsigned
+from . import _saved, _unsigned
 from ._devices import default_device
 from ._dtypes import (
     NUMPY_DTYPES,
@@ -244,11 +244,14 @@ _ALONE = _calibrated()  # what Python counts of a token that an array and a vari
 
 
 def before_write(a: ndarray) -> None:
-    """Give an array, and what it is a view of, fresh memory before a write, since autograd may
-    have saved what they hold.
+    """What autograd has saved of an array gets memory of its own before a write.
 
-    Only where nobody else can see it: all views are known, and it is not the caller's.
+    Where that is not known, the array gets fresh memory, with what it is a view of: if nobody else
+    can see it, all views are known, and it is not the caller's.
     """
+    if _saved.is_followed():
+        _saved.part(a._t)
+        return
     owner = a if a._base is None else a._base
     if not (_followed(a) or owner._t.requires_grad) or not torch.is_grad_enabled():
         return
@@ -330,11 +333,19 @@ def write_new(a: ndarray, t: torch.Tensor) -> None:
 def is_saved(a: ndarray, other: Any) -> bool:
     """Whether autograd saves what `a` holds where an operator of both is stored into it: in memory
     that is not given up for that."""
-    if a._shared is None or not torch.is_grad_enabled():
+    if a._shared is None or not torch.is_grad_enabled() or _saved.is_followed():
         return False
     if not (a._t.requires_grad or (type(other) is ndarray and other._t.requires_grad)):
         return False
     return _known_views(a if a._base is None else a._base) is None
+
+
+def may_share(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors may overlap in memory."""
+    try:
+        return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return True
 
 
 def view_of(a: ndarray, t: torch.Tensor, flip: tuple[int, ...] = ()) -> ndarray:
@@ -464,6 +475,7 @@ def from_tensor(t: torch.Tensor) -> ndarray:
     a._shared = True
     if t.requires_grad and within.wrapped:
         within.grads = True
+        _saved.follow()
     return a
 
 

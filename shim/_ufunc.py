@@ -26,8 +26,9 @@ from ._dtypes import (
     promotion_kind,
     torch_dtype,
 )
-from ._ndarray import as_array, as_operand, as_tensor, ndarray, scalar_tensor, write
+from ._ndarray import as_array, as_operand, as_tensor, may_share, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_dtype, reduce_engine, shape_text
+from ._saved import is_followed
 from ._shapes import common_shape, let_numpy_raise
 from ._ufunc_math import complex_whole_power, natural_power, refuse_negative, sqrt
 from ._ufunc_table import Formulas, loop
@@ -90,12 +91,12 @@ def find(name: str) -> ufunc:
 
 def _apart(operands: list, targets: tuple) -> list:
     """Operands in memory of their own, where autograd may save what `out=` writes over."""
-    followed = [o for o in operands if isinstance(o, torch.Tensor) and o.requires_grad]
-    written = [t._t.untyped_storage()._cdata for t in targets if t is not None and followed]
+    tensors = [o for o in operands if isinstance(o, torch.Tensor)]
+    if not any(o.requires_grad for o in tensors):
+        return operands
+    written = [t._t for t in targets if t is not None]
     return [
-        o.clone()
-        if written and isinstance(o, torch.Tensor) and o.untyped_storage()._cdata in written
-        else o
+        o.clone() if any(o is t for t in tensors) and any(may_share(o, w) for w in written) else o
         for o in operands
     ]
 
@@ -291,7 +292,7 @@ class ufunc:
         operands = [as_operand(x) for x in inputs]
         operands = [torch.tensor(x) if isinstance(x, bool) else x for x in operands]
         targets = self._targets(out)
-        if out is not None and torch.is_grad_enabled():
+        if out is not None and torch.is_grad_enabled() and not is_followed():
             operands = _apart(operands, targets)
         if self._int_power and where is not True and isinstance(operands[1], torch.Tensor):
             # what is masked may be negative

@@ -152,7 +152,10 @@ class _Differentiable:
         from torch._decomp import core_aten_decompositions
         from torch._dynamo.backends.common import aot_autograd
 
+        from np_compile.kernels.frontend.nodes import mutated_roots
+
         from .halves import Halves, complete, only_makes_arrays, with_gradient, without_copies
+        from .saved import placeholders
         from .twice import refusing
 
         self._device = device
@@ -162,6 +165,9 @@ class _Differentiable:
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
         without_copies(graph.graph)
         graph.recompile()
+        _, mutated = mutated_roots(graph.graph)
+        inputs = enumerate(placeholders(graph.graph), 1)
+        self._written = {f"primals_{k}" for k, n in inputs if n in mutated}  # AOTAutograd's names
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
         with torch._functorch.config.patch(
@@ -235,7 +241,10 @@ class _Differentiable:
         """Both halves of the joint graph, of which the forward one gives so many results."""
         from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
 
+        from .saved import save_copies
+
         forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
+        save_copies(forward, num_fwd_outputs, self._written)
         self._split = forward, backward, num_fwd_outputs
         return forward, backward
 

@@ -81,6 +81,25 @@ def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) ->
     )
 
 
+def save_copies(forward: fx.GraphModule, count: int, written: set[str]) -> None:
+    """Have a forward half, which gives `count` results, save copies of the inputs that the call
+    writes to, by their names, and of views of these."""
+    results = results_of(forward.graph)
+    chains = {n: _views_of_base(n) for n in results[count:]}
+    lost = [n for n, chain in chains.items() if chain[0].name in written]
+    if not lost:
+        return
+    copies = {}
+    for n in lost:
+        with forward.graph.inserting_after(n):
+            copies[n] = forward.graph.call_function(torch.ops.aten.clone.default, (n,))
+        copies[n].meta = dict(n.meta)
+    output = next(iter(reversed(forward.graph.nodes)))
+    saved = [copies.get(n, n) for n in results[count:]]
+    output.args = ((*results[:count], *saved),)
+    forward.recompile()
+
+
 def _copy(graph: fx.Graph, to: fx.Graph, made: dict[fx.Node, fx.Node]) -> None:
     """Copy the nodes that are not made yet, but for the output."""
     for node in graph.nodes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import gc
 import statistics
 import types
 
@@ -914,3 +915,132 @@ def test_what_names_lead_to_is_looked_through_where_arrays_were_stored(stored, m
         assert bool(looked) == (stored is not None)
     assert all(type(x) is torch.Tensor for x in _SEEN)
     _SEEN.clear()
+
+
+def _stored(x, y):
+    x[:] = x * y
+
+
+def _out(x, y):
+    np.multiply(x, np.sin(y), out=x)
+
+
+def _slices(x, y):
+    x[1:] = x[1:] * y[1:] + x[:-1] * y[:-1]
+
+
+def _masked(x, y):
+    x[x > 0] *= 2 * y[x > 0]
+
+
+def _with_threes(x, y):
+    z = x * y
+    x.fill(3.0)
+    x[:] = x * z
+
+
+def _exchanged(x, y):
+    x[:3], x[3:] = x[3:] * y[:3], x[:3] * y[3:]
+    x[::-1][1] = x[0] * x[2]
+
+
+def _sorted(x, y):
+    z = x * y
+    x.sort()
+    x *= z
+
+
+_CHANGES = [_stored, _out, _slices, _masked, _with_threes, _exchanged, _sorted]
+
+
+@pytest.mark.parametrize(
+    ("change", "compiled"),
+    [(c, False) for c in _CHANGES]
+    + [pytest.param(c, True, marks=pytest.mark.thorough) for c in _CHANGES],
+)
+def test_what_is_written_over_keeps_its_gradients(change, compiled):
+    def f(x, y):
+        change(x, y)
+        return (x * x * y).sum()
+
+    g = np_compile.wrap_numpy(f)
+    if compiled:
+        g = np_compile.compile(g)
+    x, y = np.array([0.9, -0.5, 0.7, -1.1, 0.2, 1.3]), np.cos(np.arange(6.0))
+    for _ in range(2 if compiled else 1):
+        leaves = [torch.tensor(v, requires_grad=True) for v in (x, y)]
+        gradients = torch.autograd.grad(g(leaves[0] * 1, leaves[1]), leaves)
+        buffer = torch.tensor(x)  # without a gradient, of which autograd saves the values
+        of_y = torch.autograd.grad(g(buffer, leaves[1]), leaves[1])
+        assert torch.equal(of_y[0], gradients[1])
+        for k, found in enumerate(gradients):
+            for i in range(6):
+                h = np.zeros((2, 6))
+                h[k, i] = 1e-6
+                low, high = (f(x + s * h[0], y + s * h[1]) for s in (-1, 1))
+                assert found[i].item() == pytest.approx((high - low) / 2e-6, abs=1e-6)
+
+
+def test_a_compiled_call_may_write_over_what_its_gradient_needs():
+    @np_compile.compile
+    @np_compile.wrap_numpy
+    def f(x, y):
+        z = x * y
+        x.fill(3.0)
+        return (z * y * x).sum()
+
+    for _ in range(2):
+        x, y = tensor(6), tensor(6, seed=1, grad=True)
+        expected = 6 * x * y
+        f(x, y).backward()
+        torch.testing.assert_close(y.grad, expected.detach())
+
+
+def test_a_row_that_is_written_in_each_step_costs_the_row():
+    def f(w, x):
+        out = np.zeros(x.shape)
+        for t in range(1, len(x)):
+            out[t] = np.tanh(out[t - 1] @ w + x[t])
+        return (out * out).sum()
+
+    class Elements(torch.utils._python_dispatch.TorchDispatchMode):
+        cloned = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function is torch.ops.aten.clone.default:
+                self.cloned += args[0].numel()
+            return function(*args, **(kwargs or {}))
+
+    w, x = torch.randn(4, 4, requires_grad=True), torch.randn(60, 4)
+    with Elements() as elements:
+        made = np_compile.wrap_numpy(f)(w, x)
+    made.backward()
+    assert w.grad.any()
+    assert elements.cloned <= 2 * x.numel()
+
+
+def test_torch_is_told_of_changes_to_what_is_saved():
+    x, y = torch.ones(3), torch.ones(3, requires_grad=True)
+    made = np_compile.wrap_numpy(lambda x, y: (np.exp(y) * x).sum())(x, y)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        made.backward()
+
+
+def test_what_is_saved_goes_with_the_results():
+    from np_compile.shim._saved import Saved
+
+    def saved():
+        return sum(type(v) is Saved for v in gc.get_objects())
+
+    gc.collect()
+    before = saved()
+    y = torch.ones(3, requires_grad=True)
+    gc.disable()
+    try:
+        made = np_compile.wrap_numpy(lambda y: np.exp(np.sin(y)).sum())(y)
+        assert saved() > before
+        del made
+        assert saved() == before
+    finally:
+        gc.enable()
