@@ -435,7 +435,7 @@ TABLE: dict[Any, Callable] = {
     int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
     round: mathematics.rounded, bin: _bin, pow: _pow,
     tuple: _tuple, slice: _slice, list: _list(list), deque: _deque,
-    isinstance: _isinstance,
+    isinstance: _isinstance, type: lambda r, x: Known(type_of(x)),
     any: _any_all("any"), all: _any_all("all"),
     sorted: _sorted, dict: _table(dict), set: _table(set), defaultdict: default_dict,
     bisect.bisect_left: bisected("left"), bisect.bisect_right: bisected("right"),

@@ -193,6 +193,10 @@ def _array_attribute(r: Reader, a: Arr | Lazy, name: str) -> Value:
         return Tup(tuple([binary(r, "Mult", s, size) for s in a.strides]))
     if name == "itemsize":
         return python(a.dtype.itemsize)
+    if name == "nbytes":
+        from .nest import size_of
+
+        return binary(r, "Mult", size_of(r, a.dims), python(a.dtype.itemsize))
     if name == "T":
         return transposed(r, a, None)
     if name in ("real", "imag"):
@@ -419,6 +423,8 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
             return python(not wanted)
         found = Num(f"({' || '.join(texts)})", "bool", ("bool",), low=0, high=1)
         return found if wanted else unary(r, "Not", found)
+    if isinstance(b, Tup) and all(isinstance(x, Known) for x in (a, *b.items)):
+        return python((a.value in [x.value for x in b.items]) == wanted)
     if isinstance(b, (Lst, Table)):
         found = contains_key(r, b, a) if isinstance(b, Table) else contains(r, b, a)
         return found if wanted else unary(r, "Not", found)

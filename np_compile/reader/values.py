@@ -360,11 +360,20 @@ class Rng:
     buf: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
     """A Python object that is the same in each call: a module, a function, a string, None."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        """Of one type: `np.dtype("f8")` equals None, `np.float64` and "f8", for NumPy."""
+        if not isinstance(other, Known) or type(self.value) is not type(other.value):
+            return False
+        return self.value is other.value or self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 @dataclass(frozen=True)

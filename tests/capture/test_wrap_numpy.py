@@ -195,6 +195,21 @@ def test_dlpack_producers(wrap):
 
 
 @both
+def test_arrays_of_subclasses_beside_tensors_stay_numpy_s_own(wrap):
+    gaps = np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])
+    x = tensor(3)
+    assert torch.equal(wrap(lambda a, t: a.mean() + t)(gaps, x), 2 + x)
+    got = wrap(lambda a, t: a * t)(gaps, x)
+    assert type(got) is np.ma.MaskedArray
+    np.testing.assert_array_equal(got.filled(0), (gaps * x.numpy()).filled(0))
+    rows = np.rec.fromarrays([np.arange(3.0)], names="a")
+    assert torch.equal(wrap(lambda a, t: a.a + t)(rows, x), torch.arange(3.0) + x)
+    assert torch.equal(
+        wrap(lambda a, t: a + t)(np.arange(3.0).view(np.memmap), x), torch.arange(3.0) + x
+    )
+
+
+@both
 def test_a_parameter_is_a_tensor(wrap):
     p = torch.nn.Parameter(tensor(3))
     y = wrap(lambda w: (w**2).sum())(p)

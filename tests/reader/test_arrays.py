@@ -723,3 +723,35 @@ def test_bounds_of_several_dtypes():
     for x, y in zip(got, want, strict=True):
         assert x.dtype == y.dtype
         np.testing.assert_array_equal(x, y)
+
+
+def dtypes_said(x, y):
+    total = np.zeros(2, np.result_type(x, y, 1.5))
+    for i in range(len(x)):
+        total[0] += x[i]
+        if np.issubdtype(x.dtype, np.integer) and np.can_cast(y.dtype, x.dtype):
+            total[1] += y[i]
+        if x.dtype in (np.float32, np.float64) or type(x[i]) is np.int8 or np.iscomplexobj(y):
+            total[1] -= 1
+    promoted = np.promote_types(x.dtype, "f4")
+    return total, promoted, np.result_type(x[0], 2), np.isrealobj(x), type(x) is np.ndarray
+
+
+def at_least(x):
+    total = 0.0
+    for i in range(len(x)):
+        rows = np.atleast_2d(x)
+        total += rows[0, i] + np.atleast_1d(x[i])[0] + np.atleast_1d(x)[i] + rows.nbytes
+    return total, np.atleast_2d(total), np.atleast_1d([1, 2]), np.atleast_1d(True)
+
+
+@whole()
+def test_what_numpy_says_of_dtypes():
+    pairs = [("f8", "f4"), ("i1", "i1"), ("f4", "c8"), ("i8", "u1"), ("b1", "f4")]
+    for a, b in pairs:
+        check(exact(dtypes_said, (line(4, a), line(4, b))))
+
+
+@whole()
+def test_at_least_so_many_axes():
+    check(exact(at_least, (line(4),), (line(3, "f4"),)))

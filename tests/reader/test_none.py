@@ -219,3 +219,42 @@ def test_attributes_that_are_no_methods():
     with whole():
         for args in ((x[1:], x), (x.copy(), x), (x[1:], x)):
             assert fast(*args) == owned(*args)
+
+
+def last_dtype(x):
+    found = None
+    for v in x:
+        if v > 1:
+            found = x.dtype
+    return found
+
+
+def doubled_above_one(x, dtype=None):
+    total = 0.0
+    for v in x:
+        if v > 1:
+            dtype = x.dtype
+        total += v if dtype is None else 2 * v
+    return total
+
+
+def none_again(x):
+    found = x.dtype
+    for v in x:
+        if v > 1:
+            found = None
+    return found
+
+
+def a_type_or_its_dtype(x):
+    found = np.float64
+    for v in x:
+        if v > 1:
+            found = x.dtype
+    return found
+
+
+@whole()
+def test_a_dtype_that_numpy_takes_for_equal_to_none_or_to_its_type_is_neither():
+    for f in (last_dtype, doubled_above_one, none_again, a_type_or_its_dtype):
+        check_whatever_leaves(f, [(np.arange(4.0),), (np.zeros(3),)])

@@ -159,6 +159,8 @@ class Exchange:
             copy: Any = with_items(x, items)
             self._pair(x, copy)
             return copy
+        if isinstance(x, np.ndarray) and kind is not np.memmap:
+            return x  # its class has a say in what NumPy gives
         if self.capture.tensors and hasattr(kind, "__dlpack__"):
             return self.capture.adopt(of_memory(x))
         if kind in _SEQUENCES or kind in _MAPPINGS or is_record(x):

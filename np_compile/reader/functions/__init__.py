@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import combining, creation, reductions, ufuncs, views
+from . import combining, creation, dtypes, reductions, ufuncs, views
 
 TABLE: dict[Any, Callable] = {
-    **creation.TABLE, **views.TABLE, **reductions.TABLE, **combining.TABLE
+    **creation.TABLE, **views.TABLE, **reductions.TABLE, **combining.TABLE,
+    **dtypes.TABLE,
 }  # fmt: skip
 METHODS: dict[str, Callable] = {
     **creation.METHODS, **views.METHODS, **ufuncs.METHODS, **reductions.METHODS,

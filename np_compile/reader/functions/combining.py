@@ -42,6 +42,7 @@ from ..values import (
     python,
 )
 from .operands import (
+    WEAK,
     agreed,
     arange,
     as_item,
@@ -95,11 +96,8 @@ def _outer(r: Reader, a: Value, b: Value) -> Value:
     return ufunc(r, "multiply", [column, second])
 
 
-_WEAK = {"bool": True, "int": 0, "float": 0.0, "complex": 0j}
-
-
 def _common_dtype(kinds: tuple[str, ...]) -> np.dtype:
-    return np.result_type(*(_WEAK.get(k, k.rstrip("_")) for k in kinds))
+    return np.result_type(*(WEAK.get(k, k.rstrip("_")) for k in kinds))
 
 
 def _where(r: Reader, test: Value, *ways: Value) -> Value:
@@ -142,7 +140,7 @@ def _clip(
         raise Unreadable("np.clip without bounds")
     made = as_operand(r, x)
     if isinstance(made, Num) and made.is_python:  # NumPy makes an array of it first
-        kind = kind_of(np.asarray(_WEAK[operand_kind(made)]).dtype)
+        kind = kind_of(np.asarray(WEAK[operand_kind(made)]).dtype)
         made = Num(made.text, made.rep, (kind,), "", made.lin, made.low, made.high)
     kinds = [operand_kind(as_operand(r, v)) for v in (made, *bounds.values())]
     dtype = _common_dtype(tuple(kinds))  # of all at once: a bool within 0 and int32 is int32

@@ -53,6 +53,8 @@ from ..values import (
     python,
 )
 
+WEAK = {"bool": True, "int": 0, "float": 0.0, "complex": 0j}  # what gives way to other dtypes
+
 
 def operand_kind(x: Value) -> str:
     if isinstance(x, Num):

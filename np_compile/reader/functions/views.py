@@ -48,6 +48,7 @@ from .operands import (
     part,
     rep_or,
     scalar_type,
+    stacked,
 )
 
 
@@ -182,6 +183,20 @@ def _expand_dims(r: Reader, x: Value, axis: Value) -> Value:
     x = materialized(r, x) if isinstance(x, Lazy) else x
     k = axis_of(axis, x.ndim + 1)
     return view(r, x, [Slice.of(None, None, None)] * k + [Known(None)])
+
+
+def _at_least(least: int) -> Callable:
+    """`np.atleast_1d`, `np.atleast_2d`."""
+
+    def apply(r: Reader, x: Value) -> Value:
+        x = x if isinstance(x, (Num, Arr, Lazy)) else array_of(r, x)
+        if isinstance(x, Num):
+            x = stacked(r, [x], 0)
+        x = materialized(r, x) if isinstance(x, Lazy) else x
+        missing = max(least - x.ndim, 0)
+        return view(r, x, [Known(None)] * missing) if missing else x
+
+    return apply
 
 
 def _ix(r: Reader, *args: Value) -> Value:
@@ -426,6 +441,7 @@ TABLE: dict[Any, Callable] = {
     np.transpose: lambda r, x, axes=None: transposed(r, x, axes), np.reshape: _reshape,
     np.ravel: _ravel, np.flip: _flip, np.expand_dims: _expand_dims,
     np.real: lambda r, x: part(r, x, "real"), np.imag: lambda r, x: part(r, x, "imag"),
+    np.atleast_1d: _at_least(1), np.atleast_2d: _at_least(2),
     np.moveaxis: _moveaxis, np.swapaxes: _swapaxes, np.squeeze: _squeeze,
     np.lib.stride_tricks.sliding_window_view: _windows,
     np.lib.stride_tricks.as_strided: _strided,
