@@ -122,7 +122,7 @@ def _path(folder: Path, k: int) -> Path:
 
 
 def prepared(program: Program, k: int, path: Path) -> None:
-    """Write program number k, as it is run: of four whose calls all raise one may go on doing so."""
+    """Write program number k, as it is run: one of four may raise in all of its calls."""
     with limited():
         source = running_on(program.source, observed)
     path.write_text(source if k % 4 else program.source, encoding="utf-8")

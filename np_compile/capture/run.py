@@ -40,6 +40,7 @@ class NotCaptured(Exception):
     kernels cannot take, or it may wait for other threads."""
 
 
+_GOES_ON = "an argument goes through an array by itself: what is recorded may be done later"
 _WAITS = "it comes to a lock: what is recorded would be done when the lock is given back"
 
 
@@ -145,8 +146,9 @@ def _once(
                     why = "an argument is a tensor that kernels cannot take: operator by operator"
                     raise NotCaptured(why) from None
                 raise
-            if substitution.entrances.locks and not options.tensors:
-                raise NotCaptured(_WAITS)
+            why = _GOES_ON if exchange.is_read_outside else _WAITS
+            if (exchange.is_read_outside or substitution.entrances.locks) and not options.tensors:
+                raise NotCaptured(why)
             if len(capture.known) > 1:
                 capture.separate()
             if substitution.mentions("torch") or (

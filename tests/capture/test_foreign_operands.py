@@ -323,3 +323,13 @@ def test_a_subclass_is_told_which_function_python_asks_for():
         return np.asarray(area), area.power, total.power, wrong, ends, np.asarray(total), x
 
     check(f, data(4))
+
+
+def test_records_among_arguments_of_numpy() -> None:
+    def f(g, x):
+        x += 1
+        return [np.asarray(e) for e in g], np.array([g[0]]), x
+
+    g = np.array([(2.5, 1), (3.5, 2)], dtype=[("a", "f8"), ("b", "i4")])
+    got, want = np_compile.compile(f, backend="eager")(g, np.ones(2)), f(g, np.ones(2))
+    assert repr(got) == repr(want)
