@@ -52,7 +52,7 @@ def described(x: Any, known: dict[int, int] | None = None) -> Any:
     if isinstance(x, (bytes, numbers.Number, datetime.date, datetime.timedelta)):
         return (type(x).__name__, repr(x))
     if isinstance(x, (array.array, memoryview)):
-        return (type(x).__name__, described(x.tolist(), known))
+        return (f"{type(x).__name__} of", described(x.tolist(), known))
     if isinstance(x, (bool, int, str, type(None), range, slice, np.dtype, type)):
         return (type(x).__name__, x)
     if not isinstance(x, tuple):

@@ -333,3 +333,28 @@ def test_records_among_arguments_of_numpy() -> None:
     g = np.array([(2.5, 1), (3.5, 2)], dtype=[("a", "f8"), ("b", "i4")])
     got, want = np_compile.compile(f, backend="eager")(g, np.ones(2)), f(g, np.ones(2))
     assert repr(got) == repr(want)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u1", "f8", "?"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n, x: ([0] * n, n * (1, 2), [None] * (n + n)),
+        lambda n, x: operator.imul([1], n),
+        lambda n, x: operator.imul(n, [1, 2]),
+        lambda n, x: [x * 2] * n,
+        lambda n, x: (1.5,) * n,
+    ],
+)
+def test_a_computed_number_repeats_a_list(f, dtype: str) -> None:
+    def program(x):
+        x = x + x
+        return f(x.max(), x)
+
+    def seen(g):
+        try:
+            return repr(g(np.array([1, 0], dtype)))
+        except TypeError as e:
+            return str(e)
+
+    assert seen(np_compile.compile(program, backend="eager")) == seen(program)

@@ -607,6 +607,9 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         return c.new_plain(call(ufunc, y, x) if reverse else call(ufunc, x, y))
 
     def otherwise(self: Array, other: Any) -> Any:
+        if row == "multiply" and isinstance(other, (list, tuple)) and self._is_scalar():
+            # Python repeats it, or says that it cannot
+            return NotImplemented if self.dtype.kind in "iu" else _with_foreign(self, name, other)
         if name is not None and _is_foreign(other):
             return _with_foreign(self, name, other)
         return self._c.call(row, (other, self) if reverse else (self, other), {})
@@ -649,11 +652,12 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
 
 
 def _inplace(name: str, row: str) -> Callable:
-    fallback = Array.__dict__[name.replace("__i", "__", 1)]
+    plain = name.replace("__i", "__", 1)
+    fallback, python = Array.__dict__[plain], _python_operator(plain)
 
     def method(self: Array, other: Any) -> Any:
         if self._is_scalar():
-            return fallback(self, other)
+            return (python if isinstance(other, (list, tuple)) else fallback)(self, other)
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         if row == "matmul":  # which refuses a vector
