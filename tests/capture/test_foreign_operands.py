@@ -358,3 +358,22 @@ def test_a_computed_number_repeats_a_list(f, dtype: str) -> None:
             return str(e)
 
     assert seen(np_compile.compile(program, backend="eager")) == seen(program)
+
+
+def test_what_gives_a_bool_for_equal_is_in_an_array_or_not() -> None:
+    class Unit:
+        __array_ufunc__ = None
+
+        def __init__(self, n):
+            self.n = n
+
+        def __eq__(self, other):
+            return self.n == 1
+
+    def f(x, u):
+        x = x + 1
+        return u in x, 2.0 in x
+
+    fast = np_compile.compile(f, backend="eager")
+    for n in (1, 2):
+        assert fast(np.ones(2), Unit(n)) == f(np.ones(2), Unit(n)) == (n == 1, True)

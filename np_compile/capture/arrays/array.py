@@ -292,7 +292,9 @@ class Array:
         return self._c.rows(self, (frame.f_code, frame.f_lasti))
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any())
+        found = self == value
+        known = isinstance(found, (Array, np.ndarray, np.generic))  # not what value's own == gives
+        return bool((found if known else np.array(found)).any())
 
     # -- where Python needs the value -------------------------------------------------------
 
@@ -607,11 +609,12 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         return c.new_plain(call(ufunc, y, x) if reverse else call(ufunc, x, y))
 
     def otherwise(self: Array, other: Any) -> Any:
-        if row == "multiply" and isinstance(other, (list, tuple)) and self._is_scalar():
-            # Python repeats it, or says that it cannot
-            return NotImplemented if self.dtype.kind in "iu" else _with_foreign(self, name, other)
-        if name is not None and _is_foreign(other):
-            return _with_foreign(self, name, other)
+        if name is not None:
+            repeats = row == "multiply" and isinstance(other, (list, tuple)) and self._is_scalar()
+            if repeats and self.dtype.kind in "iu":
+                return NotImplemented  # Python repeats the sequence
+            if repeats or _is_foreign(other):
+                return _with_foreign(self, name, other)
         return self._c.call(row, (other, self) if reverse else (self, other), {})
 
     def method(self: Array, other: Any) -> Any:
