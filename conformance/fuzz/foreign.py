@@ -140,7 +140,7 @@ x.tolist()|tuple(x)|range(len(x))|array.array('d', x.tolist())|memoryview(x.copy
 Holder(x)|Counted(x)|x.view(Tagged)|x.astype(object)|x.astype('U4')|x.astype(np.longdouble)
 x.astype('>f8')|np.ma.array(x, mask=x > 1)|[Fraction(k, 3) for k, e in enumerate(x)]
 torch.arange(len(x))|x.astype('i8').astype('M8[D]')|x.astype('i8').astype('m8[s]')|(e for e in x)
-np.matrix(x)|{1: 2}|np.array([(2.5, 1)] * len(x), dtype=[('a', 'f8'), ('b', 'i4')])
+iter(x)|{1: 2}|np.array([(2.5, 1)] * len(x), dtype=[('a', 'f8'), ('b', 'i4')])
 deque(x.tolist())|np.float32(x)|x.copy()|x.view(np.recarray)|x.T|x[None, :]|x[:, None]
 np.array(x, ndmin=3)|bytes(3)
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
