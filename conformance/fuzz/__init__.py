@@ -1,4 +1,5 @@
 """Random programs, run plainly and compiled: `python -m conformance fuzz --help`."""
 
 # Modules, each with `program`
-KINDS = ("arrays", "loops", "histories", "idioms", "calls", "sizes", "tensors", "mixes", "states")
+KINDS = ("arrays", "loops", "histories", "idioms", "calls", "sizes", "tensors", "mixes", "states",
+         "foreign")  # fmt: skip

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import contextlib
+import datetime
 import io
+import numbers
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 # Units in the last place, at the size of the largest number of a call, by which results may differ
 # in programs that round (sums in another order, elementary functions). Others agree to the bit.
@@ -35,19 +40,26 @@ class Seen:
 def described(x: Any, known: dict[int, int] | None = None) -> Any:
     """A copy of a value for comparison, of tuples, lists, numbers and arrays."""
     known = {} if known is None else known
+    if isinstance(x, torch.Tensor):
+        return ("tensor", described(x.numpy()))
     if isinstance(x, np.ndarray):
-        return ("array", type(x).__name__, x.dtype, x.shape, x.flags.writeable, np.array(x))
+        values = [described(v, known) for v in x.flat] if x.dtype == object else np.array(x)
+        return ("array", type(x).__name__, x.dtype, x.shape, x.flags.writeable, values)
     if isinstance(x, np.generic):
         return ("scalar", type(x).__name__, np.array(x))
     if isinstance(x, (float, complex)):
         return (type(x).__name__, np.array(x))
+    if isinstance(x, (bytes, numbers.Number, datetime.date, datetime.timedelta)):
+        return (type(x).__name__, repr(x))
+    if isinstance(x, (array.array, memoryview)):
+        return (f"{type(x).__name__} of", described(x.tolist(), known))
     if isinstance(x, (bool, int, str, type(None), range, slice, np.dtype, type)):
         return (type(x).__name__, x)
     if not isinstance(x, tuple):
         if id(x) in known:
             return ("again", known[id(x)])
         known[id(x)] = len(known)
-    if isinstance(x, (list, tuple, set)):
+    if isinstance(x, (list, tuple, set, collections.deque)):
         return (type(x).__name__, [described(v, known) for v in x])
     if isinstance(x, dict):
         return ("dict", [(k, described(v, known)) for k, v in x.items()])
@@ -132,9 +144,11 @@ def observe(f: Callable, arguments: tuple, state: Callable[[], Any]) -> tuple[Se
     return seen, result
 
 
-def difference(got: Seen, want: Seen, exact: bool, unit: float, signs: bool) -> str:
+def difference(
+    got: Seen, want: Seen, exact: bool, unit: float, signs: bool, poles: bool = False
+) -> str:
     """What differs; empty if nothing does. unit: the last place of the program's numbers. signs:
-    whether those of zeros count."""
+    whether those of zeros count. poles: whether it may have divided by a zero of either sign."""
     if (got.error and got.error[0]) != (want.error and want.error[0]):
         return f"{_ending(got)}; NumPy {_ending(want)}"
     if got.error and want.error and got.error[0] != "TypeError" and got.error[1] != want.error[1]:
@@ -143,7 +157,7 @@ def difference(got: Seen, want: Seen, exact: bool, unit: float, signs: bool) -> 
         0.0 if exact else ULPS * unit * max(1.0, _largest(want.result), _largest(want.arguments))
     )
     for name in ("result", "arguments", "state"):
-        found = _difference(getattr(got, name), getattr(want, name), name, bound, signs)
+        found = _difference(getattr(got, name), getattr(want, name), name, bound, signs, poles)
         if found:
             return found
     if got.text != want.text:
@@ -173,9 +187,9 @@ def _largest(x: Any) -> float:
     return 0.0
 
 
-def _difference(got: Any, want: Any, where: str, bound: float, signs: bool) -> str:
+def _difference(got: Any, want: Any, where: str, bound: float, signs: bool, poles: bool) -> str:
     if isinstance(want, np.ndarray) and isinstance(got, np.ndarray):
-        return _of_values(got, want, where, bound, signs)
+        return _of_values(got, want, where, bound, signs, poles)
     if isinstance(want, (list, tuple)) and isinstance(got, (list, tuple)):
         if len(got) != len(want):
             return f"{where}: {_short(got)}; NumPy has {_short(want)}"
@@ -183,7 +197,7 @@ def _difference(got: Any, want: Any, where: str, bound: float, signs: bool) -> s
             return f"{where}: {_short(got[1:5])}; NumPy has {_short(want[1:5])}"
         for k, (g, w) in enumerate(zip(got, want, strict=True)):
             at = f"{where}[{k}]" if isinstance(want, list) else where
-            found = _difference(g, w, at, bound, signs)
+            found = _difference(g, w, at, bound, signs, poles)
             if found:
                 return found
         return ""
@@ -194,15 +208,21 @@ def _difference(got: Any, want: Any, where: str, bound: float, signs: bool) -> s
     )
 
 
-def _of_values(got: np.ndarray, want: np.ndarray, where: str, bound: float, signs: bool) -> str:
+def _of_values(
+    got: np.ndarray, want: np.ndarray, where: str, bound: float, signs: bool, poles: bool
+) -> str:
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{where}: {got.dtype}{got.shape}; NumPy has {want.dtype}{want.shape}"
-    if want.dtype.kind not in "fc":
+    if want.dtype.kind in "mM":
+        same = (got == want) | (np.isnat(got) & np.isnat(want))
+    elif want.dtype.kind not in "fc":
         same = got == want
     else:
         with np.errstate(all="ignore"):
             near = np.abs(got - want) <= bound
         same = (got == want) | near | ((got != got) & (want != want))
+        if poles:
+            same |= np.isinf(got) & np.isinf(want)
         if signs:
             same &= _signs(got) == _signs(want)
     if np.all(same):

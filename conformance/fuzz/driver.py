@@ -17,14 +17,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import KINDS
 from .maker import Program
 from .minimise import minimised
-from .run import Outcome, Setup, run, run_plainly
+from .plainly import TakesLonger, limited, running_on
+from .run import Outcome, Setup, observed, run, run_plainly
 
 SECONDS = 180.0  # for one program
 BATCH = 40  # programs of one process
 MINIMISING = 60.0  # seconds for one finding
 ALIKE = 2  # findings of one kind that are minimised
+LONGER = "takes longer in NumPy itself"
+SHARES = ("programs", "calls", "calls with an exception", "read whole", "read in part", "recorded",
+          "neither read nor recorded")  # are counted for each kind of program, too  # fmt: skip
 
 
 def made(kind: str, seed: int, k: int) -> Program:
@@ -112,11 +117,23 @@ def of_numpy(program: Program, folder: Path) -> str:
     return next((word for word in ("crashes", "takes longer") if why.startswith(word)), "")
 
 
+def _path(folder: Path, k: int) -> Path:
+    return folder / f"program_{k}.py"
+
+
+def prepared(program: Program, k: int, path: Path) -> None:
+    """Write program number k, as it is run: one of four may raise in all of its calls."""
+    with limited():
+        source = running_on(program.source, observed)
+    path.write_text(source if k % 4 else program.source, encoding="utf-8")
+
+
 def _attempt(path: Path, exact: bool, how: Setup) -> dict:
     try:
         outcome = run(path, exact, how)
     except Exception as e:
         outcome = Outcome(f"the compiler fails: {type(e).__name__}: {e}")
+    outcome.seen["programs"] = 1
     return {"finding": outcome.finding, "seen": outcome.seen}
 
 
@@ -155,17 +172,22 @@ class Fuzzing:
                 if time.monotonic() > ends:
                     return
                 tell({"k": k})
-                _, program, how = self._case(kinds, k)
-                path = folder / f"program_{k}.py"
-                path.write_text(program.source, encoding="utf-8")
-                tell(_attempt(path, program.exact, how))
+                kind, program, how = self._case(kinds, k)
+                path = _path(folder, k)
+                try:
+                    prepared(program, k, path)
+                except TakesLonger:
+                    tell({"finding": "", "seen": {"programs": 1, LONGER: 1}})
+                    continue
+                told = _attempt(path, program.exact, how)
+                told["seen"].update({f"{kind}: {what}": told["seen"][what] for what in SHARES})
+                tell(told)
 
         found: list[tuple[int, str]] = []
 
         def take(entry: dict[str, Any]) -> None:
             at.update({"k": entry["k"]} if "k" in entry else {"k": at["k"] + 1})
             if "k" not in entry:
-                self.seen["programs"] += 1
                 self.seen.update(entry["seen"])
                 if entry["finding"]:
                     found.append((at["k"] - 1, entry["finding"]))
@@ -173,7 +195,7 @@ class Fuzzing:
         why = _in_child(job, take)
         if why:
             self.seen["programs"] += 1
-            if word := of_numpy(self._case(kinds, at["k"])[1], folder):
+            if word := of_numpy(self._case(kinds, at["k"], folder)[1], folder):
                 self.seen[f"{word} in NumPy itself"] += 1
             else:
                 found.append((at["k"], why))
@@ -182,13 +204,19 @@ class Fuzzing:
             self._report(kinds, k, finding, folder)
         return at["k"]
 
-    def _case(self, kinds: list[str], k: int) -> tuple[str, Program, Setup]:
+    def _case(
+        self, kinds: list[str], k: int, folder: Path | None = None
+    ) -> tuple[str, Program, Setup]:
+        """Program number k and how it is compiled. folder: where it may lie as it is run."""
         kind = kinds[k % len(kinds)]
         how = setup(kind, self.seed, k, self.backend, self.way, self.device)
-        return kind, made(kind, self.seed, k), how
+        program = made(kind, self.seed, k)
+        if folder is not None and _path(folder, k).exists():
+            program.source = _path(folder, k).read_text(encoding="utf-8")
+        return kind, program, how
 
     def _report(self, kinds: list[str], k: int, finding: str, folder: Path) -> None:
-        kind, program, how = self._case(kinds, k)
+        kind, program, how = self._case(kinds, k, folder)
         sort = kind_of(finding)
         self.findings[sort] += 1
         print(f"{kind} {k}: {finding[:300]}", flush=True)
@@ -212,8 +240,10 @@ class Fuzzing:
 
     def told(self) -> str:
         """The statistics."""
+        shares = [f"{kind}: {what}" for kind in KINDS for what in SHARES]
         lines = [f"{self.seen.pop('programs', 0)} programs, {sum(self.findings.values())} findings"]
-        lines += [f"{n:>8} {what}" for what, n in self.seen.most_common()]
+        lines += [f"{self.seen[w]:>8} {w}" for w in shares if self.seen[w]]
+        lines += [f"{n:>8} {w}" for w, n in self.seen.most_common() if w not in shares]
         lines += [f"{n:>8} found: {what}" for what, n in self.findings.most_common()]
         return "\n".join(lines)
 

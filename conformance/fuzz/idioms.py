@@ -854,7 +854,7 @@ class Idioms(Maker):
             return chosen[letter]
 
         parts = re.split(r"('[^'{]*')", text)  # letters in text are letters
-        pattern = r"\b(?:[VWMIUCHBNTDELKSOPQ]|NEW|OTHERNEW)\b"
+        pattern = r"(?<!\.)\b(?:[VWMIUCHBNTDELKSOPQ]|NEW|OTHERNEW)\b"
         return "".join(p if k % 2 else re.sub(pattern, name, p) for k, p in enumerate(parts))
 
     def simple(self) -> None:

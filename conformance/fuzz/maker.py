@@ -48,12 +48,31 @@ _OPEN_SIGNS = re.compile(
     r"max|min|clip|sort|sum|mean|dot|@|matmul|einsum|inner|trace|conv|corr|median|quantile|"
     r"percentile|average|std|var\(|linspace|interp|%|//|mod|rem|\*\*|pow|prod|round"
 )
+# NumPy may round the product and the sum in one at once: see docs/deviations.md, "Rounding".
+_COMPLEX = re.compile(r"'c(8|16)'|\"c(8|16)\"|complex|\dj\b")
+_PRODUCTS = re.compile(r"\*|multiply|square|prod|pow|vander")
+_DIVIDES = re.compile("/|divide|divmod|reciprocal")
 SHOWS_SIGNS = re.compile("copysign|signbit")  # makes values of them
 SIZES = (0, 1, 2, 3, 5, 7, 13)
 
 
 def leaves_signs_open(source: str) -> bool:
     """Whether `program` and what it calls may give zeros of another sign than NumPy's."""
+    return bool(_OPEN_SIGNS.search(_called(source)))
+
+
+def multiplies_complex(source: str) -> bool:
+    """Whether products of complex numbers may be rounded in another way than NumPy's."""
+    return bool(_COMPLEX.search(source) and _PRODUCTS.search(_called(source)))
+
+
+def divides(source: str) -> bool:
+    """Whether infinities show the signs of zeros."""
+    return bool(_DIVIDES.search(_called(source)))
+
+
+def _called(source: str) -> str:
+    """The text of `program` and of what it calls."""
     defined = {
         node.name: ast.get_source_segment(source, node) or ""
         for node in ast.parse(source).body
@@ -63,7 +82,7 @@ def leaves_signs_open(source: str) -> bool:
     while names:
         met += defined.pop(names.pop(), "")
         names = [name for name in defined if re.search(rf"\b{name}\b", met)]
-    return bool(_OPEN_SIGNS.search(met))
+    return met
 
 
 @dataclass

@@ -19,7 +19,7 @@ from np_compile.reader.reading import Reading
 
 from .compare import Seen, described, difference, observe
 from .loan import on_tensors, without_scalars
-from .maker import Program, leaves_signs_open
+from .maker import Program, divides, leaves_signs_open, multiplies_complex
 
 # Errors of a recorded segment's data come when it runs, and nothing of it is written then: see
 # docs/deviations.md, "Errors".
@@ -132,7 +132,9 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
         return outcome
     source = path.read_text(encoding="utf-8")
     unit = _unit(source)
+    exact = exact and not multiplies_complex(source)
     signs = exact and not leaves_signs_open(source)
+    poles = not signs and divides(source)
     if tensors and ("::-" in source or "np.flip" in source):
         # Torch has nothing that runs backwards: results that do are copies.
         for call in (*got, *wanted):
@@ -141,14 +143,14 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
         if late and _is_late(w.error) and _is_late(g.error):
             return outcome  # nothing can be said of the calls after it
-        found = difference(g, w, exact, unit, signs)
+        found = difference(g, w, exact, unit, signs, poles)
         if found:
             outcome.finding = f"call {k + 1}: {found}"
             return outcome
     if len(got) != len(wanted):
         outcome.finding = f"{len(got)} calls; NumPy has {len(wanted)}"
     later = [Seen(x, None, (), (), [], "") for x in (got_kept, kept)]
-    found = difference(*later, exact, unit, signs)
+    found = difference(*later, exact, unit, signs, poles)
     if found:
         outcome.finding = f"after the last call: {found}"
     return outcome

@@ -108,7 +108,7 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
             return ("n", char)
         if char in "efdFD":
             return ("c", kind, repr(value.item()))
-        if char in "mM":  # equal in several units, without a hash in none
+        if char in "mMV":  # equal in several units, without a hash in none; records
             raise Unrecordable(f"a {kind.__name__} as argument")
         return ("c", kind, value.item())
     if isinstance(value, np.ndarray):
@@ -179,7 +179,7 @@ _BOUNDS = frozenset((int, type(None)))
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in _BOUNDS or type(x) is Size or issubclass(type(x), np.generic)
+    return type(x) in _BOUNDS or type(x) is Size or issubclass(type(x), np.integer)
 
 
 def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | None:

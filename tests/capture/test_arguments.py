@@ -798,3 +798,33 @@ def test_an_attribute_in_a_slot_is_deleted():
         np.testing.assert_array_equal(call(o), data(3) * 2)
         assert not hasattr(o, "y")
         assert type(o.x) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        iter, reversed, memoryview, lambda x: x.flat, lambda x: (e for e in x),
+        lambda x: (v[0] for v in [x]), lambda x: map(abs, x),
+        lambda x: zip(iter(x), [1], strict=False), np.nditer,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("within", [lambda g: g, lambda g: [g], lambda g: {"g": (g, 1)}])
+def test_what_goes_through_an_array_by_itself_sees_it_as_it_is(made, within) -> None:
+    def f(x, g):
+        x += 1
+        g = g["g"][0] if isinstance(g, dict) else g[0] if isinstance(g, list) else g
+        return list(g) if isinstance(g, memoryview) else repr(next(g))
+
+    x, y = np.arange(3.0), np.arange(3.0)
+    assert np_compile.compile(f, backend="eager")(x, within(made(x))) == f(y, within(made(y)))
+    assert x.tolist() == y.tolist()
+
+
+def test_iterators_of_numbers_are_compiled() -> None:
+    def f(x, g):
+        return x * next(g)
+
+    fast = np_compile.compile(f, backend="eager")
+    assert fast(np.arange(3.0), iter([2, 3])).tolist() == [0, 2, 4]
+    assert fast(np.arange(3.0), (k for k in (4, 5))).tolist() == [0, 4, 8]
+    assert np_compile.recompiles(fast)

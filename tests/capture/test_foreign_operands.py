@@ -323,3 +323,57 @@ def test_a_subclass_is_told_which_function_python_asks_for():
         return np.asarray(area), area.power, total.power, wrong, ends, np.asarray(total), x
 
     check(f, data(4))
+
+
+def test_records_among_arguments_of_numpy() -> None:
+    def f(g, x):
+        x += 1
+        return [np.asarray(e) for e in g], np.array([g[0]]), x
+
+    g = np.array([(2.5, 1), (3.5, 2)], dtype=[("a", "f8"), ("b", "i4")])
+    got, want = np_compile.compile(f, backend="eager")(g, np.ones(2)), f(g, np.ones(2))
+    assert repr(got) == repr(want)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u1", "f8", "?"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n, x: ([0] * n, n * (1, 2), [None] * (n + n)),
+        lambda n, x: operator.imul([1], n),
+        lambda n, x: operator.imul(n, [1, 2]),
+        lambda n, x: [x * 2] * n,
+        lambda n, x: (1.5,) * n,
+    ],
+)
+def test_a_computed_number_repeats_a_list(f, dtype: str) -> None:
+    def program(x):
+        x = x + x
+        return f(x.max(), x)
+
+    def seen(g):
+        try:
+            return repr(g(np.array([1, 0], dtype)))
+        except TypeError as e:
+            return str(e)
+
+    assert seen(np_compile.compile(program, backend="eager")) == seen(program)
+
+
+def test_what_gives_a_bool_for_equal_is_in_an_array_or_not() -> None:
+    class Unit:
+        __array_ufunc__ = None
+
+        def __init__(self, n):
+            self.n = n
+
+        def __eq__(self, other):
+            return self.n == 1
+
+    def f(x, u):
+        x = x + 1
+        return u in x, 2.0 in x
+
+    fast = np_compile.compile(f, backend="eager")
+    for n in (1, 2):
+        assert fast(np.ones(2), Unit(n)) == f(np.ones(2), Unit(n)) == (n == 1, True)

@@ -99,3 +99,14 @@ def test_a_number_beside_indices_without_elements_of_ufunc_at(place, shape, dyna
         for _ in range(2):
             arguments = np.zeros(shape), place
             compare(observe(fast, arguments, {}), observe(f, arguments, {}))
+
+
+@pytest.mark.parametrize("stop", [np.float64(2), np.float16(2), np.bool_(True)])
+def test_a_slice_takes_no_float_that_equals_an_integer(stop: np.generic) -> None:
+    def f(x, k):
+        return x[:k] + 1
+
+    fast = np_compile.compile(f, backend="eager")
+    assert fast(np.arange(3.0), int(stop)).tolist() == f(np.arange(3.0), int(stop)).tolist()
+    with pytest.raises(TypeError, match="slice indices must be integers"):
+        fast(np.arange(3.0), stop)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import np_compile
+
 from ..support import check, data
 
 PROGRAMS = []
@@ -606,3 +608,17 @@ def test_programs_under_aot_eager():
     for f in (softmax_regression, jacobi, black_scholes, mandelbrot, pca):
         found = next(p for p in PROGRAMS if p.values[0] is f)
         check(f, *found.values[1], backend="aot_eager", **{"rtol": 1e-9, **found.values[2]})
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3), (8, 50, 30)])
+def test_reductions_of_one_new_array_along_its_middle_axis(shape: tuple) -> None:
+    """Their loops are in another order than those that make it."""
+
+    def f(a):
+        v = np.exp(a)
+        return v.sum(1) / v.max(1), v / v.sum(1, keepdims=True)
+
+    a = np.random.default_rng(0).normal(size=shape)
+    fast = np_compile.compile(f, backend="native")
+    for got, want in zip(fast(a), f(a), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

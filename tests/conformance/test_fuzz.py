@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from conformance.fuzz import KINDS, driver
+from conformance.fuzz import KINDS, driver, plainly
 from conformance.fuzz.compare import Seen, difference, observe
 from conformance.fuzz.loan import on_tensors
 from conformance.fuzz.maker import Program
@@ -66,7 +66,8 @@ def test_a_seed_gives_the_same_programs(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("arrays", 0.25), ("loops", 0.45), ("histories", 0.1), ("calls", 0.3)]
+    ("kind", "most"),
+    [("arrays", 0.25), ("loops", 0.45), ("histories", 0.1), ("calls", 0.3), ("idioms", 0.3)],
 )
 def test_most_calls_raise_nothing(kind: str, most: float, tmp_path: Path) -> None:
     seen: Counter = Counter()
@@ -225,3 +226,39 @@ def test_a_program_that_is_a_test(tmp_path: Path) -> None:
         driver.as_test(Program(source, True), Setup("eager"), 'an """odd""" \\ finding')
     )
     load(path).test_program()
+
+
+def test_programs_whose_calls_all_raise_go_on_without_what_raises(tmp_path: Path) -> None:
+    text = (
+        "def program(k):\n    if k:\n        1 / 0\n    raise KeyError\n    return k\n\n"
+        "def history():\n    yield (1,)\n    yield (2,)\n"
+    )
+    program = Program(text, True)
+    for k, ends in ((1, None), (4, "ZeroDivisionError")):
+        driver.prepared(program, k, path := tmp_path / "program.py")
+        module = load(path)
+        calls, _ = observed(module, module.program)
+        assert {c.error and c.error[0] for c in calls} == {ends}
+    assert calls[0].arguments == ("tuple", [("int", "1")])
+    some = Program(text.replace("raise KeyError\n", "").replace("(2,)", "(0,)"), True)
+    driver.prepared(some, 1, path)
+    assert path.read_text() == some.source
+
+
+def test_a_program_that_plain_python_does_not_end_is_not_compiled(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(plainly, "SECONDS", 0.2)
+    text = "def program():\n    while True:\n        pass\n\ndef history():\n    yield ()\n"
+    monkeypatch.setattr(driver, "made", lambda *_: Program(text, True))
+    fuzzing = driver.Fuzzing(SEED, "eager", None, tmp_path)
+    assert fuzzing.run(["arrays"], 60, 3) == 0
+    assert fuzzing.seen == {"programs": 3, driver.LONGER: 3}
+
+
+def test_signs_of_infinities_count_where_no_zero_may_have_divided() -> None:
+    got, want = _seen(lambda x: x, np.array([np.inf])), _seen(lambda x: x, np.array([-np.inf]))
+    assert difference(got, want, True, 0.0, False)
+    assert not difference(got, want, True, 0.0, False, True)
+    two = _seen(lambda x: x, np.array([2.0]))
+    assert difference(got, two, True, 0.0, False, True)

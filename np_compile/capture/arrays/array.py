@@ -278,7 +278,9 @@ class Array:
         return self._c.rows(self, (frame.f_code, frame.f_lasti))
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any())
+        found = self == value
+        known = isinstance(found, (Array, np.ndarray, np.generic))  # not what value's own == gives
+        return bool((found if known else np.array(found)).any())
 
     # -- where Python needs the value -------------------------------------------------------
 

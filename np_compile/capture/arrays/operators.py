@@ -129,8 +129,12 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
         return c.new_plain(call(ufunc, y, x) if reverse else call(ufunc, x, y))
 
     def otherwise(self: Array, other: Any) -> Any:
-        if name is not None and _is_foreign(other):
-            return _with_foreign(self, name, other)
+        if name is not None:
+            repeats = row == "multiply" and isinstance(other, (list, tuple)) and self._is_scalar()
+            if repeats and self.dtype.kind in "iu":
+                return NotImplemented  # Python repeats the sequence
+            if repeats or _is_foreign(other):
+                return _with_foreign(self, name, other)
         return self._c.call(row, (other, self) if reverse else (self, other), {})
 
     def method(self: Array, other: Any) -> Any:
@@ -171,11 +175,12 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
 
 
 def _inplace(name: str, row: str) -> Callable:
-    fallback = Array.__dict__[name.replace("__i", "__", 1)]
+    plain = name.replace("__i", "__", 1)
+    fallback, python = Array.__dict__[plain], _python_operator(plain)
 
     def method(self: Array, other: Any) -> Any:
         if self._is_scalar():
-            return fallback(self, other)
+            return (python if isinstance(other, (list, tuple)) else fallback)(self, other)
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         if row == "matmul":  # which refuses a vector

@@ -24,7 +24,7 @@ from ..arrays.tensors import of_memory
 from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, RandomSource
 from ..names.substitute import NOT_MADE, contents, origin_of
-from .objects import slot_values, slots
+from .objects import goes_through_arrays, slot_values, slots
 
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, types.ModuleType,
@@ -121,6 +121,7 @@ class Exchange:
         self.originals: dict[int, Any] = {}  # id of a copy -> the caller's object
         self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
+        self.is_read_outside = False  # what is taken in, by iterators among it
         self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
 
     def source(self, x: Any) -> Any:
@@ -179,6 +180,8 @@ class Exchange:
             return copy
         if is_of_threads(x):
             self.capture.substitution.entrances.locks = True
+        elif goes_through_arrays(x):
+            self.is_read_outside = True
         return x
 
     def _take_method(self, x: types.MethodType) -> Any:
@@ -398,7 +401,8 @@ def _as_tensor(x: Any, device: torch.device | None) -> torch.Tensor:
 
 
 def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
-    """Whether arrays (or, for wrapped functions, tensors), or locks, are found inside x.
+    """Whether arrays (or, for wrapped functions, tensors), or locks, or what goes through arrays
+    by itself, are found inside x.
 
     most: how many containers and records to look into, and how many things in each.
     """
@@ -412,4 +416,4 @@ def _holds(x: Any, seen: set[int], most: float = float("inf")) -> bool:
     if isinstance(x, (list, tuple, dict, deque)) or is_record(x):
         inside = _inside(x)
         return any(_holds(v, seen, most) for v in inside if len(inside) <= most)
-    return is_of_threads(x)
+    return is_of_threads(x) or goes_through_arrays(x)

@@ -1,9 +1,13 @@
-"""What objects of any class hold in `__slots__`."""
+"""What objects hold: of any class in `__slots__`, and iterators."""
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterable
 from types import MemberDescriptorType
 from typing import Any
+
+import numpy as np
 
 
 def slots(kind: type) -> list[tuple[str, Any]]:
@@ -26,3 +30,26 @@ def slot_values(x: Any) -> dict[str, Any]:
         except AttributeError:
             continue
     return found
+
+
+def goes_through_arrays(x: Any) -> bool:
+    """Whether it is an iterator of Python's or NumPy's, or a view of memory, that comes to an
+    array's elements by itself."""
+    if isinstance(x, memoryview):
+        return isinstance(x.obj, np.ndarray)
+    if isinstance(x, (np.flatiter, np.nditer)):
+        return True
+    if not hasattr(type(x), "__next__"):
+        return False
+    frame = getattr(x, "gi_frame", None)
+    return _leads_to_arrays(gc.get_referents(x) if frame is None else frame.f_locals.values())
+
+
+def _leads_to_arrays(values: Iterable, depth: int = 8) -> bool:
+    """Whether arrays are among values, or among the first items of lists and tuples there."""
+    return any(
+        _leads_to_arrays(v[:1000], depth - 1)
+        if isinstance(v, (tuple, list)) and depth
+        else isinstance(v, np.ndarray) or goes_through_arrays(v)
+        for v in values
+    )

@@ -7,6 +7,8 @@ cache.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
@@ -42,7 +44,10 @@ def array_contraction(program: Program, machine: Target) -> Program:
 def _shrink(b: Buffer, nest: Loop, most: int) -> None:
     """Drop what axes of b can be dropped, if no more than so many bytes are left."""
     uses = list(_uses(b, nest, ()))
-    around = set.intersection(*(set(axes) for axes, _, _ in uses))
+    # Loops that are apart may have equal axes: of those around all, the outermost are the same.
+    chains = zip(*(loops for loops, _, _ in uses), strict=False)
+    shared = takewhile(lambda level: all(x is level[0] for x in level), chains)
+    around = {level[0].axis for level in shared}
     reduced = {a for _, s, _ in uses if s.target is b and not s.scan for a in s.over}
     if not around - reduced:
         return  # it is handed on outside of all loops
@@ -69,11 +74,11 @@ def _shrink(b: Buffer, nest: Loop, most: int) -> None:
     b.kind = "local" if shape else "register"
 
 
-def _uses(b: Buffer, step: Loop | Statement | Call, around: tuple[Expr, ...]):  # type: ignore[no-untyped-def]
+def _uses(b: Buffer, step: Loop | Statement | Call, around: tuple[Loop, ...]):  # type: ignore[no-untyped-def]
     """Loops around, statement and index of each access."""
     if isinstance(step, Loop):
         for inner in step.body:
-            yield from _uses(b, inner, (*around, step.axis))
+            yield from _uses(b, inner, (*around, step))
     elif isinstance(step, Statement):
         if step.target is b:
             yield around, step, step.index
