@@ -16,7 +16,7 @@ from ._flags import flagsobj, flatiter
 from ._handed import handed_class
 from ._host import is_concrete
 from ._index import setitem
-from ._ndarray import ndarray, to_numpy, view_of, within
+from ._ndarray import is_followed_here, ndarray, to_numpy, view_of, within
 from ._shapes import let_numpy_warn
 from ._table import Kind, Row, add_row
 
@@ -99,7 +99,7 @@ def _in_host_memory(self: ndarray, name: str) -> np.ndarray:
     """NumPy's array on the very memory, of which such a protocol tells an address and which nobody
     else keeps. AttributeError, upon which NumPy asks for `__array__`: it is a copy."""
     t = self._t
-    if t.device.type != "cpu" or t.is_conj() or t.is_neg():
+    if t.device.type != "cpu" or t.is_conj() or t.is_neg() or is_followed_here(self):
         raise AttributeError(f"{name}: the elements do not lie in host memory as they are")
     return np.asarray(to_numpy(self))
 

@@ -18,7 +18,7 @@ from ._door import door, method_of
 from ._dtypes import TO_NUMPY, NotSupported, torch_dtype
 from ._flags import flagsobj
 from ._index import _fitted, one_element, refuse_list
-from ._ndarray import before_write, ndarray, share_or_host, to_numpy, view_of
+from ._ndarray import before_write, is_followed_here, ndarray, share_or_host, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
 from ._shapes import let_numpy_raise
 from ._table import TABLE, Deferred, Kind, Row, add_row
@@ -397,6 +397,11 @@ def _reduce(self: ndarray) -> tuple:
 
 @_method("__array__", Kind.DATA)
 def _array(self: ndarray, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+    if is_followed_here(self):
+        raise NotSupported(
+            "code outside reads an array that requires a gradient, which would be lost: "
+            "call it under torch.no_grad(), or replace it by NumPy's calls that the shim has"
+        )
     shared = np.asarray(to_numpy(self))
     if copy is False and self._t.device.type != "cpu":
         raise ValueError("Unable to avoid copy: the array is not in host memory")

@@ -288,6 +288,13 @@ def _followed(a: ndarray) -> bool:
     return within.grads or a._t.requires_grad
 
 
+def is_followed_here(a: ndarray) -> bool:
+    """Whether a gradient of an array is asked for, in a function that `wrap_numpy` runs."""
+    if not within.wrapped or hasattr(a, "_own"):
+        return False
+    return a._t.requires_grad and torch.is_grad_enabled()
+
+
 def _is_dense(t: torch.Tensor) -> bool:
     """Whether a copy has the same strides."""
     return torch.empty_like(t, device="meta").stride() == t.stride()

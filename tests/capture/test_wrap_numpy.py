@@ -10,12 +10,13 @@ import types
 
 import numpy as np
 import pytest
+import scipy.ndimage
 import torch
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from torch.autograd import gradcheck
 
 import np_compile
-from np_compile import errors
+from np_compile import errors, shim
 
 from ..support import Counting, data, thorough
 
@@ -1059,3 +1060,20 @@ def test_what_is_saved_goes_with_the_results():
         assert saved() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: np.ma.masked_where(t > 1, t * 2).sum(),
+        lambda t: scipy.ndimage.gaussian_filter(t, 1.0),
+    ],
+    ids=["masked", "scipy"],
+)
+def test_code_outside_that_would_lose_a_gradient(f):
+    t = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(shim.NotSupported, match="gradient"):
+        np_compile.wrap_numpy(f)(t)
+    with torch.no_grad():
+        got = np_compile.wrap_numpy(f)(t)
+    np.testing.assert_allclose(got, f(t.detach().numpy()))
