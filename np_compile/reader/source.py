@@ -30,12 +30,12 @@ def _codes(name: str, text: str) -> dict[tuple, types.CodeType | None]:
 
 
 def _codes_of(module: types.CodeType) -> dict[tuple, types.CodeType | None]:
-    """The code objects in that of a module, by name and line."""
+    """The code objects in that of a module, by name and place."""
     codes: dict[tuple, types.CodeType | None] = {}
 
     def visit(code: types.CodeType) -> None:
-        key = code.co_name, code.co_firstlineno
-        codes[key] = None if key in codes else code  # of two on a line, neither is sure
+        key = _place(code)
+        codes[key] = None if key in codes else code  # of two in one place, neither is sure
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 visit(c)
@@ -58,18 +58,17 @@ def _tree(code: types.CodeType) -> Any:
             continue
         for outer in tree.body:
             if _encloses(outer, code) and _compiles_to(tree, outer, code):
-                return _checked(next(x for x in walk(outer) if _stands_at(x, code)))
+                return _checked(_node_of(outer, code))
     try:
         tree = _file(code.co_filename, text)
-        found = _codes(code.co_filename, text).get((code.co_name, code.co_firstlineno))
+        found = _codes(code.co_filename, text).get(_place(code))
     except SyntaxError as e:
         raise Unreadable("its source is not there") from e
     if found is None or not _alike(found, code):
         raise Unreadable("its source has changed")
-    for node in walk(tree):
-        if _stands_at(node, code):
-            return _checked(node)
-    raise Unreadable("its source is not there")
+    if (node := _node_of(tree, code)) is None:
+        raise Unreadable("its source is not there")
+    return _checked(node)
 
 
 _INNER = " \t\f\r\n#)]}"  # with which lines within a statement begin
@@ -107,12 +106,41 @@ def _first_line(node: Any) -> int:
     return min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", [])]])
 
 
+def _node_of(tree: Any, code: types.CodeType) -> Any:
+    """The function of that name that stands in a tree where one of such code does; None without."""
+    found = [x for x in walk(tree) if _stands_at(x, code)]
+    if code.co_name != "<lambda>":
+        return found[0] if found else None
+    return min(found, key=_length, default=None)  # of several inside one another
+
+
 def _stands_at(node: ast.AST, code: types.CodeType) -> bool:
-    """Whether a function of that name begins where one of such code does."""
-    if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+    if isinstance(node, ast.FunctionDef):
+        return (node.name, _first_line(node)) == (code.co_name, code.co_firstlineno)
+    if not isinstance(node, ast.Lambda) or code.co_name != "<lambda>":
         return False
-    name = getattr(node, "name", "<lambda>")
-    return name == code.co_name and _first_line(node) == code.co_firstlineno
+    x: Any = node.body
+    first, last = (x.lineno, x.col_offset), (x.end_lineno, x.end_col_offset)
+    return node.lineno == code.co_firstlineno and all(
+        first <= (line, column) and (end, end_column) <= last
+        for line, end, column, end_column in _positions(code)
+    )
+
+
+def _length(node: Any) -> tuple[int, int]:
+    return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset
+
+
+@functools.lru_cache(4096)
+def _positions(code: types.CodeType) -> tuple:
+    """The places of what code does in its file: where Python notes columns, lines and columns."""
+    return tuple([p for p in code.co_positions() if None not in p and p[2:] != (0, 0)])
+
+
+def _place(code: types.CodeType) -> tuple:
+    """What tells a function from others in its file: several lambdas may stand on a line."""
+    of_lambda = (_positions(code),) if code.co_name == "<lambda>" else ()
+    return (code.co_name, code.co_firstlineno, *of_lambda)
 
 
 def _compiles_to(tree: ast.Module, outer: ast.stmt, code: types.CodeType) -> bool:
@@ -120,14 +148,21 @@ def _compiles_to(tree: ast.Module, outer: ast.stmt, code: types.CodeType) -> boo
     compiled alone, but for the imports: the code says of which names these are."""
     imports = [x for x in tree.body if isinstance(x, (ast.Import, ast.ImportFrom))]
     module = ast.Module([*imports, outer], [])
-    own = _codes_of(compile(module, code.co_filename, "exec", dont_inherit=True)).get(
-        (code.co_name, code.co_firstlineno)
-    )
+    own = _codes_of(compile(module, code.co_filename, "exec", dont_inherit=True)).get(_place(code))
     return own is not None and _alike(own, code)
 
 
 def _alike(found: types.CodeType, code: types.CodeType) -> bool:
-    return found.co_code == code.co_code and found.co_names == code.co_names
+    """Whether both do the same: the file may have got another constant meanwhile."""
+
+    def same(x: Any, y: Any) -> bool:
+        if isinstance(x, types.CodeType) and isinstance(y, types.CodeType):
+            return _alike(x, y)
+        return repr(x) == repr(y)
+
+    alike = found.co_code == code.co_code and found.co_names == code.co_names
+    constants = found.co_consts, code.co_consts
+    return alike and len(constants[0]) == len(constants[1]) and all(map(same, *constants))
 
 
 def tree(f: types.FunctionType, generator: bool = False) -> Any:
