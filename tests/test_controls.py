@@ -289,6 +289,7 @@ def test_a_disallowed_function_that_is_handed_on():
     assert same
     (found,) = explain(fast)(data(4), tripled).breaks
     assert found.times == 2
+    assert compiled(lambda x, g: x * g(2))(data(1), tripled) == data(1) * 6
 
 
 @pytest.mark.parametrize("how", ["function", "method", "operator"])

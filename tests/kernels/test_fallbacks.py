@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -133,13 +132,9 @@ def test_a_compiler_that_writes_nonsense(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs shell scripts")
 def test_the_backward_program_alone_fails(tmp_path: Path) -> None:
-    """The compiler makes the pool and the forward program (before Python 3.12 the buffers of
-    stand-ins too), and no further library."""
-    count = tmp_path / "count"
-    most = 3 if sys.version_info < (3, 12) else 2
+    """The compiler makes whatever has no cosine in it, which the slope of a sine is."""
     body = (
-        f'case "$*" in *--version*) ;; *) echo x >>{count} ;; esac\n'
-        f"[ -e {count} ] && [ $(wc -l <{count}) -gt {most} ] && exit 1\n"
+        'for file in "$@"; do [ -f "$file" ] && grep -q "cos(" "$file" && exit 1; done\n'
         'exec gcc "$@"'
     )
     done = run(tmp_path, GRADIENT, CC=script(tmp_path, body))

@@ -35,7 +35,7 @@ _FOR_C: dict[str, tuple[type, Callable]] = {
     "__complex__": (complex, complex),
 }
 # Methods that C gives a function of NumPy's, which they compare with names: `ufunc is np.add`.
-_ASKED_OF = ("__array_ufunc__", "__array_function__")
+ASKED_OF = ("__array_ufunc__", "__array_function__")
 _OF_NUMPY = (np.ufunc, type(np.mean))
 _OF_THREADS = ("_thread", "threading", "multiprocessing.synchronize")
 
@@ -53,7 +53,7 @@ class Entrance:
         """Called in the place of the function, with the values of all its parameters."""
         f: Any = self.function()  # it is there, as it runs
         substitution = getattr(state.local, "substitution", None)
-        if substitution is not None and f.__name__ in _ASKED_OF and type(args[1]) in _OF_NUMPY:
+        if substitution is not None and f.__name__ in ASKED_OF and type(args[1]) in _OF_NUMPY:
             args = (args[0], substitution.value(args[1]), *args[2:])
         result = self.behind(f)(*args, **kwargs)
         if f.__name__ in _FOR_C:

@@ -35,7 +35,7 @@ from .namespace import (
     real_of,
     replacement,
 )
-from .substitute import Substitution, compares_numpy, evaluators, importer
+from .substitute import Substitution, compares_numpy, evaluators, importer, origin_of
 
 BY_IDENTITY = "compares a function of NumPy's by `is`: `==` is recorded"
 
@@ -49,6 +49,7 @@ def _label(function: Callable) -> str:
 def foreign(function: Callable, why: Break | None = None) -> Callable:
     """A function that gets NumPy arrays, outside the tape."""
     why = why or Break("foreign", f"calls {_label(function)}, which is not NumPy")
+    users = origin_of(function) == "user"  # it may have an entrance, which leads here
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -56,7 +57,11 @@ def foreign(function: Callable, why: Break | None = None) -> Callable:
         if capture is None:
             return function(*args, **kwargs)
         if not mentions(args) and not mentions(kwargs):
-            return function(*args, **kwargs)
+            return (
+                capture.foreign(function, args, kwargs, None)
+                if users
+                else function(*args, **kwargs)
+            )
         return capture.foreign(function, args, kwargs, why)
 
     return call

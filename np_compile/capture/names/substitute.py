@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .entrances import Entrances, is_of_threads, own_code
+from .entrances import ASKED_OF, Entrances, is_of_threads, own_code
 
 MISSING = object()
 NOT_MADE = object()  # for a stand-in whose segment has failed: the place keeps what it has
@@ -177,7 +177,10 @@ def _identities(code: types.CodeType) -> frozenset[tuple[str, str | None]]:
 
 
 def compares_numpy(f: types.FunctionType) -> bool:
-    """Whether a function asks by `is` for a function of NumPy's: no stand-in could answer."""
+    """Whether a function asks by `is` for a function of NumPy's: no stand-in could answer, but to
+    methods that are given one."""
+    if f.__name__ in ASKED_OF:
+        return False
     for name, attribute in _identities(own_code(f)):
         value = f.__globals__.get(name)
         if attribute is not None:
