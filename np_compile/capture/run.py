@@ -41,7 +41,7 @@ class NotCaptured(Exception):
     kernels cannot take, or it may wait for other threads."""
 
 
-_GOES_ON = "an argument goes through an array by itself: what is recorded may be done later"
+_GOES_ON = "an argument comes to an array by itself: what is recorded may be done later"
 _WAITS = "it comes to a lock: what is recorded would be done when the lock is given back"
 
 
@@ -149,7 +149,7 @@ def _once(
                     raise NotCaptured(why) from None
                 raise
             if not options.tensors:
-                if exchange.is_read_outside:
+                if exchange.is_read_outside():
                     raise NotCaptured(_GOES_ON)
                 if substitution.entrances.locks:
                     raise NotCaptured(_WAITS)

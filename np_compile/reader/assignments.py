@@ -189,8 +189,8 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
             return lambda: _changing(r, owner, commit)
         if not isinstance(owner, Arr):
             raise Unreadable("an item of this is set")
-        if isinstance(value, (Tup, Lst)):
-            value = array_of(r, value)
+        if isinstance(value, (Tup, Lst)):  # its numbers have to fit
+            value = array_of(r, value, Known(owner.dtype))
         if not isinstance(value, (Arr, Lazy, Num)):
             raise Unreadable("this is stored in an array")
         commit = index.assign(r, owner, items, value)

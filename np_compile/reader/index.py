@@ -524,7 +524,7 @@ def store_text(r: Reader, x: Num, rep: str) -> str:
             inside = f"({x.text} > {low - 1}.0 && {x.text} < {high + 1}.0)"
             r.leave_if(f"!{inside}", "a float that the integers cannot hold")
             return f"({C_TYPE[rep]}){x.text}"
-        if "int" in x.kinds:
+        elif x.rep in INTEGERS:
             fits(r, x, rep)
     if rep == "bool":
         return f"({x.text} != 0)"

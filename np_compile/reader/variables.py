@@ -387,6 +387,8 @@ def same_type(a: Value, b: Value, r: Reader) -> bool:
     if isinstance(a, Items):
         same = (a.of, _alike(a)) == (b.of, _alike(b)) and b.sites <= a.sites
         return same and b.roots <= a.roots
+    if isinstance(a, Tup) and a.path != b.path:  # which of two lists it is
+        return False
     if isinstance(a, Aggregate):
         return len(a.items) == len(b.items) and all(
             same_type(x, y, r) for x, y in zip(a.items, b.items, strict=True)

@@ -377,3 +377,33 @@ def test_what_gives_a_bool_for_equal_is_in_an_array_or_not() -> None:
     fast = np_compile.compile(f, backend="eager")
     for n in (1, 2):
         assert fast(np.ones(2), Unit(n)) == f(np.ones(2), Unit(n)) == (n == 1, True)
+
+
+class Tagged(np.ndarray):
+    pass
+
+
+@pytest.mark.parametrize("other", [lambda x: x.view(Tagged), lambda x: x.view("M8[s]")])
+def test_arrays_without_stand_ins_on_memory_of_others(other):
+    def f(x, y):
+        x[x > 0] = 9
+        return [str(v) for v in y], y.view("i8").sum()
+
+    for backend in ("eager", "native"):
+        fast = np_compile.compile(f, backend=backend)
+        for _ in range(2):
+            x, z = np.arange(3), np.arange(3)
+            assert fast(x, other(x)) == f(z, other(z))
+
+
+def test_an_error_that_numpy_drops_as_it_asks_for_memory():
+    def f(x, w, k):
+        w[k] = w
+        return np.vectorize(lambda v: v + 1)(x)
+
+    for backend in ("eager", "native"):
+        fast = np_compile.compile(f, backend=backend)
+        for x in (data(3), np.zeros(())):
+            with pytest.raises(IndexError, match="out of bounds"):
+                fast(x, np.ones(1), np.array([2]))
+            np.testing.assert_array_equal(fast(x, np.ones(1), np.array([0])), x + 1)

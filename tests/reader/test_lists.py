@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from .support import Case, case, check, each, exact, rarely
+from .support import Case, case, check, check_whatever_leaves, each, exact, rarely
 
 
 def collects(x, t):
@@ -589,3 +589,25 @@ def rows_in_conditions(n):
 
 def test_items_that_are_lists_in_parts_of_conditions() -> None:
     check(exact(rows_in_conditions, (9,), (0,)))
+
+
+def turned(x, items):
+    for _ in range(len(x)):
+        items = items[::-1]
+    items[1:] = [2**70]
+    return items
+
+
+def longer_by_turns(x, items):
+    kept = items
+    for i in range(len(x)):
+        kept = kept[::-1]
+        kept.append(i)
+    kept.append("end")
+    return kept, items
+
+
+def test_a_list_from_outside_that_a_loop_replaces_by_another_one() -> None:
+    calls = [(np.ones(n), list(items)) for n in (1, 0, 2) for items in ([1, 2, 3], [2, 0.25])]
+    check_whatever_leaves(turned, calls)
+    check_whatever_leaves(longer_by_turns, calls)

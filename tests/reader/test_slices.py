@@ -234,3 +234,36 @@ def test_a_like_in_another_order() -> None:
     """NumPy's copies keep the order of axes; it is known before anything runs."""
     check(exact(likes, (np.asfortranarray(A), 4), refused="not in C order"))
     check(exact(likes, (A.T, 4), refused="not in C order"))
+
+
+def listed(y, v, n):
+    for i in range(n):
+        y[i : i + 2] = [v, i]
+    return y
+
+
+def paired(y, v, n):
+    for i in range(n):
+        y[[i, i + 1]] = (i, v)
+    return y
+
+
+def one_number(y, v, n):
+    for i in range(n):
+        y[i] = v
+    return y
+
+
+def from_elements(y, x, n):
+    for i in range(n):
+        y[i] = x[i]
+    return y
+
+
+def test_numbers_that_the_integers_of_an_array_cannot_hold() -> None:
+    numbers = [np.inf, np.nan, 1e30, 2.0**40, -3.5, 300.7, 2**40, 300, -1, np.int64(2**40)]
+    for dtype in ("i4", "u1", "i8"):
+        y = np.zeros(4, dtype)
+        for f in (listed, paired, one_number):
+            check_whatever_leaves(f, [(y, v, 2) for v in (*numbers, np.float32(np.nan), 7)])
+        check_whatever_leaves(from_elements, [(y, np.array([1, v]), 2) for v in (2, 300, 2**40)])

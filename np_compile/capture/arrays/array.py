@@ -324,7 +324,11 @@ class Array:
 
     def _read_by_c(self) -> Any:
         """What C code gets the buffer of; see `runtime.buffers`."""
-        return self._c.memory(self, "reads an array's memory")
+        try:
+            return self._c.memory(self, "reads an array's memory")
+        except Exception as e:
+            self._c.unheard = e  # NumPy drops it, and asks for `__array__`
+            raise
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """As in NumPy, in place."""
@@ -373,6 +377,9 @@ class Array:
     # -- protocols --------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        unheard, self._c.unheard = self._c.unheard, None
+        if unheard is not None:
+            raise unheard
         a = np.asarray(self._c.memory(self, "code outside the function reads an array", False))
         if dtype is not None and a.dtype != dtype:
             return a.astype(dtype)

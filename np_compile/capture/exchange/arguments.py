@@ -121,7 +121,8 @@ class Exchange:
         self.originals: dict[int, Any] = {}  # id of a copy -> the caller's object
         self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
-        self.is_read_outside = False  # what is taken in, by iterators among it
+        self._iterates = False  # whether something taken in goes through arrays by itself
+        self._apart: list[np.ndarray] = []  # arrays without a stand-in: of subclasses, of objects
         self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
 
     def source(self, x: Any) -> Any:
@@ -137,6 +138,8 @@ class Exchange:
             stand_in = self.capture.adopt(x)
             if self.capture.tensors:
                 self._arrays[id(stand_in)] = x
+            if stand_in is x:
+                self._apart.append(x)
             return stand_in
         if kind is types.MethodType:
             return self._take_method(x)
@@ -161,6 +164,7 @@ class Exchange:
             self._pair(x, copy)
             return copy
         if isinstance(x, np.ndarray) and kind is not np.memmap:
+            self._apart.append(x)
             return x  # its class has a say in what NumPy gives
         if self.capture.tensors and hasattr(kind, "__dlpack__"):
             return self.capture.adopt(of_memory(x))
@@ -181,8 +185,15 @@ class Exchange:
         if is_of_threads(x):
             self.capture.substitution.entrances.locks = True
         elif goes_through_arrays(x):
-            self.is_read_outside = True
+            self._iterates = True
         return x
+
+    def is_read_outside(self) -> bool:
+        """Whether something that was taken in comes by itself to memory that has stand-ins."""
+        arrays = [a for a, _ in self.capture.known.values() if isinstance(a, np.ndarray)]
+        return self._iterates or any(
+            np.may_share_memory(a, b) for a in self._apart for b in arrays if a is not b
+        )
 
     def _take_method(self, x: types.MethodType) -> Any:
         """A method bound to what stands for its object."""

@@ -128,6 +128,13 @@ def _is_compiled(value: Any) -> bool:
     return getattr(value, "__np_compile_captured__", None) is not None and not value._tensors
 
 
+def _is_in_c(value: Any) -> bool:
+    """Whether it is a function written in C, or by Cython."""
+    return isinstance(value, types.BuiltinFunctionType) or type(value).__name__ in (
+        "cython_function_or_method", "fused_cython_function"
+    )  # fmt: skip
+
+
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for constant in code.co_consts:
@@ -471,9 +478,7 @@ class Substitution:
         origin = origin_of(value)
         if origin == "numpy" and not inspect.isclass(value):
             return self.names.numpy(value)
-        if origin == "foreign" and isinstance(
-            value, (types.BuiltinFunctionType, types.BuiltinMethodType)
-        ):
+        if origin in ("foreign", "user") and _is_in_c(value):
             return self.names.foreign(value)
         if origin == "torch":
             return self.names.torch(value)

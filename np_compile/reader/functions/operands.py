@@ -22,6 +22,7 @@ from ..nest import (
     in_c_order,
     kept,
     lazy,
+    load,
     loops,
     materialized,
     named_numbers,
@@ -211,7 +212,9 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
             raise Unreadable("an array of integers of 64 bits without a sign")
         v = as_vector(r, x)
         if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
-            return _as_dtype(r, materialized(r, lazy(v)), dtype)
+            copied = materialized(r, lazy(v))
+            _check_numbers(r, copied, dtype)
+            return _as_dtype(r, copied, dtype)
     if isinstance(x, (Arr, Lazy)):
         made = lazy(x)
         if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
@@ -254,6 +257,16 @@ def _as_dtype(r: Reader, a: Arr, dtype: Value | None) -> Arr:
     if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
         return a
     return materialized(r, cast(lazy(a), rep_or(dtype))) if rep_or(dtype) != a.rep else a
+
+
+def _check_numbers(r: Reader, a: Arr, dtype: Value | None) -> None:
+    """Leave where a number of a list is not one of the integers of a dtype."""
+    if not isinstance(dtype, Known) or dtype.value is None or a.ndim != 1:
+        return
+    rep = rep_or(dtype)
+    if rep in INTEGERS and rep != a.rep:
+        with each(r, a.dims[0]) as k:
+            store_text(r, Num(load(a, [k.text]), a.rep, (a.dtype.name,)), rep)
 
 
 _PYTHON_DTYPE = {"bool": np.dtype(bool), "int": np.dtype(np.int64), "float": np.dtype(float),
