@@ -325,3 +325,33 @@ def test_a_view_without_an_index_map_that_is_written_to_is_refused():
     x = torch.from_numpy(data(4, 6, dtype="e"))
     with pytest.raises(Unsupported, match="view"):
         compile_graph(make_fx(results, tracing_mode="fake")(x))
+
+
+def test_a_small_array_on_the_stack() -> None:
+    """gcc 12 stored 16 bytes of one at an address that it took for aligned."""
+
+    def f(m, y, z, i):
+        _, k = m.shape
+        m[:-1] *= np.where(m[1:, ::-1] > i, m[:-1, ::-1], m[:-1]) // 2
+        np.multiply(m[::-1, 1:], y[-1], out=m[::-1, :-1], casting="unsafe")
+        return m, z[::-1] != i, np.zeros((1, k))
+
+    def grid(*shape: int) -> np.ndarray:
+        return (np.arange(np.prod(shape)) * 7 % 19 - 6).astype("i4").reshape(shape)
+
+    def calls() -> list[tuple]:
+        yes = np.ones(9, bool)
+        return [
+            (grid(2, 1), yes[:2], np.ones((3, 1))[1:2], 4),
+            (grid(2, 1), yes[2:4], np.ones((1, 1)), 1),
+            (grid(7, 7).T, yes[1:-1], np.ones((1, 7)), 4),
+            (grid(7, 9)[:, 1:-1], yes[:7][::-1], grid(1, 7), 6),
+        ]
+
+    fast = np_compile.compile(f)
+    with np_compile.config.patch(
+        backend="native", plain="never", loops="recorded", compile_in="call"
+    ):
+        for mine, theirs in zip(calls(), calls(), strict=True):
+            for got, want in zip(fast(*mine), f(*theirs), strict=True):
+                np.testing.assert_array_equal(got, want)

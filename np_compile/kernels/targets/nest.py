@@ -28,7 +28,8 @@ class Nest:
         kind = row.register if b.kind == "register" else row.storage
         n = (b.size if b.kind == "local" else 1) * max(width, 1)
         array = f"[{max(n, 1)}]" if width or b.kind == "local" else ""
-        self._code.line(f"{kind} {b.name}{array};")
+        aligned = self._code.dialect.aligned if array else ""
+        self._code.line(f"{kind} {b.name}{array}{aligned};")
 
     def _inside(self, loop: Loop) -> None:
         """A loop's body, with the registers and local arrays that belong to it."""
