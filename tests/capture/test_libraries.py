@@ -290,3 +290,15 @@ def fits(x):
 def test_program(name):
     f, args, options = PROGRAMS[name]
     check(f, *args, rtol=1e-6, **options)
+
+
+def test_a_function_by_cython_gets_arrays():
+    label = pytest.importorskip("scipy.ndimage._ni_label")._label
+    assert type(label).__name__ == "cython_function_or_method"
+
+    def f(x):
+        found = np.zeros(x.shape, np.int32)
+        n = label(np.sin(x) > 0, np.ones((3, 3), bool), found)
+        return n, found + 1
+
+    check(f, np.arange(20.0).reshape(4, 5))

@@ -21,6 +21,7 @@ from numpy import cos as cosine
 from numpy import float32, pi
 
 import np_compile
+from np_compile.capture.names.substitute import compares_numpy
 
 from ..support import check, compiled, data
 
@@ -1225,3 +1226,14 @@ def test_functions_of_numpy_compared_by_identity(act):
     check(f, data(3), Activated(act))
     check(lambda x, layer: np.cos(x) * (layer.act is np.tanh), data(3), Activated(act))
     check(lambda x, g: (g(x), g is np.tanh, np.cos is g, g is None, g == np.tanh), data(3), act)
+
+
+def test_what_is_compared_by_identity():
+    def of_numpy(x, f):
+        return (f is np.tanh, x)
+
+    def of_what_it_gives(x, f):
+        return np.asarray(x) is x, np.tanh(x) is None, cosine(x) is x, f is x, np.pi is x
+
+    assert compares_numpy(of_numpy)
+    assert not compares_numpy(of_what_it_gives)

@@ -190,10 +190,10 @@ class Exchange:
 
     def is_read_outside(self) -> bool:
         """Whether something that was taken in comes by itself to memory that has stand-ins."""
+        if not self._apart:
+            return self._iterates
         arrays = [a for a, _ in self.capture.known.values() if isinstance(a, np.ndarray)]
-        return self._iterates or any(
-            np.may_share_memory(a, b) for a in self._apart for b in arrays if a is not b
-        )
+        return self._iterates or any(np.may_share_memory(a, b) for a in self._apart for b in arrays)
 
     def _take_method(self, x: types.MethodType) -> Any:
         """A method bound to what stands for its object."""

@@ -10,7 +10,6 @@ of a helper, builtins and attributes of NumPy; `global x; x = ...` is carried ba
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import inspect
 import itertools
@@ -18,11 +17,12 @@ import site
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
+from .codes import compared, compared_by_identity, mentioned
 from .entrances import ASKED_OF, Entrances, is_of_threads, own_code
 
 MISSING = object()
@@ -43,8 +43,6 @@ _FOREIGN_FOLDERS = tuple(
 _OF_MODULE = (
     "__name__", "__file__", "__package__", "__spec__", "__doc__", "__loader__", "__builtins__",
 )  # fmt: skip
-_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-_OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR")
 _LOOKED_AT = 100  # items of a container among which functions are looked for
 
 
@@ -135,60 +133,12 @@ def _is_in_c(value: Any) -> bool:
     )  # fmt: skip
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
-
-
-@functools.cache
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """The global names that a code object and those inside it mention."""
-    return tuple(sorted({name for c in _codes(code) for name in c.co_names}))
-
-
-@functools.cache
-def _compared(code: types.CodeType) -> frozenset[str]:
-    """The names, global and of cells, that a code object and those inside it do more with than call
-    what they lead to, or ask it for an attribute: they may compare it with what lies elsewhere."""
-    found: set[str] = set()
-    for c in _codes(code):
-        steps = list(dis.get_instructions(c))
-        for before, step, after in zip((None, *steps), steps, (*steps[1:], None), strict=False):
-            if step.opname not in _LOADS or (after and after.opname in _OF_ATTRIBUTES):
-                continue
-            called = any(s and s.opname == "PUSH_NULL" for s in (before, after))
-            if step.opname == "LOAD_GLOBAL":
-                called = bool((step.arg or 0) & 1)  # it pushes a NULL itself
-            if not called:
-                found.add(step.argval)
-    return frozenset(found)
-
-
-@functools.cache
-def _identities(code: types.CodeType) -> frozenset[tuple[str, str | None]]:
-    """The global names, each with the attribute of it or None, that code compares by `is`."""
-    found: set[tuple[str, str | None]] = set()
-    for c in _codes(code):
-        steps = list(dis.get_instructions(c))
-        for i, step in enumerate(steps):
-            if step.opname != "IS_OP":
-                continue
-            before = steps[max(i - 4, 0) : i]  # two operands, of a name and an attribute at most
-            for name, attribute in zip(before, (*before[1:], step), strict=True):
-                if name.opname == "LOAD_GLOBAL":
-                    of = attribute.argval if attribute.opname == "LOAD_ATTR" else None
-                    found.add((name.argval, of))
-    return frozenset(found)
-
-
 def compares_numpy(f: types.FunctionType) -> bool:
     """Whether a function asks by `is` for a function of NumPy's: no stand-in could answer, but to
     methods that are given one."""
     if f.__name__ in ASKED_OF:
         return False
-    for name, attribute in _identities(own_code(f)):
+    for name, attribute in compared_by_identity(own_code(f)):
         value = f.__globals__.get(name)
         if attribute is not None:
             value = getattr(value, attribute, None) if isinstance(value, types.ModuleType) else None
@@ -213,7 +163,7 @@ class _Overlay:
         self.given: dict[str, Any] = {}  # name -> what was put in its place
         self.arrays: list[str] = []
         self.written: set[str] = set()  # names that the code has given other values in this call
-        self.compared: set[str] = set()  # names that lead to functions themselves: see `_compared`
+        self.compared: set[str] = set()  # names that lead to functions themselves
 
     def now(self, name: str) -> Any:
         """What a name leads to; MISSING where to nothing."""
@@ -310,9 +260,9 @@ class Substitution:
         closure = None
         code = own_code(f)
         if f.__closure__ is not None:
-            compared = _compared(code)
+            names = compared(code)
             named = zip(code.co_freevars, f.__closure__, strict=True)
-            closure = tuple(self._cell(c, name in compared) for name, c in named)
+            closure = tuple(self._cell(c, name in names) for name, c in named)
             found = self._functions.get(id(f))
             if found is not None:  # made for a cell that leads back to it
                 return found.copy
@@ -355,9 +305,9 @@ class Substitution:
     def _mentioned(self, f: types.FunctionType) -> None:
         """Substitute the names in a function's code."""
         overlay, code = self._overlay(f), own_code(f)
-        newly = _compared(code) - overlay.compared
+        newly = compared(code) - overlay.compared
         overlay.compared |= newly
-        for name in (*_names(code), "__warningregistry__"):
+        for name in (*mentioned(code), "__warningregistry__"):
             if name not in overlay.seen:
                 overlay.seen[name] = MISSING
                 self._refresh(overlay, name)
