@@ -828,3 +828,22 @@ def test_iterators_of_numbers_are_compiled() -> None:
     assert fast(np.arange(3.0), iter([2, 3])).tolist() == [0, 2, 4]
     assert fast(np.arange(3.0), (k for k in (4, 5))).tolist() == [0, 4, 8]
     assert np_compile.recompiles(fast)
+
+
+def test_a_generator_that_holds_itself():
+    def generate():
+        me = yield 0
+        yield 1 + (me is None)
+        yield 2
+
+    def begun():
+        g = generate()
+        next(g)
+        g.send(g)
+        return g
+
+    def f(x, g):
+        return np.sin(x) + next(g)
+
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(np_compile.compile(f, backend="eager")(x, begun()), f(x, begun()))
