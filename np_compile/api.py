@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 import time
 import types
@@ -79,6 +78,7 @@ class Compiled(Made):
             and not config.disable
             and current() is None
             and _context_depth() == 0
+            and (self._tensors or not cupy_arrays.among(args, kwargs))
         ):
             if errstate.is_new() and not errstate.raises():
                 return self(*args, **kwargs)  # C knows that now
@@ -93,11 +93,10 @@ class Compiled(Made):
             if table is not None and table.begins(self, "_in_c", stands):
                 return self(*args, **kwargs)  # C may know it
             if type(found) is Reading and found.serves:
-                if "cupy" not in sys.modules:
-                    if found.waits:
-                        return budget.waits(self.__np_compile_captured__, args, kwargs)
-                    return self._alone(args, kwargs)
-            elif config.measures() and not config.waits() and budget.is_cold():
+                if found.waits:
+                    return budget.waits(self.__np_compile_captured__, args, kwargs)
+                return self._alone(args, kwargs)
+            if config.measures() and not config.waits() and budget.is_cold():
                 budget.begins()
                 result = keeper.run(args, kwargs)  # a kept call that is still weighed
                 if result is MISS:

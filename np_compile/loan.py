@@ -15,6 +15,7 @@ class Loan:
         self._made: dict[int, tuple[Any, Any]] = {}  # id of what is given -> it, what stands for it
         self._given: dict[int, Any] = {}  # id of what stands for something -> that
         self._passed: dict[int, Any] = {}  # lists and dicts among the results
+        self._as_they_are: list[Any] = []  # those among the arguments that hold no arrays yet
 
     def stand_in(self, x: Any) -> Any:
         """What stands for an array of the caller's; None if x is none."""
@@ -37,7 +38,10 @@ class Loan:
         if made is not None:
             return self.pair(x, made)
         kind = type(x)
-        if not (kind in (list, dict) or isinstance(x, tuple)) or not self.holds(x):
+        if not (kind in (list, dict) or isinstance(x, tuple)):
+            return x
+        if not self.holds(x):
+            self._as_they_are.append(x)
             return x
         if kind is dict:
             made = self.pair(x, {})
@@ -93,3 +97,5 @@ class Loan:
                 if list(new) != list(x) or any(new[k] is not x[k] for k in new):
                     x.clear()
                     x.update(new)
+        for x in self._as_they_are:
+            self.give(x)

@@ -151,3 +151,73 @@ def test_cupys_stream():
             y = fast(x)
             y -= 1
             assert (y == 40).all()
+
+
+class State:
+    """An object as programs have it."""
+
+    def __init__(self, u, parts):
+        self.u, self.parts, self.steps = u, parts, 0
+
+    def step(self, dt):
+        self.u[1:] += dt * (self.u[:-1] - self.u[1:])
+        self.parts.append(self.u.sum())
+        self.last = self.u * 2
+        self.steps += 1
+        return self
+
+    step = np_compile.compile(step)
+
+
+def test_in_objects(cupy):
+    x = np.array([1.0, 4.0, 9.0])
+    u = cupy.asarray(x.copy())
+    state = State(u, [])
+    for k in range(3):
+        assert state.step(0.5) is state
+        x[1:] += 0.5 * (x[:-1] - x[1:])
+        assert state.u is u
+        assert state.steps == k + 1
+        assert [type(v) for v in (state.last, *state.parts)] == [cupy.ndarray] * (k + 2)
+        np.testing.assert_allclose(cupy.asnumpy(state.u), x)
+        np.testing.assert_allclose(cupy.asnumpy(state.last), x * 2)
+
+
+def test_objects_that_are_new(cupy):
+    def made(x, others, empty, old):
+        a = State(x + 1, [x])
+        a.same = a
+        others["it"] = State(x, [])
+        empty.append(x[:1])
+        old.u = x
+        return a
+
+    x, others, empty, old = cupy.asarray(np.zeros(2)), {}, [], State(None, None)
+    a = np_compile.compile(made)(x, others, empty, old)
+    assert a.same is a
+    assert a.parts[0] is others["it"].u is old.u is x
+    assert type(empty[0]) is cupy.ndarray
+    assert type(a.u) is cupy.ndarray
+
+
+@pytest.mark.parametrize("loops", ["auto", "recorded"])
+def test_where_calls_run_as_they_stand(cupy, loops):
+    """What is decided about calls with NumPy's arrays is nothing about those with CuPy's."""
+
+    def f(x, s):
+        for k in range(2):
+            s[k] = x[k] + 1
+        return np.array([x.sum(), x[0]]), s
+
+    fast = np_compile.compile(f)
+    x = np.arange(3.0)
+    with np_compile.config.patch(compile_in="background", loops=loops):
+        for k in range(20):
+            fast(x, np.zeros(2 + k % 7))
+        budget = fast._options.budget
+        budget._begun, budget.cold, budget._awaited = 1, True, None
+        for _ in range(3):
+            first, s = fast(cupy.asarray(x), cupy.asarray(np.zeros(2)))
+            assert type(first) is type(s) is cupy.ndarray
+            assert cupy.asnumpy(first).tolist() == [3, 0]
+            assert cupy.asnumpy(s).tolist() == [1, 2]
