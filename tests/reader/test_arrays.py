@@ -9,7 +9,17 @@ from numpy.lib.stride_tricks import as_strided
 import np_compile
 
 from ..support import thorough
-from .support import Case, case, check, check_call, each, exact, rarely, whole
+from .support import (
+    Case,
+    case,
+    check,
+    check_call,
+    check_whatever_leaves,
+    each,
+    exact,
+    rarely,
+    whole,
+)
 
 DTYPES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
 SOME_DTYPES = ["b1", "i1", "i8", "u2", "u8", "f4", "c8"]
@@ -755,3 +765,21 @@ def test_what_numpy_says_of_dtypes():
 @whole()
 def test_at_least_so_many_axes():
     check(exact(at_least, (line(4),), (line(3, "f4"),)))
+
+
+def ranges_of_dtypes(n, first):
+    for _ in range(2):
+        a = np.arange(1, 9, 2, dtype=complex)
+        b = np.arange(first, first + n, dtype=np.complex64)
+        c = np.arange(first, n, 100, dtype=np.int8)
+        d = np.arange(first, first + n, dtype=np.uint16)
+        e = np.arange(first, first + n, 3, dtype=np.uint64)
+        f = np.arange(n, dtype=bool)
+    return a, b, c, d, e, f
+
+
+def test_ranges_of_dtypes():
+    """The first two numbers of a range have to be of its dtype; of booleans there are two."""
+    check(exact(ranges_of_dtypes, (2, 0), (1, 5), (0, -3)))
+    calls = [(3, 0), (2, -1), (1, -1), (2, 65535), (1, 65535), (1, 130), (400, 0), (1, 65536)]
+    check_whatever_leaves(ranges_of_dtypes, calls)

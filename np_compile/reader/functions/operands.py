@@ -17,6 +17,7 @@ from ..nest import (
     FAR,
     alloc,
     cast,
+    cast_text,
     common_extent_of_product,
     extent,
     in_c_order,
@@ -33,7 +34,6 @@ from ..ranges import range_length
 from ..read import Reader, int_constant
 from ..records import new_list
 from ..values import (
-    C_TYPE,
     DTYPE_OF,
     FLOATS,
     INTEGERS,
@@ -192,13 +192,31 @@ def arange(r: Reader, *args: Value, dtype: Value | None = None) -> Value:
         r.leave_if(f"(u64){n.text} > {1 << 40}UL", "a large range")
     rep = rep_or(dtype, np.int64)
     n = extent(r, n.text, n.lin)
+    _check_range(r, start, step.value, n, rep)
 
     def at(index: list[str]) -> str:
         text = index[0] if step.value == 1 else f"({index[0]} * {step.text})"
         text = f"({start.text} + {text})" if start.value != 0 else text
-        return text if rep == "i64" else f"(({C_TYPE[rep]}){text})"
+        return cast_text("i64", rep, text)
 
     return Lazy(rep, (n,), at)
+
+
+def _check_range(r: Reader, start: Num, step: int, n: Num, rep: str) -> None:
+    """Leave where NumPy has no range of this dtype: its first two numbers have to be of it."""
+    if rep == "bool":
+        if n.high > 2:
+            r.leave_if(f"{n.text} > 2", "a range of booleans")
+        return
+    if rep not in INTEGERS:
+        return
+    fits(r, start, rep, f"{n.text} > 0")
+    if start.value is not None:
+        second = python(start.value + step)
+    else:
+        text, low, high = f"({start.text} + {step})", start.low + step, start.high + step
+        second = Num(text, "i64", ("int",), "", None, low, high)
+    fits(r, second, rep, f"{n.text} > 1")
 
 
 def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
