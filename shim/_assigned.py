@@ -85,8 +85,10 @@ def _weakly(value: Weak, dtype: torch.dtype) -> torch.Tensor:
 def _confined(value: ndarray, t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A NumPy scalar that is about to become a signed integer, and has to fit."""
     low, high = INT_RANGE[dtype]
-    if t.dtype.is_complex or t.dtype is torch.bool:
+    if t.dtype is torch.bool:
         return t
+    if t.dtype.is_complex:
+        t = t.real
     if readable(t):
         return _number(TO_NUMPY[t.dtype].type(t.item()), dtype, True).to(t.device)
     if t.dtype.is_floating_point:

@@ -10,6 +10,10 @@ from torch.utils._device import DeviceContext
 
 _CPU = torch.device("cpu")
 
+# Attribute of a meta tensor that stands in a program: what writes the program down, with the
+# `place` where it will run, and the node of the tensor.
+NODE = "_np_compile_node"
+
 
 def modes() -> list[Any]:
     """The active modes of torch's functions, the innermost one first."""
@@ -25,3 +29,11 @@ def default_device() -> torch.device:
                 return torch.device("cuda", torch.cuda.current_device())
             return device
     return _CPU
+
+
+def on_gpu(t: torch.Tensor) -> bool:
+    """Whether the elements of a tensor are, or will be when its program runs, on a CUDA device."""
+    if not t.is_meta:
+        return t.is_cuda
+    recorded = getattr(t, NODE, None)
+    return recorded is not None and recorded[0].place.type == "cuda"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ._apply import gather
+from ._devices import on_gpu
 from ._unsigned import from_order_key, order_key
 
 
@@ -13,6 +14,14 @@ def _passes(t: torch.Tensor) -> list[torch.Tensor]:
     real, imag = t.real, t.imag
     group = 2 * torch.isnan(real).to(torch.int8) + torch.isnan(imag).to(torch.int8)
     return [imag, real, group]
+
+
+def _sortable(t: torch.Tensor) -> torch.Tensor:
+    """What `torch.sort` puts in NumPy's order. On a GPU it takes a nan with a sign, which is what
+    0 / 0 is there, for the least of all."""
+    if t.dtype.is_floating_point and on_gpu(t):
+        return torch.where(torch.isnan(t), torch.nan, t)
+    return t
 
 
 def _turned(t: torch.Tensor) -> torch.Tensor:
@@ -28,11 +37,11 @@ def argsort(
         order = None
         for key in _passes(-t if descending else t):
             key = key if order is None else key.gather(dim, order)
-            step = torch.sort(key, dim=dim, stable=True).indices
+            step = torch.sort(_sortable(key), dim=dim, stable=True).indices
             order = step if order is None else order.gather(dim, step)
         return order
     key = _turned(order_key(t)) if descending else order_key(t)
-    return torch.sort(key, dim=dim, stable=stable).indices
+    return torch.sort(_sortable(key), dim=dim, stable=stable).indices
 
 
 def sort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
@@ -40,7 +49,7 @@ def sort(t: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tens
     if t.dtype.is_complex:
         return gather(t, dim, argsort(t, dim, descending))
     key = _turned(order_key(t)) if descending else order_key(t)
-    values = torch.sort(key, dim=dim, stable=True).values
+    values = torch.sort(_sortable(key), dim=dim, stable=True).values
     return from_order_key(_turned(values) if descending else values, t.dtype)
 
 

@@ -11,6 +11,7 @@ from . import _order
 from ._apply import call, has_data, is_nan, kind_of, need_data, operand_tensor, readable, together
 from ._assigned import upheld
 from ._cumulative import _join_promoted
+from ._devices import on_gpu
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, DType, Operand, Static, function
 from ._quiet import warn
@@ -239,7 +240,7 @@ def _slide(a: torch.Tensor, v: torch.Tensor, mode: str) -> torch.Tensor:
     signed, weights = to_signed(a), to_signed(v)
     padded = torch.cat([signed.new_zeros(before), signed, signed.new_zeros(after)])
     if padded.dtype.is_floating_point or padded.dtype.is_complex:
-        if padded.is_cuda:  # single precision would be rounded to TF32 there
+        if on_gpu(padded):  # single precision would be rounded to TF32 there
             wide = result_type(padded.dtype, torch.float64)
             padded, weights = padded.to(wide), weights.to(wide)
         result = torch.nn.functional.conv1d(padded[None, None], weights[None, None])[0, 0]

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+from np_compile.shim._devices import NODE
+
 from .meta import Shapes, tensors_of
 
 _CPU = torch.device("cpu")
-_NODE = "_np_compile_node"  # attribute of a meta tensor: (recorder, its node)
 _aten = torch.ops.aten
 
 
@@ -124,7 +125,7 @@ class Recorder(Shapes):
         if isinstance(result, torch.Tensor):
             # Not the result itself: torch makes it a view in place only while nobody else has it.
             node.meta["val"] = result.detach()
-            setattr(result, _NODE, (self, node))
+            setattr(result, NODE, (self, node))
         elif isinstance(result, (tuple, list)):
             for i, part in enumerate(result):
                 self._track(part, self.graph.call_function(operator.getitem, (node, i)))
@@ -132,7 +133,7 @@ class Recorder(Shapes):
         return result
 
     def _node(self, t: torch.Tensor) -> Node:
-        owner, node = getattr(t, _NODE, (None, None))
+        owner, node = getattr(t, NODE, (None, None))
         if owner is not self or node is None:
             raise RuntimeError("a tensor that no operator of the program has made")
         return node

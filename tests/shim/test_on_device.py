@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+import np_compile
+
 pytestmark = pytest.mark.cuda
 
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4"]
@@ -75,3 +77,69 @@ def test_numpy_reads_a_copy_that_it_keeps():
         got = names[there(places)]
         assert got.tolist() == names[places].tolist()
     assert not hasattr(there(places), "__array_interface__")
+
+
+NANS = np.array([np.nan, 3.0, np.copysign(np.nan, -1), -np.inf, 0.0, np.inf, -2.0, np.nan])
+SORTS = {
+    "sort": lambda np, x: np.sort(x),
+    "argsort": lambda np, x: np.argsort(x, kind="stable"),
+    "method": lambda np, x: [y := x.copy(), y.sort(), y][0],
+    "partition": lambda np, x: np.sort(np.partition(x, 3)[:4]),
+    "median": lambda np, x: (np.median(x), np.nanmedian(x), np.nanpercentile(x, [10, 60])),
+    "unique": lambda np, x: np.unique(x, return_inverse=True, return_counts=True),
+    "lexsort": lambda np, x: np.lexsort((x, np.sign(x))),
+    "searchsorted": lambda np, x: np.searchsorted(np.sort(x), x),
+    "complex": lambda np, x: np.sort(x[::-1] + 1j * x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("name", SORTS)
+@pytest.mark.parametrize("backend", [None, "native", "eager"])
+@pytest.mark.parametrize("count", [1, 40])
+def test_nans_with_a_sign_come_last(name, dtype, backend, count):
+    if (name, dtype) == ("complex", "f2"):
+        pytest.skip("there are no such complex numbers")
+    x = np.tile(NANS, count).astype(dtype)
+    call = SORTS[name]
+    with np.errstate(all="ignore"):
+        want = call(np, x)
+    if backend is None:
+        got = call(shim, there(x))
+    else:
+        with torch.device("cuda"), np_compile.config.patch(plain="never"):
+            got = np_compile.compile(lambda x: call(np, x), backend=backend)(x)
+    got, want = ([*v] if isinstance(v, tuple) else [v] for v in (got, want))
+    for a, b in zip(got, want, strict=True):
+        a = a if isinstance(a, (np.ndarray, np.generic)) else shim.to_numpy(a)
+        if np.iscomplexobj(b):
+            a, b = a.view(b.real.dtype), b.view(b.real.dtype)
+        np.testing.assert_allclose(a, b, 1e-3 if dtype == "f2" else 1e-6)
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_products_of_integers(dynamic):
+    def products(a, b):
+        return a @ b, np.inner(a, a), a.astype("u1") @ b.astype("u1"), a[0] @ b
+
+    fast = np_compile.compile(products, dynamic=dynamic)
+    rng = np.random.default_rng(3)
+    for n in (3, 20, 150):
+        a, b = (rng.integers(-(2**40), 2**40, s) for s in ((n, n + 1), (n + 1, n)))
+        with torch.device("cuda"), np_compile.config.patch(plain="never"):
+            got = fast(a, b)  # a fall back on NumPy warns
+        for x, y in zip(got, products(a, b), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_convolutions_of_single_precision(backend):
+    rng = np.random.default_rng(3)
+    x, k = (rng.standard_normal(n).astype("f4") for n in (3000, 100))
+    fast = np_compile.compile(lambda x, k: (np.convolve(x, k), np.correlate(x, k)), backend=backend)
+    with torch.device("cuda"), np_compile.config.patch(plain="never"):
+        got = fast(x, k)
+    x, k = x.astype(float), k.astype(float)
+    for a, b in zip(got, (np.convolve(x, k), np.correlate(x, k)), strict=True):
+        assert a.dtype == np.float32
+        np.testing.assert_allclose(a, b, 0, 2e-6 * np.abs(b).max())

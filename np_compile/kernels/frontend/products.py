@@ -71,6 +71,8 @@ def _product(left: str, right: str, conjugate: bool = False) -> Callable[..., Ar
         a, b = t.array(args_of(node)[0]), t.array(args_of(node)[1])
         extents = dict(zip(left + right, a.shape + b.shape, strict=True))
         matrices = {"i", "j"} <= extents.keys()
+        if t.gpu and dtype[0] in "iu":
+            matrices = False  # cuBLAS has no integers: a loop, whatever the extents
         if matrices and not _loops(extents["i"], extents["k"], extents["j"], t.gpu):
             own = dtype in MULTIPLIED and not a.complex and not t.gpu
             return _in_blocks(t, node, a, b) if own else None
