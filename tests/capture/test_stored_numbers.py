@@ -9,8 +9,11 @@ import types
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+import np_compile
 
 from ..shim.support import assert_matches
 from ..support import check, compare, compiled, observe, same
@@ -179,6 +182,27 @@ def test_numpy_scalars_are_cast_by_arrays_and_have_to_fit_else(key, value, dtype
 
     check(given, np.zeros(3, dtype), np.float64(value))
     check(made, np.zeros(3, dtype), np.array([value]))
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("value", [complex(np.nan, 1), complex(np.inf), 2.0**40 + 1j, 3.7 - 1j])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_complex_scalars_have_to_fit_by_their_real_part(value, backend):
+    def made(x, y):
+        x[0] = y[0] + 0
+        return x
+
+    x, y = np.zeros(2, np.int32), np.array([value])
+    check(made, x, y, backend=backend)
+    fast = np_compile.compile(np_compile.wrap_numpy(made), backend=backend)
+    given = torch.zeros(2, dtype=torch.int32), torch.from_numpy(y)
+    try:
+        want = made(x, y)
+    except (ValueError, OverflowError) as e:
+        with pytest.raises(type(e), match=str(e)):
+            fast(*given)
+    else:
+        assert fast(*given).tolist() == want.tolist()
 
 
 @pytest.mark.parametrize("backend", ["eager", "native"])
