@@ -17,10 +17,16 @@ def only_devices() -> bool:
     return all(type(m) is DeviceContext and m.device.type != "meta" for m in modes())
 
 
+def count_of_modes() -> int:
+    """How many modes are active."""
+    count: int = _len_torch_function_stack()
+    return count
+
+
 @contextlib.contextmanager
-def on_the_host() -> Iterator[None]:
-    """Outside of all `with torch.device(...)`."""
-    active = [_pop_mode() for _ in range(_len_torch_function_stack())]
+def on_the_host(outer: int = 0) -> Iterator[None]:
+    """Outside of all `with torch.device(...)`, and all modes but so many outer ones."""
+    active = [_pop_mode() for _ in range(outer, _len_torch_function_stack())]
     try:
         yield
     finally:

@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "capture": {
         "config",
         "debug_output",
+        "devices",
         "disallowed",
         "errors",
         "errstate",

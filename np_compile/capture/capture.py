@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from np_compile import config, errstate
+from np_compile.devices import count_of_modes
 from np_compile.tape.node import Node, Segment
 
 from . import outside, plain, record, segments
@@ -145,6 +146,7 @@ class Capture:
         self.moved: list[Array] = []  # roots whose master copy is on the device
         self.born: WeakValueDictionary[int, Array] = WeakValueDictionary()  # not the caller's
         self.left_device = False  # and what torch makes is made on the host since
+        self.modes = 0 if device is None else count_of_modes()  # of torch's, around the call
         self.ahead: list[Array] = []  # those of them that plain mode has touched in host memory
         self.left = 0  # how often the call left the device for plain mode, see `runs.Run`
         self.asked = 0

@@ -371,3 +371,26 @@ def test_functions_that_are_called_back_meet_arrays_on_the_device(compile_it):
     for _ in range(3):
         got = fast(torch.from_numpy(x).cuda(), torch.from_numpy(weights).cuda())
         np.testing.assert_allclose(got.cpu().numpy(), _along(x, weights), rtol=1e-12)
+
+
+def test_a_tensor_beside_arrays_and_a_break():
+    """What a call has torch make after it left the device, while modes of torch's are active."""
+
+    def f(y, g, n, t):
+        try:
+            g[n]
+        except IndexError:
+            y[:2] = [np.inf, 1]
+        return y * 2, t
+
+    fast = np_compile.compile(f)
+    with torch.device("cuda"), np_compile.config.patch(plain="never"):
+        t = torch.tensor(2.0)
+        for _ in range(3):
+            y = np.arange(9, dtype="f4")
+            doubled, same = fast(y, np.ones((1, 1, 1)), 2, t)
+            assert same is t
+            np.testing.assert_array_equal(y, [np.inf, 1, *range(2, 9)])
+            np.testing.assert_array_equal(doubled, y * 2)
+        assert torch.ones(1).device.type == "cuda"
+    assert torch.ones(1).device.type == "cpu"

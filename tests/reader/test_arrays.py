@@ -783,3 +783,16 @@ def test_ranges_of_dtypes():
     check(exact(ranges_of_dtypes, (2, 0), (1, 5), (0, -3)))
     calls = [(3, 0), (2, -1), (1, -1), (2, 65535), (1, 65535), (1, 130), (400, 0), (1, 65536)]
     check_whatever_leaves(ranges_of_dtypes, calls)
+
+
+def extremes_of_elements(x):
+    found = []
+    for k in range(2):
+        found.append((max(x), min(x[k:])))
+    return found
+
+
+def test_extremes_of_complex_elements():
+    check(exact(extremes_of_elements, (np.array([2.0, 3.0, 1.0]),)))
+    x = np.array([2 + 1j, 3 - 1j, 1j])
+    check(exact(extremes_of_elements, (x,), refused="of complex numbers"))

@@ -243,6 +243,8 @@ def _of_rows(r: Reader, op: str, x: Lazy, axis: int) -> Arr:
 
 def python_extreme(r: Reader, name: str, x: Arr, kind: str = "") -> Num:
     """Python's min or max of a vector: the first of equal ones, by comparisons."""
+    if x.rep in PARTS:
+        raise Unreadable(f"{name} of complex numbers")
     n = x.dims[0]
     if n.low < 1:
         r.leave_if(f"{n.text} == 0", "the extreme of no elements")
