@@ -123,7 +123,7 @@ def test_sums_of_large_numbers_are_rounded() -> None:
     """In another order, in programs that are exact otherwise."""
     eps = float(np.finfo(float).eps)
     for size, found in ((2.0**50, False), (4.0, True)):
-        want, got = (_seen(lambda x: x * size, np.array([1.0, 1 + e])) for e in (0.0, eps))
+        want, got = (_seen(lambda x: x * 1, np.array([1.0, 1 + e]) * size) for e in (0.0, eps))
         assert bool(difference(got, want, True, eps, True, sums=True)) is found
         assert difference(got, want, True, eps, True)
 
