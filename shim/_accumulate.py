@@ -44,6 +44,10 @@ def accumulate_engine(
         run = torch.cumsum if name == "add" else torch.cumprod
         signed = to_signed(t)
         result = from_signed(run(signed, axis, dtype=signed.dtype), work)
+        if name == "multiply" and work.is_complex:  # one times an infinity has a part that is nan
+            first = min(t.shape[axis], 1)
+            rest = result.narrow(axis, first, t.shape[axis] - first)
+            return torch.cat((t.narrow(axis, 0, first), rest), axis)
         return _from_the_first(t, result, axis) if name == "add" else result
     if name in ("maximum", "minimum") and not work.is_complex and t.numel():
         run = torch.cummax if name == "maximum" else torch.cummin

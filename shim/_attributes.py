@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -16,7 +17,7 @@ from ._flags import flagsobj, flatiter
 from ._handed import handed_class
 from ._host import is_concrete
 from ._index import setitem
-from ._ndarray import is_followed_here, ndarray, to_numpy, view_of, within
+from ._ndarray import as_array, is_followed_here, ndarray, to_numpy, view_of, within
 from ._shapes import let_numpy_warn
 from ._table import Kind, Row, add_row
 
@@ -39,14 +40,27 @@ def imag(self: ndarray) -> ndarray:
     return zeros
 
 
+_NUMBERS = (int, float, np.generic)
+
+
+def as_part(value: Any, dtype: np.dtype, as_array: Callable[[Any], Any]) -> Any:
+    """What is given to `real` or `imag` of an array: NumPy makes an array of it first, which may
+    be cast in any way."""
+    if type(value) is complex:
+        value = value.real
+    if isinstance(value, _NUMBERS) and dtype.kind in "fc":
+        return value
+    return as_array(value) if isinstance(value, (*_NUMBERS, str, list, tuple)) else value
+
+
 def _set_real(self: ndarray, value: Any) -> None:
-    setitem(real(self), Ellipsis, value)
+    setitem(real(self), Ellipsis, as_part(value, self.dtype, as_array))
 
 
 def _set_imag(self: ndarray, value: Any) -> None:
     if not self._t.dtype.is_complex:
         raise TypeError("array does not have imaginary part to set")
-    setitem(imag(self), Ellipsis, value)
+    setitem(imag(self), Ellipsis, as_part(value, self.dtype, as_array))
 
 
 def transposed(self: ndarray) -> ndarray:

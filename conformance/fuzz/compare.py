@@ -20,6 +20,7 @@ import torch
 # Units in the last place, at the size of the largest number of a call, by which results may differ
 # in programs that round (sums in another order, elementary functions). Others agree to the bit.
 ULPS = 512
+FRACTION = 2.0**-8  # of which exact programs' numbers are multiples
 QUIET = ("(Mean of empty|Degrees of freedom|All-NaN|invalid value|overflow|divide by|underflow)",
          "Casting complex values", "(?s).*recompile_limit")  # fmt: skip
 
@@ -145,17 +146,24 @@ def observe(f: Callable, arguments: tuple, state: Callable[[], Any]) -> tuple[Se
 
 
 def difference(
-    got: Seen, want: Seen, exact: bool, unit: float, signs: bool, poles: bool = False
+    got: Seen,
+    want: Seen,
+    exact: bool,
+    unit: float,
+    signs: bool,
+    poles: bool = False,
+    sums: bool = False,
 ) -> str:
     """What differs; empty if nothing does. unit: the last place of the program's numbers. signs:
-    whether those of zeros count. poles: whether it may have divided by a zero of either sign."""
+    whether those of zeros count. poles: whether it may have divided by a zero of either sign. sums:
+    whether it adds in an order that may be another: of small numbers, sums are exact in any."""
     if (got.error and got.error[0]) != (want.error and want.error[0]):
         return f"{_ending(got)}; NumPy {_ending(want)}"
     if got.error and want.error and got.error[0] != "TypeError" and got.error[1] != want.error[1]:
         return f"raises {got.error[0]}: {got.error[1]!r}; NumPy has {want.error[1]!r}"
-    bound = (
-        0.0 if exact else ULPS * unit * max(1.0, _largest(want.result), _largest(want.arguments))
-    )
+    size = max(1.0, _largest(want.result), _largest(want.arguments))
+    rounds = not exact or (sums and size * unit > FRACTION)
+    bound = ULPS * unit * size if rounds else 0.0
     for name in ("result", "arguments", "state"):
         found = _difference(getattr(got, name), getattr(want, name), name, bound, signs, poles)
         if found:

@@ -51,6 +51,11 @@ _OPEN_SIGNS = re.compile(
 # NumPy may round the product and the sum in one at once: see docs/deviations.md, "Rounding".
 _COMPLEX = re.compile(r"'c(8|16)'|\"c(8|16)\"|complex|\dj\b")
 _PRODUCTS = re.compile(r"\*|multiply|square|prod|pow|vander")
+# Which other back ends than native compute in another way: see "Rounding", too.
+_COMPLEX_SIZES = re.compile(r"\babs|absolute|hypot|norm")
+_SUMS = re.compile(
+    r"sum|mean|average|std|var\(|dot|@|matmul|einsum|inner|trace|conv|corr|cov|norm|\.add\."
+)
 _DIVIDES = re.compile("/|divide|divmod|reciprocal")
 SHOWS_SIGNS = re.compile("copysign|signbit")  # makes values of them
 SIZES = (0, 1, 2, 3, 5, 7, 13)
@@ -64,6 +69,16 @@ def leaves_signs_open(source: str) -> bool:
 def multiplies_complex(source: str) -> bool:
     """Whether products of complex numbers may be rounded in another way than NumPy's."""
     return bool(_COMPLEX.search(source) and _PRODUCTS.search(_called(source)))
+
+
+def sizes_complex(source: str) -> bool:
+    """Whether absolute values of complex numbers are computed."""
+    return bool(_COMPLEX.search(source) and _COMPLEX_SIZES.search(_called(source)))
+
+
+def adds(source: str) -> bool:
+    """Whether numbers may be added in another order than NumPy's."""
+    return bool(_SUMS.search(_called(source)))
 
 
 def divides(source: str) -> bool:

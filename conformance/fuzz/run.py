@@ -19,7 +19,14 @@ from np_compile.reader.reading import Reading
 
 from .compare import Seen, described, difference, observe
 from .loan import on_tensors, without_scalars
-from .maker import Program, divides, leaves_signs_open, multiplies_complex
+from .maker import (
+    Program,
+    adds,
+    divides,
+    leaves_signs_open,
+    multiplies_complex,
+    sizes_complex,
+)
 
 # Errors of a recorded segment's data come when it runs, and nothing of it is written then: see
 # docs/deviations.md, "Errors".
@@ -134,7 +141,10 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     source = path.read_text(encoding="utf-8")
     unit = _unit(source)
     exact = exact and not multiplies_complex(source)
+    if setup.backend != "native" or setup.device:
+        exact = exact and not sizes_complex(source)
     signs = exact and not leaves_signs_open(source)
+    sums = adds(source)
     poles = not signs and divides(source)
     if tensors and ("::-" in source or "np.flip" in source):
         # Torch has nothing that runs backwards: results that do are copies.
@@ -144,14 +154,14 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
         if late and _is_late(w.error) and _is_late(g.error):
             return outcome  # nothing can be said of the calls after it
-        found = difference(g, w, exact, unit, signs, poles)
+        found = difference(g, w, exact, unit, signs, poles, sums)
         if found:
             outcome.finding = f"call {k + 1}: {found}"
             return outcome
     if len(got) != len(wanted):
         outcome.finding = f"{len(got)} calls; NumPy has {len(wanted)}"
     later = [Seen(x, None, (), (), [], "") for x in (got_kept, kept)]
-    found = difference(*later, exact, unit, signs, poles)
+    found = difference(*later, exact, unit, signs, poles, sums)
     if found:
         outcome.finding = f"after the last call: {found}"
     return outcome

@@ -98,7 +98,7 @@ t = checked(t, J)|n = checked(N, J)|out.append(checked(A[0], S))|n = N OQ J|t = 
 big = big * 3 + N|big = big OQ J|out.append(big)|big //= 2|out.append(big % 1000)|n = int(big % 7)
 out.append(big > N)|W[K] = big|big = big & 0xFFFF|big = -big|big ^= N|out.append(N << (J & 7))
 c = c * S|c = c OQ S|out.append(c.real)|out.append(abs(c))|W[K] = c.imag|c = complex(t, N)
-out.append(c == S)|c = c.conjugate()|out.append(c)|b = not b|b = N > J|b |= t > 0|out.append(b OQ N)
+out.append(S == c)|c = c.conjugate()|out.append(c)|b = not b|b = N > J|b |= t > 0|out.append(b OQ N)
 n += b|W[K] = b|out.append(N OQ S)|out.append(S OQ S)|out.append(W[K] OQ S)|out.append(I[K] OQ S)
 out.append(divmod(N, J))|out.append(round(t, 1))|out.append(int(t))|out.append(N ** 2)
 out.append(N / J)|out.append(math.floor(t))|out.append(bool(A[K]))|n = int(W[K])|t = float(I[K])

@@ -223,6 +223,8 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, alone: bool) -> Node:
     bounds = None
     if operands:
         kinds = [values[i].dtype for i in used] + [v.dtype for v in node.values]
+        numbered = {p.kind for p in call.parameters()} - {"index", *_WEAK}
+        kinds += map(np.dtype, numbered)  # of NumPy's scalars
         limits = [np.iinfo(d) for d in kinds if d.kind in "iu" and d not in (np.int64,)]
         if limits:
             bounds = max(int(k.min) for k in limits), min(int(k.max) for k in limits)

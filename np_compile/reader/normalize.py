@@ -21,7 +21,7 @@ from .managers import named
 from .objects import class_of
 from .read import Reader, dotted, is_effectful
 from .source import written
-from .values import Bound, Known, Lst, Rng, Table, Unreadable
+from .values import Bound, Known, Lst, Maybe, Rng, Table, Unreadable
 from .walk import walk
 
 
@@ -45,10 +45,10 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     if found is None:
         return None
     cache = r.entry.normalized
-    key = (id(node), id(found.call))
+    key = (id(node), id(found.call), len(found.before))
     if key not in cache:
         prefix = f"__call{found.call.lineno}_{found.call.col_offset}_{len(cache)}"
-        made = _taken_apart(node, found, prefix)
+        made = _taken_apart(r, node, found, prefix)
         for x in made or ():
             ast.copy_location(x, node)
             ast.fix_missing_locations(x)
@@ -140,7 +140,7 @@ def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     return cache[key][0]
 
 
-def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] | None:
+def _taken_apart(r: Reader, node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] | None:
     if _is_named(found.call) and _is_read_before(node, found.call):
         return None
     if not found.certain:
@@ -152,15 +152,15 @@ def _taken_apart(node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] |
         and not isinstance(node.target, ast.Name)
         and (found.call is node.target or found.call in walk(node.value))
     ):
-        return _change_apart(node, prefix)
+        return _change_apart(r, node, prefix)
     made, memo = _named((*found.before, found.call), prefix)
     return [*made, _replaced(node, memo)]
 
 
-def _change_apart(node: ast.AugAssign, prefix: str) -> list[ast.stmt]:
+def _change_apart(r: Reader, node: ast.AugAssign, prefix: str) -> list[ast.stmt]:
     """`t op= x` as `old = t`, `old op= x`, `t = old`."""
     old = f"{prefix}_old"
-    parts = [part for x in _operands(node.target) for part in _parts(x)]
+    parts = [part for x in _operands(node.target) for part in _parts(r, x)]
     made, memo = _named(parts, prefix)
     load, store = copy.deepcopy(node.target, {**memo}), copy.deepcopy(node.target, {**memo})
     load.ctx = ast.Load()
@@ -328,6 +328,8 @@ def _may_change(r: Reader, node: ast.stmt) -> bool:
 def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
     """The first call in a statement or an expression that changes something, or `name := ...`."""
     before: list[ast.expr] = []
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        before += _parts(r, ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
     for k, x in enumerate(_operands(node)):
         found = _find(r, x, alone)
         if isinstance(x, ast.GeneratorExp) and isinstance(node, ast.Call):
@@ -343,7 +345,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
             )
             return _Found(found.call, found.certain and not sometimes, (*before, *found.before))
         if not (isinstance(node, ast.Call) and x is node.func and dotted(x)):
-            before += _parts(x)
+            before += _parts(r, x)
     if isinstance(node, ast.Call) and node is not alone and _changes(r, node):
         return _Found(node, True)
     if isinstance(node, ast.NamedExpr):
@@ -364,12 +366,14 @@ def _may_add(r: Reader, node: ast.AST, part: ast.Subscript) -> bool:
     return isinstance(x, Table) and x.factory is not None
 
 
-def _parts(node: ast.expr) -> list[ast.expr]:
+def _parts(r: Reader, node: ast.expr) -> list[ast.expr]:
     """The expressions that a tuple, a slice or another is made of, but for those that have the
-    same value before and after any call."""
+    same value before and after any call: of names, those that may have none."""
     if isinstance(node, (ast.Tuple, ast.Slice, ast.Starred)):
-        return [part for x in _operands(node) for part in _parts(x)]
-    return [] if isinstance(node, (ast.Name, ast.Constant)) else [node]
+        return [part for x in _operands(node) for part in _parts(r, x)]
+    if isinstance(node, ast.Name):
+        return [node] if isinstance(r.env.get(node.id), Maybe) else []
+    return [] if isinstance(node, ast.Constant) else [node]
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:

@@ -271,6 +271,43 @@ def test_complex_numbers():
     check(f, data(3, dtype=np.complex64), 1j)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda c, m: c + m,
+        lambda c, m: c - m,
+        lambda c, m: (m * c, c * m),
+        lambda c, m: (m / c, c / m),
+        lambda c, m: c**m,
+    ],
+)
+def test_complex_numbers_left_of_float64_scalars_are_pythons(function):
+    """Python computes with such a scalar as with a float: 0 is no divisor then."""
+
+    def f(x, c):
+        return function(c, (x * 2).sum())
+
+    for dtype in ("f8", "f4", "c16"):
+        check(f, np.array([1, 0.5]).astype(dtype), 2 + 1j)
+        check(f, np.array([1, -1]).astype(dtype), 0j)
+    with np_compile.config.patch(plain="always"):
+        check(f, np.array([1, -1.0]), 1j)
+
+
+def test_python_ints_beyond_the_dtype_of_a_numpy_scalar():
+    """A bool array leaves the dtype to the scalar."""
+
+    def f(x, n, out):
+        try:
+            np.clip(x, 150, n, out=out)
+        except OverflowError as e:
+            return str(e)
+        return out
+
+    for dtype in ("i1", "u1", "i2"):
+        check(f, np.array([True, False]), np.dtype(dtype).type(3), np.zeros(2, "i2"))
+
+
 def test_divisions_by_zero():
     def f(x, z):
         return x / z, x // z, x % z, np.remainder(x, z), np.fmod(x, z), np.sign(x / z)

@@ -36,6 +36,7 @@ STORES = {
     "put_along_axis": "np.put_along_axis(x, np.array([1]), v, 0)",
     "fill_diagonal": "np.fill_diagonal(x.reshape(3, 3), v)",
     "flat": "x.flat = v",
+    "real part": "x.real = v",
     "insert": "x = np.insert(x, 1, v)",
     "array": "x = np.array(v, dtype=x.dtype)",
     "array of a list": "x = np.array([v, x[0]], dtype=x.dtype)",

@@ -119,6 +119,15 @@ def test_rounding_is_no_difference_where_programs_round() -> None:
     assert not difference(got, want, False, eps, False)
 
 
+def test_sums_of_large_numbers_are_rounded() -> None:
+    """In another order, in programs that are exact otherwise."""
+    eps = float(np.finfo(float).eps)
+    for size, found in ((2.0**50, False), (4.0, True)):
+        want, got = (_seen(lambda x: x * 1, np.array([1.0, 1 + e]) * size) for e in (0.0, eps))
+        assert bool(difference(got, want, True, eps, True, sums=True)) is found
+        assert difference(got, want, True, eps, True)
+
+
 def test_arrays_are_lent_as_tensors() -> None:
     """A program sees tensors of their memory; who gave an array gets it back."""
 

@@ -384,6 +384,53 @@ def test_the_next_value_of_a_loop(c: Case) -> None:
     check(c)
 
 
+# Names that may have no value: that is told before what stands behind them is done
+
+
+def counted_in(x):
+    x[0] += 1
+    return x[0]
+
+
+def adds_to_a_name_without_a_value(n, x):
+    for _ in range(n):
+        a = 1.0
+    for _ in range(len(x)):
+        a += counted_in(x)
+    return a
+
+
+def reads_a_name_without_a_value(n, x):
+    for _ in range(n):
+        a = 1.0
+    for k in range(len(x)):
+        x[k] = max(a, 2.0, counted_in(x)) + a
+    return x
+
+
+def draws_behind_a_name_without_a_value(n, x, rng):
+    for _ in range(n):
+        a = 1.0
+    for k in range(len(x)):
+        x[k] = a * rng.random()
+    a += rng.random()
+    return a
+
+
+@each(
+    [
+        exact(adds_to_a_name_without_a_value, (2, np.zeros(3)), (0, np.zeros(3))),
+        exact(reads_a_name_without_a_value, (2, np.zeros(3)), (0, np.zeros(3))),
+        exact(draws_behind_a_name_without_a_value,
+              (2, np.zeros(3), np.random.default_rng(3)),
+              (0, np.zeros(3), np.random.default_rng(3)),
+              (0, np.zeros(0), np.random.default_rng(3))),
+    ]
+)  # fmt: skip
+def test_names_that_may_have_no_value(c: Case) -> None:
+    check(c)
+
+
 # Names that trade arrays of different layouts; what only one way makes
 
 

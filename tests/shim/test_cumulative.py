@@ -38,6 +38,14 @@ def test_running(name: str, dtype: str) -> None:
         assert_matches(name, a, axis=1, dtype="f")
 
 
+def test_running_products_of_complex_numbers_begin_with_the_first() -> None:
+    """One times an infinity is nan in its other part."""
+    x = np.array([[np.inf, -np.inf, np.nan, 2.0]])
+    for name in ("cumprod", "cumulative_prod"):
+        assert_matches(name, x, axis=0, dtype=complex)
+        assert_matches(name, x[:0], axis=0, dtype=complex)
+
+
 CASES: list[tuple[str, tuple, dict[str, Any]]] = [
     ("cumsum", (np.ones((2, 2)),), {"axis": 5}),
     ("cumsum", (np.array([100, 100], "b"),), {"dtype": "b"}),

@@ -198,6 +198,12 @@ def test_attributes():
     assert_same(c, np.full((2, 3), 7 + 0j))
     a.real = 1
     assert_same(a, np.ones((2, 3)))
+    for value in (2 - 1j, [1j, 2, 0.5], -1, np.complex64(3 + 1j)):
+        for x in (X.copy(), z.copy(), X.astype("H")):
+            a = to_shim(x)
+            with quiet():  # NumPy drops the imaginary part
+                a.real = x.real = value
+            assert_same(a, x)
     with pytest.raises(TypeError, match="array does not have imaginary part to set"):
         a.imag = 1
     with quiet():  # deprecated from NumPy 2.5 on

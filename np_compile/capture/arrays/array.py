@@ -39,6 +39,7 @@ import torch
 
 from np_compile import shim
 from np_compile.errors import TensorArgument
+from np_compile.shim._attributes import as_part
 from np_compile.tape.node import Break
 from np_compile.tape.tree import mapped
 
@@ -189,7 +190,7 @@ class Array:
 
     @real.setter
     def real(self, value: Any) -> None:
-        self._c.call("real", (self,), {})[...] = value
+        self._c.call("real", (self,), {})[...] = self._as_part(value)
 
     @property
     def imag(self) -> Any:
@@ -199,7 +200,10 @@ class Array:
     def imag(self, value: Any) -> None:
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        self._c.call("imag", (self,), {})[...] = value
+        self._c.call("imag", (self,), {})[...] = self._as_part(value)
+
+    def _as_part(self, value: Any) -> Any:
+        return as_part(value, self.dtype, lambda x: self._c.call("asarray", (x,), {}))
 
     @property
     def base(self) -> Any:

@@ -28,6 +28,8 @@ NEVER_WARN = frozenset(
 )  # fmt: skip
 # Types of operands beside arrays that NumPy takes as they are.
 OPERANDS = frozenset((np.ndarray, int, float, bool, complex, np.float64, np.int64, np.bool_))
+# Of complex numbers of Python's, with the operand behind them; and "__rpow__".
+_WITH_COMPLEX = frozenset(["__radd__", "__rsub__", "__rmul__", "__rtruediv__"])
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LOWEST_PRIORITY = -1e6  # NumPy's for its scalars, and for what names none
 _COMPARISONS = {
@@ -105,6 +107,17 @@ def _defers(a: Array, other: Any) -> bool:
     return own < getattr(other, "__array_priority__", _LOWEST_PRIORITY)
 
 
+def _is_pythons(a: Array, other: Any) -> bool:
+    """Whether Python computes `other op a` by itself: a float64 scalar is a float, with which a
+    complex number is done."""
+    return type(other) is complex and a.dtype == np.float64 and a._is_scalar() and not a._c.tensors
+
+
+def _in_python(a: Array, name: str, other: complex) -> complex:
+    value = float(a._c.real(a, "a complex number of Python's and a float64 scalar"))
+    return getattr(operator, name.replace("__r", "__", 1))(other, value)
+
+
 def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable:
     """A ufunc of a stand-in and one other operand: the hottest path of recording.
 
@@ -112,12 +125,14 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
     """
 
     ufunc = getattr(np, row)
+    with_complex = reverse and name in _WITH_COMPLEX
 
     def plainly(self: Array, other: Any) -> Any:
         """In plain mode: NumPy computes it, on arrays and numbers."""
         c = self._c
         kind = type(other)
-        if c.closed or not (kind is Array or kind in OPERANDS):
+        is_operand = kind is Array or (kind in OPERANDS and not (with_complex and kind is complex))
+        if c.closed or not is_operand:
             return otherwise(self, other)
         x = c.real(self, None) if self._np is None else self._np
         y = other
@@ -130,6 +145,8 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
 
     def otherwise(self: Array, other: Any) -> Any:
         if name is not None:
+            if with_complex and _is_pythons(self, other):
+                return _in_python(self, name, other)
             repeats = row == "multiply" and isinstance(other, (list, tuple)) and self._is_scalar()
             if repeats and self.dtype.kind in "iu":
                 return NotImplemented  # Python repeats the sequence
@@ -203,6 +220,8 @@ def _power(name: str, reverse: bool) -> Callable:
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         if reverse:
+            if _is_pythons(self, other):
+                return _in_python(self, name, other)
             return self._c.call("power", (other, self), {})
         function = None if self._is_scalar() else simple_power(self.dtype.kind, other)
         if function is not None:
