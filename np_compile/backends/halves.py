@@ -18,7 +18,7 @@ from torch import fx
 from np_compile.kernels.frontend.nodes import mutated_roots
 
 from .saved import placeholders, results_of, save_bases
-from .twice import refuse
+from .twice import refuse, tie
 
 
 def only_makes_arrays(graph: fx.Graph) -> bool:
@@ -135,7 +135,10 @@ class _Call(torch.autograd.Function):
             *[made[k] for k in halves.saved_results],
             *[tensors[k] for k in halves.saved_inputs],
         )
-        ctx.inputs = [t for t in tensors if t.requires_grad]
+        ctx.inputs = [
+            t if t.is_leaf else tie(t)
+            for k, t in enumerate(tensors) if t.requires_grad and k not in halves.saved_inputs
+        ]  # fmt: skip
         if halves.constant:
             ctx.mark_non_differentiable(*[made[k] for k in halves.constant])
         return made

@@ -155,7 +155,7 @@ class _Differentiable:
         from np_compile.kernels.frontend.nodes import mutated_roots
 
         from .halves import Halves, complete, only_makes_arrays, with_gradient, without_copies
-        from .saved import placeholders
+        from .saved import is_copied_alone, placeholders
         from .twice import refusing
 
         self._device = device
@@ -163,11 +163,14 @@ class _Differentiable:
         self.second: Callable | None = None
         self.halves: Halves | None = None
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
+        renewed = [n for n in placeholders(graph.graph) if is_copied_alone(n)]
         without_copies(graph.graph)
         graph.recompile()
         _, mutated = mutated_roots(graph.graph)
         inputs = enumerate(placeholders(graph.graph), 1)
-        self._written = {f"primals_{k}" for k, n in inputs if n in mutated}  # AOTAutograd's names
+        names = {n: f"primals_{k}" for k, n in inputs}  # AOTAutograd's
+        self._written = {name for n, name in names.items() if n in mutated}
+        self._renewed = {name for n, name in names.items() if n in renewed}
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
         with torch._functorch.config.patch(
@@ -244,7 +247,7 @@ class _Differentiable:
         from .saved import save_copies
 
         forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
-        save_copies(forward, num_fwd_outputs, self._written)
+        save_copies(forward, num_fwd_outputs, self._written, self._renewed)
         self._split = forward, backward, num_fwd_outputs
         return forward, backward
 

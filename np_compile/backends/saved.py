@@ -26,6 +26,12 @@ def placeholders(graph: fx.Graph) -> list[fx.Node]:
     return [n for n in graph.nodes if n.op == "placeholder"]
 
 
+def is_copied_alone(node: fx.Node) -> bool:
+    """Whether nothing but a copy of an input is used: of an array that a segment makes anew."""
+    users = list(node.users)
+    return len(users) == 1 and users[0].target is torch.ops.aten.clone.default
+
+
 @dataclass
 class Saved:
     """Both halves, and what the backward one takes: what the forward one gives beside its results,
@@ -81,12 +87,17 @@ def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) ->
     )
 
 
-def save_copies(forward: fx.GraphModule, count: int, written: set[str]) -> None:
+def save_copies(forward: fx.GraphModule, count: int, written: set[str], renewed: set[str]) -> None:
     """Have a forward half, which gives `count` results, save copies of the inputs that the call
-    writes to, by their names, and of views of these."""
+    writes to, by their names, and of views of these; and of views of those that it makes anew, in
+    place of the whole array, where they are small parts of it: nobody else keeps that."""
     results = results_of(forward.graph)
-    chains = {n: _views_of_base(n) for n in results[count:]}
-    lost = [n for n, chain in chains.items() if chain[0].name in written]
+    chains = {n: _views_of_base(n) for n in results[count:] if isinstance(n, fx.Node)}
+    lost = [
+        n for n, (base, *views) in chains.items()
+        if base.name in written
+        or (base.name in renewed and views and 2 * _size(n) <= _size(base))
+    ]  # fmt: skip
     if not lost:
         return
     copies = {}
@@ -98,6 +109,10 @@ def save_copies(forward: fx.GraphModule, count: int, written: set[str]) -> None:
     saved = [copies.get(n, n) for n in results[count:]]
     output.args = ((*results[:count], *saved),)
     forward.recompile()
+
+
+def _size(node: fx.Node) -> int:
+    return int(node.meta["val"].numel())
 
 
 def _copy(graph: fx.Graph, to: fx.Graph, made: dict[fx.Node, fx.Node]) -> None:

@@ -48,13 +48,20 @@ class _Tie(torch.autograd.Function):
         return None
 
 
+def tie(t: torch.Tensor) -> torch.Tensor:
+    """What keeps the history of a tensor, and not its memory."""
+    with torch.enable_grad():
+        made: torch.Tensor = _Tie.apply(t)
+    return made
+
+
 def refusing(program: Callable) -> Callable:
     """A program of AOTAutograd's, whose gradients are not to be differentiated in their turn."""
 
     def run(*tensors: torch.Tensor) -> Any:
         if not torch.is_grad_enabled():
             return program(*tensors)
-        ties = [_Tie.apply(t) for t in tensors if t.requires_grad]
+        ties = [tie(t) for t in tensors if t.requires_grad]
         results = program(*tensors)
         found = {id(node): node for t in (*results, *tensors) for node in _programs(t.grad_fn)}
         for node in found.values():

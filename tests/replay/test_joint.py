@@ -320,3 +320,57 @@ def test_threads():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def rows(x, w):
+    """Writes a row in each iteration, and reads others: by a number that changes, and by one that
+    does not."""
+    y = np.zeros(x.shape)
+    y[0] = x[0] * w
+    for t in range(1, x.shape[0]):
+        y[t] = np.sin(y[t - 1]) * w + x[t] * y[0]
+    return y
+
+
+def rows_of_states(x, w):
+    """What is read in one segment is written to in another one."""
+    y = np.zeros(x.shape)
+    y[0] = x[0] * w
+    for t in range(1, x.shape[0]):
+        s = np.sin(y[t - 1]) * y[0] * w
+        if float(s[0]) < 2:
+            y[t] = s + x[t]
+    return y
+
+
+def large_ones(result):
+    """How many arrays as large as a result are in its history, in their own memory."""
+    size = result.untyped_storage().nbytes()
+    held, seen, nodes = set(), set(), [result.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        found = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+        found += getattr(node, "saved_tensors", ())
+        found += getattr(node, "inputs", ())
+        memory = [t.untyped_storage() for t in found if isinstance(t, torch.Tensor)]
+        held |= {m.data_ptr() for m in memory if m.nbytes() >= size}
+        nodes += [n for n, _ in node.next_functions]
+    return len(held)
+
+
+@pytest.mark.parametrize(
+    ("f", "backend"), [(rows, "eager"), (rows, "native"), (rows_of_states, "eager")]
+)
+def test_the_history_of_an_array_written_row_by_row_is_rows(f, backend):
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend=backend)
+    x = (mat(40, 50) / 10).requires_grad_()
+    w = vec(50, 1).requires_grad_()
+    plain = np_compile.wrap_numpy(f)(x, w)
+    want = torch.autograd.grad((plain * plain).sum(), (x, w))
+    for _ in range(4):
+        result = fast(x, w)
+        assert large_ones(result) < 10
+        same(torch.autograd.grad((result * result).sum(), (x, w)), want)
