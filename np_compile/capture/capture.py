@@ -29,7 +29,6 @@ from .state import Options
 if TYPE_CHECKING:
     from np_compile.runtime.general import Job
     from np_compile.runtime.program import Program
-    from np_compile.shim._saved import Saves
 
 _clock = time.perf_counter
 
@@ -141,7 +140,6 @@ class Capture:
         self.elements_are_data = options.elements_are_data and self.immediate
         self.elements_read = 0
         self.grads = options.tensors  # whether arrays may have gradients
-        self.saves: Saves | None = None  # by its segments
         self.tensors_on: torch.device | None = None  # where those of the caller's lie
         self.begin_tree(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in

@@ -6,7 +6,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +18,6 @@ from np_compile import config, debug_output, log, shim
 from np_compile.errors import GraphBreak
 from np_compile.runtime.general import General, Job, Sizes, build_general
 from np_compile.runtime.program import Program, build, by_operators
-from np_compile.shim._saved import here
 from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
 
@@ -124,12 +122,8 @@ def cut(c: Capture, reason: Break) -> None:
     run = program.run_by_operators if needs else program.run
     before = _before(c, seg, program) if needs or program.backend_name != "native" else []
     failure: Exception | None = None
-    given = [a._t for a in seg.inputs]
-    if grad and c.saves is None:
-        c.saves = here()
     try:
-        with c.saves or nullcontext():
-            outputs = run(seg.inputs, seg.floats, seg.ints)
+        outputs = run(seg.inputs, seg.floats, seg.ints)
     except Exception as e:
         failure = e
     if failure is not None:  # here, where it is no context of NumPy's exception
@@ -142,7 +136,7 @@ def cut(c: Capture, reason: Break) -> None:
         finally:
             failure = None
     if watch is not None:
-        watch.ran(program, seg, given, outputs)
+        watch.ran(program, seg, [a._t for a in seg.inputs], outputs)
     if c.grads:
         for k in program.written:
             seg.inputs[k]._sig = None  # it may have a gradient history now
@@ -153,8 +147,6 @@ def cut(c: Capture, reason: Break) -> None:
         root._t = t
         root._sig = sig
         c.notes_new(root)
-    if c.saves is not None:
-        c.saves.keep_parts([*given, *outputs], [given[k] for k in program.renewed])
     c.count += node.count
     c.bytes += node.bytes
     seg.values.clear()  # stand-ins hold their segment: leave no cycle

@@ -32,16 +32,12 @@ from .record import Recorder
 from .tensor_graph import TensorGraph
 
 
-def input_roots(node: Node) -> list[int]:
-    """Numbers of the inputs of the segment that ends at `node`."""
-    return [v.index for step in node.path() if step.call is None for v in step.values]
-
-
 def written_inputs(node: Node, live: tuple[int, ...]) -> dict[int, int]:
     """Numbers of the inputs whose memory the segment writes to, by their positions. It makes new
     ones of those that are among its results."""
     written = {r for step, _ in node.calls() for r in step.mutates}.difference(live)
-    return {k: root for k, root in enumerate(input_roots(node)) if root in written}
+    roots = [v.index for step in node.path() if step.call is None for v in step.values]
+    return {k: root for k, root in enumerate(roots) if root in written}
 
 
 def lower(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from np_compile.capture.policy.choice import Choice
 from np_compile.runtime.program import sequence
-from np_compile.shim._saved import here
 
 from .calls import Entry
 from .guards import Guard, Refused
@@ -34,10 +32,7 @@ class Plan:
     the order in which they are made.
     """
 
-    __slots__ = (
-        "_renews", "_runs", "constants", "decided", "reads", "sequence", "steps", "wanted",
-        "written",
-    )  # fmt: skip
+    __slots__ = ("_runs", "constants", "decided", "reads", "sequence", "steps", "wanted", "written")
 
     def __init__(
         self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], whole: bool,
@@ -50,7 +45,6 @@ class Plan:
         self.wanted = wanted
         self.reads = sorted({s for _, sources, *_ in steps for s in sources if s >= 0})
         self.written = {s for p, sources, *_ in steps for k in p.written if (s := sources[k]) >= 0}
-        self._renews = any(program.renewed for program, *_ in steps)
         self.sequence = sequence(steps, constants, wanted) if whole else None
         self._runs: list[tuple] | None = None
 
@@ -80,21 +74,15 @@ class Plan:
         made: list[Any] = [*self.constants]
         if start and before is not None:
             made = [before[k] for k in range(runs[start][0])]
-        saves = here() if self._renews and torch.is_grad_enabled() else None
-        with saves or nullcontext():
-            for _, run, sources, ends, again in runs[start:]:
-                given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
-                try:
-                    new = run(given)
-                except _OF_DATA:
-                    if again:
-                        return None
-                    raise
-                made += new
-                if saves is not None:
-                    saves.keep_parts([*given, *new], [made[n] for n in ends])
-                for number in ends:
-                    made[number] = None
+        for _, run, sources, ends, again in runs[start:]:
+            try:
+                made += run([tensors[s] if s >= 0 else made[-1 - s] for s in sources])
+            except _OF_DATA:
+                if again:
+                    return None
+                raise
+            for number in ends:
+                made[number] = None
         return made
 
     def _bound(self) -> Iterator[tuple[int, Callable, Sequence[int], list[int], bool]]:

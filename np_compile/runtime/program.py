@@ -17,7 +17,7 @@ from torch.autograd.graph import increment_version
 from np_compile.backends import lookup
 from np_compile.backends.native import sequence as native_sequence
 from np_compile.errors import BackendError
-from np_compile.lowering.lower import input_roots, interpreter, lower, written_inputs
+from np_compile.lowering.lower import interpreter, lower, written_inputs
 from np_compile.runtime.operators import Operators
 from np_compile.runtime.progress import progress
 from np_compile.shim import quiet
@@ -28,9 +28,8 @@ class Program:
     """A tensor program made by a back end, with the calling convention of segments.
 
     graph: the torch.fx.GraphModule that was compiled. seconds: times of the compile by phase.
-    mutates: numbers of the inputs whose memory it writes to; written: their positions. renewed:
-    positions of those of which it makes new ones. name: of the compiled function. constant_ints:
-    values of the integers that are constants of it, by number.
+    mutates: numbers of the inputs whose memory it writes to; written: their positions. name: of the
+    compiled function. constant_ints: values of the integers that are constants of it, by number.
     grad: whether it may be differentiated. sizes: what a graph for many sizes takes beside its
     tensors. notes: on what it is for. general: what it is of for some sizes, if there are others.
     """
@@ -38,7 +37,8 @@ class Program:
     __slots__ = (
         "_device", "_direct", "_dynamic", "_pending", "_signatures", "backend_name", "compiled",
         "constant_ints", "general", "grad", "graph", "live", "mutates", "name", "node", "notes",
-        "renewed", "seconds", "sizes", "written",
+        "seconds",
+        "sizes", "written",
     )  # fmt: skip
 
     def __init__(
@@ -53,7 +53,6 @@ class Program:
         self.backend_name = backend_name
         self.seconds = seconds
         written = written_inputs(node, live)
-        self.renewed = [k for k, root in enumerate(input_roots(node)) if root in live]
         self.written, self.mutates = [*written], sorted(written.values())
         self._dynamic = tuple(sorted(dynamic))
         self._device = device
