@@ -388,8 +388,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/calls.c",
-        "    if (over >= 0 && (pause[1] >= pause[2] || over > LONGER)) return 0;",
-        "    if (over >= 0) return 0;",
+        "    if (clock >= *pause && (pause[1] >= pause[2] || clock > pause[5])) return 0;",
+        "    if (clock >= *pause) return 0;",
         "capture/test_budget.py",
     ),
     Mutation(

@@ -307,9 +307,13 @@ def _sampled(
 ) -> tuple[Any, list[tuple[np.ndarray, frozenset[str]]]]:
     """What it gives of samples; these, and whose memory each stands for."""
     failed: Exception | None = None
-    for sizes in ((_SAMPLE, 1), (2, 1), (1, 1), (3, 1), (_SAMPLE, _SAMPLE)):
-        given = [_sample(x, *sizes) for x in args]
-        named = {k: _sample(v, *sizes) for k, v in kwargs.items()}
+    # Integers of arrays are data at first, then indices that are within all bounds: of zeros alone
+    # LAPACK writes to the terminal that it cannot fit anything to them.
+    for length, number, step in (
+        (_SAMPLE, 1, 1), (_SAMPLE, 1, 0), (2, 1, 0), (1, 1, 0), (3, 1, 0), (_SAMPLE, _SAMPLE, 0)
+    ):  # fmt: skip
+        given = [_sample(x, length, number, step) for x in args]
+        named = {k: _sample(v, length, number, step) for k, v in kwargs.items()}
         samples = list(_arrays([*args, *kwargs.values()], [*given, *named.values()]))
         if isinstance(function, Draw):  # floats may be probabilities
             given, named = [*map(_shares, given)], {k: _shares(v) for k, v in named.items()}
@@ -337,12 +341,13 @@ def _shares(x: Any) -> Any:
     return x / x.sum() if is_array else x
 
 
-def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
-    """A value such as this one. length: of lists; number: in the place of numbers."""
+def _sample(x: Value, length: int = _SAMPLE, number: int = 1, step: int = 0) -> Any:
+    """A value such as this one. length: of lists; number: in the place of numbers; step: from one
+    integer of an array to the next."""
     if isinstance(x, Known):
         return x.value
     if isinstance(x, Tup):
-        items = [_sample(y, length, number) for y in x.items]
+        items = [_sample(y, length, number, step) for y in x.items]
         return x.made(items) if x.made in (tuple, list) else x.made(*items)
     if isinstance(x, Range):
         return range(_SAMPLE)
@@ -363,12 +368,14 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1) -> Any:
         kinds = x.of.kinds if isinstance(x.of, Num) else (None,)
         of = [replace(x.of, kinds=(k,)) if k else x.of for k in kinds]
         return x.made(
-            [_sample(y, length, number) for y in islice(cycle(of), length)] if x.of else []
+            [_sample(y, length, number, step) for y in islice(cycle(of), length)] if x.of else []
         )
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":
         made.flat[::2] = True
+    elif x.dtype.kind in "iu":
+        made.flat[:] = step * np.arange(made.size)
     elif x.dtype.kind in "fc" and made.ndim >= 2:
         made[...] = np.eye(shape[-2], shape[-1]) + 0.125
     elif x.dtype.kind in "fc":

@@ -17,7 +17,6 @@ typedef struct object object;
 #else
 #define MONOTONIC 1
 #endif
-#define LONGER 10000000 /* nanoseconds that a pause lasts at most beyond its time */
 extern int clock_gettime(int clock, i64 *time);
 
 /* Functions of Python's. */
@@ -596,14 +595,14 @@ static int undisturbed(void) {
     return callback == none;
 }
 
-/* Whether a pause lasts: until a job ends beside the program, or its time is over, and for a while
- * longer until so many calls came as take that time, where the program does other things. */
+/* Whether a pause lasts: until a job ends beside the program, or its time is over, and longer where
+ * the program does other things, until so many calls came as take that time, or to its end. */
 static int rests(i64 *pause) {
     if (!*pause || pause[3] != *ended) return 0;
     i64 now[2]; /* seconds and nanoseconds */
     clock_gettime(MONOTONIC, now);
-    i64 over = now[0] * 1000000000 + now[1] - *pause;
-    if (over >= 0 && (pause[1] >= pause[2] || over > LONGER)) return 0;
+    i64 clock = now[0] * 1000000000 + now[1];
+    if (clock >= *pause && (pause[1] >= pause[2] || clock > pause[5])) return 0;
     pause[1]++;
     return 1;
 }

@@ -282,7 +282,7 @@ class Table:
     """
 
     def __init__(self, function: Any = None, pause: Any = None, unweighed: Any = None) -> None:
-        self._function, self._pause = function, (c_int64 * 5)() if pause is None else pause
+        self._function, self._pause = function, (c_int64 * 6)() if pause is None else pause
         self._stands: Any = None
         self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
         if unweighed is not None:

@@ -13,7 +13,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture.policy import budget, decide
 from np_compile.capture.policy.budget import Budget
-from np_compile.capture.policy.choice import Choice, kind_of
+from np_compile.capture.policy.choice import SAMPLED, Choice, kind_of
 from np_compile.capture.policy.places import Places
 from np_compile.kernels.build import Job, beside
 from np_compile.replay.calls import MISS, available
@@ -420,10 +420,37 @@ def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
     fast, x, budget = asked_of_c()
     budget.coldly(lambda: None, (), {})
     assert budget.pause[2] > 0
+    length = budget.pause[0] - time.monotonic_ns()
+    assert budget.pause[5] - budget.pause[0] > 10 * length  # while it takes but little of the time
     for late, calls, runs in ((10**6, 0, True), (10**6, 50, False), (10**9, 0, False)):
-        budget.pause[:3] = time.monotonic_ns() - late, calls, 50
+        now = time.monotonic_ns()
+        budget.pause[:3] = now - late, calls, 50
+        budget.pause[5] = now - late + 10**8
         fast(x)
         assert (budget.pause[1] == calls + 1) is runs  # else it was looked at, and a new one began
+
+
+def test_what_c_hands_to_python_to_be_timed_takes_little_of_the_time():
+    choice = Choice(Budget(asked=False))
+    for seconds in (3e-6, 3e-5, 1e-4):
+        choice.plain = choice.compiled = seconds
+        for calls in (choice.sampled, choice.seldom):
+            assert calls * seconds > 50 * 1e-4  # that such a call was seen to take longer
+    choice.plain = 1e-2
+    assert choice.sampled == SAMPLED
+
+
+@pytest.mark.usefixtures("background")
+def test_calls_that_are_timed_both_ways_are_apart():
+    b = Budget(asked=False)
+    choice = Choice(b)
+    choice.compiled, choice.runs = 1e-9, 2
+    b.begins()
+    choice.call(lambda: None, (), {})
+    assert choice.way is None
+    b.ended()
+    assert b.pause[4] == 1
+    assert b.pause[0] > time.monotonic_ns() + 2 * 10**6
 
 
 @pytest.mark.usefixtures("background")

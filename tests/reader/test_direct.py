@@ -374,3 +374,15 @@ def test_products_of_unlike_extents_raise_in_their_iteration():
     with whole():
         for n in (3, 4, 8):
             check_call(fast, shrinking, (x, x + 1, n), 0)
+
+
+def slopes(x, n):
+    total = 0.0
+    for k in range(0, len(x) - n, 5):
+        total += np.polyfit(np.arange(n), x[k : k + n], 1)[0]
+    return total
+
+
+def test_integers_are_data_to_functions_that_are_tried_on_samples(capfd):
+    check(case(slopes, (RNG.normal(size=40), 8), rtol=1e-12))
+    assert "DLASCL" not in "".join(capfd.readouterr())  # LAPACK's, of points that are all the same

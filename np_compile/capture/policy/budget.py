@@ -40,8 +40,7 @@ _RECORD = 1e-3  # seconds that recording a new call takes at most
 _FIRST = 2  # attempts that time is lent to, where nobody waits for the compiler
 _SHORTEST = 1e-7  # seconds of a call
 _PAUSE = 5e-2  # seconds in which calls run as they stand, before one is looked at again
-_IDLE = 5e-3  # and in which they do after one that Python has made for nothing,
-_BETWEEN = 1e-3  # or that was timed
+_IDLE = 5e-3  # and in which they do after one that Python has made for nothing, or has timed
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
@@ -86,15 +85,15 @@ class Budget:
     less what others gained. worked: seconds that calls took otherwise. turn: the number of the last
     call. cold: whether calls that are not known run as they stand. pause: until when they do at no
     cost but the look at what is known, in nanoseconds, how many have done so, how many take so
-    long, the jobs that had ended before it, as the next one's end is the pause's too, and whether
-    calls that are timed both ways do so too.
+    long, the jobs that had ended before it, as the next one's end is the pause's too, whether
+    calls that are timed both ways do so too, and its end however many have done so.
     start: when the last call began that was not known. idle: whether it went through Python to run
-    as it stands; between: whether it did so as one of those that are timed both ways.
+    as it stands, also as one of those that are timed both ways.
     """
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_took", "_usual", "between", "cold", "idle", "lent", "owed", "pause",
+        "_noted", "_seconds", "_took", "_usual", "cold", "idle", "lent", "owed", "pause",
         "start", "turn", "worked",
     )  # fmt: skip
 
@@ -102,7 +101,7 @@ class Budget:
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = False
-        self.pause = (c_int64 * 5)()  # where C reads it
+        self.pause = (c_int64 * 6)()  # where C reads it
         self._inside = False  # a call that is timed
         self._attempts = 0
         self._awaited: Any = None  # a program that the last call has run without, or its job
@@ -110,7 +109,7 @@ class Budget:
         self._last = 0.0  # seconds that the last one cost
         self._noted = 0.0  # what was owed before the call, and has to do with no attempt
         self.start = 0.0
-        self.idle = self.between = False
+        self.idle = False
         self._took = _PAUSE  # seconds of the last call as it stands
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
         self.owed = 0.0
@@ -132,7 +131,7 @@ class Budget:
         """Note that a call begins that is not known."""
         self._begun += 1
         self._noted = self.owed
-        self.idle = self.between = False
+        self.idle = False
         self.start = time.perf_counter()
 
     def ended(self) -> None:
@@ -149,9 +148,8 @@ class Budget:
             if self._attempts == _FIRST:
                 self.lent = 0.0
         self.cold = self._missing() > 0
-        pause = _BETWEEN if self.between else _IDLE if self.idle else 0.0
-        if time.perf_counter() - self.start < pause:
-            self._rests(pause, Job.ended.value, 1)
+        if self.idle and time.perf_counter() - self.start < _IDLE:
+            self._rests(_IDLE, Job.ended.value, 1)
 
     def may_wait(self) -> bool:
         """Whether what is new may wait for a later call."""
@@ -218,7 +216,8 @@ class Budget:
         self.pause[1] = 0
         self.pause[2] = int(max(seconds, 0.0) / self._took)
         self.pause[3], self.pause[4] = ended, between
-        self.pause[0] = time.monotonic_ns() + int(max(seconds, 0.0) * 1e9)
+        now, length = time.monotonic_ns(), int(max(seconds, 0.0) * 1e9)
+        self.pause[0], self.pause[5] = now + length, now + int(length / _SHARE)
 
     @property
     def rests(self) -> bool:

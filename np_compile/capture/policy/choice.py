@@ -37,8 +37,8 @@ _PAUSED = 1e-2  # seconds that another process, or the collector of garbage, may
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 SAMPLED = 32  # one of so many plain calls is timed,
-_SAMPLED_SHORT = 1024  # of short ones of so many, at most,
-_UNTIMED = 1e-3  # seconds that pass between two that are
+_SAMPLED_SHORT = 8192  # of short ones of so many, at most,
+_UNTIMED = 1e-2  # seconds that pass between two that are
 SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments is looked at else
 # Calls after which both ways are looked at again: once, the next time, and at most, each time after
 # twice as many.
@@ -200,7 +200,7 @@ class Choice:
             return
         self.tries += 1
         self._decide()
-        self.budget.between = self.way is None
+        self.budget.idle = self.way is None
 
     def ran_kept(self, seconds: float) -> None:
         """Note a compiled call that ran without Python, as those before it did."""
