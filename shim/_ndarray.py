@@ -517,7 +517,7 @@ def as_array(value: Any) -> ndarray:
         raise NotSupported(f"{kind.__name__} wraps up what NumPy gives")
     if hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__"):
         raise NotSupported(f"{kind.__name__} has its own answers to NumPy's functions")
-    if hasattr(kind, "__array__"):
+    if hasattr(kind, "__array__") and not isinstance(value, (int, float, complex)):
         found = value.__array__()
         return as_array(found) if isinstance(found, (ndarray, np.generic)) else from_numpy(found)
     return from_numpy(np.array(value))
@@ -564,9 +564,13 @@ def as_operand(value: Any) -> Any:
     """As `as_tensor`, but Python numbers and Weak, which promote weakly, stay what they are."""
     if type(value) is ndarray:
         return _unsigned.flip(value._t, value._flip) if value._flip else value._t
-    if isinstance(value, (bool, int, float, complex, Weak)) and not isinstance(value, np.generic):
+    if type(value) in _WEAK:
         return value
     return as_tensor(value)
+
+
+# What promotes weakly: Python's numbers themselves, none of a class derived from theirs.
+_WEAK = frozenset((bool, int, float, complex, Weak))
 
 
 def scalar_tensor(value: Any, dtype: torch.dtype) -> torch.Tensor:

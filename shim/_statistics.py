@@ -260,10 +260,10 @@ def _slide(a: torch.Tensor, v: torch.Tensor, mode: str) -> torch.Tensor:
 def correlate(a: Array, v: Array, mode: Static = "valid"):
     """Cross-correlation of two 1-D arrays, sum_n a[n + k] * conj(v[n]); their common dtype."""
     mode = _window(mode)
-    a, v = (t.reshape(1) if t.dim() == 0 else t for t in (a, v))
     for t in (a, v):
-        if t.dim() > 1:
-            raise ValueError("object too deep for desired array")
+        if t.dim() != 1:
+            how = "too deep" if t.dim() else "of too small depth"
+            raise ValueError(f"object {how} for desired array")
     if len(a) == 0:
         raise ValueError("first array argument cannot be empty")
     if len(v) == 0:

@@ -42,7 +42,7 @@ def described(x: Any, known: dict[int, int] | None = None) -> Any:
     """A copy of a value for comparison, of tuples, lists, numbers and arrays."""
     known = {} if known is None else known
     if isinstance(x, torch.Tensor):
-        return ("tensor", described(x.numpy()))
+        return ("tensor", described(x.cpu().numpy()))
     if isinstance(x, np.ndarray):
         values = [described(v, known) for v in x.flat] if x.dtype == object else np.array(x)
         return ("array", type(x).__name__, x.dtype, x.shape, x.flags.writeable, values)

@@ -112,24 +112,30 @@ def _unit(source: str) -> float:
     return float(np.finfo(np.float64).eps)
 
 
-def run_plainly(path: Path) -> tuple[bool, list[Seen], list[Any]]:
-    """The program of a file in NumPy: whether it is one of tensors, its calls, its results."""
+def run_plainly(path: Path, device: str | None = None) -> tuple[bool, list[Seen], list[Any]]:
+    """The program of a file in NumPy: whether it is one of tensors, its calls, its results. device:
+    of tensors that the program makes."""
     plain = load(path)
     tensors = hasattr(plain, "ON_TENSORS")
-    return tensors, *observed(plain, without_scalars(plain.program) if tensors else plain.program)
+    program = without_scalars(plain.program) if tensors else plain.program
+    with _place(None if tensors else device):
+        return tensors, *observed(plain, program)
+
+
+def _place(device: str | None) -> contextlib.AbstractContextManager:
+    return torch.device(device) if device else contextlib.nullcontext()
 
 
 def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     """The program of a file, in both ways."""
     outcome = Outcome()
-    tensors, wanted, kept = run_plainly(path)
+    tensors, wanted, kept = run_plainly(path, setup.device)
     outcome.seen["calls"] += len(wanted)
     outcome.seen["calls with an exception"] += sum(s.error is not None for s in wanted)
     module = load(path)
     own = np_compile.wrap_numpy(module.program) if tensors else module.program
     fast = np_compile.compile(own, backend=setup.backend, dynamic=setup.dynamic)
-    there = None if tensors else setup.device
-    place = torch.device(there) if there else contextlib.nullcontext()
+    place = _place(None if tensors else setup.device)
     with np_compile.config.patch(**dict(setup.settings)), place:
         got, got_kept = observed(module, on_tensors(fast, setup.device) if tensors else fast)
     _notes(fast, outcome.seen)

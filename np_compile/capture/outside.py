@@ -17,7 +17,7 @@ from np_compile.tape.node import Break, Segment
 from np_compile.tape.tree import leaves, mapped, of_type
 
 from . import state
-from .arrays.array import Array, owner, read
+from .arrays.array import Array, let_read, owner
 from .arrays.loans import Loan
 from .arrays.traced import known
 from .frames import as_user
@@ -101,7 +101,7 @@ def _called_back(c: Capture, function: Callable, why: Break) -> Callable:
 
 def through_numpy(c: Capture, name: str, args: tuple, kwargs: dict, why: Break | None) -> Any:
     """Run a call in NumPy on the same memory."""
-    args, kwargs = read((args, kwargs))
+    let_read(c, (args, kwargs))
     try:
         return c.foreign(numpy_function(name), args, kwargs, why, lends=False)
     except GradientLost:

@@ -24,6 +24,7 @@ from np_compile.tape.key import (
     Unrecordable,
     encode,
     encode_index,
+    exact,
     slices_piece,
 )
 from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
@@ -49,6 +50,13 @@ _clock = time.perf_counter
 # Exponents for which a program is made, as it may have products and roots for them.
 _EXPONENTS = frozenset((0.0, 0.5, 1.0, 2.0, -1.0, -2.0, 3.0, -3.0, 4.0, 1.5, -0.5, -1.5))
 INDEXING = ("ndarray.__getitem__", "ndarray.__setitem__")
+# Others of which an argument becomes an element.
+_STORING = frozenset(
+    [
+        "ndarray.fill", "ndarray.put", "put", "putmask", "place", "fill_diagonal", "insert", "full",
+        "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray",
+    ]
+)  # fmt: skip
 _SELECTED = "sizes, and computes with them where a mask is true"
 _LISTED = 3  # elements of a list that are parts of the key
 _INFERRED = 0.01  # seconds that recording a new call takes at most
@@ -464,7 +472,9 @@ def _key(c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool) 
                 raise Unrecordable("an index for NumPy to judge")
         if len(args) == 2:
             return (name, a._i, piece)
-        return (name, a._i, piece, encode(c, args[2], True))
+        return (name, a._i, piece, encode(c, exact(args[2]), True))
+    if name in _STORING:
+        args = tuple(map(exact, args))
     data = positions.data_flags(name)
     last = len(data) - 1
     pieces: list[Any] = [name]

@@ -47,7 +47,50 @@ class Unrecordable(Exception):
     """An argument that no key can describe; the call runs in NumPy."""
 
 
+NUMBERS = (int, float, complex)
+_PYTHONS = frozenset((*NUMBERS, bool))
+# By these NumPy, or Python for it, reads an object, or asks it for an answer.
+_READ_BY = (
+    "__index__", "__int__", "__float__", "__complex__", "__len__", "__getitem__", "__array__",
+    "__array_interface__", "__array_struct__", "__array_ufunc__", "__array_function__",
+    "__array_priority__", "__array_wrap__",
+)  # fmt: skip
+_OWN = ("builtins", "numpy", "torch")
+
+
+_MISSING = object()
+
+
+def _member(kind: type, name: str) -> Any:
+    """What a class has for its instances under a name, which may be None."""
+    return next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), _MISSING)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number of a class derived from one of Python's, which reads as theirs do."""
+    kind = type(value)
+    base = next((t for t in NUMBERS if issubclass(kind, t)), None)
+    if base is None or kind in _PYTHONS:
+        return False
+    return all(_member(kind, name) is _member(base, name) for name in _READ_BY)
+
+
+def exact(value: Any) -> Any:
+    """A number of such a class as Python's own, which it is where it becomes an element; numbers in
+    lists too."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind(map(exact, value))
+    if kind in _PYTHONS or not is_number(value):
+        return value
+    return next(t for t in NUMBERS if isinstance(value, t)).__pos__(value)
+
+
 def _constant(value: Any) -> tuple:
+    kind = type(value)
+    if kind.__module__.partition(".")[0] not in _OWN and not is_number(value):
+        if any(_member(kind, name) is not _MISSING for name in _READ_BY):  # once, by NumPy
+            raise Unrecordable(f"a {kind.__name__} as argument")
     try:
         hash(value)
     except (TypeError, ValueError):  # the latter of a memoryview that may be written to
@@ -117,6 +160,10 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
         return ("s", *[encode(capture, v, False) for v in (value.start, value.stop, value.step)])
     if kind is dict:
         return ("d", tuple(value), *[encode(capture, v, data) for v in value.values()])
+    if data and is_number(value):  # which, unlike Python's own, has a say in promotion
+        number = np.array(exact(value))[()]
+        if isinstance(number, np.generic):
+            return encode(capture, number, True)
     if hasattr(kind, "__next__"):  # whoever looks into it uses it up
         raise Unrecordable(f"a {kind.__name__} as argument")
     if isinstance(value, range):

@@ -162,6 +162,8 @@ CONVOLUTIONS = [
     ("correlate", ([], [1])),
     ("correlate", ([1], [])),
     ("correlate", ([1], [2], "none")),
+    ("correlate", ([1, 2], 2.5)),
+    ("correlate", (1, [1, 2])),
     ("convolve", (1, 2)),
     ("convolve", ([1], [])),
     ("convolve", ([[1]], [1])),

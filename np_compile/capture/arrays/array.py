@@ -41,7 +41,7 @@ from np_compile import shim
 from np_compile.errors import TensorArgument
 from np_compile.shim._attributes import as_part
 from np_compile.tape.node import Break
-from np_compile.tape.tree import mapped
+from np_compile.tape.tree import leaves, mapped
 
 from ..names.entrances import captured
 from .flags import Flags
@@ -494,14 +494,25 @@ def read(x: Any) -> Any:
     return mapped(x, _of_array_like)
 
 
+_READ_OTHERWISE = Array, torch.Tensor, int, float, complex, str, bytes
+
+
 def is_array_like(value: Any) -> bool:
     """Whether it is an object of the user's that NumPy reads through `__array__` alone."""
     kind = type(value)
     reads = getattr(kind, "__array__", None)
-    if not isinstance(reads, types.FunctionType) or isinstance(value, (Array, torch.Tensor)):
+    if not isinstance(reads, types.FunctionType) or isinstance(value, _READ_OTHERWISE):
         return False
     # NumPy asks one that has these for more.
     return not any(hasattr(kind, f"__array_{n}__") for n in ("ufunc", "function", "wrap"))
+
+
+def let_read(capture: Any, x: Any) -> None:
+    """Have NumPy find arrays where it reads array-likes of the user's among arguments, in its own
+    way: how often it calls `__array__`, and with what, depends on the function."""
+    for v in leaves(x):
+        if is_array_like(v):
+            capture.substitution.entrances.add(type(v).__array__)
 
 
 def _of_array_like(value: Any) -> Any:

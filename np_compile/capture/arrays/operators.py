@@ -12,7 +12,7 @@ import torch
 
 from np_compile import shim
 from np_compile.shim._operators import OPERATORS, simple_power
-from np_compile.tape.key import FLOAT, INT
+from np_compile.tape.key import FLOAT, INT, NUMBERS, is_number
 from np_compile.tape.node import Break
 
 from ..frames import as_user
@@ -47,10 +47,12 @@ def _is_foreign(other: Any) -> bool:
     """Whether an operand of an operator is none that NumPy computes with by itself: then both have
     a say in what comes out."""
     kind = type(other)
-    if kind is Array or isinstance(other, (int, float, complex, range)):
+    if kind is Array or kind in (int, float, complex, bool, range):
         return False
     if kind is np.ndarray or isinstance(other, np.generic):
         return other.dtype not in shim.NUMPY_DTYPES
+    if isinstance(other, NUMBERS):
+        return not is_number(other)
     if kind is list or kind is tuple:
         return any(map(_is_foreign, other))
     if isinstance(other, torch.Tensor):  # among tensors it is one more array
@@ -74,9 +76,10 @@ def _with_foreign(a: Array, name: str, other: Any) -> Any:
     )
     if has_reflected and origin_of(kind) == "user" and _defers(a, other):
         return NotImplemented
-    found = read(other)
-    if type(found) is Array:
-        return getattr(a, name)(found)
+    if not _defers(a, other):
+        other = read(other)
+        if type(other) is Array:
+            return getattr(a, name)(other)
 
     def answer(real: Any, other: Any) -> Any:
         method = getattr(type(real), name, None)

@@ -20,7 +20,7 @@ import torch
 from np_compile import shim
 from np_compile.tape.node import Break
 
-from ..arrays.array import Array, read, recorded
+from ..arrays.array import Array, let_read, read, recorded
 from ..arrays.operators import OPERANDS, binary
 from ..arrays.traced import has_traced, known
 from ..frames import as_user
@@ -130,7 +130,10 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if creates and not any(isinstance(a, list) for a in given):
         return capture.call(name, args, kwargs)
     if any(map(_is_read, given)):
-        args, kwargs = read(args), read(kwargs)
+        if name == "array" or (creates and len(given) > 1):  # arguments of `__array__` come of these
+            let_read(capture, (args, kwargs))
+        else:
+            args, kwargs = read(args), read(kwargs)
         if mentions(args) or mentions(kwargs):
             return capture.call(name, args, kwargs)
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
