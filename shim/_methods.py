@@ -396,8 +396,8 @@ def _reduce(self: ndarray) -> tuple:
 
 
 def _check_no_gradient_is_lost(a: ndarray) -> None:
-    """Before code outside gets the elements. NumPy asks for a buffer first, and for `__array__` where
-    that raises anything; other libraries ask for one of these alone."""
+    """Before code outside gets the elements. NumPy asks for a buffer first, and for `__array__`
+    where that raises anything; other libraries ask for one of these alone."""
     if is_followed_here(a):
         raise NotSupported(
             "code outside reads an array that requires a gradient, which would be lost: "

@@ -179,8 +179,8 @@ def tree(f: types.FunctionType, generator: bool = False) -> Any:
 
 
 def own_names(f: types.FunctionType, node: Any) -> tuple[str, ...]:
-    """The names that are a function's own, of its parameters first. From Python 3.12 on its code has
-    those of its comprehensions too, which may be others' outside of them."""
+    """The names that are a function's own, of its parameters first. From Python 3.12 on its code
+    has those of its comprehensions too, which may be others' outside of them."""
     foreign = _bound_in_comprehensions_alone(node)
     return tuple([
         n for n in (*f.__code__.co_varnames, *f.__code__.co_cellvars) if n not in foreign
