@@ -395,13 +395,19 @@ def _reduce(self: ndarray) -> tuple:
 # meeting NumPy, and others
 
 
-@_method("__array__", Kind.DATA)
-def _array(self: ndarray, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
-    if is_followed_here(self):
+def _check_no_gradient_is_lost(a: ndarray) -> None:
+    """Before code outside gets the elements. NumPy asks for a buffer first, and for `__array__`
+    where that raises anything; other libraries ask for one of these alone."""
+    if is_followed_here(a):
         raise NotSupported(
             "code outside reads an array that requires a gradient, which would be lost: "
             "call it under torch.no_grad(), or replace it by NumPy's calls that the shim has"
         )
+
+
+@_method("__array__", Kind.DATA)
+def _array(self: ndarray, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+    _check_no_gradient_is_lost(self)
     shared = np.asarray(to_numpy(self))
     if copy is False and self._t.device.type != "cpu":
         raise ValueError("Unable to avoid copy: the array is not in host memory")
@@ -415,6 +421,7 @@ def _array(self: ndarray, dtype: Any = None, *, copy: bool | None = None) -> np.
 if hasattr(memoryview, "__buffer__"):  # before Python 3.12 only classes in C have it
 
     def _buffer(self: ndarray, flags: int) -> memoryview:
+        _check_no_gradient_is_lost(self)
         return np.asarray(to_numpy(self)).__buffer__(flags)
 
     ndarray.__buffer__ = _buffer  # type: ignore[attr-defined]
@@ -429,6 +436,7 @@ def _dlpack(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
+    _check_no_gradient_is_lost(self)
     if self._readonly and not copy:
         raise BufferError("Cannot export readonly array since signalling readonly is unsupported")
     if self._flip and copy is False:

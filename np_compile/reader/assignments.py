@@ -36,7 +36,7 @@ from .nest import materialized
 from .protocols import NAMES
 from .read import Reader, certain
 from .records import assign_record_item, new_list, spread
-from .source import outer_names
+from .source import outer_names, own_names
 from .values import (
     FIXED,
     FLOATS,
@@ -110,10 +110,11 @@ def _written_out(r: Reader, node: ast.GeneratorExp, n: int) -> ast.Tuple | None:
         made = _written[node] = _items_of(node) or ast.Tuple([], ast.Load())
     if not made.elts or len(made.elts) != n:
         return None
-    code, of = r.frame.function.__code__, node.generators[0].iter
+    f, of = r.frame.function, node.generators[0].iter
     names = {x.id for x in of.elts if isinstance(x, ast.Name)}  # type: ignore[attr-defined]
     # Those that no call changes meanwhile.
-    return made if names <= {*code.co_varnames} - {*code.co_cellvars} else None
+    own = {*own_names(f, r.frame.node)} - {*f.__code__.co_cellvars}
+    return made if names <= own else None
 
 
 _written: WeakKeyDictionary[ast.GeneratorExp, ast.Tuple] = WeakKeyDictionary()

@@ -58,7 +58,7 @@ def opened(
     home = r.local[f][1] if f in r.local else None
     if not is_known or (f.__code__.co_freevars and home is not r.frame):
         raise Unreadable(f"{f.__name__} sees other names")
-    own = {*f.__code__.co_varnames, *f.__code__.co_cellvars}
+    own = {*source.own_names(f, tree)}
     mentioned = {x.id for x in walk(tree) if isinstance(x, ast.Name)} - own
     if mentioned & {*r.frame.scope} - {*f.__code__.co_freevars}:
         raise Unreadable(f"{f.__name__} has names of others that are the function's own")

@@ -301,7 +301,7 @@ def _read(
         outermost = proxy
     for g, (statement, frame) in r.local.items():
         q.local[g] = statement, proxy if frame is home and proxy is not None else frame
-    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
+    scope = dict.fromkeys(source.own_names(f, node))
     frame = Frame(f, node, env, scope, whole=whole or finding, scopes=1, home=proxy)
     q.frames += [outermost, frame]
     q.owned.append([])

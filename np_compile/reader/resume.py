@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from .source import own_names
+
 RETURNED, WENT_ON = "returned", "went on"
 _FIRST = "__first"
 
@@ -178,8 +180,9 @@ def function(
     params = [*names, *(["__value"] if given else []), *HELPERS]
     arguments = ast.arguments([], [ast.arg(n) for n in params], None, [], [], None, [])
     # Names that have no value yet are local all the same.
-    own = (*f.__code__.co_varnames, *f.__code__.co_cellvars)
-    local: list[ast.stmt] = [_assign(n, ast.Constant(None)) for n in own if n.isidentifier()]
+    local: list[ast.stmt] = [
+        _assign(n, ast.Constant(None)) for n in own_names(f, node) if n.isidentifier()
+    ]
     local = [ast.If(ast.Constant(False), local, [])] if local else []
     inner = ast.FunctionDef(
         name="__inner", args=arguments, body=[*local, *body, ast.Return(end)], decorator_list=[],

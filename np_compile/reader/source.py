@@ -173,9 +173,42 @@ def tree(f: types.FunctionType, generator: bool = False) -> Any:
     node = _tree(f.__code__)
     for name in _asking_for_names(node):
         known = getattr(builtins, name)
-        if name not in f.__code__.co_varnames and f.__globals__.get(name, known) is known:
+        if name not in own_names(f, node) and f.__globals__.get(name, known) is known:
             raise Unreadable(f"{name} in it, which sees its names")
     return node
+
+
+def own_names(f: types.FunctionType, node: Any) -> tuple[str, ...]:
+    """The names that are a function's own, of its parameters first. From Python 3.12 on its code
+    has those of its comprehensions too, which may be others' outside of them."""
+    foreign = _bound_in_comprehensions_alone(node)
+    return tuple([
+        n for n in (*f.__code__.co_varnames, *f.__code__.co_cellvars) if n not in foreign
+    ])  # fmt: skip
+
+
+@functools.lru_cache(4096)
+def _bound_in_comprehensions_alone(node: Any) -> frozenset[str]:
+    bound = {x.arg for x in walk(node.args) if isinstance(x, ast.arg)}
+    found: set[str] = set()
+    waiting: list[Any] = list(node.body)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, ast.comprehension):
+            found |= stores(x.target)
+            waiting += [x.iter, *x.ifs]
+            continue
+        if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load):
+            bound.add(x.id)
+        elif isinstance(x, ast.alias):
+            bound.add((x.asname or x.name).partition(".")[0])
+        else:  # functions, handlers of exceptions, patterns
+            bound.update(filter(None, (getattr(x, "name", None), getattr(x, "rest", None))))
+        inside: list = []  # of other scopes
+        if isinstance(x, (ast.FunctionDef, ast.Lambda)):
+            inside = x.body if isinstance(x.body, list) else [x.body]
+        waiting += [y for y in children(x) if y not in inside]
+    return frozenset(found - (bound - outer_names(node)))
 
 
 @functools.lru_cache(4096)

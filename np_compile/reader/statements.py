@@ -22,7 +22,7 @@ from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_nam
 from .records import new_list
 from .recursion import Unresolved
 from .selection import selected
-from .source import nonlocals
+from .source import nonlocals, own_names
 from .values import HELD, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
 from .variables import Variable, as_type, is_same, join, stored
 from .walk import walk
@@ -36,7 +36,7 @@ Block = Sequence[ast.stmt]
 
 def function(r: Reader, f: Any, node: Any, env: dict[str, Value], whole: bool) -> Value:
     """The result of a function that is read in place."""
-    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
+    scope = dict.fromkeys(own_names(f, node))
     outer = r.frame
     whole = whole and outer.whole
     home = r.local[f][1] if f in r.local else None

@@ -34,6 +34,7 @@ from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .recursion import Called, taken
 from .stack import settle
+from .source import own_names
 from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable
@@ -144,7 +145,7 @@ def _read(
     declines: Declines,
     loops: Callable[[], bool],
 ) -> Read | Refused:
-    scope = dict.fromkeys((*f.__code__.co_varnames, *f.__code__.co_cellvars))
+    scope = dict.fromkeys(own_names(f, node))
     frame = Frame(f, node, {}, scope)
     r.frames.append(frame)
     frame.env = entry.begin(r)

@@ -1016,6 +1016,30 @@ def test_eval_exec_and_globals():
         check(f, data(4))
 
 
+def test_code_given_as_text_sees_locals_as_python_gives_them():
+    def executed(x):
+        y = 1.0
+        exec("y = 2.0")  # nothing that the function sees
+        return x * y, eval("y + k", None, {"y": y, "k": 2})
+
+    def of_a_cell(x):
+        y = 1.0
+
+        def g():
+            return y
+
+        exec("y = 2.0")
+        return x * y * g()
+
+    def by_name(x):
+        names = {"a": 2.0}
+        exec("b = a * 2", globals=names)  # a TypeError before Python 3.13
+        return x * names["b"] + eval("a", locals={"a": 1.0})
+
+    for f in (executed, of_a_cell, by_name):
+        check(f, data(4))
+
+
 def test_a_global_made_by_its_name():
     def f(x):
         globals()["_made"] = x * 2

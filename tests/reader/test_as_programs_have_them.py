@@ -479,3 +479,65 @@ def of_another_generator(rng, n):
 def test_a_method_of_the_other_kind_of_generator():
     legacy = np.random.RandomState(0)
     check_whatever_leaves(of_another_generator, [(np.random.default_rng(0), 3), (legacy, 3)])
+
+
+# Names of comprehensions that are others' outside of them
+
+
+K = 5.0
+
+
+def of_a_global(x):
+    s = 0.0
+    for i in range(len(x)):
+        t = [K for K in range(3)]
+        s += x[i] * t[1]
+    return s + K
+
+
+def of_a_global_in_python(x):
+    s = 0.0
+    for i in range(len(x)):
+        t = [K for K in range(3)]
+        s += x[i] * t[1]
+    text = str(s)
+    return text, (lambda: K)(), [K for K in range(2)]
+
+
+def around(c):
+    def of_a_function_around(x):
+        s = 0.0
+        for i in range(len(x)):
+            t = {c: x[i] for c in range(3)}
+            s += t[1]
+        return np.array([s + c])
+
+    return of_a_function_around
+
+
+def of_nothing(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * len([nothing for nothing in range(3)])
+    return s + nothing  # noqa: F821
+
+
+def bound_by_a_statement_too(x):
+    s = 0.0
+    for i in range(len(x)):
+        t = [K for K in range(3)]
+        if x[i] > 9:
+            K = 2.0
+        s += x[i] * t[1]
+    return s + K
+
+
+@each([
+    exact(of_a_global, (V,)),
+    exact(of_a_global_in_python, (V,)),
+    exact(around(3.0), (V,)),
+    exact(of_nothing, (V,)),
+    exact(bound_by_a_statement_too, (V,), (V + 9,)),
+])  # fmt: skip
+def test_names_of_comprehensions(c):
+    check(c)

@@ -642,6 +642,10 @@ class _ModuleProxy(types.ModuleType):
         return dir(self.__dict__["_np_compile_parts"][0])
 
 
+# Python 3.13 takes more by name.
+_EVALUATORS: dict[Callable, inspect.Signature] = {f: inspect.signature(f) for f in (eval, exec)}
+
+
 def evaluators(substitution_of: Callable[[], Substitution | None]) -> dict[str, Callable]:
     """`globals`, `eval` and `exec` that find all names of the module where they are called."""
 
@@ -657,13 +661,22 @@ def evaluators(substitution_of: Callable[[], Substitution | None]) -> dict[str, 
 
     def evaluator(real: Callable) -> Callable:
         @functools.wraps(real)
-        def run(source: Any, globals: Any = None, locals: Any = None, /, **rest: Any) -> Any:
+        def run(source: Any, /, *args: Any, **named: Any) -> Any:
+            try:
+                given = _EVALUATORS[real].bind(source, *args, **named)
+            except TypeError:
+                return real(source, *args, **named)  # which says so
+            given.apply_defaults()
+            names = given.arguments
             frame = sys._getframe(1)
-            if globals is None:
-                globals = frame.f_globals
-                locals = frame.f_locals if locals is None else locals
-            complete(globals)
-            return real(source, globals, locals, **rest)
+            if names["globals"] is None:
+                names["globals"] = frame.f_globals
+                if names["locals"] is None:
+                    # A copy from Python 3.13 on, where those of a frame are no dict.
+                    here = frame.f_locals
+                    names["locals"] = here if isinstance(here, dict) else dict(here)
+            complete(names["globals"])
+            return real(*given.args, **given.kwargs)
 
         return run
 
