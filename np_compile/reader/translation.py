@@ -33,8 +33,8 @@ from .nest import FEW
 from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .recursion import Called, taken
-from .stack import settle
 from .source import own_names
+from .stack import settle
 from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable

@@ -15,6 +15,7 @@ parameters of its segment meanwhile. `call.decode` reads keys; nobody else does.
 
 from __future__ import annotations
 
+from functools import cache
 from operator import index
 from typing import Any
 
@@ -86,11 +87,17 @@ def exact(value: Any) -> Any:
     return next(t for t in NUMBERS if isinstance(value, t)).__pos__(value)
 
 
+@cache
+def _is_read(kind: Any) -> bool:
+    """Whether a class has methods of its own by which its instances are read."""
+    others = [k for k in kind.__mro__ if k.__module__.partition(".")[0] not in _OWN]
+    return any(name in vars(k) for k in others for name in _READ_BY)
+
+
 def _constant(value: Any) -> tuple:
     kind = type(value)
-    if kind.__module__.partition(".")[0] not in _OWN and not is_number(value):
-        if any(_member(kind, name) is not _MISSING for name in _READ_BY):  # once, by NumPy
-            raise Unrecordable(f"a {kind.__name__} as argument")
+    if kind.__module__ not in _OWN and _is_read(kind):  # once, by NumPy
+        raise Unrecordable(f"a {kind.__name__} as argument")
     try:
         hash(value)
     except (TypeError, ValueError):  # the latter of a memoryview that may be written to

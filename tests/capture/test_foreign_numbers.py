@@ -1,5 +1,5 @@
-"""What NumPy reads by methods of its class: numbers of classes derived from Python's, and objects. How
-often a method is called, and with what, is NumPy's own."""
+"""What NumPy reads by methods of its class: numbers of classes derived from Python's, and objects.
+How often a method is called, and with what, is NumPy's own."""
 
 import operator
 from enum import IntEnum

@@ -490,7 +490,7 @@ K = 5.0
 def of_a_global(x):
     s = 0.0
     for i in range(len(x)):
-        t = [K for K in range(3)]
+        t = [K + 0 for K in range(3)]
         s += x[i] * t[1]
     return s + K
 
@@ -498,17 +498,17 @@ def of_a_global(x):
 def of_a_global_in_python(x):
     s = 0.0
     for i in range(len(x)):
-        t = [K for K in range(3)]
+        t = [K + 0 for K in range(3)]
         s += x[i] * t[1]
     text = str(s)
-    return text, (lambda: K)(), [K for K in range(2)]
+    return text, (lambda: K)(), [K + 0 for K in range(2)]
 
 
 def around(c):
     def of_a_function_around(x):
         s = 0.0
         for i in range(len(x)):
-            t = {c: x[i] for c in range(3)}
+            t = {c: x[i] * c for c in range(3)}
             s += t[1]
         return np.array([s + c])
 
@@ -518,14 +518,14 @@ def around(c):
 def of_nothing(x):
     s = 0.0
     for i in range(len(x)):
-        s += x[i] * len([nothing for nothing in range(3)])
+        s += x[i] * len([nothing + 0 for nothing in range(3)])
     return s + nothing  # noqa: F821
 
 
 def bound_by_a_statement_too(x):
     s = 0.0
     for i in range(len(x)):
-        t = [K for K in range(3)]
+        t = [K + 0 for K in range(3)]
         if x[i] > 9:
             K = 2.0
         s += x[i] * t[1]

@@ -130,7 +130,9 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if creates and not any(isinstance(a, list) for a in given):
         return capture.call(name, args, kwargs)
     if any(map(_is_read, given)):
-        if name == "array" or (creates and len(given) > 1):  # arguments of `__array__` come of these
+        if name == "array" or (
+            creates and len(given) > 1
+        ):  # arguments of `__array__` come of these
             let_read(capture, (args, kwargs))
         else:
             args, kwargs = read(args), read(kwargs)
