@@ -95,7 +95,7 @@ def _is_read(kind: Any) -> bool:
 
 
 def _constant(value: Any) -> tuple:
-    kind = type(value)
+    kind: Any = type(value)
     if kind.__module__ not in _OWN and _is_read(kind):  # once, by NumPy
         raise Unrecordable(f"a {kind.__name__} as argument")
     try:

@@ -2,7 +2,7 @@
 How often a method is called, and with what, is NumPy's own."""
 
 import operator
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 import pytest
@@ -212,3 +212,16 @@ def test_an_object_that_holds_what_is_computed_is_read_as_numpy_reads_it():
         return np.array(o), np.dot(x, o), o.calls
 
     check(f, np.arange(3.0))
+
+
+class Mode(str, Enum):  # noqa: UP042 - as programs have them
+    EDGE = "edge"
+
+
+def test_classes_without_methods_of_their_own_are_constants():
+    def f(x):
+        return np.pad(x * 2, 1, mode=Mode.EDGE) + 1
+
+    check(f, np.arange(4.0))
+    (segment,) = np_compile.explain(np_compile.compile(f))(np.arange(4.0)).segments
+    assert segment.calls == ["multiply", "pad", "add"]
