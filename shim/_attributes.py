@@ -43,9 +43,24 @@ def imag(self: ndarray) -> ndarray:
 _NUMBERS = (int, float, np.generic)
 
 
+def _arrays_are_made() -> bool:
+    """Whether NumPy makes an array of what is given to `real` and `imag`, as it did before 2.5."""
+    x = np.zeros(1, np.uint8)
+    try:
+        x.real = -1
+    except OverflowError:
+        return False
+    return True
+
+
+_ARRAYS_ARE_MADE = _arrays_are_made()
+
+
 def as_part(value: Any, dtype: np.dtype, as_array: Callable[[Any], Any]) -> Any:
-    """What is given to `real` or `imag` of an array: NumPy makes an array of it first, which may
-    be cast in any way."""
+    """What is given to `real` or `imag` of an array: NumPy before 2.5 makes an array of it first,
+    which may be cast in any way."""
+    if not _ARRAYS_ARE_MADE:
+        return value
     if type(value) is complex:
         value = value.real
     if isinstance(value, _NUMBERS) and dtype.kind in "fc":

@@ -25,6 +25,12 @@ RNG = np.random.default_rng(5)
 X = RNG.random(7)
 
 
+@pytest.fixture(autouse=True)
+def _without_cupy(monkeypatch):
+    """Where CuPy is imported its arrays are looked for, and Python makes more of the calls."""
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+
+
 def in_c(fast: Any) -> int:
     """How many calls C has made."""
     return sum(r.runs_in_c for known in fast._reading._regions.values() for r in known)

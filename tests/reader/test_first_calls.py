@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -18,6 +19,12 @@ from np_compile.replay.calls import available
 
 from ..capture.test_budget import counted_nodes
 from ..support import data
+
+
+@pytest.fixture(autouse=True)
+def _without_cupy(monkeypatch):
+    """Where CuPy is imported its arrays are looked for, and Python makes more of the calls."""
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
 
 
 @pytest.fixture

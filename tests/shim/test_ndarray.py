@@ -202,7 +202,13 @@ def test_attributes():
         for x in (X.copy(), z.copy(), X.astype("H")):
             a = to_shim(x)
             with quiet():  # NumPy drops the imaginary part
-                a.real = x.real = value
+                try:
+                    x.real = value
+                except (TypeError, OverflowError) as e:  # from NumPy 2.5 on
+                    with pytest.raises(type(e)):
+                        a.real = value
+                    continue
+                a.real = value
             assert_same(a, x)
     with pytest.raises(TypeError, match="array does not have imaginary part to set"):
         a.imag = 1

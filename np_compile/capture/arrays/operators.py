@@ -51,8 +51,8 @@ def _is_foreign(other: Any) -> bool:
         return False
     if kind is np.ndarray or isinstance(other, np.generic):
         return other.dtype not in shim.NUMPY_DTYPES
-    if isinstance(other, NUMBERS):
-        return not is_number(other)
+    if isinstance(other, NUMBERS):  # numbers that stand for Python's pass for them
+        return issubclass(kind, NUMBERS) and not is_number(other)
     if kind is list or kind is tuple:
         return any(map(_is_foreign, other))
     if isinstance(other, torch.Tensor):  # among tensors it is one more array
