@@ -71,13 +71,17 @@ def checked(r: Reader, i: Num, n: Num) -> Num:
         return i
     if proves(n.lin - lin - 1) and proves(lin + n.lin):
         return r.integer(f"({i.text} + ({i.text} < 0 ? {n.text} : 0))", 0, n.high)
+    if (found := r.facts.indices.get((lin, n.lin))) is not None:
+        return found
     made = r.fresh("n")
     r.line(f"i64 {made} = {i.text};")
     outside = f"({i.text} >= 0 || ({made} += {n.text}) < 0)"
     _leave_if(r, f"(u64){i.text} >= (u64){n.text} && {outside}", lin, n)
     from_end = r.facts.name(made, 0, n.high)
     r.facts.add(n.lin - from_end - 1)
-    return Num(made, "i64", ("int",), lin=from_end, low=0, high=n.high)
+    checked = Num(made, "i64", ("int",), lin=from_end, low=0, high=n.high)
+    r.facts.is_index(lin, n.lin, checked)
+    return checked
 
 
 def _leave_if(r: Reader, condition: str, at: Linear, n: Num) -> None:

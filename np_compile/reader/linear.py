@@ -7,6 +7,7 @@ that are not negative. `Facts.proves(x)` tells whether x >= 0 follows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 WIDE = 1 << 63
 SAFE = 1 << 62  # what is less is far from overflow
@@ -77,14 +78,17 @@ class Facts:
     """Linear forms that are known not to be negative, in the order in which they became known.
 
     ranges: of each name, the least and the greatest value. number: of each name, when it was made;
-    names that came later are bounded by those before.
+    names that came later are bounded by those before. indices: those that have been checked against
+    an extent, with what they are when counted from the beginning.
     """
 
     def __init__(self) -> None:
         self.known: list[Linear] = []
         self.ranges: dict[str, tuple[int, int]] = {}
         self.number: dict[str, int] = {}
+        self.indices: dict[tuple[Linear, Linear], Any] = {}
         self._mentions: dict[str, list[Linear]] = {}
+        self._checked: list[tuple[int, tuple[Linear, Linear]]] = []
         self._count = 0
 
     def name(self, name: str, low: int = -WIDE, high: int = WIDE - 1) -> Linear:
@@ -106,6 +110,11 @@ class Facts:
         for name in x.terms:
             self._mentions.setdefault(name, []).append(x)
 
+    def is_index(self, at: Linear, n: Linear, made: Any) -> None:
+        """An index is within an extent, as long as the last fact is known; made: what it is."""
+        self.indices[at, n] = made
+        self._checked.append((len(self.known), (at, n)))
+
     def mentioning(self, name: str) -> list[Linear]:
         """What is known with a name in it: a loop's own bounds come first."""
         return self._mentions.get(name, [])
@@ -115,6 +124,8 @@ class Facts:
 
     def back_to(self, mark: int) -> None:
         """Forget what became known since."""
+        while self._checked and self._checked[-1][0] > mark:
+            del self.indices[self._checked.pop()[1]]
         while len(self.known) > mark:
             x = self.known.pop()
             for name in x.terms:

@@ -58,8 +58,11 @@ _WEAK = {"bool": np.dtype(bool), "int": int, "float": float, "complex": complex}
 
 
 def join_numbers(a: Num, b: Num) -> Num | Conflict:
-    """A type that holds numbers of either type."""
+    """A type that holds numbers of either type. One that holds the other keeps the order of its
+    kinds: behind a branch in a loop a number has the tag that it has at the loop's head."""
     kinds = (*a.kinds, *(k for k in b.kinds if k not in a.kinds))
+    if set(a.kinds) < set(b.kinds):
+        kinds = b.kinds
     if not TEXT.isdisjoint(kinds) and len(kinds) > 1:
         if set(kinds) <= WORDS:
             return Num("", "u32", ("word",))
@@ -188,7 +191,12 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
     if op in COMPARISONS:
         text = _comparison(name, reps[0], x, y)
         return Num(text, "bool", (kind,), low=0, high=1, **_facts_of(r, op, a, b))
-    text = _power_text(reps[0], x, y) if op == "Pow" else combined(name, reps[0], [x.text, y.text])
+    if op == "Pow":
+        text = _power_text(reps[0], x, y)
+    elif op == "RShift" and reps[0] == "i64":
+        text = _shifted_right(b, x.text, y.text)
+    else:
+        text = combined(name, reps[0], [x.text, y.text])
     made = Num(r.named(text, C_TYPE[rep]), rep, (kind,))
     if op == "Add" and rep in FLOATS:
         return _added(r, x, y, made)
@@ -244,6 +252,13 @@ def _pow(a: Num, b: Num) -> str:
     if b.value is not None and abs(b.value) <= 12 and float(2 * b.value).is_integer():
         return f"pow_halves({a.text}, {int(2 * b.value)})"
     return f"pow_f64({a.text}, {b.text})"
+
+
+def _shifted_right(b: Num, x: str, y: str) -> str:
+    """The C of a shift of 64 bits by b, as x and y: C's own where b is known to be less."""
+    if b.value is None and b.low >= 0 and b.high < 64:
+        return f"({x} >> {y})"
+    return c_expression("rshift", "i64", [x, y])
 
 
 def fits(r: Reader, x: Num, rep: str, where: str = "1") -> None:
@@ -428,7 +443,7 @@ def python_integers(r: Reader, op: str, a: Num, b: Num) -> Num:
         if b.low < 0:
             r.leave_if(f"{b.text} < 0", "a negative shift")
         if op == "RShift":
-            return r.integer(c_expression("rshift", "i64", [a.text, b.text]), low, high)
+            return r.integer(_shifted_right(b, a.text, b.text), low, high)
         if a.value is not None and b.high < 62 and abs(a.value) << b.high < SAFE:
             return r.integer(
                 f"({a.text} << {b.text})", min(0, a.value << b.high), max(0, a.value << b.high)

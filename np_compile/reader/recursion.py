@@ -119,7 +119,7 @@ class Called:
             "const struct outside *const outside = rt->outside; (void)outside;",
             "Word *const out = rt->out; (void)out;",
             *(f"{ctype}const {x} = outside->{x};" for x, ctype in taken.items()),
-            "TICK(1);", "const i64 deep = too_deep(rt);",
+            "i64 *const ticks = &rt->ticks;", "TICK(1);", "const i64 deep = too_deep(rt);",
             "if (__builtin_expect(deep != 0, 0)) return deep;",
             *self.reader.declarations, *lines, "}",
         ]  # fmt: skip

@@ -112,7 +112,7 @@ api = _table()
 
 # An array of so many bytes is memory of NumPy's from the beginning: nothing is copied at the end.
 LARGE = 1 << 14
-_EVERY = 1 << 10  # iterations between looks at the clock
+EVERY = 1 << 10  # iterations between looks at the clock
 _NANOSECONDS = 20_000_000  # between looks at what Python wants
 
 _TYPE_NUMBERS = ", ".join(str(DTYPE_OF[x].num if x in DTYPE_OF else -1) for x in SIZES)
@@ -456,7 +456,6 @@ INLINE i64 clock_of(Runtime *rt, int kind) {{
     return t.seconds * 1000000000L + t.nanoseconds;
 }}
 QUIET int is_wanted(Runtime *rt) {{
-    rt->ticks = 0;
     if (rt->job && has_failed(rt->job)) return 1;
     if (rt->job && rt->job->caller != &this_thread) return 0;
     i64 now = clock_of(rt, MONOTONIC);
@@ -465,7 +464,9 @@ QUIET int is_wanted(Runtime *rt) {{
     rt->deadline = now + {_NANOSECONDS}L;
     return first ? 0 : ask_python(rt);
 }}
-#define TICK(n) if (__builtin_expect((rt->ticks += n) > {_EVERY}, 0) && is_wanted(rt)) return -1
+/* A function counts up to 0 in a variable of its own: C does not know what changes rt->ticks. */
+#define TICK(n) if (__builtin_expect((*ticks += n) >= 0, 0) \\
+                    && (*ticks = -{EVERY}, is_wanted(rt))) return -1
 INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{
     return (const char *)a < (const char *)b_end && (const char *)b < (const char *)a_end;
 }}

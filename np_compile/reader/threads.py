@@ -229,6 +229,7 @@ class Threaded:
             *(f"Sum {x};" for x in sums), "};",
             f"QUIET i64 loop_{self.number}(Runtime *rt, void *context, i64 from, i64 to) {{",
             f"{context} *c = context;", "Word *const out = rt->out;", "(void)out;",
+            "i64 counted = rt->ticks, *const ticks = &counted;",
             *(f"{ctype}const {x} = c->{x};" for x, ctype in taken.items()),
             *(f"{ctype}{x} = rt->job ? ({ctype}){_zero(ctype)} : c->{x};"
               for x, ctype in kept.items()),
@@ -236,7 +237,7 @@ class Threaded:
             *lines,
             *([f"if (!rt->job) {{{back} }}"] if back else []),
             *([f"if (rt->job && ({apart})) return -2;"] if sums else []),
-            "return 0;", "}",
+            "rt->ticks = counted;", "return 0;", "}",
         ]  # fmt: skip
         held = [x for x, ctype in taken.items() if ctype == "Buf *"]
         may_fail = bool(sums) or any("return" in _code(line) for line in lines)

@@ -264,7 +264,8 @@ def _assembled(
         + runtime.of_python(bool(lists), "call_numpy(" in called + body)
         + (recursion.C + called + "\n" if called else "")
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"
-        + body + "\n}\n"
+        + f"i64 counted = -{runtime.EVERY}, *const ticks = &counted;\n"
+        + ("rt->ticks = counted;\n" if functions or called else "") + body + "\n}\n"
         + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
         + given_back + "    return k;\n}\n"
         + runtime.FINISH
