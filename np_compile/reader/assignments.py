@@ -364,6 +364,13 @@ def _check_cast(made: Value, dtype: np.dtype) -> None:
         raise Unreadable("a result of another kind of dtype")
 
 
+def _element(made: Value) -> Arr | Lazy | Num:
+    """What an operator made for an element of an array: an object's own may be anything."""
+    if not isinstance(made, (Arr, Lazy, Num)):
+        raise Unreadable("what is no number into an element")
+    return made
+
+
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
@@ -387,7 +394,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
         if any(isinstance(x, Lazy) for x in items):
             items = [materialized(r, x) if isinstance(x, Lazy) else x for x in items]
         old = index.gathered(r, owner, items)
-        made = operate(r, op, old, expression(r, node.value))
+        made = _element(operate(r, op, old, expression(r, node.value)))
         _check_cast(made, owner.dtype)
         commit = index.assign(r, owner, items, made)
         _changing(r, owner, commit)
@@ -397,7 +404,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
         old = index.view(r, owner, items)
         if op == "Add" and isinstance(old, Num) and old.rep in FLOATS and r.added is not None:
             _note_element(r, owner, items, old)
-        made = operate(r, op, old, expression(r, node.value))
+        made = _element(operate(r, op, old, expression(r, node.value)))
         if isinstance(made, Lazy) and made.ndim:
             raise Unreadable("an array into an element")
         commit = index.assign(r, owner, items, made)

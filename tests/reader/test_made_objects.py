@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import np_compile
 
-from .support import check, check_call, each, exact, refusals, whole
+from .support import check, check_call, check_whatever_leaves, each, exact, refusals, whole
 
 
 class Particle:
@@ -633,3 +633,38 @@ def test_a_class_whose_init_is_exchanged(monkeypatch):
 
         monkeypatch.setattr(Particle, "__init__", other)
         assert fast(5, 0.1) == one(5, 0.1) != before
+
+
+class Length:
+    """A unit of the user's, which no array can hold."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __radd__(self, other):
+        return Length(self.n + other)
+
+
+class Nothing:
+    def __radd__(self, other):
+        return None
+
+
+def added_to_elements(x, i, length):
+    for k in range(len(x)):
+        x[k] += length
+        x[i] += length
+    return x
+
+
+def added_to_gathered(x, i, length):
+    for _ in range(len(x)):
+        x[i] += length
+    return x
+
+
+def test_objects_into_elements():
+    for x in (np.arange(3), np.arange(3.0)):
+        for length in (Length(2), Nothing(), 2):
+            check_whatever_leaves(added_to_elements, [(x, 1, length)])
+            check_whatever_leaves(added_to_gathered, [(x, np.array([0, 1]), length)])
