@@ -24,11 +24,16 @@ def count_of_modes() -> int:
 
 
 @contextlib.contextmanager
-def on_the_host(outer: int = 0) -> Iterator[None]:
-    """Outside of all `with torch.device(...)`, and all modes but so many outer ones."""
-    active = [_pop_mode() for _ in range(outer, _len_torch_function_stack())]
+def beneath(outer: int) -> Iterator[None]:
+    """Outside of all modes but so many outer ones."""
+    inner = [_pop_mode() for _ in range(outer, _len_torch_function_stack())]
     try:
         yield
     finally:
-        for mode in reversed(active):
+        for mode in reversed(inner):
             _push_mode(mode)
+
+
+def on_the_host() -> contextlib.AbstractContextManager[None]:
+    """Outside of all `with torch.device(...)`."""
+    return beneath(0)

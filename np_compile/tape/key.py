@@ -15,7 +15,6 @@ parameters of its segment meanwhile. `call.decode` reads keys; nobody else does.
 
 from __future__ import annotations
 
-from functools import cache
 from operator import index
 from typing import Any
 
@@ -59,21 +58,18 @@ _READ_BY = (
 _OWN = ("builtins", "numpy", "torch")
 
 
-_MISSING = object()
-
-
-def _member(kind: type, name: str) -> Any:
-    """What a class has for its instances under a name, which may be None."""
-    return next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), _MISSING)
+def _is_read(kind: type) -> bool:
+    """Whether a class has methods of its own by which its instances are read."""
+    others = [k for k in kind.__mro__ if k.__module__.partition(".")[0] not in _OWN]
+    return any(name in vars(k) for k in others for name in _READ_BY)
 
 
 def is_number(value: Any) -> bool:
     """Whether it is a number of a class derived from one of Python's, which reads as theirs do."""
     kind = type(value)
-    base = next((t for t in NUMBERS if issubclass(kind, t)), None)
-    if base is None or kind in _PYTHONS:
+    if kind in _PYTHONS or not issubclass(kind, NUMBERS) or issubclass(kind, np.generic):
         return False
-    return all(_member(kind, name) is _member(base, name) for name in _READ_BY)
+    return not _is_read(kind)
 
 
 def exact(value: Any) -> Any:
@@ -82,20 +78,13 @@ def exact(value: Any) -> Any:
     kind = type(value)
     if kind is list or kind is tuple:
         return kind(map(exact, value))
-    if kind in _PYTHONS or not is_number(value):
+    if not is_number(value):
         return value
     return next(t for t in NUMBERS if isinstance(value, t)).__pos__(value)
 
 
-@cache
-def _is_read(kind: Any) -> bool:
-    """Whether a class has methods of its own by which its instances are read."""
-    others = [k for k in kind.__mro__ if k.__module__.partition(".")[0] not in _OWN]
-    return any(name in vars(k) for k in others for name in _READ_BY)
-
-
 def _constant(value: Any) -> tuple:
-    kind: Any = type(value)
+    kind = type(value)
     if kind.__module__ not in _OWN and _is_read(kind):  # once, by NumPy
         raise Unrecordable(f"a {kind.__name__} as argument")
     try:

@@ -25,10 +25,7 @@ RNG = np.random.default_rng(5)
 X = RNG.random(7)
 
 
-@pytest.fixture(autouse=True)
-def _without_cupy(monkeypatch):
-    """Where CuPy is imported its arrays are looked for, and Python makes more of the calls."""
-    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+pytestmark = pytest.mark.usefixtures("without_cupy")
 
 
 def in_c(fast: Any) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import numpy as np
@@ -20,11 +19,7 @@ from np_compile.replay.calls import available
 from ..capture.test_budget import counted_nodes
 from ..support import data
 
-
-@pytest.fixture(autouse=True)
-def _without_cupy(monkeypatch):
-    """Where CuPy is imported its arrays are looked for, and Python makes more of the calls."""
-    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+pytestmark = pytest.mark.usefixtures("without_cupy")
 
 
 @pytest.fixture

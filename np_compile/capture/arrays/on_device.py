@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from np_compile import config, shim
-from np_compile.devices import on_the_host
+from np_compile.devices import beneath
 from np_compile.tape.node import Break
 
 from .array import Array
@@ -57,7 +57,7 @@ def leave_device(c: Capture, why: str) -> None:
     c.begin_tree(None)
     if get_ident() == c.thread:
         c.left_device = True
-        with on_the_host(c.modes):
+        with beneath(c.modes):
             _HOST.__enter__()  # what torch makes from now on is made there
 
 
@@ -94,5 +94,5 @@ def end_leaving(c: Capture) -> None:
     """What torch makes is made on the device again."""
     if c.left_device:
         c.left_device = False
-        with on_the_host(c.modes + 1):
+        with beneath(c.modes + 1):
             _HOST.__exit__(None, None, None)

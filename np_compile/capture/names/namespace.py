@@ -130,9 +130,8 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if creates and not any(isinstance(a, list) for a in given):
         return capture.call(name, args, kwargs)
     if any(map(_is_read, given)):
-        if name == "array" or (
-            creates and len(given) > 1
-        ):  # arguments of `__array__` come of these
+        # Of a dtype beside it come arguments of `__array__`.
+        if name == "array" or (creates and len(given) > 1):
             let_read(capture, (args, kwargs))
         else:
             args, kwargs = read(args), read(kwargs)
