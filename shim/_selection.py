@@ -380,10 +380,12 @@ def _put(a: Any, ind: torch.Tensor, given: Any, mode: Any) -> None:
     mode, ind = check_mode(mode), _as_places(ind)
     check_writeable(a, "put: output array is read-only")
     v = assigned(given, a._t.dtype, a._t.device)
-    if v.numel() == 0 or ind.numel() == 0:
+    if ind.numel() == 0:
         return
     if a.size == 0:
         raise IndexError("cannot replace elements of an empty array")
+    if v.numel() == 0:
+        return
     ind = ind.reshape(-1)
     try:
         index = in_bounds(ind, a.size, mode, 0)

@@ -220,6 +220,18 @@ def float_divmod(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.
     return float_floor_divide(a, b), float_remainder(a, b)
 
 
+def scaled_as(ufunc: np.ufunc) -> Callable:
+    """Angles in another unit: NumPy's factor for float32, which float16 has too, is its own."""
+    single, double = (float(ufunc(one)) for one in (np.float32(1), np.float64(1)))
+
+    def scaled(a: torch.Tensor) -> torch.Tensor:
+        if a.dtype is torch.float64:
+            return a * double
+        return (a.to(torch.float32) * single).to(a.dtype)
+
+    return scaled
+
+
 def cbrt(a: torch.Tensor) -> torch.Tensor:
     """The real cube root: a power in float64, then one Newton step."""
     x = a.to(torch.float64)

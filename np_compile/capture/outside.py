@@ -144,6 +144,7 @@ def foreign(
         c.substitution.show(c.exchange.give)
         c.exchange.given.clear()  # what was given may get stand-ins again
     before = state.switch(None, None)
+    shown, c.shown = c.shown, {}
     try:
         run, operands = function, real_args
         if type(function) is Method:
@@ -154,6 +155,7 @@ def foreign(
     finally:
         state.switch(*before)
         taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()))
+        c.shown = shown
         if users:
             c.substitution.look()
         if not c.closed:
@@ -178,6 +180,7 @@ class _Taken:
         self._given = set(map(id, given))  # no references, which `Loan` counts
         self._args = {id(_whole(a)): a for a in stand_ins}
         self._new: dict[int, Array] = {}
+        self._shown = c.shown
 
     def of(self, x: Any) -> Any:
         """Of a result, or a part of one."""
@@ -199,6 +202,9 @@ class _Taken:
                 return found[id(x)]
         if id(x) in self._given:
             return x
+        shown = self._shown.get(id(x))
+        if shown is not None and _whole(shown) is x:
+            return shown
         made = self._window(x, self._args)
         if made is None and not x.flags.owndata:
             made = self._window(x, self._new)

@@ -277,8 +277,6 @@ _RULES: dict[Any, Callable] = {
     _aten.abs.default: _abs,
     _aten.angle.default: _abs,
     _aten.complex.default: _complex,
-    _aten.deg2rad.default: _call(_aten.sin.default),
-    _aten.rad2deg.default: _call(_aten.sin.default),
     _aten.empty_like.default: _like,
     _aten.zeros_like.default: _like,
     _aten.ones_like.default: _like,

@@ -38,12 +38,13 @@ from .values import (
     Num,
     Slice,
     Unreadable,
+    Value,
 )
 
 
-def checked(r: Reader, i: Num, n: Num) -> Num:
+def checked(r: Reader, i: Value, n: Num) -> Num:
     """An index into an axis of n: counted from the end if negative; leaves where it is outside."""
-    if not i.is_int:
+    if not isinstance(i, Num) or not i.is_int:
         raise Unreadable("an index that is no integer")
     if i.rep == "u64":
         r.leave_if(f"(i64){i.text} < 0", "an index beyond 63 bits")

@@ -27,12 +27,12 @@ from .threads import Iteration, Threaded, threaded
 from .values import (
     FLOATS,
     HELD,
-    UNHELD,
     Aggregate,
     Arr,
     Conflict,
     Flagged,
     Items,
+    Known,
     Maybe,
     Num,
     Tup,
@@ -295,7 +295,7 @@ def _attempt(
     frame.dead = False
     if _outgrown(r, node, carried, entry, state, memory):
         return False
-    fresh = _new_names(r, node, entry, state)
+    fresh = _new_names(r, node, entry, state, memory)
     carried |= fresh
     if not _stores(r, carried, entry, state, memory):
         return False
@@ -590,24 +590,29 @@ def _ends_early(node: ast.For | ast.While) -> bool:
     return any(isinstance(x, (ast.Break, ast.Return)) for x in _own(node.body))
 
 
-def _new_names(r: Reader, node: ast.stmt, entry: list, state: LoopState) -> dict[Key, Variable]:
-    """Variables for names that have their first value in a loop, and are asked for behind it."""
+def _new_names(
+    r: Reader, node: ast.stmt, entry: list, state: LoopState, memory: dict[Key, Value]
+) -> dict[Key, Variable]:
+    """Variables for names that have their first value in a loop, and are asked for behind it. Of a
+    name that no variable holds, `memory` has why."""
     found: dict[Key, Value] = {}
     for snapshot, _ in (*state.agains, *state.ends):
         for which, env in enumerate(snapshot):
             for name, x in env.items():
                 if name in entry[which] or name.startswith("__"):
                     continue
-                if isinstance(x, UNHELD):
-                    continue
                 if which == 0 and not r.is_read_later(node, name):
                     continue
+                if isinstance(x, (Known, *HELD)):
+                    new = x if isinstance(x, Maybe) else Maybe(x, "")
+                else:
+                    new = x if isinstance(x, Conflict) else Conflict("it is set in a loop only")
                 old = found.get((which, name))
-                new = x if isinstance(x, Maybe) else Maybe(x, "")
                 of = new if old is None else join(old, new, r)
-                if not isinstance(of, Conflict):
-                    found[which, name] = Maybe(as_type(of.value), "")
-    return {key: Variable(r, key[1], of) for key, of in found.items()}
+                held = not isinstance(of, Conflict)
+                found[which, name] = Maybe(as_type(of.value), "") if held else of
+    memory |= {key: of for key, of in found.items() if isinstance(of, Conflict)}
+    return {key: Variable(r, key[1], of) for key, of in found.items() if isinstance(of, Maybe)}
 
 
 def break_(r: Reader, node: ast.Break) -> None:

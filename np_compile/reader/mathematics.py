@@ -63,6 +63,8 @@ _DIGITS = 22  # the greatest power of ten that is a float
 
 def rounded(r: Reader, x: Value, digits: Value | None = None) -> Value:
     """`round(x, digits)`."""
+    if isinstance(x, Arr):
+        raise Unreadable("round of an array")
     x = single(x)
     if isinstance(digits, Num):
         return _to_digits(r, x, digits)

@@ -465,7 +465,7 @@ def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: 
                 r.leave_if(f"{n.text} == 0", "the extreme of no elements")
     if not kept:
         text = _whole(r, op, x)
-        if not keepdims:
+        if not keepdims or not x.ndim:
             return text
         made = alloc(r, rep, [int_constant(1)] * x.ndim)
         write(r, made, ["0"] * x.ndim, text)

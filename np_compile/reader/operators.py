@@ -49,6 +49,8 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
             if isinstance(a, Num) or isinstance(b, Num):
                 raise Unreadable("@ of a number")
             return product(r, a, b)
+        if op == "Pow" and a.rep == "bool":  # `x ** 2` is `np.square(x)`, of int8
+            raise Unreadable("a power of truth values")
         return ufunc(r, name, [a, b])
     if isinstance(a, Num) and op == "Mult" and isinstance(b, (Lst, Tup)):
         a, b = b, a

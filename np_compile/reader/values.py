@@ -468,7 +468,3 @@ class Bound:
     owner: Any
     name: str
     more: dict[str, Any] = field(default_factory=dict)
-
-
-# What none holds, and no name behind ways of which one alone gives it a value.
-UNHELD = (Known, Obj, Opaque, Range, Conflict, Rng, Bound)

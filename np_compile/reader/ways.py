@@ -7,7 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .read import Reader
-from .values import HELD, UNHELD, Conflict, Maybe, Num, Range, Tup, Unreadable, Value
+from .values import (
+    HELD,
+    Bound,
+    Conflict,
+    Known,
+    Maybe,
+    Num,
+    Obj,
+    Opaque,
+    Partial,
+    Range,
+    Rng,
+    Tup,
+    Unreadable,
+    Value,
+)
 from .variables import Variable, as_type, is_same, join, stored
 
 Names = dict[str, Value]
@@ -81,17 +96,29 @@ def _exported(r: Reader, before: Names, after: Names) -> dict[str, Variable]:
     for name, x in list(after.items()):
         if name in before and is_same(before[name], x):
             continue
-        if isinstance(x, HELD) and not _is_constant(x):
-            made[name] = Variable(r, name, as_type(x))
-        elif isinstance(x, Range):
-            after[name] = Conflict("it is a range that is made on one way only")
+        if _has_c_names(x):
+            if isinstance(x, HELD):
+                made[name] = Variable(r, name, as_type(x))
+            else:
+                after[name] = Conflict("it is made on one way only")
     return made
 
 
-def _is_constant(x: Value) -> bool:
+def _has_c_names(x: Value) -> bool:
+    """Whether a value is in C names, which mean nothing outside the block where it was made."""
     if isinstance(x, Num):
-        return x.value is not None
-    return isinstance(x, Tup) and all(map(_is_constant, x.items))
+        return x.value is None
+    if isinstance(x, Tup):
+        return any(map(_has_c_names, x.items))
+    if isinstance(x, Range):
+        return any(map(_has_c_names, (x.start, x.stop, x.step)))
+    if isinstance(x, Rng):
+        return bool(x.buf)
+    if isinstance(x, Bound):
+        return _has_c_names(x.owner)
+    if isinstance(x, Partial):
+        return any(map(_has_c_names, (x.function, *x.args, *x.kwargs.values())))
+    return not isinstance(x, (Known, Obj, Opaque, Conflict))
 
 
 def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable]]:
@@ -115,7 +142,7 @@ def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable
                 raise Unreadable(f"{name[1:]}: {of.why}")
             continue
         else:
-            if any(isinstance(y, UNHELD) for y in found):
+            if any(not isinstance(y, (Known, *HELD)) for y in found):
                 names[name] = Conflict("it has a value on one way only")
                 continue
             of = _joined(r, found)

@@ -233,6 +233,29 @@ def test_numbers_of_the_users_hold_what_is_computed():
     check(f, np.arange(4.0))
 
 
+@pytest.mark.parametrize("backend", ["native", "eager"])
+@pytest.mark.parametrize("plain", ["never", "always"])
+def test_what_array_likes_give_is_itself(backend, plain):
+    """`np.asarray` of an object is the array that its `__array__` gives, no view of it."""
+
+    def f(x, o):
+        made = Holder(x * 2)
+        return [
+            np.asarray(o) is o.values,
+            np.asanyarray(o) is o.values,
+            np.array(o, copy=None) is o.values,
+            np.asarray(o, dtype=o.values.dtype) is o.values,
+            np.asarray(o, dtype="i1") is o.values,
+            np.asarray(made) is made.values,
+            np.asarray(o).base is o.values.base,
+        ]
+
+    fast = np_compile.compile(f, backend=backend)
+    with config.patch(plain=plain):
+        for values in (np.arange(3.0), np.array(1.5), np.arange(6.0)[::2]):
+            assert fast(np.ones(2), Holder(values)) == f(np.ones(2), Holder(values))
+
+
 class Filled:
     """What gives a new array each time: the part of a longer one that is in use."""
 

@@ -470,3 +470,18 @@ def test_arrays_are_not_rounded_by_python(digits):
 
     assert isinstance(check(f, data(3)).first.error, TypeError)
     check(lambda x: (round(x[1] * 3, *digits), round(x.sum(), *digits)), data(3))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8", "c16"])
+def test_parts_of_scalars_are_not_set(dtype):
+    def f(x):
+        told = []
+        for s in (x.sum(), x[0], x.max() * 2):
+            for part in ("real", "imag"):
+                try:
+                    setattr(s, part, 1.5)
+                except AttributeError as e:
+                    told.append(str(e))
+        return told
+
+    check(f, data(5, dtype=dtype))

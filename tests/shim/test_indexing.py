@@ -444,6 +444,19 @@ def test_put_sets_what_comes_before_a_place_outside(places):
     assert_same(y, x)
 
 
+@pytest.mark.parametrize("values", [[7.0], []])
+def test_put_into_an_array_without_elements(values):
+    def put(np):
+        x = np.zeros((2, 0))
+        try:
+            np.put(x, [0], values)
+        except IndexError as e:
+            return str(e)
+        return x.shape
+
+    assert put(shim) == put(np)
+
+
 @pytest.mark.parametrize("index", [lambda m: m, lambda m: (m,), lambda m: (m, ...)])
 @pytest.mark.parametrize("shape", [(1, 2), (1, 1), (2, 1)])
 def test_values_with_axes_under_a_mask(index, shape):

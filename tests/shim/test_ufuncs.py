@@ -72,6 +72,10 @@ EXACT = frozenset(
         "isinf",
         "isnan",
         "signbit",
+        "degrees",
+        "rad2deg",
+        "radians",
+        "deg2rad",
     )
 )
 

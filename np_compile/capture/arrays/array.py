@@ -190,6 +190,7 @@ class Array:
 
     @real.setter
     def real(self, value: Any) -> None:
+        self._refuse_scalar("real")
         self._c.call("real", (self,), {})[...] = self._as_part(value)
 
     @property
@@ -198,9 +199,14 @@ class Array:
 
     @imag.setter
     def imag(self, value: Any) -> None:
+        self._refuse_scalar("imag")
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
         self._c.call("imag", (self,), {})[...] = self._as_part(value)
+
+    def _refuse_scalar(self, part: str) -> None:
+        if self._is_scalar():
+            raise AttributeError(f"attribute '{part}' of 'numpy.generic' objects is not writable")
 
     def _as_part(self, value: Any) -> Any:
         return as_part(value, self.dtype, lambda x: self._c.call("asarray", (x,), {}))
@@ -385,6 +391,7 @@ class Array:
         if unheard is not None:
             raise unheard
         a = np.asarray(self._c.memory(self, "code outside the function reads an array", False))
+        self._c.shown[id(a)] = self
         if dtype is not None and a.dtype != dtype:
             return a.astype(dtype)
         return a.copy() if copy else a

@@ -30,7 +30,7 @@ _COPY_FREE_VARS = dis.opmap["COPY_FREE_VARS"]
 _NO_PLACE = bytes([0x80 | 15 << 3])  # of one instruction, in a table of lines
 # Methods that C asks for an object of a type, and looks at itself: a stand-in will not do.
 _FOR_C: dict[str, tuple[type, Callable]] = {
-    "__array__": (np.ndarray, np.asarray),
+    "__array__": (np.ndarray, lambda stand_in: stand_in.__array__()),  # itself, no view of it
     "__float__": (float, float),
     "__complex__": (complex, complex),
 }

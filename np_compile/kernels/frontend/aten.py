@@ -48,10 +48,6 @@ def _integral(x: Expr) -> bool:
     return x.dtype == "bool" or x.dtype[0] in "iu"
 
 
-def _scaled(factor: float) -> F:
-    return lambda x: scalar("mul", x, number(factor, x.dtype))
-
-
 def _add(a: Expr, b: Expr, alpha: Any = 1) -> Expr:
     if a.dtype == "bool":
         return scalar("or", a, b)
@@ -210,8 +206,6 @@ ROWS: dict[str, Row] = {
     "sigmoid": Row("result", _sigmoid),
     "square": Row("result", lambda x: scalar("mul", x, x)),
     "angle": Row("result", _angle),
-    "deg2rad": Row("result", _scaled(math.pi / 180)),
-    "rad2deg": Row("result", _scaled(180 / math.pi)),
     "clamp": Row("result", _clamp),
     "clamp_min": Row("result", lambda x, low: _clamp(x, low)),
     "clamp_max": Row("result", lambda x, high: _clamp(x, None, high)),

@@ -106,8 +106,8 @@ def _where(r: Reader, test: Value, *ways: Value) -> Value:
     if len(ways) != 2:
         raise Unreadable("np.where of two arguments")
     operands = [as_operand(r, x) for x in (test, *ways)]
-    if all(isinstance(x, Num) for x in operands):
-        raise Unreadable("np.where of numbers")
+    if not any(x.ndim for x in operands if not isinstance(x, Num)):
+        raise Unreadable("np.where of numbers")  # an array, while numbers make numbers
     agreed(
         [w if isinstance(w, Num) else x for w, x in zip(ways, operands[1:], strict=True)],
         _common_dtype,

@@ -112,6 +112,8 @@ def _accumulate(r: Reader, f: np.ufunc, x: Value, axis: Value | None = None) -> 
 
 def _outer(r: Reader, f: np.ufunc, a: Value, b: Value) -> Value:
     x, y = as_operand(r, a), as_operand(r, b)
+    if any(isinstance(v, Num) and v.is_python for v in (x, y)):
+        raise Unreadable("an outer product with a number, of which NumPy makes an array")
     if isinstance(x, Num) or isinstance(y, Num):
         return ufunc(r, f.__name__, [x, y])
     column = x if isinstance(x, Arr) else materialized(r, x)
