@@ -186,7 +186,7 @@ class Capture:
         self.filters: tuple[Any, ...] | None = errstate.filters()
         self.ints_are_data = True  # whether integer operands become parameters (see Break "static")
         self.closed = False
-        self.unheard: Exception | None = None  # an error that C code may have dropped
+        self.unheard: BaseException | None = None  # an error that C code may have dropped
         self.leaving = False  # for plain mode, from a device or from the beginning of a loop
         self.in_vain = False  # whether calls like it are known not to be kept
         self.substitution: Any = None

@@ -232,6 +232,16 @@ def a_call_that_may_raise_in_a_try_block(x, i):
     return y, z, w
 
 
+def memory_that_numpy_reads_in_a_try_block(x, i):
+    """Errors of code that NumPy asks for memory are dropped by it."""
+    y = x[i]
+    try:
+        z = np.vectorize(lambda v: v + 1)(x)
+    except (IndexError, TypeError):
+        z = None
+    return y, z
+
+
 def handled_in_both(x, i):
     try:
         y = x[i]
@@ -256,7 +266,8 @@ def handled_in_both(x, i):
     "f",
     [
         a_value_in_a_try_block, a_print_in_a_try_block, a_write_and_a_try_block,
-        a_call_that_may_raise_in_a_try_block, handled_in_both,
+        a_call_that_may_raise_in_a_try_block, memory_that_numpy_reads_in_a_try_block,
+        handled_in_both,
     ],
 )  # fmt: skip
 def test_errors_come_from_before_the_try_block(f, plain, backend):

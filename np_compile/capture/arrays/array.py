@@ -336,7 +336,7 @@ class Array:
         """What C code gets the buffer of; see `runtime.buffers`."""
         try:
             return self._c.memory(self, "reads an array's memory")
-        except Exception as e:
+        except BaseException as e:
             self._c.unheard = e  # NumPy drops it, and asks for `__array__`
             raise
 
