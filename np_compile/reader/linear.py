@@ -142,19 +142,25 @@ class Facts:
         return low, high
 
     def proves(self, x: Linear) -> bool:
-        """Whether x >= 0 follows from what is known, by few facts."""
-        seen: set[Linear] = set()
-        tries = iter(range(TRIES))  # the ways grow with the number of facts, to the power of DEPTH
-
-        def follows(x: Linear, depth: int) -> bool:
-            if self.bounds(x)[0] >= 0:
-                return True
-            if depth == 0 or x in seen:
-                return False
-            seen.add(x)
-            return any(follows(y, depth - 1) for y, _ in zip(self._below(x), tries, strict=False))
-
-        return follows(x, DEPTH)
+        """Whether x >= 0 follows from what is known, by few facts: the shortest proof first."""
+        if self.bounds(x)[0] >= 0:
+            return True
+        seen, forms, tries = {x}, [x], 0  # the ways to a form by the same facts are many
+        for _ in range(DEPTH):
+            found: list[Linear] = []
+            for form in forms:
+                for y in self._below(form):
+                    tries += 1
+                    if tries > TRIES:
+                        return False
+                    if y in seen:
+                        continue
+                    if self.bounds(y)[0] >= 0:
+                        return True
+                    seen.add(y)
+                    found.append(y)
+            forms = found
+        return False
 
     def _below(self, x: Linear) -> Iterator[Linear]:
         """Forms that x is at least: the name that came last is taken out, by a fact that has it

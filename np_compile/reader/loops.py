@@ -47,6 +47,8 @@ _STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python
 _STRIP_OF_FEW = 1 << 12  # where they go over a few elements
 _FEW = ("#pragma GCC unroll", FEW)  # what stands before a loop of a few elements
 _TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
+_UNROLL = "#pragma GCC unroll 4"  # before a loop whose iterations come one after the other
+_SHORT = 24  # lines of C of an iteration for which that is worth it
 _FEW_TIMES = 8  # iterations that need no look at what Python wants
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
@@ -132,6 +134,7 @@ class _For:
         self.place: list = []  # before it: for what does the same by tiles
         self.tiles: tuple[list, str] | None = None
         self.powers: list[Power] = []  # that it takes from loops before it
+        self.unrolls = False  # whether several iterations are written one after the other
         self.counter = r.fresh("k")
         r.env.update(values.sources)
 
@@ -162,6 +165,7 @@ class _For:
         return [
             f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
             f"{end} = {high} - {begin} <= {strip} ? {high} : {begin} + {strip};",
+            *([_UNROLL] if self.unrolls and not self.powers else []),
             *in_strips(r, self.powers, k, begin, end, [], body), *self.after,
             f"if (__builtin_expect({end} < {high}, 0) && is_wanted(rt)) return -1;", "}",
         ]  # fmt: skip
@@ -348,6 +352,7 @@ def _attempt(
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         if innermost:
             settle(places(once))
+            header.unrolls = header.n is not None and _is_short(once)
         high = header.n.text if header.n else ""
         if header.tiles is not None:
             lines, done = header.tiles
@@ -563,6 +568,16 @@ def _loops_in(lines: list, written_out: bool = True) -> bool:
                 return True
         before = x
     return False
+
+
+def _is_short(lines: list) -> bool:
+    """Whether what was written is a few lines of C, without loops."""
+    return _length(lines) <= _SHORT and not _loops_in(lines)
+
+
+def _length(lines: list) -> int:
+    texts = [x for x in lines if isinstance(x, str) and not x.startswith("/*")]
+    return len(texts) + sum(_length(x) for x in lines if isinstance(x, list))
 
 
 def _tick(body: list) -> str:

@@ -135,3 +135,43 @@ def test_shifts_by_less_than_the_bits() -> None:
     assert "rshift_i64(v_" not in text_of(digits, x, np.zeros_like(x))
     check(exact(digits, (x, np.zeros_like(x))))
     check(exact(shifted, *((x, s, n) for s in (0, 5, 63, 64, 99) for n in (-9, 1 << 40))))
+
+
+def length_of_match(data, window):
+    """The longest match before each place: three tests guard the indices."""
+    n = len(data)
+    lengths = np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        start = max(0, i - window)
+        for j in range(start, i):
+            k = 0
+            while i + k < n and k < 5 and data[j + k] == data[i + k]:
+                k += 1
+            if k > lengths[i]:
+                lengths[i] = k
+    return lengths
+
+
+def beyond_a_match(data, window):
+    """As that, one further than what the tests guard."""
+    n = len(data)
+    found = 0
+    for i in range(n):
+        start = max(0, i - window)
+        for j in range(start, i):
+            k = 0
+            while i + k < n and k < 5 and data[j + k] == data[i + k + 1]:
+                k += 1
+                found += 1
+    return found
+
+
+def test_an_index_that_a_test_guards_is_not_checked() -> None:
+    """By the test itself, with two more facts about loops around it."""
+    data = np.array([1, 2, 1, 2, 1, 3, 1, 2, 1, 2, 1], np.uint8)
+    with whole():
+        text = np_compile.inspect(length_of_match)(data, 4)[0].output
+    assert "/* while i + k < n" in text
+    assert ">= n_in" not in text
+    check(exact(length_of_match, (data, 4), (data, 40), (data[:0], 3), (data, -3)))
+    check_whatever_leaves(beyond_a_match, [(data, 4), (data[:0], 3), (data[:5], 2)])
