@@ -35,6 +35,14 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     made = of_generator(r, node) or _of_record(r, node)
     if isinstance(node, ast.Match):
         return _as_branches(r, node)
+    if made is None and isinstance(node, ast.Assign) and _chooses_unset(r, node):
+        cache, key = r.entry.normalized, (id(node), 5)
+        if key not in cache:
+            branches = _by_branches(node) or []
+            for x in branches:
+                ast.fix_missing_locations(ast.copy_location(x, node))
+            cache[key] = (branches, node)
+        return cache[key][0]
     if made is None and isinstance(node, ast.With):
         made = managers.apart(r, node)
     if made is None and isinstance(node, ast.Return) and managers.goes_out(r.frame, node):
@@ -472,6 +480,16 @@ def _by_branches(node: ast.stmt) -> list[ast.stmt] | None:
         branch.value = value
         branches.append(branch)
     return [ast.If(node.value.test, [branches[0]], [branches[1]])]
+
+
+def _chooses_unset(r: Reader, node: ast.Assign) -> bool:
+    """Whether a value is one or another, of which one asks for a name that may have none: the other
+    way is carried out first (`v = x[i] if i == 0 else a * v + x[i]`)."""
+    if not isinstance(node.value, ast.IfExp):
+        return False
+    ways = (*walk(node.value.body), *walk(node.value.orelse))
+    names = {x.id for x in ways if isinstance(x, ast.Name) and x.id in r.frame.scope}
+    return any(name not in r.env or isinstance(r.env[name], Maybe) for name in names)
 
 
 def _replaced(node: ast.stmt, memo: dict[int, Any]) -> ast.stmt:
