@@ -386,13 +386,13 @@ def _only_vectors(name: str) -> Callable:
     return apply
 
 
-def _take_along_axis(r: Reader, x: Value, indices: Value, axis: Value | None = None) -> Value:
+def _take_along_axis(r: Reader, x: Value, indices: Value, axis: Value) -> Value:
     """As an index beside the places along the other axes."""
     a, i = as_operand(r, x), as_operand(r, indices)
     if isinstance(a, Num) or isinstance(i, Num) or a.ndim != i.ndim or i.rep not in INTEGERS:
         raise Unreadable("np.take_along_axis of these")
     a = materialized(r, a) if isinstance(a, Lazy) else a
-    k = axis_of(python(-1) if axis is None else axis, a.ndim)
+    k = axis_of(axis, a.ndim)
     items: list[Any] = []
     for j, n in enumerate(a.dims):
         along = i if j == k else materialized(r, arange(r, python(0), n, python(1)))
