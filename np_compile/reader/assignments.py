@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -83,6 +83,47 @@ def assign(r: Reader, node: ast.Assign) -> None:
     commits = [target(r, t, value, alone) for t in node.targets]
     for commit in commits:
         commit()
+
+
+def depend_on_each_other(targets: Sequence[ast.expr]) -> bool:
+    """Whether the place of one of a statement's targets may be another one after one before it has
+    got its value: `i, x[i] = ...`, `x[i], x[x[i]] = ...`."""
+    before: list[ast.expr] = []
+    for t in _leaves(targets):
+        if isinstance(t, (ast.Subscript, ast.Attribute)) and before:
+            parts = [t.value, t.slice] if isinstance(t, ast.Subscript) else [t.value]
+            if any(_may_change(x, y) for part in parts for x in walk(part) for y in before):
+                return True
+        before.append(t)
+    return False
+
+
+def _leaves(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    for t in targets:
+        if isinstance(t, (ast.Tuple, ast.List)):
+            yield from _leaves(t.elts)
+        else:
+            yield t.value if isinstance(t, ast.Starred) else t
+
+
+def _may_change(x: ast.AST, target: ast.expr) -> bool:
+    """Whether an expression itself may have another value once a target has got its own."""
+    if isinstance(target, ast.Name):
+        return isinstance(x, ast.Name) and x.id == target.id
+    if isinstance(x, ast.Attribute) and isinstance(target, ast.Attribute):
+        return x.attr == target.attr
+    if isinstance(x, ast.Subscript) and isinstance(target, ast.Subscript):
+        # `m[i][j]` is no item of `m` itself.
+        (a, n), (b, m) = _root(x), _root(target)
+        return not (isinstance(a, ast.Name) and isinstance(b, ast.Name) and a.id == b.id and n != m)
+    return isinstance(x, ast.Call)
+
+
+def _root(x: ast.expr) -> tuple[ast.expr, int]:
+    depth = 0
+    while isinstance(x, ast.Subscript):
+        x, depth = x.value, depth + 1
+    return x, depth
 
 
 def _is_view_of_names(targets: Sequence[ast.expr]) -> bool:
@@ -271,6 +312,8 @@ def _unpack(r: Reader, node: ast.Tuple | ast.List, value: Value) -> Callable[[],
         value = Tup((*value.items[:k], rest, *value.items[end:]))
         elts = [t.value if isinstance(t, ast.Starred) else t for t in elts]
     n = len(elts)
+    if depend_on_each_other([node]):  # assignments are taken apart before
+        raise Unreadable("a target that another one of its statement may change")
     items = apart(r, value, n)
     commits = [target(r, t, x, n == 1) for t, x in zip(elts, items, strict=True)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from .lists import as_vector, length, list_of, ordered
 from .mathematics import single
 from .nest import kept, loops
 from .numbers import convert, modulus, to_float, to_int, truth
-from .objects import special
+from .objects import class_of, new_object, special
 from .operators import operate
 from .ranges import range_length
 from .read import Reader
@@ -430,6 +431,18 @@ def type_of(x: Value) -> type:
     raise Unreadable("the type of this")
 
 
+def _replaced(r: Reader, x: Value, /, **changes: Value) -> Value:
+    """`dataclasses.replace(x, ...)`."""
+    kind = class_of(x)
+    if kind is None or not dataclasses.is_dataclass(kind):
+        raise Unreadable("dataclasses.replace of this")
+    fields = dataclasses.fields(kind)
+    if any(f.name in changes and not f.init for f in fields):
+        raise Unreadable("dataclasses.replace of a field that is no parameter")
+    same = [f.name for f in fields if f.init and f.name not in changes]
+    return new_object(r, kind, [], {k: r.grammar.attribute(r, x, k) for k in same} | changes)
+
+
 TABLE: dict[Any, Callable] = {
     abs: _abs, min: _extreme("min"), max: _extreme("max"), sum: _sum, len: _len, range: _range,
     int: _int, float: _float, bool: _bool, complex: _complex, divmod: _divmod,
@@ -441,6 +454,6 @@ TABLE: dict[Any, Callable] = {
     bisect.bisect_left: bisected("left"), bisect.bisect_right: bisected("right"),
     bisect.bisect: bisected("right"), bisect.insort: inserted("right"),
     bisect.insort_right: inserted("right"), bisect.insort_left: inserted("left"),
-    Counter: _counter, ord: text.ord_, chr: text.chr_,
+    dataclasses.replace: _replaced, Counter: _counter, ord: text.ord_, chr: text.chr_,
     **heaps.TABLE, **mathematics.TABLE,
 }  # fmt: skip

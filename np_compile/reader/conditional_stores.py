@@ -6,6 +6,7 @@ in any case, so no other thread's store is undone."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from .innermost import Load, Store, element, linear_text
 from .nest import place
@@ -51,10 +52,12 @@ def _is_store(way: list, counter: str) -> bool:
 
 
 def _selected(r: Reader, test: str, way: list) -> list[str]:
-    store, old = way[-1].what, r.fresh("old")
+    store, old, new = way[-1].what, r.fresh("old"), r.fresh("new")
     at = place(store.a, [linear_text(x) for x in store.where])
     load = Line(
         f"const {C_STORAGE(store.a.rep)} {old} = {at};",
         Load(old, store.a, store.where, store.access),
     )
-    return [*way[:-1], load, Line(f"{at} = ({test}) ? {store.value} : {old};", store)]
+    # It has a name, as who reads the element later may take it from there.
+    selected = f"const {C_STORAGE(store.a.rep)} {new} = ({test}) ? {store.value} : {old};"
+    return [*way[:-1], load, selected, Line(f"{at} = {new};", replace(store, value=new))]

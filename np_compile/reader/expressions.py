@@ -528,7 +528,7 @@ def _index(r: Reader, node: ast.AST) -> Value:
 def _index_item(r: Reader, x: Value) -> Value:
     """One of the indices of an array."""
     if isinstance(x, (Tup, Lst)):
-        return array_of(r, x)
+        return array_of(r, x, is_index=True)
     if isinstance(x, (Arr, Lazy)) and x.ndim == 0:
         return element_of(r, lazy(x))
     if isinstance(x, Num) and x.rep == "bool":

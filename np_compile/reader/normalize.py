@@ -9,11 +9,12 @@ import functools
 import heapq
 import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import iterators, managers, named_items
+from .assignments import depend_on_each_other
 from .calls import TAKES_ALL
 from .dicts import CHANGING
 from .generators import Renamed, expanded, is_generator
@@ -35,6 +36,11 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     made = of_generator(r, node) or _of_record(r, node)
     if isinstance(node, ast.Match):
         return _as_branches(r, node)
+    if made is None and isinstance(node, ast.Assign):
+        if depend_on_each_other(node.targets):
+            made = _one_by_one(r, node)
+        elif _chooses_unset(r, node):
+            made = _at_first(r, node, 5, lambda: _by_branches(node) or [])
     if made is None and isinstance(node, ast.With):
         made = managers.apart(r, node)
     if made is None and isinstance(node, ast.Return) and managers.goes_out(r.frame, node):
@@ -54,6 +60,41 @@ def normalized(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
             ast.fix_missing_locations(x)
         cache[key] = (made, node)
     return cache[key][0]
+
+
+def _at_first(
+    r: Reader, node: ast.stmt, kind: int, make: Callable[[], list[ast.stmt]]
+) -> list[ast.stmt]:
+    """What a statement is taken apart into, made once."""
+    cache, key = r.entry.normalized, (id(node), kind)
+    if key not in cache:
+        made = [ast.fix_missing_locations(ast.copy_location(x, node)) for x in make()]
+        cache[key] = (made, node)
+    return cache[key][0]
+
+
+def _one_by_one(r: Reader, node: ast.Assign) -> list[ast.stmt]:
+    """`i, x[i] = a, b` as `t = a`, `u = b`, `i = t`, `x[i] = u`."""
+
+    def make() -> list[ast.stmt]:
+        (first, *others), value = node.targets, node.value
+        prefix = f"__target{node.lineno}_{node.col_offset}"
+        if others:
+            named = ast.Name(prefix, ast.Load())
+            return [_assign(prefix, value), *(ast.Assign([t], named) for t in node.targets)]
+        assert isinstance(first, (ast.Tuple, ast.List))
+        names = [f"{prefix}_{k}" for k in range(len(first.elts))]
+        then: list[ast.stmt] = []
+        before: list[ast.expr] = []
+        for name, t in zip(names, first.elts, strict=True):
+            held: ast.expr = ast.Name(name, ast.Store())
+            starred = isinstance(t, ast.Starred)
+            before.append(ast.Starred(held, ast.Store()) if starred else held)
+            to = t.value if isinstance(t, ast.Starred) else t
+            then.append(ast.Assign([to], ast.Name(name, ast.Load())))
+        return [ast.Assign([ast.Tuple(before, ast.Store())], value), *then]
+
+    return _at_first(r, node, 6, make)
 
 
 def _with_value_first(r: Reader, node: ast.Return) -> list[ast.stmt] | None:
@@ -472,6 +513,16 @@ def _by_branches(node: ast.stmt) -> list[ast.stmt] | None:
         branch.value = value
         branches.append(branch)
     return [ast.If(node.value.test, [branches[0]], [branches[1]])]
+
+
+def _chooses_unset(r: Reader, node: ast.Assign) -> bool:
+    """Whether a value is one or another, of which one asks for a name that may have none: the other
+    way is carried out first (`v = x[i] if i == 0 else a * v + x[i]`)."""
+    if not isinstance(node.value, ast.IfExp):
+        return False
+    ways = (*walk(node.value.body), *walk(node.value.orelse))
+    names = {x.id for x in ways if isinstance(x, ast.Name) and x.id in r.frame.scope}
+    return any(name not in r.env or isinstance(r.env[name], Maybe) for name in names)
 
 
 def _replaced(node: ast.stmt, memo: dict[int, Any]) -> ast.stmt:

@@ -81,7 +81,8 @@ _NAMES = {
         "unravel_index ravel_multi_index moveaxis swapaxes squeeze diag_indices_from "
         "tril_indices_from triu_indices_from ix_ nancumsum nanprod nanpercentile nanquantile "
         "cumulative_prod trim_zeros resize setxor1d float_power i0 kaiser bartlett poly polyder "
-        "polyint polymul diagonal diag tri"
+        "polyint polymul polyadd polysub diagonal diag tri select nancumprod "
+        "histogram_bin_edges isreal iscomplex isposinf isneginf"
     ),
     np.linalg: (
         "inv solve det slogdet eig eigh eigvals eigvalsh svd qr cholesky lstsq pinv matrix_power "

@@ -541,3 +541,80 @@ def bound_by_a_statement_too(x):
 ])  # fmt: skip
 def test_names_of_comprehensions(c):
     check(c)
+
+
+# Names of NumPy's and of `math` that are less common
+
+
+def of_choices(x, n):
+    s = np.zeros(3)
+    for k in range(n):
+        low, high = np.amin(x), np.amax(x, axis=0)
+        w = x[k, :3]
+        s += np.select([w < 0.3, w < 0.6], [w, w * 2], default=-1) + high[:3] - low
+        order = np.argsort(x, axis=1)
+        s += np.take_along_axis(x, order, axis=1)[k, :3]
+        s += np.take_along_axis(x, order[:1] // 2, 0)[0, :3]
+        s += np.take_along_axis(x, np.argmax(x, axis=1)[:, None], axis=-1)[k]
+        s += np.select([s[0] < k, x[k, 0] < 0.5], [1.0, s[1]], -1)
+    return s
+
+
+def flipped(x, n):
+    y = x.copy()
+    for k in range(n):
+        y = y + np.flipud(x) * np.fliplr(y)
+        np.flipud(y)[0] = k
+        np.fliplr(x)[k] += 1
+    return y, np.flipud(x[0])
+
+
+def remainders(x, y):
+    found = []
+    for v in x:
+        found.append(math.fmod(v, y))
+        found.append(math.atanh(v / 16) + math.acosh(v + 17))
+    return found
+
+
+ODD = np.array([1.5, -7.25, 0.0, -0.0, 3, 16])
+
+
+@each([case(of_choices, (X, 2)), exact(flipped, (X, 2)), exact(remainders, (ODD[:5], 2.5))])
+def test_less_common_names(c):
+    check(c)
+
+
+def test_errors_of_less_common_names():
+    check_whatever_leaves(remainders, [(ODD, 2.0), (ODD[:5], 0.0), (ODD[:5], np.inf)])
+    check_whatever_leaves(remainders, [(np.array([np.inf]), 2.0), (ODD[:5], np.nan)])
+    check_whatever_leaves(flipped, [(V, 1)])
+
+
+# A choice between what has no value in the first iteration
+
+
+def smoothed(x, a):
+    out = np.zeros(len(x))
+    steps = []
+    for i in range(len(x)):
+        v = x[i] if i == 0 else a * x[i] + (1 - a) * v  # noqa: F821
+        out[i] = v
+        step = None if i == 0 else x[i] - previous  # noqa: F821
+        previous = x[i]  # noqa: F841
+        steps.append(step)
+    return out, steps
+
+
+def not_set_first(x):
+    s = 0.0
+    for i in range(len(x)):
+        v = v + x[i] if x[i] > 0.5 else x[i]  # noqa: F821
+        s += v
+    return s
+
+
+def test_choices_with_names_that_are_set_in_them():
+    check(exact(smoothed, (V, 0.5), (V[:1], 0.25)))
+    check_whatever_leaves(smoothed, [(V[:0], 0.5), (V, 1)])
+    check_whatever_leaves(not_set_first, [(np.sort(V),), (np.sort(V)[::-1],)])

@@ -611,3 +611,35 @@ def test_a_list_from_outside_that_a_loop_replaces_by_another_one() -> None:
     calls = [(np.ones(n), list(items)) for n in (1, 0, 2) for items in ([1, 2, 3], [2, 0.25])]
     check_whatever_leaves(turned, calls)
     check_whatever_leaves(longer_by_turns, calls)
+
+
+def arrays_of_lists(x, top):
+    """Of a list without items NumPy makes an array of floats."""
+    places, signs, rows = [], [], []
+    s = 0.0
+    for i in range(len(x)):
+        row = []
+        if x[i] > top:
+            places.append(i)
+            signs.append(x[i] > 2 * top)
+            row.append(i)
+        rows.append(row)
+        s += x[places].sum()
+    typed = np.array(places, dtype=np.int32), np.asarray(signs, bool)
+    if len(places) in (0, len(x)):
+        return np.array(places), np.asarray(signs), np.array(rows), np.cumsum(places), typed, s
+    return np.array(places), np.concatenate([places, [1]]), np.sum(signs), typed, s
+
+
+def sums_of_ranges(n):
+    found = []
+    for k in range(n):
+        y = np.array(range(k))
+        found.append(y.sum())
+    return y, found
+
+
+def test_arrays_of_no_items():
+    x = np.arange(1.0, 13.0)
+    check_whatever_leaves(arrays_of_lists, [(x, 4.0), (x, 20.0), (x, 0.0), (x[:1], 3.0)])
+    check_whatever_leaves(sums_of_ranges, [(4,), (1,)])

@@ -668,3 +668,49 @@ def test_objects_into_elements():
         for length in (Length(2), Nothing(), 2):
             check_whatever_leaves(added_to_elements, [(x, 1, length)])
             check_whatever_leaves(added_to_gathered, [(x, np.array([0, 1]), length)])
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    t: float
+    n: int = 0
+
+
+@dataclasses.dataclass
+class Account:
+    r: float
+    x: list
+    n: int = 2
+
+    def __post_init__(self):
+        self.r = self.r + 1
+
+
+def replaces(values):
+    s, a, found = State(0.0), Account(0.0, [1]), []
+    for v in values:
+        s = dataclasses.replace(s, t=s.t + v, n=s.n + 1)
+        a = dataclasses.replace(a, n=s.n)
+        a.x.append(v)
+        found.append(a.r)
+    return s, a, found
+
+
+def replaces_a_given_one(s, values):
+    found = []
+    for v in values:
+        t = dataclasses.replace(s, t=v)
+        found.append(t.t + t.n)
+    return found, t
+
+
+def replaces_what_it_lacks(s, values):
+    for v in values:
+        s = dataclasses.replace(s, other=v)
+    return s
+
+
+def test_dataclasses_replace():
+    check(exact(replaces, ([0.5, 2.5, 1.5] * 4,)))
+    check(exact(replaces_a_given_one, (State(0.5, 2), [0.5, 2.5] * 6)))
+    check_whatever_leaves(replaces_what_it_lacks, [(State(0.5, 2), [0.5, 2.5] * 6)])

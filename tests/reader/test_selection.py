@@ -256,6 +256,17 @@ def does_more(x, low):
     return n
 
 
+def read_again(x, low, seen):
+    for k in range(len(x)):
+        x[k] = x[k] * 2
+        if not x[k] > low:
+            x[k] = low
+        seen[k] = x[k]
+        if seen[k] > 5:
+            seen[k] = low
+        x[k] = x[k] + seen[k]
+
+
 FLOATS = np.array([1.5, np.nan, -0.0, 0.0, np.inf, -3.0, 7.0, 2.0, -np.inf, 0.5])
 WEIGHTS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3]), np.array([2, 7, 1, 8, 2, 8, 1, 8, 2, 8])
 
@@ -267,6 +278,9 @@ WEIGHTS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3]), np.array([2, 7, 1, 8, 2, 8, 
         (carried, (*WEIGHTS, np.zeros((11, 25))), True),
         (clipped, (FLOATS, 2.0), True),
         (clipped, (FLOATS.astype("f4"), np.float32(2)), True),
+        (read_again, (FLOATS, 2.0, np.zeros(10)), True),
+        (read_again, (WEIGHTS[0], 7, np.zeros(10, np.int64)), True),
+        (read_again, (FLOATS.astype("f4"), np.float32(2), np.zeros(10, "f4")), True),
         (not_stored_before, (FLOATS, 2.0), False),
         (stored_on_one_way, (FLOATS, FLOATS[::-1].copy(), 1.0), False),
         (stored_elsewhere, (FLOATS, 1.0), False),

@@ -122,3 +122,62 @@ def test_what_raises() -> None:
     check_whatever_leaves(in_parts, [(X, 0), (X, 3)])
     check_whatever_leaves(by_names, [(X, {"q": 1.0}), (X, {}), (X, {"a": 1.0}), (X, {"b": 1.0})])
     check_whatever_leaves(of_an_array, [(np.ones((4, 3)),), (P[:0],), (P,)])
+
+
+# Targets are assigned to from left to right, and each place is looked for when it is its turn
+
+
+def place_after_name(x, n):
+    i = 0
+    for k in range(n):
+        i, x[i] = k, i + 0.5
+        i = x[i + 1] = 1
+        i, (j, x[i + j]) = 0, (k, 7)
+        p = (k, 2.5)
+        i, x[i] = p
+    return x, i, j
+
+
+def place_by_item(x, n):
+    for k in range(n):
+        x[k], x[x[k]] = x[x[k]], x[k]
+    return x
+
+
+def other_object(x, n):
+    for k in range(n):
+        x, x[0] = x.copy(), k
+    return x
+
+
+def last_of_them(x, n):
+    for k in range(n):
+        k, x[k] = 1, k
+        x[0], x[len(x) - 1] = x[len(x) - 1], x[0]
+    return x
+
+
+def items_of_items(rows, n):
+    for k in range(n):
+        i, j = k % 2, k % 3
+        rows[i][j], rows[j][i] = rows[j][i], rows[i][j]
+    return rows
+
+
+def place_of_a_loop(x, n):
+    i = 0
+    for _ in range(n):
+        for i, x[i] in [(1, 2.5), (2, 3.5)]:  # noqa: B007
+            x[0] += 1
+    return x, i
+
+
+def test_targets_that_depend_on_each_other():
+    places = [1, 2, 0, 3] * 3
+    check(exact(place_after_name, (np.arange(12.0), 5), (np.arange(12), 5)))
+    check(exact(place_by_item, (np.array(places), 9), (places, 9)))
+    check(exact(other_object, (np.arange(12.0), 3)))
+    check(exact(last_of_them, (np.arange(12.0), 3), (places, 3)))
+    check(exact(items_of_items, ([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 5)))
+    check(exact(place_of_a_loop, (np.arange(12.0), 2), refused="may change"))
+    check_whatever_leaves(place_after_name, [(np.arange(1.0), 2), (np.arange(3), 2)])

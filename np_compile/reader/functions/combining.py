@@ -11,7 +11,7 @@ import numpy as np
 
 from np_compile.kernels.ir.scalars import c_expression
 
-from ..index import view
+from ..index import gathered, view
 from ..nest import (
     alloc,
     cast,
@@ -30,6 +30,7 @@ from ..read import Reader, int_constant
 from ..unions import binary
 from ..values import (
     FLOATS,
+    INTEGERS,
     PARTS,
     Arr,
     Known,
@@ -385,9 +386,25 @@ def _only_vectors(name: str) -> Callable:
     return apply
 
 
+def _take_along_axis(r: Reader, x: Value, indices: Value, axis: Value) -> Value:
+    """As an index beside the places along the other axes."""
+    a, i = as_operand(r, x), as_operand(r, indices)
+    if isinstance(a, Num) or isinstance(i, Num) or a.ndim != i.ndim or i.rep not in INTEGERS:
+        raise Unreadable("np.take_along_axis of these")
+    a = materialized(r, a) if isinstance(a, Lazy) else a
+    k = axis_of(axis, a.ndim)
+    items: list[Any] = []
+    for j, n in enumerate(a.dims):
+        along = i if j == k else materialized(r, arange(r, python(0), n, python(1)))
+        behind = [Known(None)] * (0 if j == k else a.ndim - 1 - j)
+        items.append(view(r, along, [Slice.of(None, None, None), *behind]) if behind else along)
+    return gathered(r, a, [materialized(r, x) if isinstance(x, Lazy) else x for x in items])
+
+
 TABLE: dict[Any, Callable] = {
     np.dot: _dot, np.outer: _outer, np.vdot: _only_vectors("vdot"),
     np.inner: _only_vectors("inner"), np.where: _where, np.clip: _clip, np.round: _round,
+    np.take_along_axis: _take_along_axis,
     np.around: _round, np.concatenate: _concatenate, np.stack: _stack, np.hstack: _hstack,
     np.vstack: _vstack, np.column_stack: _column_stack, np.roll: _roll, np.diff: _diff,
     np.cross: _cross, np.tril: _triangle("tril"), np.triu: _triangle("triu"),

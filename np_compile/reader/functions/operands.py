@@ -219,33 +219,49 @@ def _check_range(r: Reader, start: Num, step: int, n: Num, rep: str) -> None:
     fits(r, second, rep, f"{n.text} > 1")
 
 
-def array_of(r: Reader, x: Value, dtype: Value | None = None) -> Arr:
-    """`np.array(x)`: a new array."""
+def array_of(r: Reader, x: Value, dtype: Value | None = None, is_index: bool = False) -> Arr:
+    """`np.array(x)`: a new array. is_index: of which no more than its values is asked for."""
+    typed = is_index or not (dtype is None or dtype == Known(None))
     if isinstance(x, Lst):
         if isinstance(x.of, (Arr, Lst)):
-            return _as_dtype(r, _of_arrays(r, x), dtype)
+            made = _of_arrays(r, x)
+            if isinstance(x.of, Lst) and not typed:
+                _leave_if_none(r, made)
+            return _as_dtype(r, made, dtype)
         if x.made in (str, bytes):
             raise Unreadable("an array of text")
         if isinstance(x.of, Num) and "wide" in x.of.kinds:
             raise Unreadable("an array of integers of 64 bits without a sign")
         v = as_vector(r, x)
+        if not typed:
+            _leave_if_none(r, v)
         if (v.rep == "i64" and x.kind == "int") or x.kind != "int":
             copied = materialized(r, lazy(v))
             _check_numbers(r, copied, dtype)
             return _as_dtype(r, copied, dtype)
     if isinstance(x, (Arr, Lazy)):
-        made = lazy(x)
+        values = lazy(x)
         if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
-            made = cast(made, rep_or(dtype))
+            values = cast(values, rep_or(dtype))
         in_c_order(r, x)
-        return materialized(r, made)
+        return materialized(r, values)
     if isinstance(x, Num):
         raise Unreadable("an array without axes")
     if isinstance(x, Range):
-        return _as_dtype(r, materialized(r, arange(r, x.start, x.stop, x.step)), dtype)
+        made = materialized(r, arange(r, x.start, x.stop, x.step))
+        if not typed:
+            _leave_if_none(r, made)
+        return _as_dtype(r, made, dtype)
     if not isinstance(x, Tup) or not x.items:
         raise Unreadable("np.array of this")
     return stacked(r, [as_item(r, y) for y in x.items], 0, dtype)
+
+
+def _leave_if_none(r: Reader, x: Arr) -> None:
+    """Leave where a list's items would be no float64 and there are none: NumPy's array is of these
+    then."""
+    if x.rep != "f64" and not x.dims[-1].value:
+        r.leave_if(f"{x.dims[-1].text} == 0", "an array of no items")
 
 
 def _of_arrays(r: Reader, x: Lst) -> Arr:

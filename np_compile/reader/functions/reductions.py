@@ -426,6 +426,7 @@ TABLE: dict[Any, Callable] = {
     np.cumsum: cumulative("add"), np.cumprod: cumulative("mul"),
     np.linalg.norm: _norm, np.trace: _trace, np.allclose: _allclose("allclose"),
     np.isclose: _allclose("isclose"), np.array_equal: _array_equal,
+    np.amin: _of_axis(_MIN), np.amax: _of_axis(_MAX),
 }  # fmt: skip
 
 METHODS: dict[str, Callable] = {

@@ -51,7 +51,7 @@ def _at(r: Reader, f: np.ufunc, a: Value, where: Value, *values: Value) -> Value
     if not isinstance(a, Arr) or a.readonly or not a.ndim:
         raise Unreadable(f"np.{f.__name__}.at of this")
     items = list(where.items) if isinstance(where, Tup) and where.made is tuple else [where]
-    items = [array_of(r, x) if isinstance(x, (Tup, Lst)) else x for x in items]
+    items = [array_of(r, x, is_index=True) if isinstance(x, (Tup, Lst)) else x for x in items]
     items = [materialized(r, x) if isinstance(x, Lazy) else x for x in items]
     value = as_operand(r, values[0])
     given = value if isinstance(value, Num) else materialized(r, value)

@@ -178,6 +178,18 @@ def _flip(r: Reader, x: Value, axis: Value | None = None) -> Value:
     return view(r, x, [Slice.of(None, None, None)] * k + [back])
 
 
+def _flipped(axis: int) -> Callable:
+    """`np.flipud`, `np.fliplr`."""
+
+    def apply(r: Reader, x: Value) -> Value:
+        x = as_operand(r, x)
+        if x.ndim <= axis:
+            raise Unreadable("too few axes to flip")
+        return _flip(r, x, python(axis))
+
+    return apply
+
+
 def _expand_dims(r: Reader, x: Value, axis: Value) -> Value:
     x = as_operand(r, x)
     x = materialized(r, x) if isinstance(x, Lazy) else x
@@ -237,7 +249,8 @@ def _split(in_equal_parts: bool) -> Callable:
             def begin(k: str) -> str:
                 return f"({k} * {size.text} + ({k} < {more.text} ? {k} : {more.text}))"
         else:
-            places = lazy(parts if isinstance(parts, (Arr, Lazy)) else array_of(r, parts))
+            places = parts if isinstance(parts, (Arr, Lazy)) else array_of(r, parts, is_index=True)
+            places = lazy(places)
             if places.ndim != 1 or places.rep not in INTEGERS:
                 raise Unreadable("np.split at what are no indices")
             last = places.dims[0].text
@@ -439,7 +452,8 @@ def _item(r: Reader, x: Value, *index: Value) -> Value:
 
 TABLE: dict[Any, Callable] = {
     np.transpose: lambda r, x, axes=None: transposed(r, x, axes), np.reshape: _reshape,
-    np.ravel: _ravel, np.flip: _flip, np.expand_dims: _expand_dims,
+    np.ravel: _ravel, np.flip: _flip, np.flipud: _flipped(0), np.fliplr: _flipped(1),
+    np.expand_dims: _expand_dims,
     np.real: lambda r, x: part(r, x, "real"), np.imag: lambda r, x: part(r, x, "imag"),
     np.atleast_1d: _at_least(1), np.atleast_2d: _at_least(2),
     np.moveaxis: _moveaxis, np.swapaxes: _swapaxes, np.squeeze: _squeeze,
