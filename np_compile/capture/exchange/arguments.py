@@ -20,6 +20,7 @@ import torch
 from np_compile import shim
 from np_compile.tape.tree import with_items
 
+from ..arrays.array import Array
 from ..arrays.tensors import of_memory
 from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, RandomSource
@@ -121,6 +122,7 @@ class Exchange:
         self.originals: dict[int, Any] = {}  # id of a copy -> the caller's object
         self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
+        self.is_within = False  # whether a stand-in of another call, which is paused, was met
         self._iterates = False  # whether something taken in goes through arrays by itself
         self._apart: list[np.ndarray] = []  # arrays without a stand-in: of subclasses, of objects
         self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
@@ -152,6 +154,8 @@ class Exchange:
         if isinstance(x, torch.Tensor):
             return self.capture.adopt(x) if self.capture.tensors else x
         if kind is self.capture.array_type:
+            if kind is Array and x._c is not self.capture:
+                self.is_within = True
             return x
         found = self.copies.get(id(x))
         if found is not None:

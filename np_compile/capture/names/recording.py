@@ -363,7 +363,7 @@ class RecordingNames:
         return real_of(value)
 
     def of_one_call(self, value: Any) -> bool:
-        return type(value) is np.ndarray or holds_arrays(value)
+        return type(value) in (np.ndarray, Array) or holds_arrays(value)
 
     def array(self, value: Any) -> Any:
         capture = current()
