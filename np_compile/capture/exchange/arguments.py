@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.attributes import has_dict, own_dict, slot_values, slots
 from np_compile.tape.tree import with_items
 
 from ..arrays.array import Array
@@ -25,7 +26,7 @@ from ..arrays.tensors import of_memory
 from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, RandomSource
 from ..names.substitute import NOT_MADE, contents, origin_of
-from .objects import goes_through_arrays, slot_values, slots
+from .objects import goes_through_arrays
 
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, types.ModuleType,
@@ -53,13 +54,13 @@ def is_record(x: Any) -> bool:
     return (
         not isinstance(x, (*_PLAIN, *_CONTAINERS, torch.nn.Module, torch.Tensor))
         and origin_of(kind) == "user"
-        and (hasattr(x, "__dict__") or bool(slots(kind)))
+        and (has_dict(kind) or bool(slots(kind)))
     )
 
 
 def attributes(x: Any) -> dict[str, Any]:
     """The attributes of a record, those in `__slots__` too."""
-    return {**getattr(x, "__dict__", {}), **slot_values(x)}
+    return {**own_dict(x), **slot_values(x)}
 
 
 def set_attributes(x: Any, values: dict[str, Any]) -> None:
@@ -71,9 +72,8 @@ def set_attributes(x: Any, values: dict[str, Any]) -> None:
             slot.__set__(x, values[name])
         elif name in present:
             slot.__delete__(x)
-    attributes = getattr(x, "__dict__", None)
-    if attributes is not None:
-        _set_items(attributes, {k: v for k, v in values.items() if k not in in_slots})
+    if has_dict(type(x)):
+        _set_items(own_dict(x), {k: v for k, v in values.items() if k not in in_slots})
 
 
 def _set_items(target: dict, values: dict) -> None:
