@@ -40,3 +40,12 @@ def slot_values(x: Any) -> dict[str, Any]:
         except AttributeError:
             continue
     return found
+
+
+def is_answered(x: Any, name: str) -> bool:
+    """Whether the `__getattr__` of its class says what an attribute is."""
+    kind = type(x)
+    if not hasattr(kind, "__getattr__") or name in own_dict(x):
+        return False
+    in_slot = type(getattr(kind, name, None)) is MemberDescriptorType
+    return name not in slot_values(x) if in_slot else not hasattr(kind, name)

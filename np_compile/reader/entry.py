@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from np_compile.attributes import has_dict, own_dict
+from np_compile.attributes import has_dict, is_answered, own_dict
 from np_compile.shim import is_writeable
 
 from . import direct, given, members, runtime, twister
@@ -483,7 +483,7 @@ class Entry:
         ):
             raise Unreadable(f"the attribute {name!r}")
         x = self._object(owner)
-        if type(x).__getattribute__ is not object.__getattribute__:
+        if type(x).__getattribute__ is not object.__getattribute__ or is_answered(x, name):
             raise Unreadable(f"an attribute of {owner.type.__name__}")
         try:
             value = getattr(x, name)
