@@ -123,6 +123,7 @@ class Exchange:
         self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
         self.is_within = False  # whether a stand-in of another call, which is paused, was met
+        self.is_cached = False  # whether a method keeps what it gives by the object that has it
         self._iterates = False  # whether something taken in goes through arrays by itself
         self._apart: list[np.ndarray] = []  # arrays without a stand-in: of subclasses, of objects
         self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
@@ -177,6 +178,8 @@ class Exchange:
             if not _holds(x, set()):
                 self.others.append(x)
                 return x
+            if not self.capture.substitution.entrances.caching.isdisjoint(kind.__mro__):
+                self.is_cached = True
             copy = _empty(x)
             self._pair(x, copy)
             if kind in _SEQUENCES:
