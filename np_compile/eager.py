@@ -17,6 +17,7 @@ import torch
 from torch._C import _len_torch_function_stack as _context_depth
 
 from . import shim
+from .attributes import own_dict
 from .capture import state
 from .capture.arrays.tensors import check_place, check_tensor
 from .capture.exchange.arguments import Exchange, is_record
@@ -238,7 +239,7 @@ def _give_stored(x: Any, seen: set[int]) -> Any:
         return x if all(map(operator.is_, items, x)) else with_items(x, items)
     place: Any = x if isinstance(x, (list, dict, deque)) else None
     if place is None and is_record(x):
-        place = getattr(x, "__dict__", None)
+        place = own_dict(x)
     if place is None:
         return x
     old = 0

@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+_OF_CLASSES = ("__init_subclass__", "__class_getitem__")
+
 
 class Made:
     """A function that was made of another one, `__wrapped__`, and stands in its place.
@@ -42,6 +44,10 @@ class Made:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if name in _OF_CLASSES:  # which Python makes of functions of these names
+            setattr(owner, name, classmethod(self))
 
     def __copy__(self) -> Any:
         return self

@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "shim": set(),
     "errors": set(),
     "config": {"errors"},
+    "attributes": set(),
     "errstate": set(),
     "disallowed": set(),
     "size": set(),
@@ -40,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"),
         "shim",
     },
-    "tape": {"shim", "size"},
+    "tape": {"attributes", "shim", "size"},
     "debug_output": {"config"},
     "dict_tags": set(),
     "log": {"config", "debug_output", "tape"},
@@ -50,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         *("kernels.build", "kernels.run"),
     },
     "capture": {
+        "attributes",
         "config",
         "debug_output",
         "devices",
@@ -67,6 +69,7 @@ ALLOWED: dict[str, set[str]] = {
         *("shim", "size", "tape"),
     },
     "reader": {
+        "attributes",
         "config",
         "debug_output",
         "dict_tags",
@@ -80,7 +83,7 @@ ALLOWED: dict[str, set[str]] = {
         "log",
         "shim",  # for `quiet`, `is_writeable`
     },
-    "eager": {"capture", "shim", "tape"},
+    "eager": {"attributes", "capture", "shim", "tape"},
     "made": set(),
     "loan": {"tape"},
     "cupy_arrays": {"capture", "errors", "loan"},

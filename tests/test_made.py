@@ -27,6 +27,29 @@ def scaled(x):
     return x * FACTOR
 
 
+class Registered:
+    """Python makes class methods of two functions by their names."""
+
+    found = ()
+
+    @compile
+    def __init_subclass__(cls, scale=1.0):
+        cls.scale = scale
+        Registered.found += (cls.__name__,)
+
+    @compile
+    def __class_getitem__(cls, key):
+        return cls.__name__, key
+
+
+def test_class_methods_by_name():
+    class Twice(Registered, scale=2.0):
+        pass
+
+    assert (Twice.scale, Registered.found) == (2.0, ("Twice",))
+    assert (Twice[3], Registered["x"]) == (("Twice", 3), ("Registered", "x"))
+
+
 @compile
 def factorial(x, n):
     return x if n == 0 else factorial(x, n - 1) * n

@@ -38,10 +38,13 @@ _DOORS = ("numpy", "asarray", "from_numpy", "as_tensor")  # between arrays and t
 
 class NotCaptured(Exception):
     """The function, which has not begun, is to run as it stands: an argument is a tensor that
-    kernels cannot take, or it may wait for other threads."""
+    kernels cannot take, a stand-in of another call, or an object by which a cache finds what it
+    keeps; or it may wait for other threads."""
 
 
 _GOES_ON = "an argument comes to an array by itself: what is recorded may be done later"
+_WITHIN = "code outside calls it within a compiled call, and it comes to arrays of that call"
+_CACHED = "a method keeps what it gives for an object with arrays, by functools.lru_cache"
 _WAITS = "it comes to a lock: what is recorded would be done when the lock is given back"
 
 
@@ -148,6 +151,10 @@ def _once(
                     why = "an argument is a tensor that kernels cannot take: operator by operator"
                     raise NotCaptured(why) from None
                 raise
+            if exchange.is_within:
+                raise NotCaptured(_WITHIN)
+            if exchange.is_cached:
+                raise NotCaptured(_CACHED)
             if not options.tensors:
                 if exchange.is_read_outside():
                     raise NotCaptured(_GOES_ON)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from np_compile.attributes import has_dict, is_answered, own_dict
 from np_compile.shim import is_writeable
 
 from . import direct, given, members, runtime, twister
@@ -207,7 +208,7 @@ class Entry:
             return made
         if callable(x) and getattr(kind, "__module__", "").startswith("numpy"):
             return Known(x)
-        if is_record or (hasattr(x, "__dict__") and not isinstance(x, (dict, list, set))):
+        if is_record or (has_dict(kind) and not isinstance(x, (dict, list, set))):
             name = "/".join(map(str, path))
             if len(path) > 1 and path[0] == "local" and len(path) == 2:
                 name = path[1]
@@ -464,7 +465,7 @@ class Entry:
         found = getattr(owner.type, name, None)
         if isinstance(written(found), types.FunctionType):
             x = self._object(owner)
-            if name in getattr(x, "__dict__", {}):
+            if name in own_dict(x):
                 raise Unreadable(f"the attribute {name!r} hides a method")
             if isinstance(inspect.getattr_static(owner.type, name), staticmethod):
                 self.watch(path, found)
@@ -482,7 +483,7 @@ class Entry:
         ):
             raise Unreadable(f"the attribute {name!r}")
         x = self._object(owner)
-        if type(x).__getattribute__ is not object.__getattribute__:
+        if type(x).__getattribute__ is not object.__getattribute__ or is_answered(x, name):
             raise Unreadable(f"an attribute of {owner.type.__name__}")
         try:
             value = getattr(x, name)
@@ -546,7 +547,7 @@ class Entry:
     def _is_set_first(self, r: Reader, owner: Obj, name: str) -> bool:
         """Whether an attribute that is set needs no value before, of what is known so far: it has
         none, or an array, which may be memory of another argument since the last call."""
-        own = getattr(self._object(owner), "__dict__", {})
+        own = own_dict(self._object(owner))
         if owner.type is dict or hasattr(owner.type, name):
             return False
         if ("attribute", *self.paths[owner.path], name) in r.memory:

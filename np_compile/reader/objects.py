@@ -20,6 +20,8 @@ from itertools import count
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
+from np_compile.attributes import own_dict, slot_values
+
 from .exits import of_words
 from .lists import (
     as_item,
@@ -122,13 +124,8 @@ def is_written(kind: type) -> bool:
 def names_in(x: Any) -> list[str]:
     """The names of an object's own attributes that are set."""
     kind = type(x)
-    found = [*getattr(x, "__dict__", ())]
-    for c in kind.__mro__:
-        found += [k for k, v in vars(c).items() if isinstance(v, MemberDescriptorType)]
-    return [
-        name for name in found
-        if hasattr(x, name) and _is_plain(inspect.getattr_static(kind, name, None))
-    ]  # fmt: skip
+    found = [*own_dict(x), *slot_values(x)]
+    return [name for name in found if _is_plain(inspect.getattr_static(kind, name, None))]
 
 
 def _is_plain(found: Any) -> bool:

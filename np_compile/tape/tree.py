@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from np_compile.attributes import own_dict
+
 
 def leaves(x: Any) -> Iterator[Any]:
     """What tuples, lists, dicts and slices in one another hold, in order."""
@@ -58,6 +60,5 @@ def with_items(x: tuple, items: Iterable[Any]) -> tuple:
         made = tuple.__new__(kind, items)
     except TypeError:
         return x
-    if hasattr(x, "__dict__"):
-        made.__dict__.update(x.__dict__)
+    own_dict(made).update(own_dict(x))
     return made

@@ -430,3 +430,27 @@ def test_an_error_that_numpy_drops_as_it_asks_for_memory():
             with pytest.raises(IndexError, match="out of bounds"):
                 fast(x, np.ones(1), np.array([2]))
             np.testing.assert_array_equal(fast(x, np.ones(1), np.array([0])), x + 1)
+
+
+class Units:
+    """Numbers that say themselves what a ufunc of theirs gives, by a function that is compiled."""
+
+    def __init__(self, v):
+        self.v = np.asarray(v)
+
+    @np_compile.compile(backend="eager")
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        result = ufunc(*(x.v if isinstance(x, Units) else x for x in inputs), **kwargs)
+        if out is None:
+            return Units(result)
+        out[0].v[...] = result
+        return out[0]
+
+
+def test_what_a_class_answers_may_be_compiled():
+    def f(x, y):
+        a, b, made = Units(x + 1), Units(y), Units(np.zeros(len(x)))
+        np.multiply(a, b, out=made)
+        return made.v, np.add(a, y).v, np.sqrt(a).v
+
+    check(f, data(4), data(4, seed=1))

@@ -1,5 +1,7 @@
 """Programs that call other libraries, which get NumPy arrays and call back."""
 
+import functools
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,6 +28,8 @@ import sklearn.model_selection
 import sklearn.neighbors
 import sklearn.preprocessing
 import sklearn.tree
+
+import np_compile
 
 from ..support import check, data
 
@@ -302,3 +306,78 @@ def test_a_function_by_cython_gets_arrays():
         return n, found + 1
 
     check(f, np.arange(20.0).reshape(4, 5))
+
+
+class Decay:
+    """A model whose methods are compiled, and called by a library in a compiled call."""
+
+    def __init__(self, k):
+        self.k = np.linspace(0, 1, 5) * k
+        self.calls = 0
+
+    @np_compile.compile(backend="eager")
+    def __call__(self, t, y):
+        self.calls += 1
+        return -self.k * y
+
+    @np_compile.compile(backend="eager")
+    def by_elements(self, t, y):
+        made = np.zeros(5)
+        for i in range(5):
+            made[i] = -self.k[i] * y[i] if y[i] > 0.2 else -0.1 * t
+        return made
+
+    @np_compile.compile(backend="eager")
+    def changes(self, t, y):
+        self.k[0] += 1
+        self.k = self.k * 1.0
+        return -y
+
+
+def solved(f, y):
+    return scipy.integrate.solve_ivp(f, (0, 1), y, max_step=0.5).y[:, -1]
+
+
+def of_an_object(k):
+    m = Decay(k)
+    return solved(m, m.k * 2), m.calls, m.k
+
+
+def of_a_loop(k):
+    m = Decay(k)
+    return solved(m.by_elements, m.k * 2)
+
+
+def of_what_changes(k):
+    m = Decay(k)
+    return solved(m.changes, m.k * 2), m.k
+
+
+def of_a_closure(k):
+    w = np.linspace(0, 1, 5) * k
+
+    def inner(y):
+        return w * y
+
+    @np_compile.compile(backend="eager")
+    def f(t, y):
+        return inner(y) + w[::-1]
+
+    return solved(f, w * 2), w
+
+
+def of_a_partial(k):
+    w = np.linspace(0, 1, 5) * k
+    return solved(functools.partial(with_weights, w=w), w * 2)
+
+
+@np_compile.compile(backend="eager")
+def with_weights(t, y, w):
+    return w * y
+
+
+@pytest.mark.parametrize(
+    "f", [of_an_object, of_a_loop, of_what_changes, of_a_closure, of_a_partial]
+)
+def test_a_compiled_function_is_called_back_within_a_compiled_call(f):
+    check(f, 2.0, make=lambda: f, rtol=1e-6)

@@ -18,13 +18,15 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.attributes import has_dict, own_dict, slot_values, slots
 from np_compile.tape.tree import with_items
 
+from ..arrays.array import Array
 from ..arrays.tensors import of_memory
 from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, RandomSource
 from ..names.substitute import NOT_MADE, contents, origin_of
-from .objects import goes_through_arrays, slot_values, slots
+from .objects import goes_through_arrays
 
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, types.ModuleType,
@@ -52,13 +54,13 @@ def is_record(x: Any) -> bool:
     return (
         not isinstance(x, (*_PLAIN, *_CONTAINERS, torch.nn.Module, torch.Tensor))
         and origin_of(kind) == "user"
-        and (hasattr(x, "__dict__") or bool(slots(kind)))
+        and (has_dict(kind) or bool(slots(kind)))
     )
 
 
 def attributes(x: Any) -> dict[str, Any]:
     """The attributes of a record, those in `__slots__` too."""
-    return {**getattr(x, "__dict__", {}), **slot_values(x)}
+    return {**own_dict(x), **slot_values(x)}
 
 
 def set_attributes(x: Any, values: dict[str, Any]) -> None:
@@ -70,9 +72,8 @@ def set_attributes(x: Any, values: dict[str, Any]) -> None:
             slot.__set__(x, values[name])
         elif name in present:
             slot.__delete__(x)
-    attributes = getattr(x, "__dict__", None)
-    if attributes is not None:
-        _set_items(attributes, {k: v for k, v in values.items() if k not in in_slots})
+    if has_dict(type(x)):
+        _set_items(own_dict(x), {k: v for k, v in values.items() if k not in in_slots})
 
 
 def _set_items(target: dict, values: dict) -> None:
@@ -121,6 +122,8 @@ class Exchange:
         self.originals: dict[int, Any] = {}  # id of a copy -> the caller's object
         self.others: list[Any] = []  # objects of the caller's without arrays, not copied
         self.given: dict[int, tuple[Any, Any]] = {}
+        self.is_within = False  # whether a stand-in of another call, which is paused, was met
+        self.is_cached = False  # whether a method keeps what it gives by the object that has it
         self._iterates = False  # whether something taken in goes through arrays by itself
         self._apart: list[np.ndarray] = []  # arrays without a stand-in: of subclasses, of objects
         self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
@@ -152,6 +155,8 @@ class Exchange:
         if isinstance(x, torch.Tensor):
             return self.capture.adopt(x) if self.capture.tensors else x
         if kind is self.capture.array_type:
+            if kind is Array and x._c is not self.capture:
+                self.is_within = True
             return x
         found = self.copies.get(id(x))
         if found is not None:
@@ -173,6 +178,8 @@ class Exchange:
             if not _holds(x, set()):
                 self.others.append(x)
                 return x
+            if not self.capture.substitution.entrances.caching.isdisjoint(kind.__mro__):
+                self.is_cached = True
             copy = _empty(x)
             self._pair(x, copy)
             if kind in _SEQUENCES:

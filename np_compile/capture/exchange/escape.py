@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from np_compile.attributes import own_dict, slot_values, slots
 from np_compile.tape.tree import with_items
 
 from ..arrays.array import Array
 from ..names.substitute import contents, origin_of
-from .objects import slot_values, slots
 
 # What Python counts of an object that only a list refers to, and of one whose list is gone through:
 # from Python 3.14 on variables lend to calls what they refer to.
@@ -278,7 +278,7 @@ def _replace(holder: Any, real: dict[int, Any]) -> None:
 
 def _replace_attributes(holder: Any, real: dict[int, Any]) -> None:
     """As `_replace`, of an instance: past its class's own `__setattr__`."""
-    attributes = getattr(holder, "__dict__", None)
+    attributes = own_dict(holder)
     if type(attributes) is dict:
         for k, v in list(attributes.items()):
             if id(v) in real:

@@ -147,6 +147,8 @@ def is_of_threads(x: Any) -> bool:
     return kind.__module__ in _OF_THREADS and (hasattr(x, "acquire") or hasattr(x, "wait"))
 
 
+CACHED = functools._lru_cache_wrapper  # of `functools.cache` too
+
 _entrances: weakref.WeakKeyDictionary[Any, Entrance] = weakref.WeakKeyDictionary()
 
 
@@ -157,6 +159,7 @@ class Entrances:
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()
         self._classes: weakref.WeakSet[type] = weakref.WeakSet()
         self._open: list[Any] | None = None  # functions whose entrances are in use
+        self.caching: weakref.WeakSet[type] = weakref.WeakSet()  # classes of methods with a cache
         self.locks = False  # whether code was met that may wait for other threads
 
     def add(self, f: types.FunctionType, as_it_is: bool = True) -> bool:
@@ -183,6 +186,8 @@ class Entrances:
             return
         self._classes.add(kind)
         for member in list(vars(kind).values()):
+            if type(member) is CACHED:
+                self.caching.add(kind)
             for f in _functions(member):
                 self.add(f)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import cache
+from types import BuiltinMethodType
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,8 @@ def stands_for(function: Any, name: str) -> None:
 def row_of_function(function: Any) -> str | None:
     """The row's name of a NumPy function or ufunc, None where the shim has none."""
     name = _ROWS.get(id(function))
-    if name is None and isinstance(getattr(function, "__self__", None), np.ufunc):
+    bound = type(function) is BuiltinMethodType
+    if name is None and bound and isinstance(function.__self__, np.ufunc):
         owner = _ROWS.get(id(function.__self__))
         method = f"{owner}.{function.__name__}"
         return method if owner is not None and method in shim.TABLE else None

@@ -23,7 +23,8 @@ from ..arrays.traced import Traced
 from ..arrays.transfers import LARGE
 from ..exchange.arguments import holds_arrays
 from ..policy.loops import MarkedRange
-from ..state import current
+from ..state import current, switch
+from .entrances import CACHED
 from .namespace import (
     RANDOM_SOURCES,
     RandomSource,
@@ -65,6 +66,17 @@ def foreign(function: Callable, why: Break | None = None) -> Callable:
         return capture.foreign(function, args, kwargs, why)
 
     return call
+
+
+class _Cached(Standing):
+    """A function with a cache: what it calls is to give arrays, for it keeps them."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before = switch(None, None)
+        try:
+            return self.__np_compile_real__(*args, **kwargs)
+        finally:
+            switch(*before)
 
 
 _STAND_INS = (Array, Traced, MarkedRange, RandomSource, RecordingUfunc)
@@ -350,6 +362,8 @@ class RecordingNames:
     def instance(self, value: Any) -> Any:
         if isinstance(value, type):
             return replacement(value)
+        if type(value) is CACHED:
+            return _Cached(value)
         return RandomSource(value) if isinstance(value, RANDOM_SOURCES) else value
 
     def real(self, value: Any) -> Any:
@@ -363,7 +377,7 @@ class RecordingNames:
         return real_of(value)
 
     def of_one_call(self, value: Any) -> bool:
-        return type(value) is np.ndarray or holds_arrays(value)
+        return type(value) in (np.ndarray, Array) or holds_arrays(value)
 
     def array(self, value: Any) -> Any:
         capture = current()

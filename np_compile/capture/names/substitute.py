@@ -22,6 +22,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from np_compile.attributes import own_dict
+
 from .codes import compared, compared_by_identity, mentioned
 from .entrances import ASKED_OF, Entrances, is_of_threads, own_code
 
@@ -450,7 +452,7 @@ class Substitution:
             for kind in (value if isinstance(value, type) else type(value)).__mro__:
                 if kind.__module__ != "builtins" and origin_of(kind) == "user":
                     self.entrances.add_class(kind)
-                    inside = getattr(value, "__dict__", {}).values()
+                    inside = own_dict(value).values()
         if depth:
             for v in itertools.islice(inside, _LOOKED_AT):
                 self.meet(v, depth - 1)

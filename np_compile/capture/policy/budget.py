@@ -24,6 +24,9 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import torch
+
 from np_compile import config
 from np_compile.runtime.general import Job
 from np_compile.tape.node import Node
@@ -249,7 +252,9 @@ class Budget:
         """Whether a call is to be captured whose arguments are of a new signature."""
         if self.owed < self.lent:
             return True
-        return self.records(sum([getattr(a, "nbytes", 0) for a in (*args, *kwargs.values())]), 0.0)
+        given = (*args, *kwargs.values())
+        touched = sum([a.nbytes for a in given if isinstance(a, (np.ndarray, torch.Tensor))])
+        return self.records(touched, 0.0)
 
     def plainly(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a call that is not captured."""
