@@ -618,10 +618,11 @@ static int undisturbed(void) {
     return callback == none;
 }
 
-/* Whether a pause lasts: until a job ends beside the program, or its time is over, and longer where
- * the program does other things, until so many calls came as take that time, or to its end. */
+/* Whether a pause lasts: until a job ends beside the program, if the function waits for one, or its
+ * time is over, and longer where the program does other things, until so many calls came as take
+ * that time, or to its end. */
 static int rests(i64 *pause) {
-    if (!*pause || pause[3] != *ended) return 0;
+    if (!*pause || (pause[3] >= 0 && pause[3] != *ended)) return 0;
     i64 now[2]; /* seconds and nanoseconds */
     clock_gettime(MONOTONIC, now);
     i64 clock = now[0] * 1000000000 + now[1];
