@@ -28,7 +28,7 @@ from .capture.policy.budget import account
 from .capture.policy.choice import kind_of, new_choice, of_types, signature
 from .capture.run import NotCaptured
 from .capture.run import run as run_captured
-from .capture.state import Options, current
+from .capture.state import Options, captures, current
 from .devices import on_the_host, only_devices
 from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
@@ -41,6 +41,7 @@ from .tensor_loops import TensorLoops
 
 _RECORDED = 32  # NumPy calls that take longer to record for other sizes than a region runs,
 _RECORD = 1e-4  # seconds that recording and keeping one takes
+_COLD = int(config.Ways.COLD)
 _KINDS = 256  # of arguments, of which is remembered how long a region takes for them
 
 
@@ -75,6 +76,17 @@ class Compiled(Made):
         keeper = self._keeper
         if (
             keeper is not None
+            and self._options.budget.pause[0]
+            and keeper.is_new
+            and config.allowed.value & _COLD
+            and captures.value == 0
+            and _context_depth() == 0
+            and (self._tensors or not cupy_arrays.among(args, kwargs))
+            and self._options.budget.is_resting()
+        ):
+            return self.__np_compile_captured__(*args, **kwargs)
+        if (
+            keeper is not None
             and not config.disable
             and current() is None
             and _context_depth() == 0
@@ -103,6 +115,11 @@ class Compiled(Made):
                     result = self._kept_for_sizes(args, kwargs)
                 if result is not MISS:
                     return result
+                choice = (
+                    self._options.choices.get(signature(args, kwargs)) if keeper.plain else None
+                )
+                if choice is not None and choice.way == "plain":  # one of those that are timed
+                    return keeper.run_plainly(choice, args, kwargs)
                 return budget.coldly(self.__np_compile_captured__, args, kwargs)
         return self._long_way(args, kwargs)
 

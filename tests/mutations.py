@@ -382,9 +382,33 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/replay/calls.c",
-        "    if (!*pause || pause[3] != *ended) return 0;",
+        "    if (!*pause || (pause[3] >= 0 && pause[3] != *ended)) return 0;",
         "    if (!*pause) return 0;",
         "capture/test_budget.py",
+    ),
+    Mutation(
+        "np_compile/replay/calls.c",
+        "(pause[3] >= 0 && pause[3] != *ended)",
+        "pause[3] != *ended",
+        "capture/test_budget.py",
+    ),
+    Mutation(
+        "np_compile/replay/calls.c",
+        "if (!known.ends || known.thread != thread) {",
+        "if (!known.ends) {",
+        "replay/test_entering.py",
+    ),
+    Mutation(
+        "np_compile/replay/calls.c",
+        "if (runs_frames && runs_frames(PyInterpreterState_Get()) == usual) return 1;",
+        "if (runs_frames) return 1;",
+        "replay/test_entering.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "if self._until > 0 or math.isinf(self.plain):",
+        "if self._until > 0:",
+        "capture/test_plain.py",
     ),
     Mutation(
         "np_compile/replay/calls.c",

@@ -53,6 +53,9 @@ extern int clock_gettime(int clock, i64 *time);
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
     X(object *, PyErr_Occurred, (void))                              \
+    X(void *, PyThreadState_Get, (void))                             \
+    X(u64, PyThreadState_GetID, (void *))                            \
+    X(void *, PyInterpreterState_Get, (void))                        \
     X(object *, PyDict_GetItem, (object *, object *))                \
     X(i64, PyList_Size, (object *))                                  \
     X(int, PyContextVar_Get, (object *, object *, object **))        \
@@ -78,7 +81,12 @@ static object *(*new_array)(object *type, object *dtype, int dimensions, const i
                             const i64 *strides, void *data, int flags, object *like);
 static object *(*scalar)(object *array); /* of an array without dimensions */
 static i64 (*sequence)(const void *sequence, int threads);
-static i64 (*count_of_modes)(void); /* torch's, or 0: `modes` is called */
+/* What torch has of a thread, and where in it are the pointers to the first of its modes and behind
+ * the last one, or 0: `modes` is called. */
+static const char *(*modes_of_thread)(void);
+static i64 modes_at;
+/* What Python has frames run by, and what runs them if nobody has changed that; or 0. */
+static void *(*runs_frames)(void *interpreter), *usual;
 /* The ways that the settings allow, how many captures run, and how many jobs have ended; Python's
  * modules, and a name. */
 static const i64 *allowed, *captures, *ended;
@@ -96,7 +104,8 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(new_tensor), NAME_OF(data_ptr), NAME_OF(modes), NAME_OF(frames),
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(ended), NAME_OF(modules), NAME_OF(cupy),
                    NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(items), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
-                   NAME_OF(calm), NAME_OF(count_of_modes), {0, 0}};
+                   NAME_OF(calm), NAME_OF(modes_of_thread), NAME_OF(modes_at), NAME_OF(runs_frames),
+                   NAME_OF(usual), {0, 0}};
 
 /* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
 Class npc_class;
@@ -582,10 +591,24 @@ object *npc_read(object *self, object *const *args, i64 count, object *names) {
     return held(t->miss);
 }
 
+/* Whether modes of torch's are active in this thread. Where they lie is asked once: torch's code is
+ * in no cache when a call begins. */
+static int has_modes(void) {
+    static struct { u64 thread; const i64 *ends; } known; /* no two threads have one number */
+    if (!modes_at) return number(PyObject_CallObject(modes, 0)) != 0;
+    u64 thread = PyThreadState_GetID(PyThreadState_Get());
+    if (!known.ends || known.thread != thread) {
+        known.thread = thread;
+        known.ends = (const i64 *)(modes_of_thread() + modes_at);
+    }
+    return known.ends[0] != known.ends[1];
+}
+
 /* Whether a call is nobody's but the function's: no mode of torch's looks at what it does, and
- * torch does not compile the Python that it meets. */
+ * torch does not compile the Python that it meets, for which it would have to run the frames. */
 static int undisturbed(void) {
-    if (count_of_modes ? count_of_modes() : number(PyObject_CallObject(modes, 0))) return 0;
+    if (has_modes()) return 0;
+    if (runs_frames && runs_frames(PyInterpreterState_Get()) == usual) return 1;
     object *callback = PyObject_CallObject(frames, 0);
     if (!callback) {
         PyErr_Clear();
@@ -595,10 +618,11 @@ static int undisturbed(void) {
     return callback == none;
 }
 
-/* Whether a pause lasts: until a job ends beside the program, or its time is over, and longer where
- * the program does other things, until so many calls came as take that time, or to its end. */
+/* Whether a pause lasts: until a job ends beside the program, if the function waits for one, or its
+ * time is over, and longer where the program does other things, until so many calls came as take
+ * that time, or to its end. */
 static int rests(i64 *pause) {
-    if (!*pause || pause[3] != *ended) return 0;
+    if (!*pause || (pause[3] >= 0 && pause[3] != *ended)) return 0;
     i64 now[2]; /* seconds and nanoseconds */
     clock_gettime(MONOTONIC, now);
     i64 clock = now[0] * 1000000000 + now[1];

@@ -28,10 +28,13 @@ from np_compile.kernels.build import driver
 from np_compile.kernels.build.structures import declarations as structures_of_c
 from np_compile.kernels.run.gpu_sequence import GpuLink, GpuWork
 from np_compile.kernels.run.private import (
-    count_of_modes,
     current_device,
     empty_strided_cuda,
+    modes_at,
+    modes_of_thread,
     raw_stream,
+    runs_frames,
+    usual,
 )
 from np_compile.kernels.run.sequence import Work, run_address
 from np_compile.kernels.run.sequence import source as sequence_source
@@ -388,7 +391,9 @@ class _Library:
             "filters": id(_FILTERS), "calm": errstate.calm_address,
             "allowed": ctypes.addressof(config.allowed), "captures": ctypes.addressof(captures),
             "ended": ctypes.addressof(build.Job.ended),
-            "count_of_modes": count_of_modes, "modules": id(sys.modules), "cupy": id(_CUPY),
+            "modes_of_thread": modes_of_thread, "modes_at": modes_at,
+            "runs_frames": runs_frames, "usual": usual,
+            "modules": id(sys.modules), "cupy": id(_CUPY),
             "items": tuple.__basicsize__, "none": id(None), "missed": id(MISS),
             "tag": dict_tags.OFFSET,
             **{name: id(value) for name, value in _OF_TORCH.items()},

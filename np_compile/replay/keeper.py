@@ -500,6 +500,11 @@ class Keeper:
             self._table = Table(self.function, self._pause, self._unweighed)
         return self._table
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is known of calls, and C cannot be asked."""
+        return self._table is None and not self.kept and not self.for_sizes
+
     def table(self, needed: bool) -> Table | None:
         """What C knows of calls; where it is needed, it is made as soon as it can be."""
         if self._table is None and needed and not pending() and available():

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 from np_compile import config
 from np_compile.capture.policy import budget, decide
 from np_compile.capture.policy.budget import Budget
-from np_compile.capture.policy.choice import SAMPLED, Choice, kind_of
+from np_compile.capture.policy.choice import SAMPLED, Choice, kind_of, signature
 from np_compile.capture.policy.places import Places
 from np_compile.kernels.build import Job, beside
+from np_compile.replay import keeper
 from np_compile.replay.calls import MISS, available
 from np_compile.replay.keeper import Keeper
 
@@ -464,6 +467,71 @@ def test_a_pause_ends_when_a_job_does():
         time.sleep(1e-3)
     fast(x)
     assert budget.pause[1] == 0  # it was looked at
+
+
+@pytest.mark.usefixtures("background")
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_job_ends_no_pause_of_a_function_that_waits_for_none(waits):
+    fast, x, budget = asked_of_c()
+    budget.awaits(SimpleNamespace(ready=False) if waits else None)
+    budget.coldly(lambda: None, (), {})
+    budget.pause[0] += 10**12
+    before = Job.ended.value
+    Job(lambda: None).result()
+    while Job.ended.value == before:
+        time.sleep(1e-3)
+    assert budget.is_resting() is not waits
+    assert budget.pause[1] == (not waits)
+    fast(x)
+    assert budget.pause[1] == (0 if waits else 2)
+
+
+@pytest.mark.usefixtures("background")
+def test_a_pause_costs_little_where_c_cannot_be_asked_yet(monkeypatch):
+    monkeypatch.setattr(keeper, "pending", lambda: True)
+    fast, x = np_compile.compile(caller), data(5)
+    b = spent(fast._options.budget, 1e9)
+    b._begun, begun = 1, []
+    monkeypatch.setattr(Budget, "begins", lambda self: begun.append(self))
+    assert fast(x) == "timed"
+    assert b.rests
+
+    def rests():
+        b.pause[:4] = time.monotonic_ns() + 10**12, 7, 0, -1
+        begun.clear()
+        fast(x)
+        return b.pause[1] == 8 and not begun
+
+    assert rests()
+    with torch.device("cpu"):
+        assert not rests()
+    for settings in ({"plain": "never"}, {"compile_in": "call"}, {"disable": True}):
+        with config.patch(**settings):
+            assert not rests()
+    assert rests()
+    b.pause[:6] = 1, 0, 0, -1, 0, 1
+    assert fast(x) == "timed"
+
+
+def caller(_x):
+    return sys._getframe(1).f_code.co_name
+
+
+@pytest.mark.usefixtures("background")
+def test_plain_calls_of_a_cold_function_are_timed_as_others_are():
+    fast, x, budget = asked_of_c()
+    choice = Choice(budget)
+    choice.way, choice.compiled = "plain", 1.0
+    fast._options.choices.clear()
+    fast._options.choices[signature((x,), {})] = choice
+    fast._keeper.kept = ()
+    fast._keeper.run_plainly(choice, (x,), {})
+    assert fast._keeper.plain[choice].entry.skips == SAMPLED - 1
+    for _ in range(SAMPLED + 1):
+        fast(x)
+    assert budget.cold
+    assert choice.plain < 1.0  # one has been timed, and the next one is far away
+    assert fast._keeper.plain[choice].entry.skips > 10 * SAMPLED
 
 
 def test_a_function_is_never_cold_where_calls_wait_for_the_compiler():

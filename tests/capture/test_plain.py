@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -456,9 +457,27 @@ def test_what_nothing_compiles_is_looked_for_now_and_then():
     choice.ran_neither()
     assert choice.way == "plain"
     while choice.way == "plain":
-        choice.call(ran.append, (0,), {})
-        assert len(ran) < 100
-    assert len(ran) == 32
+        choice.call(lambda: (ran.append(0), time.sleep(1e-3)), (), {})
+        assert len(ran) < 200
+    assert len(ran) == 64  # one is timed first
+    for _ in range(3):  # that nothing serves them was known
+        choice.ran_neither()
+    assert choice.way == "plain"
+
+
+@pytest.mark.parametrize(("first", "seconds"), [(True, 1e-2), (False, 0.1)])
+def test_short_calls_are_timed_both_ways_again_when_they_have_taken_longer_than_that(
+    monkeypatch, first, seconds
+):
+    monkeypatch.setattr(Budget, "timed", lambda *_: None)
+    choice, took = Choice(Budget(asked=False)), 5e-6
+    choice.way, choice.plain, choice.compiled, choice._first = "plain", took, 2 * took, first
+    calls = 0
+    while choice.way == "plain":
+        choice.plain = took
+        calls += choice.sampled
+        choice.call(lambda: None, (), {}, choice.sampled)
+    assert seconds <= calls * took < 3 * seconds
 
 
 def test_calls_with_new_texts_that_nothing_compiles_run_as_they_stand():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -23,6 +24,7 @@ import np_compile
 from np_compile import config
 from np_compile.api import Compiled
 from np_compile.capture import state
+from np_compile.kernels.run import private
 
 
 def caller():
@@ -174,14 +176,42 @@ def test_what_torch_wants_to_see_goes_the_long_way():
     @torch.compile(backend="eager")
     def g(t):
         torch._dynamo.graph_break()
-        seen.append(compiled(X)[0])
+        seen.append(compiled(X))
         return t + 1
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some versions of torch tell what they do not trace
         for _ in range(3):
             g(torch.ones(2))
-            assert np.shares_memory(seen[-1], X)
+            assert np.shares_memory(seen[-1][0], X)
+            assert "resume" not in seen[-1][1]  # which torch has made of the rest of g
+
+
+def test_each_thread_has_modes_of_its_own():
+    compiled = known(flat, X)
+    this = "in_thread"
+
+    def in_thread(seen, inside):
+        with torch.device("cpu") if inside else contextlib.nullcontext():
+            seen.append(compiled(X)[1])
+        seen.append(compiled(X)[1])
+
+    for inside in (True, False, True):  # a thread may have the place of one that has ended
+        seen = []
+        thread = threading.Thread(target=in_thread, args=(seen, inside))
+        with torch.device("cpu"):
+            assert compiled(X)[1] != "test_each_thread_has_modes_of_its_own"
+            thread.start()
+            thread.join()
+        assert (seen[0] == this) is not inside
+        assert seen[1] == this
+        assert compiled(X)[1] == "test_each_thread_has_modes_of_its_own"
+
+
+def test_where_torch_has_its_modes_is_known():
+    assert private.modes_at
+    assert private.runs_frames
+    assert private.usual
 
 
 def test_captured_code_records_what_is_known_elsewhere():

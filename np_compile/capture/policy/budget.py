@@ -44,6 +44,7 @@ _FIRST = 2  # attempts that time is lent to, where nobody waits for the compiler
 _SHORTEST = 1e-7  # seconds of a call
 _PAUSE = 5e-2  # seconds in which calls run as they stand, before one is looked at again
 _IDLE = 5e-3  # and in which they do after one that Python has made for nothing, or has timed
+_NONE = -1  # the number of jobs that have ended, where no job's end matters
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
@@ -88,7 +89,8 @@ class Budget:
     less what others gained. worked: seconds that calls took otherwise. turn: the number of the last
     call. cold: whether calls that are not known run as they stand. pause: until when they do at no
     cost but the look at what is known, in nanoseconds, how many have done so, how many take so
-    long, the jobs that had ended before it, as the next one's end is the pause's too, whether
+    long, the jobs that had ended before it, as the next one's end is the pause's too if the
+    function waits for one, whether
     calls that are timed both ways do so too, and its end however many have done so.
     start: when the last call began that was not known. idle: whether it went through Python to run
     as it stands, also as one of those that are timed both ways.
@@ -151,8 +153,9 @@ class Budget:
             if self._attempts == _FIRST:
                 self.lent = 0.0
         self.cold = self._missing() > 0
-        if self.idle and time.perf_counter() - self.start < _IDLE:
-            self._rests(_IDLE, Job.ended.value, 1)
+        spent = time.perf_counter() - self.start
+        if self.idle and spent < _IDLE:
+            self._rests(max((spent - self._took) / _SHARE, _IDLE), self._jobs(), 1)
 
     def may_wait(self) -> bool:
         """Whether what is new may wait for a later call."""
@@ -179,7 +182,7 @@ class Budget:
     def coldly(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a call that runs as it stands, as the function is cold. Those that come in
         the pause after it do not come here, and are taken to be as long."""
-        ended = Job.ended.value
+        ended = self._jobs()
         try:
             return self.timed(function, args, kwargs)
         finally:
@@ -213,8 +216,26 @@ class Budget:
             return self._has_come()
         return True
 
+    def is_resting(self) -> bool:
+        """Whether a pause lasts, and so a call runs as it stands, where C cannot be asked yet: see
+        `rests` in `calls.c`."""
+        pause = self.pause
+        if not pause[0] or pause[3] not in (_NONE, Job.ended.value):
+            return False
+        now = time.monotonic_ns()
+        if now >= pause[0] and (pause[1] >= pause[2] or now > pause[5]):
+            return False
+        pause[1] += 1
+        return True
+
+    def _jobs(self) -> int:
+        """How many jobs have ended, where the end of one may end a pause: programs that compile
+        many functions end one after the other."""
+        return _NONE if self._awaited is None else Job.ended.value
+
     def _rests(self, seconds: float, ended: int, between: int = 0) -> None:
-        """A pause begins. ended: how many jobs had ended before it was looked at them."""
+        """A pause begins. ended: how many jobs had ended before it was looked at them, or _NONE: it
+        waits for none."""
         self.worked += self._usual * self.pause[1]
         self.pause[1] = 0
         self.pause[2] = int(max(seconds, 0.0) / self._took)

@@ -43,6 +43,7 @@ SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments
 # Calls after which both ways are looked at again: once, the next time, and at most, each time after
 # twice as many.
 _LOOK, _LOOK_LATER, _LOOK_MOST = 32, 1024, 1 << 20
+_LOOK_SECONDS = 0.1  # and that they take as they stand before that, but for the first time
 _SLOWER = 1.5  # a call is slow that takes so many times longer than one in the other way
 _SLOW = 3  # slow calls in a row after which both ways are timed again
 
@@ -173,7 +174,7 @@ class Choice:
             if calls < SAMPLED and self._until % SAMPLED:
                 return function(*args, **kwargs)
             unknown = math.isinf(self.compiled)
-            if self._until <= 0 and (unknown or self.compiled < _HOPELESS * self.plain):
+            if self._is_due() and (unknown or self.compiled < _HOPELESS * self.plain):
                 self._again(2 * self._span)
                 return function(*args, **kwargs)
         start = time.perf_counter()
@@ -182,6 +183,14 @@ class Choice:
         )
         self._ran_plain(time.perf_counter() - start)
         return result
+
+    def _is_due(self) -> bool:
+        """Whether calls that run as they stand are to be timed both ways again: they have to take
+        many times as long as that does, which of short calls has more to do with Python."""
+        if self._until > 0 or math.isinf(self.plain):
+            return False
+        seconds = (self._span - self._until) * self.plain
+        return seconds >= (_UNTIMED if self._first else _LOOK_SECONDS)
 
     @property
     def sampled(self) -> int:
@@ -273,7 +282,7 @@ class Choice:
         """Note a call that nothing compiled serves, and that there is no time to record. After some
         of them it is no longer looked for."""
         self._slow += 1
-        if self.way is None and self._slow >= _MORE:
+        if self.way is None and self._slow >= (_MORE if self._first else _CALLS):
             self.way, self._slow = "plain", 0
 
     def passes(self) -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from ctypes import c_int64
 from pathlib import Path
 
 import torch
+from torch.overrides import BaseTorchFunctionMode, _pop_mode, _push_mode
 
 
 def _empty_strided(
@@ -56,5 +58,37 @@ def _address(name: str) -> int:
     return 0
 
 
-# What `torch._C._len_torch_function_stack` gives as an int64, for C; that is asked without.
-count_of_modes = _address("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv")
+def _place_of_modes() -> int:
+    """Where in what torch has of a thread the pointers to its first mode and behind its last one
+    are, of which each takes two words, as is tried; 0: it is not known."""
+    if not modes_of_thread:
+        return 0
+    words = (c_int64 * 4).from_address(ctypes.CFUNCTYPE(c_int64)(modes_of_thread)())
+    fits = [k for k in range(1, 3) if _holds_modes(words, k)]
+    for _ in range(2):
+        _push_mode(BaseTorchFunctionMode())
+        fits = [k for k in fits if _holds_modes(words, k)]
+    for _ in range(2):
+        _pop_mode()
+    return 8 * fits[0] if len(fits) == 1 else 0
+
+
+def _holds_modes(words: ctypes.Array[c_int64], k: int) -> bool:
+    return words[k + 1] - words[k] == 16 * torch._C._len_torch_function_stack()
+
+
+# Gives the address of what torch has of the thread that asks, with the modes of its functions, for
+# C; without, `torch._C._len_torch_function_stack` is called.
+modes_of_thread = _address("_ZN2at4impl22PythonTorchFunctionTLS9get_stateEv")
+modes_at = _place_of_modes()
+
+
+def _of_python(name: str) -> int:
+    function = getattr(ctypes.pythonapi, name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+# Gives what runs Python's frames, and that if nobody has changed it: torch's compiler does while it
+# is at work anywhere. Without, torch is asked whether it is.
+runs_frames = _of_python("_PyInterpreterState_GetEvalFrameFunc")
+usual = _of_python("_PyEval_EvalFrameDefault")
