@@ -1,0 +1,198 @@
+"""Results of a graph that are an input with some elements changed, made in the memory of that
+input.
+
+A graph that only makes new arrays copies an array of which it writes a row. Where nobody reads the
+old array afterwards, the row can be written to it instead. So it is with gradients: that of an
+array before a row was written is that of the array after it, with zeros in the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from np_compile.kernels.frontend.nodes import mutated_roots
+
+from .saved import placeholders, results_of
+
+aten = torch.ops.aten
+_SAME = (aten.permute.default, aten.alias.default)
+
+
+def updates(graph: fx.Graph) -> dict[int, int]:
+    """Of results that are an input of the same layout with some elements changed, by their
+    positions, the position of the input. Each input is that of one result."""
+    inputs = placeholders(graph)
+    found: dict[int, int] = {}
+    for k, result in enumerate(results_of(graph)):
+        source = _writes(result)
+        if source is None or source[0] not in inputs:
+            continue
+        position = inputs.index(source[0])
+        if position not in found.values():
+            found[k] = position
+    return found
+
+
+def updated(graph: fx.Graph, pairs: Mapping[int, int]) -> fx.Graph | None:
+    """The graph with these results written to their inputs; it gives the others. None where
+    something reads what an input was before, after it has been written to."""
+    inputs, results = placeholders(graph), results_of(graph)
+    before: dict[fx.Node, set[fx.Node]] = {}  # of each write, what lay there until then
+    memory: set[fx.Node] = set()
+    for k, position in pairs.items():
+        found = _writes(results[k])
+        assert found is not None and found[0] is inputs[position]
+        base, writes = found
+        before.update((write, {base, *writes[:n]}) for n, write in enumerate(writes))
+        memory.update((base, *writes))
+    root, _ = mutated_roots(graph)
+    others = [r for k, r in enumerate(results) if k not in pairs]
+    if any(isinstance(r, fx.Node) and root[r] in memory for r in others):
+        return None
+
+    made = fx.Graph()
+    own: dict[fx.Node, fx.Node] = {}
+    left = [n for n in graph.nodes if n.op != "output"]
+    while left:
+        # Whatever can be read before the next write is.
+        rest = []
+        for node in left:
+            if node in before or not all(n in own for n in node.all_input_nodes):
+                rest.append(node)
+            else:
+                own[node] = made.node_copy(node, own.__getitem__)
+        for node in rest:
+            if node in before and _is_next(node, before[node], rest, own, root):
+                own[node] = _write(made, node, {n: root[n] in before[node] for n in own}, own)
+                rest.remove(node)
+                break
+        else:
+            if rest:
+                return None
+        left = rest
+    made.output(tuple(own[r] if isinstance(r, fx.Node) else r for r in others))
+    made.eliminate_dead_code()
+    return made
+
+
+def _is_next(
+    write: fx.Node, before: set[fx.Node], left: Sequence[fx.Node], own: Mapping[fx.Node, fx.Node],
+    root: Mapping[fx.Node, fx.Node],
+) -> bool:  # fmt: skip
+    """Whether a write has its operands, and no other operator reads what lies there until then."""
+    source, place = _parts(write)
+    operands = {source, *place.all_input_nodes}.difference(_zeros(write))
+    return all(n in own for n in operands) and not any(
+        root[x] in before for n in left if n is not write for x in n.all_input_nodes
+    )
+
+
+def _writes(node: Any) -> tuple[fx.Node, list[fx.Node]] | None:
+    """What an array is but for some elements, and the operators that change these, in their order;
+    None where its layout is another one."""
+    writes: list[fx.Node] = []
+    order: list[int] | None = None  # where its axes come from
+    while isinstance(node, fx.Node) and node.op != "placeholder":
+        if node.target is aten.permute.default:
+            axes = _axes(node)
+            order = axes if order is None else [axes[k] for k in order]
+            node = node.args[0]
+        elif node.target is aten.alias.default:
+            node = node.args[0]
+        elif node.target is aten.index_put.default or _is_sum(node):
+            writes.append(node)
+            node = _parts(node)[0]
+        else:
+            return None
+    if not isinstance(node, fx.Node) or (order is not None and order != sorted(order)):
+        return None
+    return node, writes[::-1]
+
+
+def _is_sum(node: fx.Node) -> bool:
+    """Whether something is added to some elements."""
+    if node.target is not aten.add.Tensor or node.kwargs or len(node.all_input_nodes) != 2:
+        return False
+    if not any(map(scattered, node.all_input_nodes)):
+        return False
+    types = {(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *node.all_input_nodes)}
+    return len(types) == 1
+
+
+def _parts(write: fx.Node) -> tuple[fx.Node, fx.Node]:
+    """What a write changes, and the operator with the indices and the values."""
+    if write.target is aten.index_put.default:
+        return write.args[0], write  # type: ignore[return-value]
+    a, b = write.all_input_nodes
+    if (found := scattered(b)) is not None:
+        return a, found[0]
+    found = scattered(a)
+    assert found is not None
+    return b, found[0]
+
+
+def _zeros(write: fx.Node) -> list[Any]:
+    """The zeros to which a sum is added, which are not needed."""
+    return [] if write.target is aten.index_put.default else [_parts(write)[1].args[0]]
+
+
+def _write(
+    made: fx.Graph, write: fx.Node, lies: Mapping[fx.Node, bool], own: dict[fx.Node, fx.Node]
+) -> fx.Node:
+    """Write down the operator that changes elements in place; what is changed. lies: whether
+    something lies there: values are not read from where they are written to."""
+    source, place = _parts(write)
+
+    def operand(n: fx.Node) -> fx.Node:
+        if not lies[n]:
+            return own[n]
+        copy = made.call_function(aten.clone.default, (own[n],))
+        copy.meta = dict(own[n].meta)
+        return copy
+
+    rest: Any = fx.map_arg(place.args[1:], operand)
+    view = own[source]
+    if place is not write:
+        (found,) = (f for n in write.all_input_nodes if n is not source and (f := scattered(n)))
+        view = permuted(made, view, found[1])
+    call = made.call_function(aten.index_put_.default, (view, *rest))
+    call.meta = {**write.meta, "val": view.meta["val"]}
+    return own[source]
+
+
+def permuted(graph: fx.Graph, node: fx.Node, order: list[int] | None) -> fx.Node:
+    """A node with its axes in this order."""
+    if order is None:
+        return node
+    view = graph.call_function(aten.permute.default, (node, order))
+    view.meta["val"] = node.meta["val"].permute(order)
+    return view
+
+
+def scattered(node: fx.Node) -> tuple[fx.Node, list[int] | None] | None:
+    """Where a gradient is zero but for what was added at indices: the operator that has added it
+    there, and the order of axes that leads from the gradient to its result; None where it is
+    another one."""
+    order: list[int] | None = None
+    while node.target in _SAME:
+        if node.target is aten.permute.default:
+            axes = _axes(node)
+            inverse = [axes.index(k) for k in range(len(axes))]
+            order = inverse if order is None else [order[k] for k in inverse]
+        node = node.args[0]  # type: ignore[assignment]
+    if node.target is not aten.index_put.default or node.args[3:] != (True,):
+        return None
+    base: Any = node.args[0]
+    if base.target is not aten.full.default or base.args[1] != 0:
+        return None
+    return node, order
+
+
+def _axes(node: fx.Node) -> list[int]:
+    """The order of axes of a permutation."""
+    order: Any = node.args[1]
+    return [int(a) % len(order) for a in order]
