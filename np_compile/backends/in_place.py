@@ -84,8 +84,8 @@ def _is_next(
     root: Mapping[fx.Node, fx.Node],
 ) -> bool:  # fmt: skip
     """Whether a write has its operands, and no other operator reads what lies there until then."""
-    source, place = _parts(write)
-    operands = {source, *place.all_input_nodes}.difference(_zeros(write))
+    source, parts = _parts(write)
+    operands = [source, *[n for place, _ in parts for n in _given(place)]]
     return all(n in own for n in operands) and not any(
         root[x] in before for n in left if n is not write for x in n.all_input_nodes
     )
@@ -115,29 +115,20 @@ def _writes(node: Any) -> tuple[fx.Node, list[fx.Node]] | None:
 
 def _is_sum(node: fx.Node) -> bool:
     """Whether something is added to some elements."""
-    if node.target is not aten.add.Tensor or node.kwargs or len(node.all_input_nodes) != 2:
-        return False
-    if not any(map(scattered, node.all_input_nodes)):
-        return False
-    types = {(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *node.all_input_nodes)}
-    return len(types) == 1
+    return (
+        node.target is aten.add.Tensor
+        and _is_alike(node)
+        and any(scattered(n) for n in node.all_input_nodes)
+    )
 
 
-def _parts(write: fx.Node) -> tuple[fx.Node, fx.Node]:
-    """What a write changes, and the operator with the indices and the values."""
+def _parts(write: fx.Node) -> tuple[fx.Node, list[Part]]:
+    """What a write changes, and the operators with the indices and the values."""
+    a, b, *_ = [*write.args, None]
     if write.target is aten.index_put.default:
-        return write.args[0], write  # type: ignore[return-value]
-    a, b = write.all_input_nodes
-    if (found := scattered(b)) is not None:
-        return a, found[0]
-    found = scattered(a)
-    assert found is not None
-    return b, found[0]
-
-
-def _zeros(write: fx.Node) -> list[Any]:
-    """The zeros to which a sum is added, which are not needed."""
-    return [] if write.target is aten.index_put.default else [_parts(write)[1].args[0]]
+        return a, [(write, None)]  # type: ignore[return-value]
+    found = scattered(b)  # type: ignore[arg-type]
+    return (a, found) if found else (b, scattered(a))  # type: ignore[return-value, arg-type]
 
 
 def _write(
@@ -145,7 +136,7 @@ def _write(
 ) -> fx.Node:
     """Write down the operator that changes elements in place; what is changed. lies: whether
     something lies there: values are not read from where they are written to."""
-    source, place = _parts(write)
+    source, parts = _parts(write)
 
     def operand(n: fx.Node) -> fx.Node:
         if not lies[n]:
@@ -154,14 +145,19 @@ def _write(
         copy.meta = dict(own[n].meta)
         return copy
 
-    rest: Any = fx.map_arg(place.args[1:], operand)
-    view = own[source]
-    if place is not write:
-        (found,) = (f for n in write.all_input_nodes if n is not source and (f := scattered(n)))
-        view = permuted(made, view, found[1])
-    call = made.call_function(aten.index_put_.default, (view, *rest))
-    call.meta = {**write.meta, "val": view.meta["val"]}
+    rests: list[Any] = [fx.map_arg(place.args[1:], operand) for place, _ in parts]
+    for (_, order), rest in zip(parts, rests, strict=True):
+        view = permuted(made, own[source], order)
+        call = made.call_function(aten.index_put_.default, (view, *rest))
+        call.meta = {**write.meta, "val": view.meta["val"]}
     return own[source]
+
+
+def _given(place: fx.Node) -> list[fx.Node]:
+    """The indices and the values of an operator that stores them."""
+    found: list[fx.Node] = []
+    fx.map_arg(place.args[1:], found.append)
+    return found
 
 
 def permuted(graph: fx.Graph, node: fx.Node, order: list[int] | None) -> fx.Node:
@@ -173,23 +169,36 @@ def permuted(graph: fx.Graph, node: fx.Node, order: list[int] | None) -> fx.Node
     return view
 
 
-def scattered(node: fx.Node) -> tuple[fx.Node, list[int] | None] | None:
-    """Where a gradient is zero but for what was added at indices: the operator that has added it
-    there, and the order of axes that leads from the gradient to its result; None where it is
-    another one."""
-    order: list[int] | None = None
-    while node.target in _SAME:
+Part = tuple[fx.Node, "list[int] | None"]
+
+
+def scattered(node: fx.Node, order: list[int] | None = None) -> list[Part]:
+    """Where a gradient is zero but for what was added at indices: the operators that have added it
+    there, each with the order of axes that leads from the gradient to its result; nothing where it
+    is another one. order: that to `node`."""
+    while node.target in (aten.permute.default, aten.alias.default):
         if node.target is aten.permute.default:
             axes = _axes(node)
             inverse = [axes.index(k) for k in range(len(axes))]
             order = inverse if order is None else [order[k] for k in inverse]
         node = node.args[0]  # type: ignore[assignment]
+    if node.target is aten.add.Tensor and _is_alike(node):
+        parts = [scattered(n, order) for n in node.args]  # type: ignore[arg-type]
+        return sum(parts, []) if all(parts) else []
     if node.target is not aten.index_put.default or node.args[3:] != (True,):
-        return None
+        return []
     base: Any = node.args[0]
     if base.target is not aten.full.default or base.args[1] != 0:
-        return None
-    return node, order
+        return []
+    return [(node, order)]
+
+
+def _is_alike(node: fx.Node) -> bool:
+    """Whether a sum is of arrays of its own shape and dtype."""
+    if node.kwargs or not all(isinstance(n, fx.Node) for n in node.args):
+        return False
+    nodes: Any = (node, *node.args)
+    return len({(n.meta["val"].shape, n.meta["val"].dtype) for n in nodes}) == 1
 
 
 def _axes(node: fx.Node) -> list[int]:

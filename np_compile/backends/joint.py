@@ -494,15 +494,12 @@ def adding(second: fx.GraphModule, modes: Sequence[int]) -> fx.GraphModule | Non
     # What may fail on its data comes first: nothing is written then.
     pairs = [(own[n], s) for n, s in zip([n for n, m in found if m == _ADDED], sums, strict=True)]
     scatters = [(scattered(g), g, s) for g, s in pairs]
-    for scatter, gradient, total in sorted(scatters, key=lambda found: found[0] is None):
-        like = total.meta["val"]
-        if scatter is None:
-            call(aten.add_.Tensor, like, total, gradient)
-            continue
-        node, order = scatter
-        view = permuted(made, total, order)
-        _, indices, values, _ = node.args
-        call(aten.index_put_.default, view.meta["val"], view, indices, values, True)
+    for parts, gradient, total in sorted(scatters, key=lambda found: not found[0]):
+        if not parts:
+            call(aten.add_.Tensor, total.meta["val"], total, gradient)
+        for node, order in parts:
+            view = permuted(made, total, order)
+            call(aten.index_put_.default, view.meta["val"], view, *node.args[1:])
     results = []
     for node, mode in found:
         if mode == _NEW:
