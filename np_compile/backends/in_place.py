@@ -19,7 +19,8 @@ from np_compile.kernels.frontend.nodes import mutated_roots
 from .saved import placeholders, results_of
 
 aten = torch.ops.aten
-_SAME = (aten.permute.default, aten.alias.default)
+Part = tuple[fx.Node, "list[int] | None"]  # see `scattered`
+_MOST = 200  # operators of a sum that are looked at
 
 
 def updates(graph: fx.Graph) -> dict[int, int]:
@@ -45,8 +46,9 @@ def updated(graph: fx.Graph, pairs: Mapping[int, int]) -> fx.Graph | None:
     memory: set[fx.Node] = set()
     for k, position in pairs.items():
         found = _writes(results[k])
-        assert found is not None and found[0] is inputs[position]
+        assert found is not None
         base, writes = found
+        assert base is inputs[position]
         before.update((write, {base, *writes[:n]}) for n, write in enumerate(writes))
         memory.update((base, *writes))
     root, _ = mutated_roots(graph)
@@ -169,28 +171,38 @@ def permuted(graph: fx.Graph, node: fx.Node, order: list[int] | None) -> fx.Node
     return view
 
 
-Part = tuple[fx.Node, "list[int] | None"]
-
-
-def scattered(node: fx.Node, order: list[int] | None = None) -> list[Part]:
+def scattered(node: fx.Node) -> list[Part]:
     """Where a gradient is zero but for what was added at indices: the operators that have added it
     there, each with the order of axes that leads from the gradient to its result; nothing where it
-    is another one. order: that to `node`."""
-    while node.target in (aten.permute.default, aten.alias.default):
+    is another one."""
+    found: list[Part] = []
+    left: list[Part] = [(node, None)]
+    for _ in range(_MOST):
+        if not left:
+            return found
+        node, order = left.pop()
         if node.target is aten.permute.default:
             axes = _axes(node)
             inverse = [axes.index(k) for k in range(len(axes))]
             order = inverse if order is None else [order[k] for k in inverse]
-        node = node.args[0]  # type: ignore[assignment]
-    if node.target is aten.add.Tensor and _is_alike(node):
-        parts = [scattered(n, order) for n in node.args]  # type: ignore[arg-type]
-        return sum(parts, []) if all(parts) else []
+            left.append((node.args[0], order))  # type: ignore[arg-type]
+        elif node.target is aten.alias.default:
+            left.append((node.args[0], order))  # type: ignore[arg-type]
+        elif node.target is aten.add.Tensor and _is_alike(node):
+            left += [(n, order) for n in reversed(node.args)]  # type: ignore[misc]
+        elif _is_zero_but_for_values(node):
+            found.append((node, order))
+        else:
+            return []
+    return []
+
+
+def _is_zero_but_for_values(node: fx.Node) -> bool:
+    """Whether an operator adds values to zeros at indices."""
     if node.target is not aten.index_put.default or node.args[3:] != (True,):
-        return []
+        return False
     base: Any = node.args[0]
-    if base.target is not aten.full.default or base.args[1] != 0:
-        return []
-    return [(node, order)]
+    return base.target is aten.full.default and base.args[1] == 0
 
 
 def _is_alike(node: fx.Node) -> bool:

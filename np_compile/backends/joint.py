@@ -178,9 +178,7 @@ class _Forward:
                     pairs = {}
             self._pairs.append(pairs)
 
-    def _updating(
-        self, halves: Halves, pairs: tuple[tuple[int, int], ...]
-    ) -> Executable | None:
+    def _updating(self, halves: Halves, pairs: tuple[tuple[int, int], ...]) -> Executable | None:
         """The program of a forward half that writes these results to inputs, if there is one."""
         if pairs not in halves.updating:
             halves.updating[pairs] = None

@@ -1,4 +1,4 @@
-"""Results made in the memory of an input: the graph that writes gives what the one that copies does."""
+"""Results made in the memory of an input: they are what the graph that copies gives."""
 
 from __future__ import annotations
 
