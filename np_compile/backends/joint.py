@@ -172,10 +172,8 @@ class _Forward:
                     and _layout(self.types[old]) == _layout(self.types[new])
                 ):  # fmt: skip
                     pairs[result] = position
-            if pairs:
-                program = self._updating(halves, tuple(pairs.items()))
-                if program is None:
-                    pairs = {}
+            if halves is None or not (pairs and self._updating(halves, tuple(pairs.items()))):
+                pairs = {}
             self._pairs.append(pairs)
 
     def _updating(self, halves: Halves, pairs: tuple[tuple[int, int], ...]) -> Executable | None:
