@@ -218,9 +218,51 @@ MUTATIONS = (
         "replay/test_joint.py",
     ),
     Mutation(
+        "np_compile/backends/in_place.py",
+        "            inverse = [axes.index(k) for k in range(len(axes))]\n",
+        "            inverse = list(range(len(axes)))\n",
+        "backends/test_in_place.py replay/test_joint.py",
+    ),
+    Mutation(
+        "np_compile/backends/in_place.py",
+        "        root[x] in before for n in left if n is not write for x in n.all_input_nodes\n",
+        "        x in () for n in left if n is not write for x in n.all_input_nodes\n",
+        "backends/test_in_place.py",
+    ),
+    Mutation(
+        "np_compile/backends/in_place.py",
+        "        if not lies[n]:\n",
+        "        if True:\n",
+        "backends/test_in_place.py",
+    ),
+    Mutation(
+        "np_compile/backends/in_place.py",
+        "order is not None and order != sorted(order)",
+        "False",
+        "backends/test_in_place.py",
+    ),
+    Mutation(
         "np_compile/backends/joint.py",
-        "    while node.target in (aten.permute.default, aten.alias.default):\n",
-        "    while node.target in (aten.alias.default,):\n",
+        "        kept = {*needs, *[self.numbers[n] for n in self.wanted]}\n",
+        "        kept = {*[self.numbers[n] for n in self.wanted]}\n",
+        "replay/test_joint.py",
+    ),
+    Mutation(
+        "np_compile/backends/joint.py",
+        "last[s] == k and sources.count(s) == 1",
+        "sources.count(s) == 1",
+        "replay/test_joint.py",
+    ),
+    Mutation(
+        "np_compile/backends/joint.py",
+        '                if place[0] == "tangent":\n',
+        "                if False:\n",
+        "replay/test_joint.py",
+    ),
+    Mutation(
+        "np_compile/backends/joint.py",
+        ' and saved[at][0] != "constant"',
+        "",
         "replay/test_joint.py",
     ),
     Mutation(

@@ -17,6 +17,7 @@ from torch import fx
 
 from np_compile.kernels.frontend.nodes import mutated_roots
 
+from .in_place import updates
 from .saved import placeholders, results_of, save_bases
 from .twice import refuse, tie
 
@@ -63,7 +64,7 @@ class Halves:
     ):  # fmt: skip
         given = placeholders(backward.graph)[-len(floats) :]
         saved = save_bases(forward, backward, count)
-        self.second = saved.second
+        self.first, self.second = saved.first, saved.second
         self.saved_results, self.saved_inputs = saved.results, saved.inputs
         self._make_second = make_second
         self._gradients: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
@@ -71,7 +72,11 @@ class Halves:
         self.constant = [k for k in range(count) if k not in floats]
         strides = (tuple(n.meta["val"].stride()) for n in given)
         self.tangents = list(zip(floats, strides, strict=True))
-        self.adding: dict[tuple[bool, ...], Any] = {}  # see `joint.adding`
+        # What of the results, and of the gradients, can be made in the memory of an input.
+        self.updates = {k: at for k, at in updates(saved.first.graph).items() if k < count}
+        self.continued = updates(saved.second.graph)
+        self.adding: dict[tuple[int, ...], Any] = {}  # see `joint.adding`
+        self.updating: dict[tuple[tuple[int, int], ...], Any] = {}  # the same of `updates`
         self.none = [r is None for r in results_of(backward.graph)]
         self.forward = _on_list(make_first(saved.first))
         self.call = partial(_apply, self)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,18 +21,22 @@ from torch import fx
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.kernels.compile import compile_graph
 from np_compile.kernels.frontend.nodes import Unsupported
-from np_compile.kernels.run.execute import Executable
+from np_compile.kernels.run.execute import Entry, Executable
 from np_compile.kernels.run.on_tensors import OnTensors
 from np_compile.kernels.run.sequence import Sequence as Runs
 from np_compile.kernels.run.sequence import Step
 
 from .halves import Halves, _apply
+from .in_place import permuted, scattered, updated
 from .saved import placeholders, results_of
 
 _ALIGN = 64
 _PIECE = 1 << 22  # bytes of a block of several
 _FEWEST = 3  # programs of a call that are worth it
-_Key = tuple[Any, tuple[bool, ...]]
+# Where a gradient goes: into a new array, or it is added to what there is; else, by the position of
+# an input of the backward half, into the memory of that.
+_NEW, _ADDED = -1, -2
+_Key = tuple[Any, tuple[int, ...]]
 aten = torch.ops.aten
 
 
@@ -75,9 +80,10 @@ class Joint:
             if any(h._gradients is None for made, *_ in self._steps if (h := _halves(made))):
                 return False
             self._backward = _Backward(self._forward, self._made)
+            self._forward.write_in_place(self._backward.needs)
             self.saved_results = self._backward.results
             self.saved_inputs = [self._reads.index(s) for s in self._backward.arguments]
-        if not all(made.ready for made in self._made.values()):
+        if not all(made.ready for made in (*self._made.values(), *self._forward.made.values())):
             return False
         self._forward.settle(self._backward.needs)
         self._backward.settle()
@@ -114,8 +120,9 @@ def _halves(made: Any) -> Halves | None:
 
 
 class _Forward:
-    """The forward halves as a sequence. numbers: of results, in a plan, to those in the sequence.
-    saved: of each step the numbers of what its forward half gives beside its results."""
+    """The forward halves as a sequence. numbers: of results, in a plan, to those here, with what is
+    saved among them. saved: of each step the numbers of what its forward half gives beside its
+    results. made: programs of the steps that write in place of making an array anew."""
 
     def __init__(self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int]):
         self.steps, self.constants, self.wanted = steps, constants, wanted
@@ -123,10 +130,12 @@ class _Forward:
         self.first: list[int] = []  # of each step, the number of its first result in the plan
         self.saved: list[list[int]] = []
         self.differentiable: set[int] = set()
-        self._runs: list[Step] = []
-        self.types: dict[int, Any] = {}  # of a result in the sequence: its `_Output`
+        self.made: dict[tuple[Halves, tuple[tuple[int, int], ...]], Executable] = {}
+        self._entries: list[tuple[Entry, list[int]]] = []  # with the numbers of what it gives
+        self._pairs: list[dict[int, int]] = []  # of each step, results that are made in inputs
+        self.types: dict[int, Any] = {}  # of a result: its `_Output`
         number = len(constants)
-        for made, sources, floats, ints in steps:
+        for made, _, _, _ in steps:
             halves = _halves(made)
             program = getattr(made, "without_gradient", made) if halves is None else made.first
             entry = program.entry() if type(program) is Executable else None  # no GPU's
@@ -139,28 +148,81 @@ class _Forward:
             if halves is not None:
                 base = len(self.numbers)
                 self.differentiable |= {base + k for k in range(count) if k not in halves.constant}
-            self._runs.append(
-                Step(entry, tuple(s if s >= 0 else -1 - self.numbers[-1 - s] for s in sources),
-                     floats, ints)
-            )  # fmt: skip
+            self._entries.append((entry, given))
             self.numbers += given[:count]
             self.saved.append(given[count:])
             number += len(given)
         self._call: OnTensors | None = None
 
+    def write_in_place(self, needs: list[int]) -> None:
+        """Have steps write to arrays that nothing reads afterwards. needs: numbers of results that
+        are read by the backward halves."""
+        kept = {*needs, *[self.numbers[n] for n in self.wanted]}
+        last = {s: k for k, (_, sources, *_) in enumerate(self.steps) for s in sources}
+        for k, (made, sources, *_) in enumerate(self.steps):
+            halves = _halves(made)
+            pairs = {}
+            for result, position in () if halves is None else halves.updates.items():
+                s = sources[position] if position < len(sources) else 0
+                if s >= 0 or -1 - s < len(self.constants):
+                    continue
+                old, new = self.numbers[-1 - s], self.numbers[self.first[k] + result]
+                if (
+                    last[s] == k and sources.count(s) == 1 and old not in kept
+                    and _layout(self.types[old]) == _layout(self.types[new])
+                ):  # fmt: skip
+                    pairs[result] = position
+            if halves is None or not (pairs and self._updating(halves, tuple(pairs.items()))):
+                pairs = {}
+            self._pairs.append(pairs)
+
+    def _updating(self, halves: Halves, pairs: tuple[tuple[int, int], ...]) -> Executable | None:
+        """The program of a forward half that writes these results to inputs, if there is one."""
+        if pairs not in halves.updating:
+            halves.updating[pairs] = None
+            graph = updated(halves.first.graph, dict(pairs))
+            if graph is not None:
+                with suppress(Unsupported):
+                    module = fx.GraphModule(halves.first, graph)
+                    halves.updating[pairs] = compile_graph(module)
+        made: Executable | None = halves.updating[pairs]
+        if made is not None:
+            self.made[halves, pairs] = made
+        return made
+
     def settle(self, needs: list[int]) -> None:
-        """Lay out what is saved. needs: numbers of results, in the sequence, that are, in a
-        block."""
+        """Lay out what is saved, when all programs are compiled. needs: numbers of results that
+        are, in a block."""
         if self._call is not None:
             return
+        lies = {k: k for k in range(len(self.constants))}  # numbers in the sequence
+        count = len(lies)
+        runs = []
+        for k, (made, sources, floats, ints) in enumerate(self.steps):
+            entry, given = self._entries[k]
+            pairs = self._pairs[k]
+            if pairs:
+                halves = _halves(made)
+                assert halves is not None
+                other = self.made[halves, tuple(pairs.items())].entry()
+                pairs, entry = ({}, entry) if other is None else (pairs, other)
+            places = tuple(s if s >= 0 else -1 - lies[self.numbers[-1 - s]] for s in sources)
+            for result, number in enumerate(given):
+                if result in pairs:
+                    lies[number] = -1 - places[pairs[result]]
+                else:
+                    lies[number] = count
+                    count += 1
+            runs.append(Step(entry, places, floats, ints))
         wanted = [self.numbers[n] for n in self.wanted]
         if len(set(wanted)) != len(wanted):
             raise Refused
         self.blocks = _Blocks([self.types[n].bytes for n in needs])
-        sequence = Runs(self._runs, self.constants, [*wanted, *needs])
+        given = [lies[n] for n in (*wanted, *needs)]
+        sequence = Runs(runs, self.constants, given)
         self._read = sequence.read
         self._results = [self.types[n] for n in wanted]
-        self._call = OnTensors(sequence, [*wanted, *needs], len(self.constants))
+        self._call = OnTensors(sequence, given, len(self.constants))
 
     def run(
         self, tensors: dict[int, torch.Tensor]
@@ -190,7 +252,7 @@ class _Backward:
         self._tangents: dict[int, Any] = {}  # wanted: how the gradient is to look
         self._own: set[int] = set()  # of them, those that are added to
         self.sums: dict[int, Any] = {}  # position of an argument: how its gradient looks
-        self._runs: list[tuple[_Key, list, int]] = []
+        self._runs: list[tuple[_Key, list, list]] = []
         self._plan()
         self.needs = [n for kind, n in self._places if kind == "block"]
         self.arguments = [n for kind, n in self._places if kind == "argument"]
@@ -235,6 +297,7 @@ class _Backward:
                     saved.append(
                         self._constant((str(v.dtype), *v.tolist()), partial(torch.from_numpy, v))
                     )
+            first_given = len(saved)
             for at, strides in halves.tangents:
                 like = f.types[f.numbers[first + at]]
                 if not torch.empty_strided(like.shape, strides, device="meta").is_contiguous():
@@ -250,27 +313,45 @@ class _Backward:
             targets = [s for s, none in zip(sources, halves.none, strict=False) if not none]
             if len(set(targets)) != len(targets):
                 raise Refused
-            adds = tuple(s >= 0 or -1 - s in gradients for s in targets)
-            for s, add, value in zip(targets, adds, _gradients_of(halves), strict=True):
+            modes = []
+            for r, s in enumerate(targets):
+                at = halves.continued.get(r, 0)
+                # The gradient of what this step has made is not needed afterwards.
+                free = at >= first_given and saved[at][0] != "constant"
+                added = s >= 0 or -1 - s in gradients
+                modes.append(_ADDED if added else at if free else _NEW)
+            key = self._program(halves, modes)
+            places = []
+            for s, mode, value in zip(targets, key[1], _gradients_of(halves), strict=True):
                 if s >= 0:
                     self.sums[s] = value
-                    saved.append(self._place("sum", s))
-                elif add:
+                    place = self._place("sum", s)
+                elif mode == _ADDED:
                     place = gradients[-1 - s]
-                    saved.append(place)
-                    if place[0] == "tangent":
-                        self._own.add(place[1])
-                else:
-                    gradients[-1 - s] = "made", count
+                elif mode == _NEW:
+                    place = "made", count
                     count += 1
-            key = halves, adds
-            if adds not in halves.adding:
-                try:
-                    halves.adding[adds] = compile_graph(adding(halves.second, adds))
-                except Unsupported:
-                    raise Refused from None
-            self._made[key] = halves.adding[adds]
-            self._runs.append((key, saved, count))
+                else:
+                    place = saved[mode]
+                if place[0] == "tangent":
+                    self._own.add(place[1])
+                if s < 0:
+                    gradients[-1 - s] = place
+                places.append(place)
+            self._runs.append((key, saved, places))
+
+    def _program(self, halves: Halves, modes: Sequence[int]) -> _Key:
+        """Note the program of a backward half; where its gradients go."""
+        for found in (tuple(modes), tuple(m if m == _ADDED else _NEW for m in modes)):
+            if found not in halves.adding:
+                halves.adding[found] = None
+                with suppress(Unsupported):
+                    graph = adding(halves.second, found)
+                    halves.adding[found] = None if graph is None else compile_graph(graph)
+            if halves.adding[found] is not None:
+                self._made[halves, found] = halves.adding[found]
+                return halves, found
+        raise Refused
 
     def _value(self, s: int, number: dict[int, int]) -> tuple[str, int]:
         if s >= 0:
@@ -292,11 +373,12 @@ class _Backward:
         if self._call is not None:
             return
         runs = []
-        for key, places, _ in self._runs:
+        for key, given, places in self._runs:
             entry = self._made[key].entry()
             if entry is None:
                 raise Refused
-            sources = tuple(self._source(*place) for place in places)
+            added = [p for p, mode in zip(places, key[1], strict=True) if mode == _ADDED]
+            sources = tuple(self._source(*place) for place in (*given, *added))
             runs.append(Step(entry, sources, (), ()))
         sequence = Runs(runs, self._constants, ())
         self._call = OnTensors(sequence, (), len(self._constants))
@@ -354,17 +436,11 @@ class _Backward:
             like = self._forward.types[n]
             part = blocks.part(saved, k, like.bytes).view(like.dtype)
             values["block", n] = part.as_strided(like.shape, like.strides)
-        for (halves, adds), places, count in self._runs:
-            targets = iter(places[len(places) - sum(adds) :])
-            number = count - adds.count(False)
-            given = [values[p] for p in places[: len(places) - sum(adds)]]
-            for made, add in zip(halves.second.forward(*given), adds, strict=True):
-                if add:
-                    place = next(targets)
-                    values[place] = values[place] + made if place in values else made
-                else:
-                    values["made", number] = made
-                    number += 1
+        for (halves, modes), given, places in self._runs:
+            made = halves.second.forward(*[values[p] for p in given])
+            for value, mode, place in zip(made, modes, places, strict=True):
+                add = mode == _ADDED and place in values
+                values[place] = values[place] + value if add else value
         return {s: values["sum", s] for s in self.sums}
 
 
@@ -377,23 +453,28 @@ def _has_memory(t: torch.Tensor) -> bool:
     return True
 
 
+def _layout(like: Any) -> tuple:
+    return like.shape, like.strides, like.dtype
+
+
 def _gradients_of(halves: Halves) -> list[torch.Tensor]:
     """What the backward half gives, without data."""
     return [n.meta["val"] for n in results_of(halves.second.graph)]
 
 
-def adding(second: fx.GraphModule, adds: Sequence[bool]) -> fx.GraphModule:
-    """A backward half that adds some of its gradients to what more inputs hold, which come last,
-    and gives the others, each in memory of its own."""
+def adding(second: fx.GraphModule, modes: Sequence[int]) -> fx.GraphModule | None:
+    """A backward half whose gradients go where `modes` says; None where they cannot. What is added
+    to comes as more inputs, which are the last; it gives those that are new, each in memory of its
+    own."""
     made = fx.Graph()
     own: dict[fx.Node, fx.Node] = {}
     given = placeholders(second.graph)
     for node in given:
         own[node] = made.node_copy(node)
-    found = results_of(second.graph)
+    found = list(zip(results_of(second.graph), modes, strict=True))
     sums = []
-    for k, (node, add) in enumerate(zip(found, adds, strict=True)):
-        if add:
+    for k, (node, mode) in enumerate(found):
+        if mode == _ADDED:
             sums.append(made.placeholder(f"sum_{k}"))
             sums[-1].target = sums[-1].name  # what is saved may be called so too
             sums[-1].meta["val"] = _contiguous(node.meta["val"])
@@ -407,51 +488,30 @@ def adding(second: fx.GraphModule, adds: Sequence[bool]) -> fx.GraphModule:
         return node
 
     # What may fail on its data comes first: nothing is written then.
-    pairs = [(own[n], s) for n, s in zip([n for n, a in zip(found, adds, strict=True) if a], sums,
-                                         strict=True)]  # fmt: skip
-    scatters = [(_scattered(g), g, s) for g, s in pairs]
-    for scatter, gradient, total in sorted(scatters, key=lambda found: found[0] is None):
-        like = total.meta["val"]
-        if scatter is None:
-            call(aten.add_.Tensor, like, total, gradient)
-            continue
-        node, order = scatter
-        view = total
-        if order is not None:
-            view = call(aten.permute.default, like.permute(order), total, order)
-        _, indices, values, _ = node.args
-        call(aten.index_put_.default, view.meta["val"], view, indices, values, True)
+    pairs = [(own[n], s) for n, s in zip([n for n, m in found if m == _ADDED], sums, strict=True)]
+    scatters = [(scattered(g), g, s) for g, s in pairs]
+    for parts, gradient, total in sorted(scatters, key=lambda found: not found[0]):
+        if not parts:
+            call(aten.add_.Tensor, total.meta["val"], total, gradient)
+        for node, order in parts:
+            view = permuted(made, total, order)
+            call(aten.index_put_.default, view.meta["val"], view, *node.args[1:])
     results = []
-    for node, add in zip(found, adds, strict=True):
-        if not add:
+    for node, mode in found:
+        if mode == _NEW:
             like = _contiguous(node.meta["val"])
             copy = made.call_function(
                 aten.clone.default, (own[node],), {"memory_format": torch.contiguous_format}
             )
             copy.meta["val"] = like
             results.append(copy)
+        elif mode >= 0:
+            results.append(own[node])
     made.output(tuple(results))
     made.eliminate_dead_code()
-    return fx.GraphModule(second, made)
-
-
-def _scattered(node: fx.Node) -> tuple[fx.Node, list[int] | None] | None:
-    """Where a gradient is zero but for what was added at indices: the operator that has added it
-    there, and the order of axes that leads from the gradient to its result; None where it is
-    another one."""
-    order: list[int] | None = None
-    while node.target in (aten.permute.default, aten.alias.default):
-        if node.target is aten.permute.default:
-            axes = [int(a) % len(node.args[1]) for a in node.args[1]]  # type: ignore[arg-type, union-attr]
-            inverse = [axes.index(k) for k in range(len(axes))]
-            order = inverse if order is None else [order[k] for k in inverse]
-        node = node.args[0]  # type: ignore[assignment]
-    if node.target is not aten.index_put.default or node.args[3:] != (True,):
-        return None
-    base: Any = node.args[0]
-    if base.target is not aten.full.default or base.args[1] != 0:
-        return None
-    return node, order
+    kept = [mode for mode in modes if mode != _ADDED]
+    graph = updated(made, {r: position for r, position in enumerate(kept) if position >= 0})
+    return None if graph is None else fx.GraphModule(second, graph)
 
 
 def _contiguous(like: torch.Tensor) -> torch.Tensor:

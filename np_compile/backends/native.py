@@ -247,7 +247,7 @@ class _Differentiable:
         from .saved import save_copies
 
         forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
-        save_copies(forward, num_fwd_outputs, self._written, self._renewed)
+        save_copies(forward, backward, num_fwd_outputs, self._written, self._renewed)
         self._split = forward, backward, num_fwd_outputs
         return forward, backward
 

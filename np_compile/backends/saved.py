@@ -87,10 +87,14 @@ def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) ->
     )
 
 
-def save_copies(forward: fx.GraphModule, count: int, written: set[str], renewed: set[str]) -> None:
+def save_copies(
+    forward: fx.GraphModule, backward: fx.GraphModule, count: int, written: set[str],
+    renewed: set[str],
+) -> None:  # fmt: skip
     """Have a forward half, which gives `count` results, save copies of the inputs that the call
     writes to, by their names, and of views of these; and of views of those that it makes anew, in
-    place of the whole array, where they are small parts of it: nobody else keeps that."""
+    place of the whole array, where they are small parts of it: nobody else keeps that. The inputs
+    of the backward half get the names of what is saved."""
     results = results_of(forward.graph)
     chains = {n: _views_of_base(n) for n in results[count:] if isinstance(n, fx.Node)}
     lost = [
@@ -103,12 +107,23 @@ def save_copies(forward: fx.GraphModule, count: int, written: set[str], renewed:
     copies = {}
     for n in lost:
         with forward.graph.inserting_after(n):
-            copies[n] = forward.graph.call_function(torch.ops.aten.clone.default, (n,))
-        copies[n].meta = dict(n.meta)
+            copies[n] = forward.graph.call_function(
+                torch.ops.aten.clone.default, (n,), {"memory_format": torch.contiguous_format}
+            )
+        # A column lies in memory of its own size then.
+        copies[n].meta = {**n.meta, "val": n.meta["val"].contiguous()}
     output = next(iter(reversed(forward.graph.nodes)))
     saved = [copies.get(n, n) for n in results[count:]]
+    for n, node in zip(results[count:], placeholders(backward.graph), strict=False):
+        if n in copies:
+            with backward.graph.inserting_before(node):
+                renamed = backward.graph.placeholder(copies[n].name)
+            renamed.meta = {**node.meta, "val": copies[n].meta["val"]}
+            node.replace_all_uses_with(renamed)
+            backward.graph.erase_node(node)
     output.args = ((*results[:count], *saved),)
     forward.recompile()
+    backward.recompile()
 
 
 def _size(node: fx.Node) -> int:

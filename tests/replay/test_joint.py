@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.utils.checkpoint import checkpoint
 
 import np_compile
@@ -15,7 +17,7 @@ from np_compile import config
 from np_compile.backends import joint
 from np_compile.backends.joint import adding
 
-from ..support import data, first
+from ..support import data, examples, first
 
 F64 = torch.float64
 
@@ -117,6 +119,48 @@ def mat(*shape, seed=0):
     return torch.from_numpy(data(*shape, seed=seed)).to(F64)
 
 
+def two(x, w):
+    """Writes to two arrays by turns."""
+    a, b = np.zeros(x.shape), np.zeros(x.shape)
+    a[0] = x[0]
+    for t in range(1, x.shape[0]):
+        b[t] = np.sin(a[t - 1]) * w
+        a[t] = b[t] + x[t] * b[t - 1]
+    return a, b
+
+
+def written_columns(x, w):
+    made = np.zeros((x.shape[1], x.shape[0]))
+    for t in range(1, x.shape[0]):
+        made[:, t] = np.tanh(made[:, t - 1] * w + x[t])
+    return made
+
+
+def read_later(x, w):
+    made = np.zeros(x.shape)
+    made[0] = x[0]
+    for t in range(1, x.shape[0]):
+        made[t] = np.tanh(made[t - 1] * w + x[t])
+    total = 0.0
+    for t in range(1, x.shape[0]):
+        total = total + (made[t] * made[t - 1]).sum()
+    return total
+
+
+def versions(x, w):
+    """Arrays as they were in between are read later, by programs and by gradients."""
+    a, b = np.ones(x.shape), x * w
+    total, before = np.zeros(x.shape), b
+    for t in range(1, x.shape[0]):
+        a[t] = np.sin(a[t - 1]) * b[t - 1]
+        old = a[t] * 2
+        total = total + a * before
+        before = b * b
+        a[t - 1] = old * w
+        b[t] = b[t] * np.sin(a[t - 1])
+    return total, a, b
+
+
 PROGRAMS = {
     "rnn": (rnn, lambda: (mat(12, 4, 3), mat(4, 5), mat(3, 5), mat(5, 5), vec(5))),
     "columns": (columns, lambda: (mat(6, 40), vec(6, 1))),
@@ -129,6 +173,10 @@ PROGRAMS = {
     "recurrence": (recurrence, lambda: (vec(5), vec(5, 1))),
     "sweep": (sweep, lambda: (vec(5), vec(5, 1))),
     "sums": (sums, lambda: (vec(5), vec(5, 1))),
+    "two": (two, lambda: (mat(40, 5), vec(5, 1))),
+    "written_columns": (written_columns, lambda: (mat(40, 5), vec(5, 1))),
+    "read_later": (read_later, lambda: (mat(40, 5), vec(5, 1))),
+    "versions": (versions, lambda: (mat(40, 5), vec(5, 1) / 10)),
     "large": (last_two, lambda: (vec(200_000), vec(200_000, 1))),
 }
 
@@ -176,7 +224,8 @@ def compiled(f):
 
 
 @pytest.mark.parametrize(
-    "name", first(PROGRAMS, "rnn", "columns", "skipped", "momentum", "sweep", "sums", "large")
+    "name",
+    first(PROGRAMS, "rnn", "columns", "skipped", "momentum", "sweep", "sums", "versions", "large"),
 )
 def test_results_and_gradients(name):
     f, make = PROGRAMS[name]
@@ -360,3 +409,97 @@ def test_the_history_of_an_array_written_row_by_row_is_rows():
         result = fast(x, w)
         assert large_ones(result) < 10
         same(torch.autograd.grad((result * result).sum(), (x, w)), want)
+
+
+@pytest.mark.parametrize("name", ["two", "written_columns", "read_later"])
+def test_rows_are_written_to_what_is_not_read_again(name):
+    """No step of the loop copies an array, nor its gradient."""
+    f, make = PROGRAMS[name]
+    fast = kept(f, make)
+    args = [t.requires_grad_() for t in make()]
+    plain = tensors_of(np_compile.wrap_numpy(f)(*args))
+    want = torch.autograd.grad([(r * r).sum() for r in plain], args)
+    made = tensors_of(fast(*args))
+    total = sum((r * r).sum() for r in made)
+    for _ in range(2):
+        same(torch.autograd.grad(total, args, retain_graph=True), want)
+    (found,) = joints(fast)
+    size = 8 * args[0].numel()
+    forward, backward = found._forward, found._backward
+    assert sum(map(len, forward._pairs)) >= 36
+    assert sum(joint._NEW in modes for (_, modes), *_ in backward._runs[-36:]) <= 3
+    assert sum(forward.types[n].bytes for n in backward.needs) < 10 * size
+
+
+STATEMENTS = {
+    "row": "a[t] = np.sin(a[t - 1]) * w + x[t]",
+    "other": "b[t] = a[t] * b[t - 1] + w",
+    "back": "a[t - 1] = b[t] * 0.5",
+    "again": "a[t] = a[t] * a[t]",
+    "column": "b[:4, 1] = a[t] * 0.3",
+    "element": "b[t, 1] = a[t - 1, 2] * x[t, 0]",
+    "part": "a[t, 1:3] = b[t - 1, :2]",
+    "turned": "a[t] = a[t][::-1]",
+    "view": "v = a[t - 1]",
+    "of_view": "b[t - 1] = v * w",
+    "to_view": "v[0] = b[t, 1]",
+    "whole": "b = b * 0.9 + a[t]",
+    "sum": "s = s + (a[t] * b[t - 1]).sum()",
+    "keep": "k = a * 2.0",
+    "swap": "a, b = b, a",
+    "add": "a[t] = a[t] + x[t - 1] * k[t]",
+}
+FRAME = """
+def f(x, w):
+    a, b, k, s = np.zeros(x.shape), x * 0.5, x + w, w.sum()
+    a[0] = x[0]
+    v = a[0]
+    for t in range(1, x.shape[0]):
+        {}
+    return a, b, k, s, v * 1.0
+"""
+
+
+def check_program(names):
+    found = {"np": np}
+    exec(FRAME.format("\n        ".join(map(STATEMENTS.__getitem__, names))), found)
+    f = found["f"]
+
+    def make():
+        return mat(40, 4) / 4, vec(4, 1) / 4
+
+    fast, slow = compiled(f), np_compile.wrap_numpy(f)
+    want = outcome(slow, make)
+    for _ in range(5):
+        got = outcome(fast, make)
+        same(got[0], want[0])
+        same(got[1], want[1])
+    return joints(fast)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("row", "other", "back", "sum"),
+        ("row", "view", "again", "of_view", "to_view"),
+        ("row", "keep", "add", "turned", "part"),
+        ("column", "element", "swap", "row"),
+    ],
+)
+def test_writes_and_reads_of_rows(names):
+    made = check_program(names)
+    assert any(j.is_ready() for j in made)
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(40))
+@given(st.lists(st.sampled_from(list(STATEMENTS)), min_size=2, max_size=6))
+def test_random_programs_of_rows(names):
+    check_program(names)
+
+
+def test_gradients_are_those_of_differences():
+    f, make = PROGRAMS["two"]
+    fast = kept(f, make)
+    args = [t.requires_grad_() for t in make()]
+    assert torch.autograd.gradcheck(fast, args, fast_mode=True)
