@@ -79,6 +79,14 @@ def pooled(x):
     return out
 
 
+def solved(lower, x):
+    x = x.copy()
+    for i in range(len(lower)):
+        x[i] -= lower[i, :i] @ x[:i]
+        x[i] /= lower[i, i]
+    return x
+
+
 def convolved(image, kernels):
     size = kernels.shape[0]
     out = np.empty((image.shape[0] - size + 1, kernels.shape[-1]))
@@ -136,10 +144,15 @@ def test_what_is_to_be_compiled_now_is_recorded_at_once(settings, background):
     assert first > 0
 
 
-def test_loops_over_a_few_elements_each_are_read():
-    fast, x = np_compile.compile(pooled), data(10, 10, 4)
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [(pooled, (data(10, 10, 4),)), (solved, (data(30, 30) + 60 * np.eye(30), data(30, 3)))],
+    ids=["pooled", "solved"],
+)
+def test_loops_over_a_few_elements_each_are_read(f, args):
+    fast = np_compile.compile(f)
     with config.patch(compile_in="call"):
-        np.testing.assert_array_equal(fast(x), pooled(x))
+        np.testing.assert_allclose(fast(*args), f(*args))
     assert counted_nodes(fast) == 0
     assert fast._reading.is_compiled
 
