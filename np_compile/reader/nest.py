@@ -39,6 +39,9 @@ from .values import (
 FAR = 1 << 40  # no extent is as large
 CODES = tuple(SIZES)  # the number by which C names a representation
 _UNROLLED = 8
+# Elements of a nest that is written out: all of one that small, of a larger one those of its
+# innermost loops, so few that the compiler has vectors of the loops around.
+_WHOLE, _PART = 128, 16
 FEW = f"#pragma omp simd safelen({_UNROLLED})"  # a loop of few iterations that is one of vectors
 _CHOICE = re.compile(r" \? |\b(?:running_m(?:in|ax)|m(?:in|ax)imum)_f")
 
@@ -231,11 +234,12 @@ def loops(
     outer = r.lines
     few = bool(real and vector) and dims[real[-1]].value in (4, 8)
     nest: list[tuple[list, str]] = []
-    for k in real:
+    written_out = _written_out([dims[k] for k in real])
+    for depth, k in enumerate(real):
         i = r.fresh("i")
         index[k] = i
         n = dims[k]
-        if n.value is not None and n.value <= _UNROLLED:
+        if depth >= len(real) - written_out:
             r.line(f"#pragma GCC unroll {_UNROLLED}")
         elif k == real[-1] and vector:
             r.line(vector)
@@ -255,6 +259,19 @@ def loops(
             lines += [head + " {", r.lines, "}"]
             r.lines = lines
         r.lines = outer
+
+
+def _written_out(dims: Sequence[Num]) -> int:
+    """How many of a nest's loops are written out, from the innermost one on."""
+    few = [d.value for d in dims if d.value is not None and d.value <= _UNROLLED]
+    if len(few) == len(dims) and math.prod(few) <= _WHOLE:
+        return len(dims)
+    copies = 1
+    for depth, d in enumerate(reversed(dims)):
+        if d.value is None or d.value > _UNROLLED or (depth and copies * d.value > _PART):
+            return depth
+        copies *= d.value
+    return len(dims)
 
 
 def inner_axis(a: Arr) -> list[int]:

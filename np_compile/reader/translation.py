@@ -29,6 +29,7 @@ from .exits import Exit
 from .expressions import anything, attribute, expression, operand
 from .kernels import Loops, touched
 from .leaving import leaving, returning
+from .linear import Linear
 from .nest import FEW
 from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
@@ -40,6 +41,7 @@ from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable
 
 NO_LOOPS = "there is no loop in it"
+_TINY = 16  # elements of which a loop is as good as an operation on a single one
 _GRAMMAR = Grammar(
     block, anything, expression, operand, function, comprehension, called, operate, attribute, place
 )
@@ -72,8 +74,8 @@ class Refused:
 @dataclass
 class Work:
     """What a region does. seconds: that Python would take for the example, roughly. single: work of
-    loops on single elements. arrays: of loops over arrays, elements, and how often they run in
-    loops. certain: whether it is known how often all loops run."""
+    loops on single elements, or on a few at once. arrays: of loops over arrays, elements, and how
+    often they run in loops. certain: whether it is known how often all loops run."""
 
     seconds: float
     single: float
@@ -158,7 +160,8 @@ def _read(
             returning(r, Known(None))
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
-    work = Work(r.seconds, r.single, arrays, not r.guesses)
+    single = r.single + sum(times for dims, times in r.work if _is_tiny(dims))
+    work = Work(r.seconds, single, arrays, not r.guesses)
     if (r.called or _has_loops(body) or not loops()) and (
         why := declines(work)
     ):  # before any C is put together
@@ -183,6 +186,13 @@ def _read(
         reads, touches = touched(lines, declared, on_stack)
     shared_loops = Loops(kernels, r.dependent, reads, touches)
     return Read(text, entry, r.tables, work, shared_loops, r.written)
+
+
+def _is_tiny(dims: list[Linear | None]) -> bool:
+    """Whether a loop over an array is of so few elements, for all calls, that recorded it would be
+    more C than work."""
+    counts = [n.constant if n is not None else None for n in dims]
+    return all(n is not None for n in counts) and math.prod(n or 0 for n in counts) <= _TINY
 
 
 def _has_loops(lines: list) -> bool:

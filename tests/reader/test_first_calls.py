@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -67,6 +68,33 @@ def until(x, most):
     return x
 
 
+def pooled(x):
+    """Its loops do the same to a few elements, so often that reading them is less C."""
+    n, m = x.shape[0] // 2, x.shape[1] // 2
+    out = np.zeros((n, m, x.shape[2]))
+    for i in range(n):
+        for j in range(m):
+            window = x[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].reshape(4, -1)
+            out[i, j] = window.max(axis=0) - window.min(axis=0)
+    return out
+
+
+def solved(lower, x):
+    x = x.copy()
+    for i in range(len(lower)):
+        x[i] -= lower[i, :i] @ x[:i]
+        x[i] /= lower[i, i]
+    return x
+
+
+def convolved(image, kernels):
+    size = kernels.shape[0]
+    out = np.empty((image.shape[0] - size + 1, kernels.shape[-1]))
+    for i in range(out.shape[0]):
+        out[i] = np.sum(image[i : i + size, ..., None] * kernels, axis=(0, 1, 2))
+    return out
+
+
 def running(x):
     total = 0.0
     for v in x:
@@ -114,6 +142,35 @@ def test_what_is_to_be_compiled_now_is_recorded_at_once(settings, background):
     with config.patch(**settings):
         first, _ = recorded(rows, data(30), 4)
     assert first > 0
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [(pooled, (data(10, 10, 4),)), (solved, (data(30, 30) + 60 * np.eye(30), data(30, 3)))],
+    ids=["pooled", "solved"],
+)
+def test_loops_over_a_few_elements_each_are_read(f, args):
+    fast = np_compile.compile(f)
+    with config.patch(compile_in="call"):
+        np.testing.assert_allclose(fast(*args), f(*args))
+    assert counted_nodes(fast) == 0
+    assert fast._reading.is_compiled
+
+
+@pytest.mark.parametrize(("filters", "most"), [(3, 12), (20, 1)], ids=["few", "any"])
+def test_nests_are_written_out_in_part(filters, most):
+    """How many copies of its statement the C compiler makes of the convolution's nest."""
+    fast = np_compile.compile(convolved)
+    given = data(9, 3, 8), data(3, 3, 8, filters)
+    with config.patch(loops="whole", compile_in="call"):
+        np.testing.assert_allclose(fast(*given), convolved(*given))
+    lines = [line.strip() for line in fast._reading.texts()[0].splitlines()]
+    (at,) = (k for k, line in enumerate(lines) if "] * p_in" in line)
+    begin = max(k for k in range(at) if lines[k] == "}")
+    heads = [k for k in range(begin, at) if lines[k].startswith("for (i64 i_")]
+    few = [lines[k].split(" < ")[1] for k in heads if lines[k - 1] == "#pragma GCC unroll 8"]
+    assert len(heads) == 4
+    assert math.prod(int(n.partition("L")[0]) for n in few) <= most
 
 
 def test_fullgraph_is_recorded_at_once(background):

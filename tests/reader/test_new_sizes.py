@@ -47,7 +47,7 @@ def lower(n):
 CASES = {
     "recursive_filter": (recursive_filter, lambda n: (data(n, 3),)),
     "reversed": (recursive_filter, lambda n: (data(n, 3)[::-1, ::2],)),
-    "solve": (solve, lambda n: (lower(n), data(n, 4))),
+    "solve": (solve, lambda n: (lower(n), data(n, 20))),
     "waves": (waves, lambda n: (data(n, 3), n)),
 }
 
