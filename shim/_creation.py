@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from ._assigned import assigned
 from ._dtypes import NotSupported, Weak, torch_dtype
@@ -276,7 +277,10 @@ def _like(a: ndarray, value: Any, dtype: Any, order: Any, shape: Any, device: An
     dtype = a._t.dtype if dtype is None else dtype
     axes = like_order(a, order, shape)
     place = target_device(device)
-    return ndarray(filled(shape, value, dtype, axes, a._t.device if place is None else place))
+    made = filled(shape, value, dtype, axes, a._t.device if place is None else place)
+    if is_functorch_wrapped_tensor(a._t):  # one for each of a batch, to write to
+        made = a._t.new_empty_strided(shape, made.stride(), dtype=dtype).copy_(made)
+    return ndarray(made)
 
 
 @function(scalar=False)
