@@ -407,14 +407,23 @@ def to_numpy(a: ndarray) -> Any:
     return result[()] if a._scalar else result
 
 
-def _values(t: torch.Tensor) -> torch.Tensor:
-    """What a tensor of a transform of `torch.func` holds. RuntimeError within `vmap`."""
+def is_of_batch(t: torch.Tensor) -> bool:
+    """Whether a tensor is another one for each of a batch: one of `vmap`'s."""
     while is_functorch_wrapped_tensor(t):
         if is_batchedtensor(t):
-            raise RuntimeError(
-                "vmap: Python asks for the elements of an array, of which there is another one for "
-                "each of the batch\n  Remedy: compute with NumPy's functions, such as np.where."
-            )
+            return True
+        t = get_unwrapped(t)
+    return False
+
+
+def _values(t: torch.Tensor) -> torch.Tensor:
+    """What a tensor of a transform of `torch.func` holds. RuntimeError within `vmap`."""
+    if is_of_batch(t):
+        raise RuntimeError(
+            "vmap: Python asks for the elements of an array, of which there is another one for "
+            "each of the batch\n  Remedy: compute with NumPy's functions, such as np.where."
+        )
+    while is_functorch_wrapped_tensor(t):
         t = get_unwrapped(t)
     return t
 

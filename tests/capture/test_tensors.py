@@ -546,6 +546,9 @@ def test_vmap_over_code_that_writes_and_asks():
     x = torch.arange(12).reshape(3, 4)
     fast = np_compile.wrap_numpy(f)
     assert vmap(fast)(x).tolist() == [f(row).tolist() for row in x.numpy()]
+    slope = jacrev(lambda x: fast(x.sin()))
+    rows = x.double()
+    assert torch.equal(vmap(slope)(rows), torch.stack([slope(row) for row in rows]))
     with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):
         vmap(np_compile.wrap_numpy(lambda x: np.zeros(4).__setitem__(0, x[1])))(x)
     with pytest.raises(RuntimeError, match="vmap: Python asks for the elements"):
