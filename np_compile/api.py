@@ -613,16 +613,15 @@ class Wrapped(Made):
     def __init__(self, function: Callable):
         super().__init__(function)
         self._local = threading.local()
-        plain_function(function, "wrap_numpy")
+        self._plain = plain_function(function, "wrap_numpy")  # a method's has its object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from .eager import run_eagerly
 
         capture = current()
         if capture is not None and not capture.closed:
-            function = plain_function(self.__wrapped__, "wrap_numpy")
-            return _within(capture, self, function, args, kwargs)
-        return run_eagerly(self, args, kwargs)
+            return _within(capture, self, self._plain, args, kwargs)
+        return run_eagerly(self, self._plain, args, kwargs)
 
     def _settings(self) -> tuple[Callable, dict[str, Any]]:
         return wrap_numpy, {}

@@ -164,13 +164,13 @@ class _Exchange(Exchange):
         return x
 
 
-def run_eagerly(wrapped: Any, args: tuple, kwargs: dict) -> Any:
-    """Call a wrapped function on shim arrays; tensors come back. Where another wrapped function
-    calls it on its own arrays, arrays come back."""
+def run_eagerly(wrapped: Any, function: types.FunctionType, args: tuple, kwargs: dict) -> Any:
+    """Call a wrapped function, `function` in plain Python, on shim arrays; tensors come back. Where
+    another wrapped function calls it on its own arrays, arrays come back."""
     free: list[Substitution] = wrapped._local.__dict__.setdefault("free", [])
     # Each call that runs has its own.
     substitution = free.pop() if free else _substitution(ShimNames)
-    f = substitution.function(wrapped.__wrapped__)
+    f = substitution.function(function)
     arrays = _Arrays(substitution)
     exchange = _Exchange(arrays)
     grads = within.grads

@@ -11,7 +11,7 @@ import torch
 from ._assigned import assigned
 from ._dtypes import NotSupported, Weak, torch_dtype
 from ._layout import checked_shape, fill_operand, filled, like_order, new_order
-from ._ndarray import as_array, ndarray
+from ._ndarray import as_array, is_of_batch, ndarray
 from ._normalize import DType, Operand, Raw, Static, View, function
 from ._shapes import (
     copied,
@@ -276,7 +276,10 @@ def _like(a: ndarray, value: Any, dtype: Any, order: Any, shape: Any, device: An
     dtype = a._t.dtype if dtype is None else dtype
     axes = like_order(a, order, shape)
     place = target_device(device)
-    return ndarray(filled(shape, value, dtype, axes, a._t.device if place is None else place))
+    made = filled(shape, value, dtype, axes, a._t.device if place is None else place)
+    if is_of_batch(a._t):  # one for each of a batch, to write to
+        made = a._t.new_empty_strided(shape, made.stride(), dtype=dtype).copy_(made)
+    return ndarray(made)
 
 
 @function(scalar=False)

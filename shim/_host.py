@@ -16,9 +16,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from ._dtypes import TO_TORCH, DataDependent, NotSupported, Weak
-from ._ndarray import as_array, ndarray, overlaps_itself, share_or_host, to_numpy, within
+from ._ndarray import (
+    as_array,
+    is_transformed,
+    ndarray,
+    overlaps_itself,
+    share_or_host,
+    to_numpy,
+    within,
+)  # fmt: skip
 
 in_numpy: collections.Counter[tuple[str, str]] = collections.Counter()
 
@@ -49,6 +58,7 @@ def is_concrete(t: torch.Tensor) -> bool:
         and not t.requires_grad
         and not _dispatch_modes()
         and _transform() is None
+        and forward_ad._current_level < 0
         and not (t._is_zerotensor() or _is_functional(t))
     )
 
@@ -112,7 +122,7 @@ class Handing:
         except NotSupported:
             own = a._own
         else:
-            if t.requires_grad or t.device.type == "meta":
+            if t.requires_grad or t.device.type == "meta" or is_transformed(t):
                 raise Stays("NumPy cannot have an array without data, or with a gradient")
             own = to_numpy(a)
             if t.device.type != "cpu" and not a._scalar:

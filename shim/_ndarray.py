@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.autograd import forward_ad
 
 from . import _saved, _unsigned
 from ._devices import default_device
@@ -292,7 +295,14 @@ def is_followed_here(a: ndarray) -> bool:
     """Whether a gradient of an array is asked for, in a function that `wrap_numpy` runs."""
     if not within.wrapped or hasattr(a, "_own"):
         return False
-    return a._t.requires_grad and torch.is_grad_enabled()
+    return (a._t.requires_grad and torch.is_grad_enabled()) or is_transformed(a._t)
+
+
+def is_transformed(t: torch.Tensor) -> bool:
+    """Whether a tensor is one of `torch.func`'s, or carries a forward derivative."""
+    if is_functorch_wrapped_tensor(t):
+        return True
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(t).tangent is not None
 
 
 def _is_dense(t: torch.Tensor) -> bool:
@@ -381,6 +391,11 @@ def to_numpy(a: ndarray) -> Any:
         t = a._t.detach()
     except NotSupported:
         return a._own
+    if is_functorch_wrapped_tensor(t):
+        plain = ndarray(_values(t), a._flip, a._scalar)
+        plain._readonly = a._readonly
+        with temporarily_clear_interpreter_stack():
+            return to_numpy(plain)
     if t.device.type != "cpu":
         t = t.cpu()
     result = t.resolve_conj().resolve_neg().numpy()
@@ -390,6 +405,27 @@ def to_numpy(a: ndarray) -> Any:
         result = result.view()
         result.flags.writeable = False
     return result[()] if a._scalar else result
+
+
+def is_of_batch(t: torch.Tensor) -> bool:
+    """Whether a tensor is another one for each of a batch: one of `vmap`'s."""
+    while is_functorch_wrapped_tensor(t):
+        if is_batchedtensor(t):
+            return True
+        t = get_unwrapped(t)
+    return False
+
+
+def _values(t: torch.Tensor) -> torch.Tensor:
+    """What a tensor of a transform of `torch.func` holds. RuntimeError within `vmap`."""
+    if is_of_batch(t):
+        raise RuntimeError(
+            "vmap: Python asks for the elements of an array, of which there is another one for "
+            "each of the batch\n  Remedy: compute with NumPy's functions, such as np.where."
+        )
+    while is_functorch_wrapped_tensor(t):
+        t = get_unwrapped(t)
+    return t
 
 
 class _Writable:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch._C import _autograd
@@ -63,6 +65,19 @@ def end() -> None:
         _autograd._pop_saved_tensors_default_hooks()
         _local.followed = False
         del _local.fresh, _local.places
+
+
+@contextmanager
+def following() -> Iterator[None]:
+    """Within the block, know of what is saved in it."""
+    begins = not _local.followed
+    if begins:
+        follow()
+    try:
+        yield
+    finally:
+        if begins:
+            end()
 
 
 def is_followed() -> bool:

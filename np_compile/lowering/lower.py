@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.shim._saved import following
 from np_compile.tape.call import Call, Parameter
 from np_compile.tape.form import Form
 from np_compile.tape.node import Node, picked
@@ -127,13 +128,16 @@ def interpreter(
 
     Its integers are known then, so that a view is a view.
     """
+    written = written_inputs(node, live)
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
         numbers = list(ints)
         if dynamic:
             for k, number in zip(dynamic, tensors[-1].tolist(), strict=True):
                 numbers[k] = number
-        with device or nullcontext():
+        # They are written to where they lie, and what autograd has saved of them by then is kept.
+        differentiates = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        with device or nullcontext(), following() if written and differentiates else nullcontext():
             return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None)
 
     return run
@@ -165,6 +169,8 @@ def _replay(
             t = next(inputs)
             t = t.clone() if value.index in live else t
             values.append(shim.ndarray(t, value.meta._flip, value.scalar))
+            if value.index not in live:
+                values[-1]._shared = True  # others have its memory
             if told is not None:
                 told([values[-1]._t])
             continue

@@ -16,7 +16,7 @@ from np_compile.shim import share_numpy
 
 from .arguments import Opened, leaves_of, opened, parameter_names
 from .calls import LEAVES, MISS, Entry, Names, Table, Way
-from .guards import Call, Elements, Guard, Layout, Pair, Refused, Value, simple, text_of
+from .guards import Call, Elements, Guard, Layout, Name, Pair, Refused, Value, simple, text_of
 from .hot import Heat, for_one_size, is_general
 from .plan import Kept, Plan
 from .results import Result, giver
@@ -138,6 +138,7 @@ class Arrays:
 
     tensors = False
     for_sizes = True  # whether calls may be kept for many sizes
+    modes: tuple[Name, ...] = ()  # of torch's, in which no call is like a kept one
 
     def __init__(self, function: Any):
         self._function = function

@@ -481,6 +481,7 @@ class Keeper:
         if found is None:
             try:
                 found = reach(self.function)
+                found.guards += self._binding.modes
                 if not available() and not self._binding.tensors:
                     raise Refused("there is no C compiler, or objects lie in memory as in no NumPy")
             except Refused as e:

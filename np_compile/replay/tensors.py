@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._C import _len_torch_function_stack
+from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from np_compile.capture.arrays.tensors import ordinary, traced
@@ -23,7 +24,7 @@ from np_compile.shim._ndarray import overlaps_itself
 
 from .arguments import Opened, opened, parameter_names
 from .calls import MISS, Entry, Names, Table, Way, available
-from .guards import Alike, Call, Pair, Refused, Value, simple, text_of
+from .guards import Alike, Call, Name, Pair, Refused, Value, simple, text_of
 from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
@@ -128,6 +129,7 @@ class Tensors:
 
     tensors = True
     for_sizes = False
+    modes = (Name("torch's level of forward derivatives", vars(forward_ad), "_current_level", -1),)
 
     def __init__(self, function: Any):
         self._function = function

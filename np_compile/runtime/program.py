@@ -162,10 +162,14 @@ class Program:
         self, inputs: list[Any], floats: Sequence[float], ints: Sequence[int]
     ) -> Any:
         """As `run`, operator by operator: also right where inputs that are written to overlap."""
-        run = self.compiled if self.graph is None else Operators(self.graph).run
         tensors = [a._t for a in inputs]
         if self.written and torch.is_grad_enabled():
             _check_leaves([tensors[k] for k in self.written])
+        run = self.compiled if self.graph is None else Operators(self.graph).run
+        if self.written and any(t.requires_grad for t in tensors):
+            # The graph writes at its end, which others that share the memory would see too late.
+            counts = len(tensors), bool(floats), list(ints), self._dynamic
+            run = interpreter(self.node, self.live, *counts, self._device)
         with torch._C._DisableAutocast():
             return run(*self._with_parameters(tensors, floats, self.dynamic_ints(ints)))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
+from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import np_compile
@@ -483,6 +484,75 @@ def test_autocast_has_no_say(backend, dtype):
                 assert torch.autograd.grad(y, x)[0].dtype is torch.float32
             third = np.full((2, 2), 1 / 3, np.float32)
             np.testing.assert_array_equal(plain(third), third @ third)
+
+
+# -- derivatives that are not autograd's ---------------------------------------------------------
+
+
+def _by_element(x):
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = np.exp(x[i]) if x[i] > 1 else x[i] * 3
+    return y
+
+
+def _over(x):
+    x *= 2.0
+    return np.sqrt(x) * np.sort(x)
+
+
+def _scaled_by_a_number(x):
+    return float(x[0]) * np.sin(x) + len(x.tolist()) * x
+
+
+FORWARD = [_by_element, _over, _scaled_by_a_number, lambda x: np.fft.fft(x).real * np.sin(x)]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("f", FORWARD)
+def test_forward_derivatives(f, compiled):
+    wrapped = np_compile.wrap_numpy(f)
+    (want,) = (torch.autograd.functional.jacobian(lambda x: wrapped(x * 1), given()).sum(1),)
+    fast = np_compile.compile(wrapped, backend="eager") if compiled else wrapped
+    for _ in range(2):
+        fast(given())
+        with forward_ad.dual_level():
+            x = given()
+            found = forward_ad.unpack_dual(fast(forward_ad.make_dual(x, torch.ones_like(x))))
+        torch.testing.assert_close(found.tangent, want)
+        _, tangent = jvp(lambda x: fast(x * 1), (given(),), (torch.ones_like(x),))
+        torch.testing.assert_close(tangent, want)
+        torch.testing.assert_close(jacrev(lambda x: fast(x * 1))(given()).sum(1), want)
+
+
+def test_code_outside_that_would_lose_a_forward_derivative():
+    outside = np_compile.wrap_numpy(lambda x: np.asarray(memoryview(np.asarray(x, dtype=object))))
+    library = np_compile.wrap_numpy(lambda x: np.vectorize(lambda v: v * 2)(x))
+    for f in (outside, library):
+        with forward_ad.dual_level(), pytest.raises(NotImplementedError):
+            f(forward_ad.make_dual(given(), given()))
+        with pytest.raises(NotImplementedError):
+            jvp(f, (given(),), (given(),))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_vmap_over_code_that_writes_and_asks():
+    def f(x):
+        y = np.zeros_like(x, dtype=float)
+        y[0], y[1:] = x[1], x[:-1] * 2
+        return y
+
+    x = torch.arange(12).reshape(3, 4)
+    fast = np_compile.wrap_numpy(f)
+    assert vmap(fast)(x).tolist() == [f(row).tolist() for row in x.numpy()]
+    slope = jacrev(lambda x: fast(x.sin()))
+    rows = x.double()
+    assert torch.equal(vmap(slope)(rows), torch.stack([slope(row) for row in rows]))
+    with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):
+        vmap(np_compile.wrap_numpy(lambda x: np.zeros(4).__setitem__(0, x[1])))(x)
+    with pytest.raises(RuntimeError, match="vmap: Python asks for the elements"):
+        vmap(np_compile.wrap_numpy(lambda x: x * float(x[0])))(x)
 
 
 # -- what torch does around a wrapped function -------------------------------------------------

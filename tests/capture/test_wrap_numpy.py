@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import gc
 import statistics
 import types
@@ -266,6 +267,37 @@ def test_the_repeat_compiles_nothing():
     assert counter.count == before
     with torch.no_grad():
         f(tensor(4), 0.5)
+
+
+@every
+def test_what_is_called_beside_functions_is_wrapped(wrap):
+    class Scale(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.by = torch.nn.Parameter(torch.tensor([2.0, 3.0], dtype=F64))
+            self.call = wrap(self.times)
+
+        def times(self, x):
+            return np.sin(x) * self.by
+
+        def forward(self, x):
+            return self.call(x)
+
+    class Plus:
+        def __call__(self, x):
+            return np.sin(x) * 2
+
+    x, scale = tensor(2), Scale()
+    sine = torch.sin(x)
+    torch.testing.assert_close(scale(x), sine * scale.by)
+    scale(x).sum().backward()
+    torch.testing.assert_close(scale.by.grad, sine)
+    torch.testing.assert_close(wrap(Plus())(x), sine * 2)
+    torch.testing.assert_close(wrap(functools.partial(np_multiply, y=2.0))(x), x * 2)
+
+
+def np_multiply(x, y):
+    return np.multiply(x, y)
 
 
 def test_a_method_and_a_decorator():
@@ -545,6 +577,50 @@ def test_gradients_of_an_in_place_argument():
     leaf = tensor(3, grad=True)
     with pytest.raises(RuntimeError, match="leaf"):
         compiled_eager(f)(leaf, w)
+
+
+def _scaled(a, b):
+    a *= 2.0
+    return b * a
+
+
+def _turned(a, b):
+    c = np.exp(b)
+    a[1] = np.sin(b[0])
+    b += a * c
+    return a * b
+
+
+@pytest.mark.parametrize("f", [_scaled, _turned])
+@pytest.mark.parametrize("parts", [((1, 5), (0, 4)), ((0, 4), (0, 4))])
+@every
+def test_arguments_that_share_memory_are_written_to_with_gradients(f, parts, wrap):
+    values, c = data(5, seed=2), np.cos(np.arange(5.0))
+
+    def loss(g, memory, weights):
+        result = g(*[memory[low:high] for low, high in parts])
+        return (result * weights[:4]).sum() + (memory * weights).sum()
+
+    want = [loss(f, values + 1e-6 * h, c) - loss(f, values - 1e-6 * h, c) for h in np.eye(5)]
+    g = wrap(f)
+    for _ in range(3):
+        x = torch.tensor(values, requires_grad=True)
+        found = loss(g, x * 1, torch.tensor(c))
+        assert found.item() == pytest.approx(loss(f, values.copy(), c))
+        found.backward()
+        assert x.grad.tolist() == pytest.approx(np.divide(want, 2e-6).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("f", [_scaled, _turned])
+def test_what_is_not_compiled_yet_writes_to_a_tensor_with_gradients(f):
+    a, b = tensor(4, seed=1, grad=True), tensor(4, seed=2, grad=True)
+    results = []
+    for g in (np_compile.wrap_numpy(f), np_compile.run(compiled_eager(f))):
+        x, y = a * 1, b * 1
+        z = g(x, y)
+        loss = (x * x + y).sum() + (z * z).sum()
+        results.append([x, y, z, *torch.autograd.grad(loss, [a, b])])
+    torch.testing.assert_close(*results, rtol=0, atol=0)
 
 
 def test_training_with_a_torch_optimizer():

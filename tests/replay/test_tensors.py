@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.autograd import gradcheck
+from torch.autograd import forward_ad, gradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import np_compile
@@ -393,6 +393,17 @@ def test_transforms_of_torch_func():
     _, tangent = torch.func.jvp(lambda t: quick(t, y), (x,), (torch.ones_like(x),))
     torch.testing.assert_close(tangent, torch.cos(x) * y)
     torch.testing.assert_close(quick(x, y), torch.sin(x) * y + 1)
+
+
+def test_forward_derivatives():
+    x, y = tensor(3, 4), tensor(3, 4, seed=1)
+    quick = known(wave, x, y)
+    for _ in range(2):
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, torch.ones_like(x))
+            _, tangent = forward_ad.unpack_dual(quick(dual, y))
+            torch.testing.assert_close(tangent, torch.cos(x) * y)
+        torch.testing.assert_close(quick(x, y), torch.sin(x) * y + 1)
 
 
 # What is compared

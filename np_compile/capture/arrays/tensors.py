@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch._C import _get_tracing_state, _len_torch_dispatch_stack
 from torch._C._functorch import is_functorch_wrapped_tensor, peek_interpreter_stack
+from torch.autograd import forward_ad
 
 from np_compile import shim
 from np_compile.errors import TensorArgument
@@ -24,10 +25,11 @@ class Unusual(TensorArgument):
 
 
 def traced() -> bool:
-    """Whether torch looks at each operator: a transform of `torch.func`, a dispatch mode (of fake
-    tensors, of a tracer), `torch.jit.trace`."""
+    """Whether torch looks at each operator: a transform of `torch.func`, forward derivatives, a
+    dispatch mode (of fake tensors, of a tracer), `torch.jit.trace`."""
     return (
         _len_torch_dispatch_stack() > 0
+        or forward_ad._current_level >= 0
         or peek_interpreter_stack() is not None
         or _get_tracing_state() is not None
     )
