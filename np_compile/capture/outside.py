@@ -202,8 +202,8 @@ class _Taken:
                 return found[id(x)]
         if id(x) in self._given:
             return x
-        shown = self._shown.get(id(x))
-        if shown is not None and _whole(shown) is x:
+        shown = self._shown.get(id(x.base.obj if type(x.base) is memoryview else x))
+        if shown is not None and _is_all_of(x, _whole(shown)):
             return shown
         made = self._window(x, self._args)
         if made is None and not x.flags.owndata:
@@ -226,6 +226,14 @@ class _Taken:
             self._c.stay_plain("arrays share memory in part")
             return x
         return None
+
+
+def _is_all_of(x: np.ndarray, a: Any) -> bool:
+    """Whether it is an array, or what NumPy makes of its buffer."""
+    if x is a:
+        return True
+    alike = type(a) is np.ndarray and x.dtype == a.dtype and x.flags.writeable == a.flags.writeable
+    return alike and (x.shape, x.strides, x.ctypes.data) == (a.shape, a.strides, a.ctypes.data)
 
 
 def _whole(a: Array) -> Any:

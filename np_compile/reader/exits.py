@@ -44,7 +44,8 @@ from .values import (
 class Exit:
     """What a number that compiled code returns means. result: how the returned value is made of
     the words; frames: of a leave, for each function, its path, how its names are made, and the
-    statements that make functions of its own again."""
+    statements that make functions of its own again, with what has a value if one has been made
+    where that is not sure."""
 
     result: Any = None
     frames: list[tuple[Any, Any, list[tuple], dict[str, Any], list[Any]]] | None = None

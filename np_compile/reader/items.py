@@ -78,9 +78,13 @@ def _tuple_item(r: Reader, owner: Tup, items: list[Any]) -> Value:
             raise Unreadable("an index out of a tuple's bounds")
         return owner.items[i.value]
     if isinstance(i, Slice):
-        parts = [x if x is None else x.value for x in (i.start, i.stop, i.step)]
-        if all(x is None or isinstance(x, int) for x in parts):
+        bounds = [x for x in (i.start, i.stop, i.step) if x is not None]
+        if all(isinstance(x.value, int) for x in bounds):
+            parts = [x if x is None else x.value for x in (i.start, i.stop, i.step)]
             return Tup(owner.items[slice(*parts)], owner.made)
+        if owner.made is list:
+            growing(r, owner)  # a list, of which each item can be asked for
+        raise Unreadable("a slice of a tuple whose bounds are no constants")
     if not owner.items:
         raise Unreadable("an index of what has no items")
     if isinstance(i, Num) and i.is_int and all(isinstance(x, Num) for x in owner.items):

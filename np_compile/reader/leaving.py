@@ -26,18 +26,20 @@ def leaving(r: Reader, site: Leave, first: int) -> list[str]:
     for frame, path, env in site.frames:
         asked_later = _asked_later(frame.node, path[0])
         names = {}
-        makes: list[ast.stmt] = []
+        makes: list[tuple[ast.stmt, Any]] = []
         for name, x in _with_free(r, frame, env, envs).items():
             asked = name in asked_later or name.startswith("__") or name not in env
             if name.startswith("@") or not asked:
                 continue
             if isinstance(x, Conflict):
                 raise Unreadable(f"{name!r}: {x.why}")
-            if r.is_local(x):
-                made, home = r.local[x.value]
+            f = x.value if isinstance(x, Maybe) else x
+            if r.is_local(f):
+                made, home = r.local[f.value]
                 if _bound(made) != name or home is not (frame if name in env else frame.home):
                     raise Unreadable("a function that is made in it, under another name")
-                makes.append(made)
+                is_made = Maybe(Known(True), x.flag) if isinstance(x, Maybe) else Known(True)
+                makes.append((made, out.value(is_made)))
                 continue
             names[name] = out.value(x)
         frames.append((frame.function, frame.node, path, names, makes))
@@ -100,8 +102,9 @@ def _with_free(
             if name in found:
                 continue
             found[name] = x
-            if r.is_local(x):
-                waiting.append((x.value, r.local[x.value][1]))
+            f = x.value if isinstance(x, Maybe) else x
+            if r.is_local(f):
+                waiting.append((f.value, r.local[f.value][1]))
     return found
 
 

@@ -612,14 +612,13 @@ class Reading:
             given = depth > 0
             last = depth == len(left) - 1
             whole_path = resume.at_top(path, exit_.top) if last else path
-            key = (id(path), given, tuple(names), until if last else None)
+            end = until if last else None
+            key = (id(path), given, tuple(names), end, tuple(map(id, makes)))
             made = self._continuations.get(key)
             if made is None:
                 made = (
                     path,
-                    resume.function(
-                        f, node, whole_path, tuple(names), given, until if last else None, makes
-                    ),
+                    resume.function(f, node, whole_path, tuple(names), given, end, makes),
                 )
                 self._continuations[key] = made  # with the path, so that its id stays its own
             extra = [goes_on] if given else []

@@ -268,7 +268,8 @@ class Region:
             for f, node, path, names, makes in frames:
                 made = {k: state.value(v, self, words) for k, v in names.items()}
                 named = {k: v for k, v in made.items() if v is not MISS}
-                left.append((f, node, path, named, makes))
+                there = [s for s, v in makes if state.value(v, self, words) is not MISS]
+                left.append((f, node, path, named, there))
         return exit_, None, left
 
     def at(self, state: _Call, path: Any) -> Any:

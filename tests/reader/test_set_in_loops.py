@@ -137,6 +137,17 @@ def function_made(x):
     return more(1)
 
 
+def function_made_on_one_way(x):
+    for v in x:
+        if v > 1:
+
+            def more(v):
+                return v + 1
+
+            x += more(v)
+    return str(x), more(1)
+
+
 def partial_made(x):
     for v in x:
         scaled = functools.partial(np.multiply, v)
@@ -188,6 +199,7 @@ LEFT = [
     generator_of_a_loop,
     method_of_a_loop,
     function_made,
+    function_made_on_one_way,
     partial_made,
     generator_of_one_way,
     partial_of_one_way,

@@ -335,10 +335,12 @@ class Array:
     def _read_by_c(self) -> Any:
         """What C code gets the buffer of; see `runtime.buffers`."""
         try:
-            return self._c.memory(self, "reads an array's memory")
+            found = self._c.memory(self, "reads an array's memory")
         except BaseException as e:
             self._c.unheard = e  # NumPy drops it, and asks for `__array__`
             raise
+        self._c.shown[id(found)] = self
+        return found
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """As in NumPy, in place."""

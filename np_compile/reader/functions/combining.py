@@ -127,7 +127,6 @@ def _where(r: Reader, test: Value, *ways: Value) -> Value:
 def _clip(
     r: Reader, x: Value, low: Value | None = None, high: Value | None = None, **more: Value
 ) -> Value:
-    low, high = more.pop("a_min", low), more.pop("a_max", high)
     low, high = more.pop("min", low), more.pop("max", high)
     out = more.pop("out", None)
     if more:
@@ -401,9 +400,17 @@ def _take_along_axis(r: Reader, x: Value, indices: Value, axis: Value) -> Value:
     return gathered(r, a, [materialized(r, x) if isinstance(x, Lazy) else x for x in items])
 
 
+def _clip_function(r: Reader, x: Value, *bounds: Value, **more: Value) -> Value:
+    """`np.clip`, of which both `a_min` and `a_max` are given, or none of them."""
+    named = [more.pop(name) for name in ("a_min", "a_max") if name in more]
+    if len(bounds) + len(named) == 1 or (bounds and named):
+        raise Unreadable("np.clip with one bound, or one of them by name")
+    return _clip(r, x, *bounds, *named, **more)
+
+
 TABLE: dict[Any, Callable] = {
     np.dot: _dot, np.outer: _outer, np.vdot: _only_vectors("vdot"),
-    np.inner: _only_vectors("inner"), np.where: _where, np.clip: _clip, np.round: _round,
+    np.inner: _only_vectors("inner"), np.where: _where, np.clip: _clip_function, np.round: _round,
     np.take_along_axis: _take_along_axis,
     np.around: _round, np.concatenate: _concatenate, np.stack: _stack, np.hstack: _hstack,
     np.vstack: _vstack, np.column_stack: _column_stack, np.roll: _roll, np.diff: _diff,
