@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 
 # Before torch starts its threads: several test processes share the cores, and threads that spin
@@ -69,3 +70,9 @@ def _objects_of_its_own() -> Iterator[None]:
 def _accounts_of_their_own():
     """What other tests have compiled of the same code is no matter of a test."""
     budget._of_code.clear()
+
+
+@pytest.fixture
+def without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where CuPy is imported its arrays are looked for, and Python makes more of the calls."""
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)

@@ -26,6 +26,8 @@ from np_compile.api import Compiled
 from np_compile.capture import state
 from np_compile.kernels.run import private
 
+pytestmark = pytest.mark.usefixtures("without_cupy")
+
 
 def caller():
     """The name of the function that has called the one that asks."""
