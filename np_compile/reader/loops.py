@@ -618,14 +618,16 @@ def _new_names(
                     continue
                 if which == 0 and not r.is_read_later(node, name):
                     continue
+                new: Value
                 if isinstance(x, (Known, *HELD)):
                     new = x if isinstance(x, Maybe) else Maybe(x, "")
                 else:
                     new = x if isinstance(x, Conflict) else Conflict("it is set in a loop only")
                 old = found.get((which, name))
                 of = new if old is None else join(old, new, r)
-                held = not isinstance(of, Conflict)
-                found[which, name] = Maybe(as_type(of.value), "") if held else of
+                found[which, name] = (
+                    of if isinstance(of, Conflict) else Maybe(as_type(of.value), "")
+                )
     memory |= {key: of for key, of in found.items() if isinstance(of, Conflict)}
     return {key: Variable(r, key[1], of) for key, of in found.items() if isinstance(of, Maybe)}
 
