@@ -485,3 +485,19 @@ def test_parts_of_scalars_are_not_set(dtype):
         return told
 
     check(f, data(5, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8", "c16"])
+@pytest.mark.parametrize("plain", ["auto", "never"])
+def test_parts_of_scalars(dtype, plain):
+    def f(x):
+        return (
+            np.imag(x[1]),
+            np.real(x[1]),
+            np.imag(x.sum()),
+            x.sum().imag,
+            x[1].imag,
+            np.imag(x)[0],
+        )
+
+    check(f, data(5, dtype=dtype), plain=plain)

@@ -12,7 +12,7 @@ import pytest
 import np_compile
 
 from ..support import compare, observe, thorough
-from .support import same_signs, whole
+from .support import check_whatever_leaves, same_signs, whole
 
 SOURCE = """
 import numpy as np
@@ -58,3 +58,16 @@ def test_kinds_that_change(expression: str, dtypes: tuple, numbers: list, tmp_pa
                 got, want = (observe(g, (x.copy(), a, c, last), {}) for g in (fast, f))
                 compare(got, want, 0)
                 same_signs(got.result, want.result)
+
+
+def of_either(q, b):
+    for _ in range(len(q) - 3):
+        b -= 0.5
+    return np.maximum(q, b), q + b
+
+
+def test_numbers_of_pythons_that_are_integers_or_floats_beside_arrays():
+    """Beside integers the dtype depends on which it is."""
+    calls = [(np.array(v, d), b) for d in ("i2", "f4", "f8") for v in ([3, 0, 2], [1, 2, 3, 4])
+             for b in (1, 0, 1.5)]  # fmt: skip
+    check_whatever_leaves(of_either, calls)

@@ -126,7 +126,7 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
         if c.device is not None:  # apart from it, whatever the device
             t = to_host(t)
         r = shim.to_numpy(shim.ndarray(t, a._flip, a._is_scalar()))
-        if a._readonly:
+        if a._readonly and type(r) is np.ndarray:
             r.flags.writeable = False
     if c.device is None:
         a._np = r

@@ -167,7 +167,7 @@ def ufunc(r: Reader, name: str, operands: Sequence[Value]) -> Value:
     given, operands = operands, [as_operand(r, x) for x in operands]
     if name == "matmul":
         return product(r, *operands)
-    if any(x is not y for x, y in zip(given, operands, strict=True)):
+    if any(isinstance(x, Num) and len(x.kinds) > 1 for x in given):
         agreed(
             [x if isinstance(x, Num) else y for x, y in zip(given, operands, strict=True)],
             functools.partial(resolved, name),
