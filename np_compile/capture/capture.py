@@ -143,7 +143,8 @@ class Capture:
         self.tensors_on: torch.device | None = None  # where those of the caller's lie
         self.begin_tree(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
-        self.shown: dict[int, Array] = {}  # the same, of arrays that code outside has read
+        # The same, of arrays that code outside has read. They are kept for nobody.
+        self.shown: WeakValueDictionary[int, Array] = WeakValueDictionary()
         self.moved: list[Array] = []  # roots whose master copy is on the device
         self.born: WeakValueDictionary[int, Array] = WeakValueDictionary()  # not the caller's
         self.left_device = False  # and what torch makes is made on the host since

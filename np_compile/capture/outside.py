@@ -144,7 +144,6 @@ def foreign(
         c.substitution.show(c.exchange.give)
         c.exchange.given.clear()  # what was given may get stand-ins again
     before = state.switch(None, None)
-    shown, c.shown = c.shown, {}
     try:
         run, operands = function, real_args
         if type(function) is Method:
@@ -155,7 +154,6 @@ def foreign(
     finally:
         state.switch(*before)
         taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()))
-        c.shown = shown
         if users:
             c.substitution.look()
         if not c.closed:
@@ -180,7 +178,6 @@ class _Taken:
         self._given = set(map(id, given))  # no references, which `Loan` counts
         self._args = {id(_whole(a)): a for a in stand_ins}
         self._new: dict[int, Array] = {}
-        self._shown = c.shown
 
     def of(self, x: Any) -> Any:
         """Of a result, or a part of one."""
@@ -202,7 +199,7 @@ class _Taken:
                 return found[id(x)]
         if id(x) in self._given:
             return x
-        shown = self._shown.get(id(x.base.obj if type(x.base) is memoryview else x))
+        shown = self._c.shown.get(id(x.base.obj if type(x.base) is memoryview else x))
         if shown is not None and _is_all_of(x, _whole(shown)):
             return shown
         made = self._window(x, self._args)

@@ -427,7 +427,6 @@ def finish(c: Capture) -> None:
     c.fullgraph = False
     c.change_callers()
     c.known.clear()
-    c.shown.clear()
     for a in c.moved:
         if a._dirty:
             c.real(a, None)
