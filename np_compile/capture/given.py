@@ -30,10 +30,10 @@ class Given:
 
     def _filled(self, x: Any) -> Any:
         kind = type(x)
-        if kind is list or kind is dict or _is_of_objects(x):
+        if kind is list or kind is dict or is_of_objects(x):
             if id(x) not in self._lists:
                 self._lists[id(x)] = x
-                _change(x, self._filled)
+                change_items(x, self._filled)
             return x
         if kind is Array:
             new = self._real(x)
@@ -53,13 +53,19 @@ class Given:
             found += [v for v in items if type(v) is not list and type(v) is not dict]
         return found
 
+    def in_arrays(self) -> list[Array]:
+        """The stand-ins that arrays of objects hold, in place of which these hold arrays now."""
+        arrays = [x for x in self._lists.values() if isinstance(x, np.ndarray)]
+        held = [self._own.get(id(v)) for x in arrays for _, v in _items(x)]
+        return [v[1] for v in held if v is not None and type(v[1]) is Array]
+
     def take_back(self, stand_in: Callable[[Any], Any]) -> None:
         """Stand-ins again in the lists and dicts. stand_in: gives one of an array that is new."""
 
         # Not a function that calls itself: it would refer to itself, and hold the capture.
         for x in list(self._lists.values()):
             known = isinstance(x, np.ndarray)
-            _change(x, partial(self._emptied, _itself if known else stand_in))
+            change_items(x, partial(self._emptied, _itself if known else stand_in))
         self._own.clear()
 
     def _emptied(self, stand_in: Callable[[Any], Any], x: Any) -> Any:
@@ -69,7 +75,7 @@ class Given:
             return _of_tuple(x, partial(self._emptied, stand_in))
         if type(x) is list and id(x) not in self._lists:
             self._lists[id(x)] = x
-            _change(x, partial(self._emptied, stand_in))
+            change_items(x, partial(self._emptied, stand_in))
         return stand_in(x) if isinstance(x, np.ndarray) else x
 
 
@@ -78,7 +84,8 @@ def _of_tuple(x: tuple, change: Callable[[Any], Any]) -> tuple:
     return x if all(a is b for a, b in zip(items, x, strict=True)) else with_items(x, items)
 
 
-def _is_of_objects(x: Any) -> bool:
+def is_of_objects(x: Any) -> bool:
+    """Whether it is an array of objects, which can be written to."""
     return type(x) is np.ndarray and x.dtype == object and x.flags.writeable
 
 
@@ -93,7 +100,7 @@ def _items(x: Any) -> list[tuple[Any, Any]]:
     return list(x.items() if isinstance(x, dict) else enumerate(x))
 
 
-def _change(x: Any, change: Callable[[Any], Any]) -> None:
+def change_items(x: Any, change: Callable[[Any], Any]) -> None:
     """Put `change(v)` in the place of each item that changes."""
     for k, v in _items(x):
         new = change(v)

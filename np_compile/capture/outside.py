@@ -21,7 +21,7 @@ from .arrays.array import Array, let_read, owner
 from .arrays.loans import Loan
 from .arrays.traced import known
 from .frames import as_user
-from .given import Given
+from .given import Given, change_items, is_of_objects
 from .masks import masked
 from .names.numpy_names import Method, numpy_function, row_of_function
 
@@ -153,7 +153,7 @@ def foreign(
         result = as_user(1)(run, *operands)
     finally:
         state.switch(*before)
-        taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()))
+        taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()), given.in_arrays())
         if users:
             c.substitution.look()
         if not c.closed:
@@ -173,10 +173,12 @@ def foreign(
 class _Taken:
     """The stand-ins of what a function gave: of its arguments, of views of them, of new arrays."""
 
-    def __init__(self, c: Capture, stand_ins: list[Array], given: Iterable[Any]):
+    def __init__(self, c: Capture, stand_ins: list[Array], given: Iterable[Any], held: list[Array]):
+        """held: what arrays of objects among the arguments hold."""
         self._c = c
         self._given = set(map(id, given))  # no references, which `Loan` counts
-        self._args = {id(_whole(a)): a for a in stand_ins}
+        self._held = {id(_whole(a)): a for a in held}
+        self._args = {id(_whole(a)): a for a in stand_ins} | self._held
         self._new: dict[int, Array] = {}
 
     def of(self, x: Any) -> Any:
@@ -187,6 +189,9 @@ class _Taken:
         if len(arrays) > 1:  # first what others may be views of
             for v in sorted(arrays, key=lambda v: (v.nbytes, v.flags.owndata), reverse=True):
                 self._one(v)
+        if self._held:
+            for v in filter(is_of_objects, arrays):
+                change_items(v, lambda item: self._held.get(id(item), item))
         return mapped(x, self._one)
 
     def _one(self, x: Any) -> Any:

@@ -174,3 +174,16 @@ def test_an_array_of_objects_with_new_arrays_is_given_to_numpy():
         return o.tolist(), joined, np.concatenate(list(o[:, 0]))
 
     check(f, np.arange(3.0))
+
+
+def test_what_numpy_takes_out_of_an_array_of_objects_is_the_array_that_was_put_in():
+    def f(x):
+        o = np.empty(2, dtype=object)
+        o[0], o[1] = y, z = x * 2, x[1:]
+        rng = np.random.RandomState(3)
+        drawn = rng.choice(o[:1])
+        rows = np.take(o, [1, 0])
+        rows[0][0] = 7
+        return drawn is y, rows[0] is z, rows[1] is y, x, y
+
+    check(f, np.arange(3.0))
