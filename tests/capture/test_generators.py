@@ -10,6 +10,7 @@ import pytest
 from numpy.random import PCG64, Generator, RandomState
 
 import np_compile
+from np_compile import config
 
 from ..support import check
 
@@ -91,3 +92,54 @@ def test_a_generator_that_is_given_back_is_numpys():
 
     check(lambda seed: f(seed).random(2), 3)
     assert type(np_compile.compile(f, backend="eager")(3)) is Generator
+
+
+_RNG, _STATE = np.random.default_rng(3), RandomState(2)
+_DRAWS = (_RNG.exponential, _STATE.standard_gamma, np.random.poisson)
+_BY_NAME = {"normal": _RNG.normal, "several": [_STATE.uniform, _RNG.random]}
+
+
+class _Model:
+    def __init__(self, draw):
+        self.draw, self.rng = draw, _RNG
+
+    def step(self, x):
+        return x + self.draw(x)
+
+
+_MODEL = _Model(_RNG.exponential)
+METHODS = {
+    "tuple": lambda x: [draw(x) for draw in _DRAWS],
+    "dict": lambda x: (_BY_NAME["normal"](x), _BY_NAME["several"][0](x), _BY_NAME["several"][1](3)),
+    "attribute": lambda x: (_MODEL.step(x), _MODEL.draw(x * 2)),
+    "made inside": lambda x: _Model(_RNG.normal).step(x),
+    "mapped": lambda x: (list(map(_DRAWS[0], x)), np.apply_along_axis(_DRAWS[1], 0, x)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("plain", ["auto", "never"])
+def test_methods_of_generators_in_containers_and_attributes(name, plain, monkeypatch):
+    monkeypatch.setattr(config, "plain", plain)
+
+    def f(x):
+        return METHODS[name](x)
+
+    found = []
+    for g in (f, np_compile.compile(f)):
+        _RNG.bit_generator.state, before = PCG64(5).state, np.random.get_state()
+        _STATE.seed(2)
+        np.random.seed(4)
+        found.append([repr(g(np.array([0.5, 0.25]))) for _ in range(3)] + [_RNG.random()])
+        np.random.set_state(before)
+    assert found[0] == found[1]
+
+
+def test_methods_of_generators_are_equal_and_bound_to_the_generator():
+    def f(x):
+        draw, other = _MODEL.draw, _RNG.normal
+        bound = draw.__self__ is _RNG, _MODEL.rng is _RNG
+        return bound, draw == _RNG.exponential, draw == other, draw in _DRAWS, draw, x * 2
+
+    for _ in range(3):
+        assert repr(np_compile.compile(f)(np.ones(2))) == repr(f(np.ones(2)))

@@ -24,7 +24,7 @@ from np_compile.tape.tree import with_items
 from ..arrays.array import Array
 from ..arrays.tensors import of_memory
 from ..names.entrances import is_of_threads
-from ..names.namespace import RANDOM_SOURCES, RandomSource
+from ..names.namespace import RANDOM_SOURCES, Drawing, RandomSource
 from ..names.substitute import NOT_MADE, contents, origin_of
 from .objects import goes_through_arrays
 
@@ -210,8 +210,11 @@ class Exchange:
         owner = self.take(x.__self__)
         if owner is x.__self__:
             return x
-        self.capture.substitution.meet(x.__func__)
-        copy = types.MethodType(x.__func__, owner)
+        if type(owner) is RandomSource:  # its methods are C's, which look for a generator
+            copy: Any = Drawing(x)
+        else:
+            self.capture.substitution.meet(x.__func__)
+            copy = types.MethodType(x.__func__, owner)
         self._pair(x, copy)
         return copy
 

@@ -12,7 +12,8 @@ import types
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -56,7 +57,8 @@ class Standing:
         return type(self.__dict__["__np_compile_real__"])
 
     def __eq__(self, other: object) -> bool:
-        return real_of(other) is self.__np_compile_real__
+        mine, found = self.__np_compile_real__, real_of(other)
+        return found is mine or (type(found) is type(mine) and found == mine)  # bound methods
 
     def __hash__(self) -> int:
         return hash(self.__np_compile_real__)
@@ -98,7 +100,7 @@ class _Recording(Standing):
 def _recorder(name: str, real: Callable) -> Callable:
     """What stands for a function of the table."""
     impure = shim.TABLE[name].kind is shim.Kind.IMPURE
-    return _Drawing(real) if impure else _Recording(real, name)
+    return Drawing(real) if impure else _Recording(real, name)
 
 
 def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwargs: dict) -> Any:
@@ -362,7 +364,7 @@ def replacement(value: Any, name: str | None = None) -> Any:
     elif key is not None:
         made = _recorder(key, value)
     elif name is not None and name.startswith("random."):
-        made = _Drawing(value)
+        made = Drawing(value)
     elif (getattr(value, "__module__", "") or "").startswith("numpy"):
         made = _Lacking(value, f"np.{name or getattr(value, '__name__', '?')}")
     else:
@@ -394,10 +396,17 @@ def _of_tensor(capture: Any, name: str, real: Callable, t: torch.Tensor, kwargs:
 
 
 class RandomSource:
-    """A NumPy random generator in captured code: draws from NumPy's stream, gives stand-ins."""
+    """A NumPy random generator in captured code: draws from NumPy's stream, gives stand-ins. One
+    for each generator, as long as somebody has it."""
 
-    def __init__(self, real: Any):
-        self.__np_compile_real__ = real
+    _all: ClassVar[WeakValueDictionary[int, RandomSource]] = WeakValueDictionary()
+
+    def __new__(cls, real: Any) -> RandomSource:
+        found = cls._all.get(id(real))
+        if found is None:
+            found = cls._all[id(real)] = super().__new__(cls)
+            found.__np_compile_real__ = real
+        return found
 
     @property  # type: ignore[misc]  # `object` has a setter
     def __class__(self) -> type:
@@ -405,7 +414,7 @@ class RandomSource:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__dict__["__np_compile_real__"], name)
-        return _Drawing(value) if callable(value) and not name.startswith("__") else value
+        return Drawing(value) if callable(value) and not name.startswith("__") else value
 
     def __deepcopy__(self, memo: dict) -> RandomSource:
         return RandomSource(copy.deepcopy(self.__np_compile_real__, memo))
@@ -420,8 +429,13 @@ class RandomSource:
 RANDOM_SOURCES = (np.random.Generator, np.random.RandomState)
 
 
-class _Drawing(Standing):
+class Drawing(Standing):
     """A function, or a method of a generator, that draws random numbers: NumPy's own do."""
+
+    @property
+    def __self__(self) -> Any:
+        owner = self.__np_compile_real__.__self__
+        return RandomSource(owner) if isinstance(owner, RANDOM_SOURCES) else owner
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture, real = current(), self.__np_compile_real__
@@ -436,7 +450,7 @@ class _Drawing(Standing):
         return given.get(id(result)) or RandomSource(result)
 
 
-class _Source(_Drawing):
+class _Source(Drawing):
     """A class of NumPy's generators, or of what they are made of: instances draw, arrays seed."""
 
     def __instancecheck__(self, value: Any) -> bool:
