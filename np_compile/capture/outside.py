@@ -23,6 +23,7 @@ from .arrays.traced import known
 from .frames import as_user
 from .given import Given, change_items, is_of_objects
 from .masks import masked
+from .names.namespace import RANDOM_SOURCES, RandomSource
 from .names.numpy_names import Method, numpy_function, row_of_function
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class _Taken:
 
     def of(self, x: Any) -> Any:
         """Of a result, or a part of one."""
-        if id(x) in self._given and not isinstance(x, np.ndarray):
+        if id(x) in self._given and not isinstance(x, (np.ndarray, *RANDOM_SOURCES)):
             return x
         arrays = [v for v in leaves(x) if type(v) is np.ndarray]
         if len(arrays) > 1:  # first what others may be views of
@@ -198,7 +199,7 @@ class _Taken:
         if type(x) is Array:
             return x
         if not isinstance(x, np.ndarray):
-            return self._c.fresh(x)
+            return RandomSource(x) if isinstance(x, RANDOM_SOURCES) else self._c.fresh(x)
         for found in (self._args, self._new):
             if id(x) in found:
                 return found[id(x)]

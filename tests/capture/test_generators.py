@@ -143,3 +143,19 @@ def test_methods_of_generators_are_equal_and_bound_to_the_generator():
 
     for _ in range(3):
         assert repr(np_compile.compile(f)(np.ones(2))) == repr(f(np.ones(2)))
+
+
+def test_a_generator_that_code_outside_gives_writes_and_shuffles():
+    @np_compile.disable
+    def made():
+        return np.random.default_rng(5), [np.random.RandomState(5)]
+
+    def f():
+        rng, (state,) = made()
+        x, out = np.arange(10.0), np.empty(3)
+        rng.shuffle(x)
+        rng.random(out=out)
+        state.shuffle(x[:4])
+        return x, out, rng.normal(x * 0.1), state.normal(x)
+
+    check(f)

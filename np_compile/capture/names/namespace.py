@@ -402,6 +402,8 @@ class RandomSource:
     _all: ClassVar[WeakValueDictionary[int, RandomSource]] = WeakValueDictionary()
 
     def __new__(cls, real: Any) -> RandomSource:
+        if type(real) is cls:
+            return real
         found = cls._all.get(id(real))
         if found is None:
             found = cls._all[id(real)] = super().__new__(cls)
@@ -441,13 +443,9 @@ class Drawing(Standing):
         capture, real = current(), self.__np_compile_real__
         if capture is None:
             return real(*args, **kwargs)
-        given = {id(a.__np_compile_real__): a for a in args if type(a) is RandomSource}
-        if given:  # C code looks for its own
-            args = tuple(a.__np_compile_real__ if type(a) is RandomSource else a for a in args)
-        result = capture.foreign(real, args, kwargs, None)
-        if not isinstance(result, RANDOM_SOURCES):
-            return result
-        return given.get(id(result)) or RandomSource(result)
+        # C code looks for its own.
+        args = tuple(a.__np_compile_real__ if type(a) is RandomSource else a for a in args)
+        return capture.foreign(real, args, kwargs, None)
 
 
 class _Source(Drawing):
