@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from . import _order
-from ._apply import axis_index, is_nan, join, kind_of, need_data, readable, select_rows, together
+from ._apply import axis_index, is_nan, join, kind_of, need_data, select_rows, together
 from ._dtypes import TO_NUMPY, result_type
 from ._normalize import Array, Static, function
 from ._table import Kind
@@ -213,8 +213,9 @@ def _among(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def _fits_table(values: torch.Tensor) -> bool:
     """Whether their range is a number of their own dtype, as NumPy's table asks."""
-    if values.dtype is torch.bool or not values.numel() or not readable(values):
+    if values.dtype is torch.bool or not values.numel():
         return True
+    need_data(values)
     low, high = torch.aminmax(order_key(values))
     return int(high) - int(low) <= np.iinfo(TO_NUMPY[values.dtype]).max
 

@@ -31,7 +31,7 @@ from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import leaves, mapped
 
 from . import positions, state
-from .arrays.array import Array, is_array_like, owner, placed, recorded, viewing
+from .arrays.array import Array, bases, is_array_like, owner, placed, recorded, viewing
 from .arrays.flat import Flat
 from .arrays.traced import Traced, has_traced, shape_of, values
 from .arrays.transfers import to_device
@@ -330,6 +330,9 @@ def enter(c: Capture, a: Array) -> None:
         name, args, kwargs, pick = a._via
         if a._by_size and c.traces:
             c.watch.sees("a view by sizes, which is used in two segments")
+        for base in bases(a, lambda b: b._s is seg):
+            if base._s is not seg:
+                c.enter(base)
         c.admit(args)
         node = c.step(name, args, kwargs)
         values = node.values

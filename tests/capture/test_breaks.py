@@ -15,9 +15,10 @@ import scipy.special
 import torch
 
 import np_compile
+from np_compile import config
 from np_compile.errors import GraphBreak
 
-from ..support import check, compiled, data
+from ..support import check, compare, compiled, data
 
 
 def explained(f, *args):
@@ -556,3 +557,38 @@ def test_boolean_masks_in_two_dimensions():
         return rows, columns, cells, x.T[x.T > 0.5]
 
     check(f, data(6, 4))
+
+
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_a_view_of_thousands_of_views(backend, monkeypatch):
+    monkeypatch.setattr(config, "plain", "never")
+    monkeypatch.setattr(config, "loops", "recorded")
+
+    def f(x):
+        v = x
+        for _ in range(1501):
+            v = v.T
+        v[0] = 7.0
+        return v, float(v.sum()), v[1:] * 2
+
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3)
+    compare(f(a), np_compile.compile(f, backend=backend)(b))
+    compare(a, b)
+
+
+def test_an_error_that_data_tell_is_met_within_its_try_block():
+    def f(a, b, period):
+        said = []
+        try:
+            said.append(np.isin(a, b, kind="table"))
+        except RuntimeError as e:
+            said.append(str(e))
+        try:
+            said.append(np.interp(a, [1.0, 2.0], [3.0, 4.0], period=period))
+        except ValueError as e:
+            said.append(str(e))
+        return said, a + 1
+
+    a, b = np.array([0, 0, 1, 1], "i2"), np.array([-128, 0, 127], "i1")
+    check(f, a, b, np.zeros(1)[0])
+    check(f, a, b[:2], 2.0)

@@ -219,3 +219,21 @@ def test_whose_the_memory_of_an_argument_is(given, loops):
 
     with np_compile.config.patch(loops=loops, compile_in="call"):
         check(f, GIVEN[given])
+
+
+def test_the_memory_of_bytes_stays_read_only():
+    data = bytes(8)
+
+    def f(x):
+        a, b = np.frombuffer(data, "u1"), np.frombuffer(bytearray(8), "u1")
+        said = []
+        for view in (a, b, a[2:]):
+            try:
+                view.setflags(write=True)
+                view[0] = 7
+            except ValueError as e:
+                said.append(str(e))
+        return said, a, b, x + a[0], a.flags.writeable
+
+    check(f, np.arange(3.0))
+    assert data == bytes(8)

@@ -478,6 +478,16 @@ def elements(a: Array) -> int:
     return prod(a._extents())
 
 
+def bases(a: Array, is_there: Callable[[Array], bool]) -> list[Array]:
+    """What a view is a view of, the first of them first, up to the last one that is there. A view
+    may be one of thousands, each of the last: too many for functions that call themselves."""
+    found: list[Array] = []
+    while a._base is not None and not (found and is_there(a)):
+        a = a._base
+        found.append(a)
+    return found[::-1]
+
+
 def owner(a: Array) -> Array:
     """The stand-in that owns the memory: of a view, what it is a view of in the end."""
     return a if a._root is None else a._root

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from np_compile import shim
 from np_compile.tape.node import Break, picked
@@ -45,7 +46,7 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
         owner = owner._base
     if write and not owner._readonly | a._readonly and id(owner._np) not in c.known:
         write = None  # it may be written to, though NumPy knows no owner of torch's memory
-    elif write and a._readonly and a._base is None and id(real) not in c.known:
+    elif write and a._readonly and a._base is None and id(real) not in c.known and _has_own(real):
         # Nobody but this function has the array.
         x = shim.share_numpy(real)
         a._np = real = shim.to_numpy(shim.ndarray(x._t, x._flip))
@@ -54,6 +55,13 @@ def set_flags(c: Capture, a: Array, write: Any, align: Any, uic: Any) -> None:
     a._readonly = not shim.is_writeable(real)
     a._sig = a._fast = None
     c.stay_plain("flags were set")
+
+
+def _has_own(a: Any) -> bool:
+    """Whether an array's memory is NumPy's or torch's, not that of bytes or of a file."""
+    while isinstance(a.base, np.ndarray):
+        a = a.base
+    return a.base is None or isinstance(a.base, torch.Tensor)
 
 
 def _referring(c: Capture, a: Array) -> Iterator[dict[str, Any]]:

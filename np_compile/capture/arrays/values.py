@@ -16,7 +16,7 @@ from np_compile.tape.tree import mapped
 from ..frames import user_line
 from ..masks import masked
 from ..names.numpy_names import numpy_function
-from .array import Array, owner
+from .array import Array, bases, owner
 from .elements import are_recorded, is_element, value_of
 from .loans import Loan
 from .on_device import to_array
@@ -107,7 +107,8 @@ def _real(c: Capture, a: Array, why: Any) -> Any:
         return a._np
     if a._base is not None:
         name, args, kwargs, pick = a._via
-        c.real(a._base, why)  # what waits to be run comes first
+        for base in bases(a, lambda b: b._np is not None):  # what waits to be run comes first
+            c.real(base, why)
         if a._host is not None:
             return a._host
         r = numpy_function(name)(*c.reals(args, why), **c.reals(kwargs, why))
