@@ -34,6 +34,31 @@ def ends_and_middle(n):
     yield -2
 
 
+def with_the_one_before(x):
+    before = None
+    for v in x:
+        if before is not None:
+            yield before, v
+        before = v
+
+
+def last_pair(x):
+    count = 0
+    for a, b in with_the_one_before(x):
+        count += a < b
+    return a, b, count
+
+
+def with_names_like_the_readers(x):
+    __before, total = None, 0.0
+    for v in x:
+        if __before is not None:
+            total += v - __before
+        __before = v
+        __last = v * 2
+    return total, __before, __last
+
+
 def pairs(n):
     for k in fib(n):
         yield k, k + 1
@@ -300,7 +325,8 @@ def through_methods(xs):
     exact(ended, (60, 55), (60, 520), (10, -2), (10, -1), (5, 77)), exact(nested, (60,), (1,)),
     exact(gathered, (200,), (3,)), exact(inner, (20,), (0,)),
     exact(first_ones, ([1, 2, 3, 4] * 3, 2), ([1.0] * 9, 5)), exact(at_once, (20,)),
-    exact(counted, (20,), (0,)),
+    exact(counted, (20,), (0,)), exact(last_pair, (LIMIT / np.arange(1, 20),), ([1, 5, 3] * 20,)),
+    exact(with_names_like_the_readers, (LIMIT / np.arange(1, 20),), ([1, 5, 3] * 20,)),
 ])  # fmt: skip
 def test_programs(c):
     check(c)
