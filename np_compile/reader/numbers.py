@@ -626,7 +626,8 @@ def truth(x: Num) -> Num:
     if x.value is not None or x.kind == "char":
         return python(x.kind == "char" or bool(x.value))
     if x.kind in MEMBERS:
-        return python(True)
+        zero = [k for k, m in enumerate(MEMBERS[x.kind]) if not m]
+        return Num(f"({x.text} != {zero[0]}U)", "bool", ("bool",)) if zero else python(True)
     if x.kind == "word":
         return Num(f"({x.text} != {words.code_of('')}U)", "bool", ("bool",), low=0, high=1)
     if x.rep == "bool":

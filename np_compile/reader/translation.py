@@ -43,7 +43,9 @@ from .values import SIZES, Known, Unreadable
 from .walk import walk
 
 NO_LOOPS = "there is no loop in it"
-WRITTEN_OUT = "its loops go through a few items, one after the other, and nothing is left that loops"
+WRITTEN_OUT = (
+    "its loops go through a few items, one after the other, and nothing is left that loops"
+)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _TINY = 16  # elements of which a loop is as good as an operation on a single one
 _GRAMMAR = Grammar(
