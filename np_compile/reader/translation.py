@@ -43,9 +43,7 @@ from .values import SIZES, Known, Unreadable
 from .walk import walk
 
 NO_LOOPS = "there is no loop in it"
-WRITTEN_OUT = (
-    "its loops go through a few items, one after the other, and nothing is left that loops"
-)
+WRITTEN_OUT = "no loop is left in it: its loops go through a few items, or such calls come to none"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _TINY = 16  # elements of which a loop is as good as an operation on a single one
 _GRAMMAR = Grammar(
