@@ -287,10 +287,12 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
     try:
         return read()
     except (Unreadable, TypeError) as e:
+        others = f"{getattr(f, '__name__', 'a call')} with these arguments"
+        why = others if isinstance(e, TypeError) else str(e)  # it has no such parameter
         if not outside.is_known(f):
-            raise Unreadable(str(e)) from None
+            raise Unreadable(why) from None
         if "out" in kwargs or (isinstance(f, np.ufunc) and len(args) > f.nin):
-            raise Unreadable(str(e)) from None
+            raise Unreadable(why) from None
         r.restore(saved)
         return outside.call(r, f, args, kwargs)
 

@@ -32,10 +32,11 @@ def is_taken(x: object) -> bool:
     kind: Any = type(x)
     if not isinstance(x, Enum) or type(kind) is not EnumMeta or issubclass(kind, Flag):
         return False
-    if kind._member_type_ not in (object, int) or not any(x is m for m in kind):
+    plain: Any = kind
+    if plain._member_type_ not in (object, int) or not any(x is m for m in plain):
         return False  # also a copy that someone has made
-    of_integers = kind._member_type_ is int
-    if of_integers and not all(type(m._value_) is int and _is_its_value(m) for m in kind):
+    of_integers = plain._member_type_ is int
+    if of_integers and not all(type(m._value_) is int and _is_its_value(m) for m in plain):
         return False
     own = [c for c in kind.__mro__ if c.__module__ not in ("enum", "builtins")]
     names = _OF_INTEGERS if of_integers else _OWN
