@@ -370,6 +370,28 @@ def through_one_without_a_value(n):
     return total
 
 
+def each_of(x):
+    yield from x
+
+
+def left_in_a_generator(x):
+    total = 0
+    for v in each_of(x):
+        total += int(v)  # it may be too large for C
+    s = 0.0
+    for k in range(len(x)):
+        s += x[k] * x[k]
+    return s, total
+
+
+def test_what_a_generator_was_given_is_no_array_of_the_loops_behind_it():
+    fast = np_compile.compile(left_in_a_generator)
+    with whole():
+        for _ in range(3):
+            check_call(fast, left_in_a_generator, (np.array([1.0, 1e300, 2.0]),), 0)
+    assert not refusals(fast)
+
+
 @pytest.mark.parametrize("f", [through_itself, through_one_without_a_value])
 def test_what_is_not_read_is_pythons(f):
     fast = np_compile.compile(f)
